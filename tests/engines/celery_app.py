@@ -9,6 +9,7 @@ from celery import Celery
 from celery.signals import after_task_publish
 
 from retrykit.integrations import celery as durable
+from retrykit.integrations.celery import lost_jobs
 from tests.engines import job
 from tests.engines.engine import WORKER, report_to_dict, run_application
 
@@ -27,6 +28,8 @@ app.conf.update(
     worker_cancel_long_running_tasks_on_connection_loss=True,
 )
 if KIND == "redis":
+    # Messages are redelivered after two seconds more than the visibility timeout.
+    lost_jobs._SLACK = 4  # noqa: SLF001  no setting
     app.conf.broker_transport_options = {
         "visibility_timeout": 6,
         # Looks each second for messages held for too long.

@@ -2,6 +2,7 @@
 
 from retrykit.integrations.celery.config_checks import capabilities
 from retrykit.integrations.celery.job_control import dead, kill, requeue, status
+from retrykit.integrations.celery.lost_jobs import sweep
 from retrykit.integrations.celery.task import DurableTask
 
-__all__ = ["DurableTask", "capabilities", "dead", "kill", "requeue", "status"]
+__all__ = ["DurableTask", "capabilities", "dead", "kill", "requeue", "status", "sweep"]

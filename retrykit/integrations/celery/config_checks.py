@@ -2,8 +2,9 @@
 
 Limitations that no check can detect:
 
-- Redis: a message is lost if the worker is killed in the microseconds between taking
-  it and recording it as unacknowledged. RabbitMQ has no such gap.
+- Redis: a message is lost if the worker is killed between taking it and recording it
+  as unacknowledged. `lost_jobs` sends it again after the visibility timeout. RabbitMQ
+  has no such gap.
 - Redis: messages of a killed worker are redelivered after the visibility timeout; on
   RabbitMQ, at once.
 - Redis: an attempt that takes longer than three quarters of the visibility timeout is
@@ -31,7 +32,8 @@ from retrykit._internal.durations import parse_duration
 from retrykit._internal.validation import check_number, invalid_setting
 from retrykit.durable import Capabilities
 
-__all__ = ["Check", "capabilities", "check_route", "check_time_limit"]
+__all__ = ["Check", "capabilities", "check_route", "check_time_limit", "driver"]
+__all__ += ["visibility_timeout"]
 
 # The default of kombu, in seconds.
 _VISIBILITY_TIMEOUT: Final = 3600.0
@@ -126,15 +128,15 @@ def _check_task(app: Celery, task: Task[..., Any]) -> None:
 
 
 def _transport_capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
-    driver = _driver(app)
+    kind = driver(app)
     max_hold = getattr(task, "max_hold", None)
     hop = None if max_hold is None else parse_duration("max_hold", max_hold)
     if hop == 0:
         raise invalid_setting("max_hold", "a duration > 0", max_hold)
     options = app.conf.broker_transport_options
-    if driver == "redis":
-        return _on_redis(options.get("visibility_timeout", _VISIBILITY_TIMEOUT), hop)
-    if driver == "amqp":
+    if kind == "redis":
+        return _on_redis(visibility_timeout(app), hop)
+    if kind == "amqp":
         confirmed = options.get("confirm_publish")
         if not confirmed:
             rule = "True, or RabbitMQ may lose an unconfirmed job"
@@ -146,16 +148,26 @@ def _transport_capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
         # Each hop writes the ledger, so that it does not expire.
         hop = min(_retention(app) / 4, hop or _MAX_NATIVE_HOP, _MAX_NATIVE_HOP)
         return _build("rabbitmq, quorum queue", hop, min_delay=1.0)
-    if driver == "memory":
+    if kind == "memory":
         return _build("memory", hop or 60.0, at_least_once=False)
     suggestion = "set it to a redis:// or an amqp:// URL"
-    if driver in _LOSSY_DRIVERS:
+    if kind in _LOSSY_DRIVERS:
         suggestion = f"waiting jobs are lost if a worker is killed: {suggestion}"
-    raise invalid_setting("broker_url", "that of Redis or RabbitMQ", driver, suggestion)
+    raise invalid_setting("broker_url", "that of Redis or RabbitMQ", kind, suggestion)
 
 
-def _on_redis(visibility: object, hop: float | None) -> Capabilities:
-    timeout = check_number("visibility_timeout", visibility)
+def visibility_timeout(app: Celery) -> float:
+    """Return after how many seconds Redis redelivers a message.
+
+    Raises:
+        ConfigError: It is not a number.
+    """
+    options = app.conf.broker_transport_options
+    given = options.get("visibility_timeout", _VISIBILITY_TIMEOUT)
+    return check_number("visibility_timeout", given)
+
+
+def _on_redis(timeout: float, hop: float | None) -> Capabilities:
     hop = timeout / 4 if hop is None else hop
     if not hop < timeout / 2:
         rule = f"less than half of the visibility timeout of {timeout:g} seconds"
@@ -195,11 +207,12 @@ def _retention(app: Celery) -> float:
     return parse_duration("result_expires", expires) if expires else math.inf
 
 
-def _driver(app: Celery) -> str:
+def driver(app: Celery) -> str:
+    """Return the kind of an app's broker, such as "redis" or "amqp"."""
     with app.connection_for_write() as connection:
         return str(connection.transport.driver_type)
 
 
 def _has_native_delay(app: Celery) -> bool:
     """Return whether Celery lets RabbitMQ hold delayed messages."""
-    return bool(detect_quorum_queues(app, _driver(app))[0])
+    return bool(detect_quorum_queues(app, driver(app))[0])

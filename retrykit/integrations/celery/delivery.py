@@ -37,6 +37,7 @@ from retrykit.integrations.celery.ledger import (
     read_entry,
     replace_message,
     write_entry,
+    write_message,
 )
 from retrykit.integrations.celery.messages import (
     HEADER,
@@ -197,6 +198,8 @@ class Delivery:
                 message = copy_message(
                     self._task, headers, retries=hop, countdown=countdown
                 )
+                # Again, so that it does not expire before the ledger.
+                self._store(write_message, message)
                 message.apply_async()
         except EncodeError as error:
             self._fail(error, envelope.run, envelope.to_dict())
@@ -217,8 +220,11 @@ class Delivery:
             send_to_dead_letter(self._task.app, message, self._id, entry)
 
     def _write(self, entry: Entry) -> None:
+        self._store(write_entry, entry)
+
+    def _store(self, write: Callable[..., None], value: object) -> None:
         try:
-            write_entry(self._task.app, self._id, entry)
+            write(self._task.app, self._id, value)
         except Exception:  # noqa: BLE001  the outcome of the attempt must not be lost
             # The message carries the job; until the next write duplicates go unnoticed.
             _log.exception("%s: cannot write the ledger of the job", self._id)

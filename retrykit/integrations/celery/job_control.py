@@ -14,9 +14,12 @@ from retrykit.integrations.celery.ledger import (
     kill_run,
     killed_run,
     read_entry,
+    read_message,
     write_entry,
+    write_message,
 )
-from retrykit.integrations.celery.messages import DEAD, build_headers, dead_letters
+from retrykit.integrations.celery.lost_jobs import is_overdue
+from retrykit.integrations.celery.messages import DEAD, dead_letters, send_stored
 from retrykit.integrations.celery.task import DurableTask
 
 __all__ = ["dead", "kill", "requeue", "status"]
@@ -63,25 +66,26 @@ def dead(app: Celery, *, limit: int = 100) -> list[JobReport]:
 def requeue(app: Celery, job_id: str) -> None:
     """Start a dead job again: all attempts of its policy, new idempotency keys.
 
+    Also a job that waits and was killed, or is overdue by more than the visibility
+    timeout plus 100 s. If its attempt is running, it must be both.
+
     Raises:
-        ConfigError: There is no such job in the dead-letter queue. A killed job gets
-            there at its next due time.
+        ConfigError: There is no such job, or its message is not known any more.
     """
     with dead_letters(app) as messages:
         own = [each for each in messages if _parse_dead_letter(each)[0] == job_id]
         last = max(own, key=lambda each: _parse_dead_letter(each)[1].run, default=None)
         if last is None or _is_requeued(app, *_parse_dead_letter(last)):
-            rule = f"the id of a job in the queue {DEAD.name}"
-            raise invalid_setting("job_id", rule, job_id)
-        run = _parse_dead_letter(last)[1].run + 1
-        message = app.signature(last.payload["message"])
-        task = cast("DurableTask", app.tasks[str(message.task)])
-        envelope = task.job.envelope(job_id, run)
+            entry, message = _find_stuck(app, job_id)
+        else:
+            entry, message = _parse_dead_letter(last)[1], last.payload["message"]
+        task = cast("DurableTask", app.tasks[str(message["task"])])
+        envelope = task.job.envelope(job_id, entry.run + 1)
         token = uuid()
+        write_message(app, job_id, message)
         write_entry(app, job_id, Entry.of(envelope, 0, token))
         app.backend.forget(job_id)
-        message.options["headers"] |= build_headers(envelope, token)
-        message.apply_async()
+        send_stored(app, message, envelope, 0, token)
         for each in own:
             each.ack()
 
@@ -101,6 +105,23 @@ def kill(app: Celery, job_id: str) -> None:
 
 def _find_entry(app: Celery, job_id: str) -> Entry:
     return check_started(job_id, read_entry(app, job_id))
+
+
+def _find_stuck(app: Celery, job_id: str) -> tuple[Entry, dict[str, Any]]:
+    """Return the ledger entry and the message of a job that does not go on."""
+    entry = read_entry(app, job_id)
+    status = entry.status if entry else "unknown"
+    killed = entry is not None and killed_run(app, job_id) >= entry.run
+    overdue = entry is not None and is_overdue(app, entry)
+    stuck = {"dead": True, "waiting": killed or overdue, "running": killed and overdue}
+    if entry is None or not stuck.get(status, False):
+        rule = f"the id of a job in the queue {DEAD.name}, or of a killed or lost one"
+        raise invalid_setting("job_id", rule, job_id, f"it is {status}")
+    message = read_message(app, job_id)
+    if message is None:
+        rule = "the id of a job whose message is still stored"
+        raise invalid_setting("job_id", rule, job_id)
+    return entry, message
 
 
 def _parse_dead_letter(message: Message) -> tuple[str, Entry]:

@@ -11,9 +11,11 @@ the ledger is current.
 
 Backends have no compare-and-set, so values that different processes may write at the
 same time have separate keys: the entry, written by the worker of the current message;
-the token of a message that replaces a waiting one; and the killed run.
+the token of a message that replaces another one; the killed run; and the first message
+without its envelope, from which a lost job is sent again.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal, final
 
 from celery import Celery
@@ -21,9 +23,11 @@ from celery import Celery
 from retrykit._internal.frozen import Frozen, fields_of
 from retrykit.durable import Envelope
 from retrykit.durable.job_report import JobStatus
+from retrykit.integrations.celery.due_index import open_index
 
 __all__ = ["LEDGER", "Entry", "Verdict", "classify_message", "kill_run"]
-__all__ += ["killed_run", "read_entry", "replace_message", "write_entry"]
+__all__ += ["killed_run", "read_entry", "read_message", "replace_message"]
+__all__ += ["write_entry", "write_message"]
 
 Verdict = Literal["current", "unsent", "stale"]
 """A message is the current one; or the previous one, whose successor may not have been
@@ -117,17 +121,44 @@ def read_entry(app: Celery, job: str) -> Entry | None:
     match [entry.status, replacement]:
         case ["waiting", [entry.run, entry.hop, str() as token]]:
             entry = entry.replace(token=token)
+        case ["running", [entry.run, entry.hop, str() as token, entry.killed]]:
+            # Not begun again since.
+            entry = entry.replace(token=token)
     return entry
 
 
 def write_entry(app: Celery, job: str, entry: Entry) -> None:
     """Replace the ledger entry of a job."""
     app.backend.store_result(f"{job}{LEDGER}", entry.to_dict(), _STATE)
+    with open_index(app) as index:
+        if index is None:
+            return
+        due = entry.envelope.get("due") if isinstance(entry.envelope, dict) else None
+        if entry.status in {"waiting", "running"} and due is not None:
+            index.put(job, due)
+        else:
+            index.remove(job)
+
+
+def read_message(app: Celery, job: str) -> dict[str, Any] | None:
+    """Return the message of a job, or None if it is not stored."""
+    message = _read(app, f"{job}{LEDGER}.message")
+    return message if isinstance(message, dict) and "task" in message else None
+
+
+def write_message(app: Celery, job: str, message: Mapping[str, Any]) -> None:
+    """Store the message of a job, from which a lost job is sent again."""
+    app.backend.store_result(f"{job}{LEDGER}.message", dict(message), _STATE)
 
 
 def replace_message(app: Celery, job: str, entry: Entry, token: str) -> None:
-    """Make the message with this token the current one, in place of a waiting one."""
-    replacement = [entry.run, entry.hop, token]
+    """Make the message with this token the current one, in place of that of *entry*.
+
+    It does not count if the other one begins an attempt before this is written.
+    """
+    replacement: list[object] = [entry.run, entry.hop, token]
+    if entry.status == "running":
+        replacement.append(entry.killed)
     app.backend.store_result(f"{job}{LEDGER}.again", replacement, _STATE)
 
 

@@ -15,8 +15,10 @@ from kombu.transport.native_delayed_delivery import calculate_routing_key
 from retrykit.durable import Envelope
 from retrykit.integrations.celery.ledger import Entry
 
-__all__ = ["DEAD", "HEADER", "TOKEN_HEADER", "build_headers", "copy_message"]
-__all__ += ["dead_letters", "find_queue", "send_to_dead_letter"]
+__all__ = ["DEAD", "HEADER", "TOKEN_HEADER", "build_headers", "build_message"]
+__all__ += ["copy_message"]
+__all__ += ["dead_letters", "find_queue", "send_stored"]
+__all__ += ["send_to_dead_letter"]
 
 HEADER: Final = "retrykit"
 """The header that holds the envelope, as JSON."""
@@ -48,6 +50,35 @@ def copy_message(
     message = task.signature_from_request(queue=queue, **options)
     message.options["headers"] = (message.options["headers"] or {}) | headers
     return message
+
+
+def build_message(
+    task: Task[..., Any], args: Any, kwargs: Any, options: Mapping[str, Any]
+) -> Signature[Any]:
+    """Return the message of a new job as it is stored, to be sent again.
+
+    Options that cannot be stored, such as a connection, are left out.
+    """
+    named = dict(options)
+    if isinstance(named.get("queue"), Queue):
+        named["queue"] = named["queue"].name
+    stored = {name: x for name, x in named.items() if _can_encode("json", x)}
+    return task.signature(args, kwargs, **stored)
+
+
+def send_stored(
+    app: Celery, stored: Mapping[str, Any], envelope: Envelope, hop: int, token: str
+) -> None:
+    """Send a stored message at once, as number *hop* of its run."""
+    message = app.signature(stored)
+    headers = message.options.get("headers") or {}
+    message.options.update(
+        headers=headers | build_headers(envelope, token),
+        task_id=envelope.job,
+        retries=hop,
+        countdown=None,
+    )
+    message.apply_async()
 
 
 def send_to_dead_letter(

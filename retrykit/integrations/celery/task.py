@@ -24,8 +24,15 @@ from retrykit.integrations.celery.config_checks import (
     check_time_limit,
 )
 from retrykit.integrations.celery.delivery import Delivery
-from retrykit.integrations.celery.ledger import LEDGER, Entry, read_entry, write_entry
-from retrykit.integrations.celery.messages import HEADER, build_headers
+from retrykit.integrations.celery.ledger import (
+    LEDGER,
+    Entry,
+    read_entry,
+    write_entry,
+    write_message,
+)
+from retrykit.integrations.celery.lost_jobs import Sweep
+from retrykit.integrations.celery.messages import HEADER, build_headers, build_message
 from retrykit.integrations.celery.unknown_tasks import UnknownTaskHandler
 from retrykit.policy.policy import Policy
 
@@ -33,6 +40,8 @@ __all__ = ["DurableTask"]
 
 # Attribute of a request that is being handled.
 _HANDLED: Final = "retrykit_handled"
+# Options that may be positional, after the id.
+_MORE: Final = "producer", "link", "link_error", "shadow"
 # In bytes; a limit of RabbitMQ.
 _MAX_ID: Final = 255
 
@@ -75,7 +84,7 @@ class DurableTask(Task[..., Any]):
         """Check the task now, and again when a worker starts."""
         cls._job_of(cls.run)
         app.steps["worker"].add(Check)
-        app.steps["consumer"].add(UnknownTaskHandler)
+        app.steps["consumer"].update((UnknownTaskHandler, Sweep))
 
     @cached_property
     def job(self) -> Job:
@@ -124,6 +133,9 @@ class DurableTask(Task[..., Any]):
         if task_id is not None and self._exists(task_id):
             return self.AsyncResult(task_id)
         token = uuid()
+        named = dict(zip(_MORE, more, strict=False)) | options | {"headers": headers}
+        message = build_message(self, args, kwargs, named)
+        write_message(self.app, envelope.job, message)
         write_entry(self.app, envelope.job, Entry.of(envelope, 0, token))
         left = envelope.time_left(wall())
         if left > 0:

@@ -1,0 +1,83 @@
+"""Index of the due times of all unfinished jobs, in the Redis of the broker.
+
+Other brokers have none: they lose no messages.
+"""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, final
+
+from celery import Celery
+from kombu.utils.json import loads
+
+__all__ = ["DueIndex", "open_index"]
+
+_KEY: Final = "retrykit.due"
+# Messages to read at once.
+_PAGE: Final = 500
+
+
+@final
+class DueIndex:
+    """The index, and the messages beside it.
+
+    Args:
+        channel: A channel of kombu's Redis transport.
+    """
+
+    def __init__(self, channel: Any) -> None:
+        self._channel, self._client = channel, channel.client
+        # kombu's client adds it to the keys of some commands only.
+        self._prefix = channel.global_keyprefix
+
+    def put(self, job: str, due: float, *, only_known: bool = False) -> None:
+        """Set the due time of a job, in seconds of the wall clock."""
+        self._client.zadd(_KEY, {job: due}, xx=only_known)
+
+    def remove(self, job: str) -> None:
+        """Remove a job that has ended."""
+        self._client.zrem(_KEY, job)
+
+    def due_before(self, when: float, limit: int) -> list[str]:
+        """Return up to *limit* jobs that were due before a time, the oldest first."""
+        # kombu's client adds the prefix to ZRANGE.
+        found = self._client.zrange(
+            _KEY, "-inf", f"({when!r}", byscore=True, offset=0, num=limit
+        )
+        return [job.decode() for job in found]
+
+    def headers_of_messages(self, queues: Collection[str]) -> Iterator[dict[str, Any]]:
+        """Yield the headers of each message in the queues or in the hands of workers.
+
+        In this order, since messages go from queues to workers. One that is sent or
+        taken meanwhile may be missing.
+        """
+        for queue in queues:
+            for priority in self._channel.priority_steps:
+                key = self._prefix + self._channel._q_for_pri(queue, priority)  # noqa: SLF001
+                yield from map(_headers_of, self._read_list(key))
+        for _, stored in self._client.hscan_iter(
+            self._prefix + self._channel.unacked_key, count=_PAGE
+        ):
+            yield _headers_of(loads(stored)[0])
+
+    def _read_list(self, key: str) -> Iterator[Any]:
+        start = 0
+        while page := self._client.lrange(key, start, start + _PAGE - 1):
+            yield from map(loads, page)
+            start += _PAGE
+
+
+@contextmanager
+def open_index(app: Celery) -> Iterator[DueIndex | None]:
+    """Open the index of an app, or None if its broker is not Redis."""
+    with app.connection_or_acquire() as connection:
+        if connection.transport.driver_type == "redis":
+            yield DueIndex(connection.default_channel)
+        else:
+            yield None
+
+
+def _headers_of(message: dict[str, Any]) -> dict[str, Any]:
+    headers: dict[str, Any] = message.get("headers") or {}
+    return headers
