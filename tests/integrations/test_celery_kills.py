@@ -162,6 +162,23 @@ class TestAnAttemptThatKillsItsWorker:
         assert keys == [f"job-7:{attempt}" for attempt in (1, 1, 1, 2, 2, 2, 3, 3, 3)]
         assert status(worker.app, "job-7").status == "waiting"
 
+    def test_is_not_counted_if_the_ledger_was_away_at_its_end(self, worker, clock):
+        """The ledger shows an attempt that runs, but its message is an earlier one."""
+
+        def verify(host):
+            keys.append(idempotency_key())
+            worker.app.backend.unavailable = len(keys) == 1
+            raise ConnectionError
+
+        keys = []
+        worker.send(verify, max_killed=1)
+        worker.handle_next()
+        worker.app.backend.unavailable = False
+        assert worker.entry().status == "running"
+        worker.advance_to_due(clock)
+        worker.handle_next()
+        assert (keys, worker.entry().killed) == (["job-7:1", "job-7:2"], 0)
+
     def test_is_counted_from_an_entry_of_an_older_worker(self, worker):
         """It counts no killed workers, and cannot read an entry that does."""
         kill_each_worker(worker)

@@ -44,10 +44,7 @@ class RedisWorker(InMemoryWorker):
 
     def lose_message(self, queue="celery"):
         """Take the next message as Redis hands it out, and forget it."""
-        assert self.channel.client.rpop(self.key(queue))
-
-    def key(self, queue):
-        return self.channel.global_keyprefix + queue
+        assert self.channel.client.rpop(queue)
 
     def count_messages(self, queue="celery"):
         return self.channel.client.llen(queue)
@@ -200,11 +197,11 @@ class TestAMessage:
         """A worker had it in a socket."""
         verify = Verify()
         worker.send(verify)
-        late = worker.channel.client.rpop(worker.key("celery"))
+        late = worker.channel.client.rpop("celery")
         clock.advance(PATIENCE + 1)
 
         def arrive():
-            worker.channel.client.rpush(worker.key("celery"), late)
+            worker.channel.client.rpush("celery", late)
             worker.handle_next()
 
         if when == "before":
@@ -257,6 +254,17 @@ def test_two_sweeps_at_the_same_moment_make_one_attempt(worker, clock):
     assert verify.keys == ["job-7:1"]
 
 
+def test_finds_one_lost_message_among_others(worker, clock):
+    task = worker.task(Verify(), HOURLY)
+    for number in range(1200):
+        task.apply_async(["example.com"], task_id=f"job-{number}")
+    worker.lose_message()
+    held = [worker.take_message() for _ in range(3)]
+    clock.advance(PATIENCE + 1)
+    assert sweep(worker.app) == ["job-0"]
+    assert (len(held), worker.count_messages()) == (3, 1197)
+
+
 class TestTheIndex:
     def test_has_the_due_times_of_unfinished_jobs(self, worker, clock):
         worker.send(Verify(fails=1))
@@ -275,7 +283,12 @@ class TestTheIndex:
     def test_is_corrected_by_a_sweep(self, worker, clock):
         worker.send(Verify(fails=1))
         worker.handle_next()
-        worker.channel.client.zadd("retrykit.due", {"job-7": 1, "job-8": 1})
+        worker.app.tasks["verify"].apply_async(task_id="job-8")
+        worker.handle_next()
+        worker.handle_next()
+        assert status(worker.app, "job-8").status == "succeeded"
+        wrong = dict.fromkeys(["job-7", "job-8", "job-9"], 1)
+        worker.channel.client.zadd("retrykit.due", wrong)
         assert sweep(worker.app) == []
         assert worker.due_times() == {"job-7": pytest.approx(wall() + 3600)}
 
@@ -357,7 +370,7 @@ class TestAWorker:
         step.stop(consumer)
         worker.send(Verify())
         clock.advance(PATIENCE + 1)
-        worker.channel.client.delete(worker.key("retrykit.due"))
+        worker.channel.client.delete("retrykit.due")
         worker.channel.client.set("retrykit.due", "odd")
         step.begin(consumer)
         assert "cannot sweep: find lost jobs" in caplog.text

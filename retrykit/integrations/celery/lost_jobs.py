@@ -88,7 +88,7 @@ class Sweep(bootsteps.StartStopStep):
         interval = min(visibility_timeout(parent.app) / 4, _INTERVAL)
         self._timer = parent.timer.call_repeatedly(interval, self.begin, (parent,))
 
-    def stop(self, _parent: Any) -> None:
+    def stop(self, parent: Any) -> None:  # noqa: ARG002  as in its base
         """Stop to sweep."""
         if self._timer is not None:
             self._timer.cancel()
@@ -126,11 +126,18 @@ def _find_lost(app: Celery) -> list[_LostJob]:
             entry = suspects.get(str(headers.get("id")))
             if entry and headers.get(TOKEN_HEADER, "") == entry.token:
                 del suspects[str(headers["id"])]
-    return [
-        lost
-        for job, entry in suspects.items()
-        if (lost := _mark(app, job, entry, stored[job]))
-    ]
+        found = []
+        for job, entry in suspects.items():
+            message = stored[job]
+            if message is None:
+                index.remove(job)
+                text = "%s: lost, and cannot be sent again: its message is unknown"
+                _log.error(text, job)
+                continue
+            token = uuid()
+            replace_message(app, job, entry, token)
+            found.append(_LostJob(job, message, token))
+        return found
 
 
 def _is_unfinished(app: Celery, index: DueIndex, job: str, entry: Entry | None) -> bool:
@@ -143,20 +150,6 @@ def _is_unfinished(app: Celery, index: DueIndex, job: str, entry: Entry | None) 
         index.put(job, due, only_known=True)
         return False
     return True
-
-
-def _mark(
-    app: Celery, job: str, entry: Entry, message: dict[str, Any] | None
-) -> _LostJob | None:
-    if message is None:
-        _log.error("%s: lost, and cannot be sent again: its message is unknown", job)
-        with open_index(app) as index:
-            if index is not None:
-                index.remove(job)
-        return None
-    token = uuid()
-    replace_message(app, job, entry, token)
-    return _LostJob(job, message, token)
 
 
 def _send_lost(app: Celery, found: list[_LostJob]) -> list[str]:
