@@ -254,15 +254,21 @@ def test_two_sweeps_at_the_same_moment_make_one_attempt(worker, clock):
     assert verify.keys == ["job-7:1"]
 
 
-def test_finds_one_lost_message_among_others(worker, clock):
-    task = worker.task(Verify(), HOURLY)
-    for number in range(1200):
-        task.apply_async(["example.com"], task_id=f"job-{number}")
+def test_finds_one_lost_job_among_many_messages(worker, clock):
+    """Messages of a long queue are read in parts."""
+    task, client = worker.task(Verify(), HOURLY), worker.channel.client
+    task.apply_async(["example.com"], task_id="lost")
     worker.lose_message()
-    held = [worker.take_message() for _ in range(3)]
+    for job in ("other", "held"):
+        task.apply_async(["example.com"], task_id=job)
+    # The other job is the next one to be taken, behind all messages of a third one.
+    other, held = client.rpop("celery"), client.rpop("celery")
+    third = held.replace(b"held", b"full")
+    client.rpush("celery", held)
+    assert worker.take_message().headers["id"] == "held"
+    client.rpush("celery", *[third] * 700, other)
     clock.advance(PATIENCE + 1)
-    assert sweep(worker.app) == ["job-0"]
-    assert (len(held), worker.count_messages()) == (3, 1197)
+    assert sweep(worker.app) == ["lost"]
 
 
 class TestTheIndex:
