@@ -30,9 +30,9 @@ class DueIndex:
         # kombu's client adds it to the keys of some commands only.
         self._prefix = channel.global_keyprefix
 
-    def put(self, job: str, due: float, *, only_known: bool = False) -> None:
+    def put(self, job: str, due: float) -> None:
         """Set the due time of a job, in seconds of the wall clock."""
-        self._client.zadd(_KEY, {job: due}, xx=only_known)
+        self._client.zadd(_KEY, {job: due})
 
     def remove(self, job: str) -> None:
         """Remove a job that has ended."""

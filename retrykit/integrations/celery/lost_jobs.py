@@ -112,8 +112,8 @@ def _find_lost(app: Celery) -> list[_LostJob]:
         now = wall()
         suspects: dict[str, Entry] = {}
         for job in index.due_before(now - _patience(app), _LIMIT):
-            # The next sweep that looks at it is not the next one.
-            index.put(job, now, only_known=True)
+            # So that the next sweep does not look at it again.
+            index.put(job, now)
             entry = _try(f"read the ledger of {job}", read_entry, app, job)
             if _is_unfinished(app, index, job, entry):
                 suspects[job] = entry
@@ -147,7 +147,7 @@ def _is_unfinished(app: Celery, index: DueIndex, job: str, entry: Entry | None) 
         index.remove(job)
         return False
     if not is_overdue(app, entry):
-        index.put(job, due, only_known=True)
+        index.put(job, due)
         return False
     return True
 
