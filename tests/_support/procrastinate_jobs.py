@@ -17,7 +17,7 @@ __all__ = ["AT_ONCE", "HOURLY", "HostsJob", "MemoryConnector", "kind", "make_job
 __all__ += ["prepared_app", "waiting_job"]
 
 # The row of a job that was not attempted.
-EMPTY = {"envelope": None, "result": None, "reason": None}
+EMPTY = {"envelope": None, "result": None, "reason": None, "killed": 0}
 
 
 class MemoryConnector(InMemoryConnector):
@@ -67,12 +67,12 @@ class MemoryConnector(InMemoryConnector):
     def read(self, row_id):
         return [dict(self.stored[row_id])] if row_id in self.stored else []
 
-    def write(self, row_id, envelope, result, reason, before, left):
+    def write(self, row_id, before, left, **after):
         now = self.stored.get(row_id)
         if now is not None and now["envelope"] != before:
             return []
-        json.loads(envelope or "null")
-        self.stored[row_id] = {"envelope": envelope, "result": result, "reason": reason}
+        json.loads(after["envelope"] or "null")
+        self.stored[row_id] = EMPTY | after
         return [{"at": datetime.now(UTC) + timedelta(seconds=left)}]
 
     def find(self, job, task, row_id):
@@ -109,9 +109,12 @@ class MemoryConnector(InMemoryConnector):
             return []
         row["status"] = "failed" if row["abort_requested"] else "todo"
         row["scheduled_at"] = datetime.now(UTC)
+        stored = self.stored.get(row_id, EMPTY)
+        self.stored[row_id] = stored | {"killed": stored["killed"] + 1}
         return [{"id": row_id}]
 
     def row(self, row):
+        stored = self.stored.get(row["id"], EMPTY)
         return {
             "id": row["id"],
             "status": row["status"],
@@ -119,7 +122,7 @@ class MemoryConnector(InMemoryConnector):
             "args": json.dumps(row["args"]),
             "queue": row["queue_name"],
             "priority": row["priority"],
-        } | self.stored.get(row["id"], EMPTY)
+        } | {name: stored[name] for name in ("envelope", "result", "reason")}
 
     def named(self, row):
         started = self.started(row)
@@ -141,14 +144,15 @@ HOURLY = Policy(schedule=s.constant("1h").jitter(0.5), max_attempts=9,
 class HostsJob:
     """A job whose function is sync or async, and the calls of the function."""
 
-    def __init__(self, policy, kind, fails=2, **errors):
+    def __init__(self, policy, kind, fails=2, max_killed=3, **errors):
         self.app = prepared_app()
         self.connector = self.app.connector
         self.keys, self.fails, self.errors = [], fails, errors
         self.value = {"verified": True}
         function = self.averify if kind == "async" else self.verify
         known = {"name": "verify", "previous_names": ["once"]}
-        self.task = durable.task(self.app, policy, **known)(function)
+        decorate = durable.task(self.app, policy, max_killed=max_killed, **known)
+        self.task = decorate(function)
 
     def verify(self, *hosts, port=443):
         self.keys.append(idempotency_key())

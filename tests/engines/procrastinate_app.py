@@ -24,6 +24,16 @@ verify = durable.task(APP, job.policy(), name="verify")(job.verify)
 averify = durable.task(APP, job.policy(), name="averify")(job.averify)
 
 
+@durable.task(APP, job.policy(), name="poison")
+def poison(plan):
+    job.verify(plan)
+    # As if it had run out of memory.
+    os._exit(1)
+
+
+KINDS = {"sync": verify, "async": averify, "poison": poison}
+
+
 def worker():
     # Like a supervisor: a worker ends when its database is unavailable.
     while True:
@@ -48,7 +58,7 @@ def schema():
 
 
 def submit(job_id, plan, kind):
-    return (verify if kind == "sync" else averify).start_as(job_id, plan)
+    return KINDS[kind].start_as(job_id, plan)
 
 
 def status(job_id):

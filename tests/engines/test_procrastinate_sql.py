@@ -211,6 +211,72 @@ def test_rescues_the_jobs_of_dead_workers_only(jobs):
     assert "it was killed" in durable.status(jobs.sync_app, "to be killed").reason
 
 
+def test_counts_how_often_a_worker_was_killed_in_an_attempt(jobs):
+    jobs.sync_task.start_as("host")
+
+    def kill_worker():
+        jobs.sql("UPDATE procrastinate_jobs SET status = 'doing'")
+        release = {"row_id": jobs.row_id, "worker": None}
+        assert jobs.sync_app.connector.execute_query_all(RELEASE, **release)
+
+    for _ in range(2):
+        kill_worker()
+    assert jobs.sql("SELECT killed, envelope FROM retrykit_jobs") == [(2, None)]
+    jobs.work()
+    assert jobs.calls == 1
+    assert jobs.sql("SELECT killed FROM retrykit_jobs") == [(0,)]
+    durable.retry_at(jobs.sync_app, "host", datetime.now(UTC))
+    for _ in range(3):
+        kill_worker()
+    jobs.work()
+    assert jobs.calls == 1
+    [report] = durable.dead(jobs.sync_app)
+    assert report.reason == "its worker was killed 3 times in attempt 2"
+    assert report.envelope.failed_attempts == 1
+
+
+def test_an_interrupted_attempt_is_no_kill(jobs):
+    jobs.error = Interrupted()
+    jobs.sync_task.start_as("host")
+    for _ in range(4):
+        jobs.work()
+        jobs.sql("UPDATE procrastinate_jobs SET scheduled_at = now()")
+    assert jobs.calls == 4
+    assert jobs.sql("SELECT status::text FROM procrastinate_jobs") == [("todo",)]
+    assert jobs.sql("SELECT killed FROM retrykit_jobs") == []
+
+
+class Interrupted(BaseException):
+    """As when a worker is stopped."""
+
+
+def test_a_table_of_the_previous_version_is_extended(jobs):
+    jobs.sql("ALTER TABLE retrykit_jobs DROP COLUMN killed")
+    jobs.error = None
+    jobs.sync_task.start_as("host")
+    jobs.work()
+    assert jobs.calls == 0, "nothing is attempted that could not be stored"
+    assert jobs.sql("SELECT status::text FROM procrastinate_jobs") == [("todo",)]
+    durable.apply_schema(jobs.sync_app)
+    jobs.sql("UPDATE procrastinate_jobs SET scheduled_at = now()")
+    jobs.work()
+    assert (jobs.calls, durable.status(jobs.sync_app, "host").status) == (
+        1, "succeeded"
+    )  # fmt: skip
+
+
+def test_a_worker_of_the_previous_version_works_with_the_extended_table(jobs):
+    previous = """
+    INSERT INTO retrykit_jobs AS stored (row_id, envelope, result, reason)
+    VALUES (%s, '{}', NULL, NULL)
+    ON CONFLICT (row_id) DO UPDATE SET envelope = excluded.envelope
+    """
+    jobs.sync_task.start_as("host")
+    for _ in range(2):
+        jobs.sql(previous, jobs.row_id)
+    assert jobs.sql("SELECT killed FROM retrykit_jobs") == [(0,)]
+
+
 def test_does_not_overwrite_an_envelope_that_another_worker_has_stored(jobs):
     jobs.sync_task.start_as("host")
 

@@ -254,6 +254,54 @@ class TestAKilledWorker:
         assert job.keys == ["host:1"]
         assert job.row()["status"] == "succeeded"
 
+    def test_too_often_in_the_same_attempt_makes_the_job_dead(self, make_job):
+        job = make_job(fails=0)
+        job.task.start_as("host")
+        for _ in range(3):
+            job.stall()
+            asyncio.run(durable.rescue(job.app))
+        job.work()
+        assert (job.keys, job.row()["status"]) == ([], "failed")
+        [report] = durable.dead(job.app)
+        assert report.reason == "its worker was killed 3 times in attempt 1"
+        durable.requeue(job.app, "host")
+        job.work()
+        assert job.keys == ["host#2:1"]
+        assert job.status().status == "succeeded"
+
+    @pytest.mark.parametrize("times", [1, None])
+    def test_is_allowed_as_often_as_the_task_says(self, make_job, times):
+        job = make_job(fails=0, max_killed=times)
+        job.task.start_as("host")
+        for _ in range(times or 20):
+            job.stall()
+            asyncio.run(durable.rescue(job.app))
+        job.work()
+        dead = "its worker was killed once in attempt 1"
+        assert job.status().reason == ("" if times is None else dead)
+
+    def test_is_counted_anew_in_each_attempt(self, make_job):
+        """Only a job that kills its worker again and again is poison."""
+        job = make_job(HOURLY)
+        job.task.start_as("host")
+        for attempt in (1, 2, 3):
+            for _ in range(2):
+                job.stall()
+                asyncio.run(durable.rescue(job.app))
+            job.work()
+            assert len(job.keys) == attempt
+            if attempt < 3:
+                durable.retry_at(job.app, "host", datetime.now(UTC))
+        assert job.status().status == "succeeded"
+
+    def test_is_not_counted_while_the_job_waited(self, waiting_job):
+        for _ in range(4):
+            waiting_job.stall()
+            asyncio.run(durable.rescue(waiting_job.app))
+            waiting_job.work()
+        assert waiting_job.status().status == "waiting"
+        assert waiting_job.connector.stored[1]["killed"] == 0
+
     def test_that_had_stored_its_envelope_leaves_the_job_waiting(self, waiting_job):
         due = waiting_job.envelope().due
         waiting_job.stall()
@@ -330,7 +378,7 @@ class TestAWorkerMistakenForDead:
     @pytest.mark.parametrize("fails", [0, 1], ids=["succeeds", "fails"])
     def test_changes_nothing(self, waiting_job, fails):
         other = {"envelope": json.dumps(waiting_job.envelope().to_dict())}
-        other |= {"result": None, "reason": None}
+        other |= {"result": None, "reason": None, "killed": 0}
         later = json.loads(other["envelope"])
         later["due"] = later["written"]
         waiting_job.connector.stored[1]["envelope"] = json.dumps(later)

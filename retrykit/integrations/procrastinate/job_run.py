@@ -3,7 +3,8 @@
 The envelope is stored before Procrastinate is told when the job continues, and only
 the envelope counts. If a worker is killed, the job stays ``doing`` until it is rescued:
 
-* killed before or during the attempt: the attempt is repeated under the same key;
+* killed before or during the attempt: the attempt is repeated under the same key,
+  unless that has happened too often (``max_killed``);
 * killed after the envelope was stored: the job waits until it is due, or ends,
   according to the envelope.
 """
@@ -78,7 +79,7 @@ def run_due_attempt(
     """Make the attempt that is due, if any, and store its outcome.
 
     Raises:
-        JobFailed: It gave up.
+        JobFailed: It gave up, or its worker was killed too often.
         JobPostponed: It continues later: it is not due yet, has to be retried, or was
             taken by another worker.
     """
@@ -97,6 +98,7 @@ def run_due_attempt(
     if envelope.time_left(wall()) > 0:
         return (yield from _postpone(app, row_id, before, envelope.rescheduled(wall())))
     try:
+        job.check_killed(envelope, before.killed)
         attempt: JobAttempt = yield _attempt(job, envelope, args, kwargs)
         result = as_json("result", attempt.result)
     except Exception as error:  # noqa: BLE001  every attempt would raise it

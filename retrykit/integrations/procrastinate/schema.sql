@@ -13,6 +13,9 @@ CREATE TABLE IF NOT EXISTS retrykit_jobs (
     reason json
 );
 
+-- Added later: how often the attempt that follows was begun and did not end.
+ALTER TABLE retrykit_jobs ADD COLUMN IF NOT EXISTS killed integer NOT NULL DEFAULT 0;
+
 -- A job is started once with its id, and requeued once after each death.
 CREATE UNIQUE INDEX IF NOT EXISTS retrykit_jobs_started ON procrastinate_jobs (
     (args -> 'retrykit' -> 'envelope' ->> 'job'),

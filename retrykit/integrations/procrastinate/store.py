@@ -31,16 +31,17 @@ _HERE: Final = "retrykit.integrations.procrastinate"
 _MAX_DIGITS: Final = 19
 
 READ: Final = """
-SELECT envelope::text, result::text, reason::text
+SELECT envelope::text, result::text, reason::text, killed
   FROM retrykit_jobs WHERE row_id = %(row_id)s
 """
 """The stored state of a job."""
 
 WRITE: Final = """
-INSERT INTO retrykit_jobs AS stored (row_id, envelope, result, reason)
-VALUES (%(row_id)s, %(envelope)s::json, %(result)s::json, %(reason)s::json)
+INSERT INTO retrykit_jobs AS stored (row_id, envelope, result, reason, killed)
+VALUES (%(row_id)s, %(envelope)s::json, %(result)s::json, %(reason)s::json, %(killed)s)
 ON CONFLICT (row_id) DO UPDATE
-   SET envelope = excluded.envelope, result = excluded.result, reason = excluded.reason
+   SET envelope = excluded.envelope, result = excluded.result,
+       reason = excluded.reason, killed = excluded.killed
  WHERE stored.envelope::text IS NOT DISTINCT FROM %(before)s::text
 RETURNING least(
     clock_timestamp() + %(left)s * interval '1 second',
@@ -105,25 +106,38 @@ RETURNING row_id
 """Reschedule a waiting job in both tables, unless it was attempted in the meantime."""
 
 RELEASE: Final = """
-UPDATE procrastinate_jobs
-   SET status = CASE WHEN abort_requested THEN 'failed' ELSE 'todo' END
-                ::procrastinate_job_status,
-       attempts = attempts + 1, scheduled_at = clock_timestamp()
- WHERE id = %(row_id)s AND status = 'doing'
-   AND worker_id IS NOT DISTINCT FROM %(worker)s::bigint
-RETURNING id
+WITH released AS (
+    UPDATE procrastinate_jobs
+       SET status = CASE WHEN abort_requested THEN 'failed' ELSE 'todo' END
+                    ::procrastinate_job_status,
+           attempts = attempts + 1, scheduled_at = clock_timestamp()
+     WHERE id = %(row_id)s AND status = 'doing'
+       AND worker_id IS NOT DISTINCT FROM %(worker)s::bigint
+    RETURNING id
+)
+INSERT INTO retrykit_jobs AS stored (row_id, killed) SELECT id, 1 FROM released
+ON CONFLICT (row_id) DO UPDATE SET killed = stored.killed + 1
+RETURNING row_id AS id
 """
 """Return a killed worker's job to its queue, unless another worker has taken it.
 
-It changes the row as a retry of Procrastinate would."""
+It changes the row as a retry of Procrastinate would, and counts the kill."""
 
 
 class StoredJob(NamedTuple):
-    """The stored state of a job, each part as JSON or None."""
+    """The stored state of a job, each part as JSON or None.
+
+    Attributes:
+        envelope: The envelope after its last attempt.
+        result: Its result.
+        reason: Why it is dead.
+        killed: How often its worker was killed since that attempt. Count, >= 0.
+    """
 
     envelope: str | None = None
     result: str | None = None
     reason: str | None = None
+    killed: int = 0
 
 
 def schema() -> str:
