@@ -175,6 +175,20 @@ def test_a_dead_job_is_listed_until_it_is_requeued(jobs):
     assert durable.status(jobs.sync_app, "host").envelope.key == "host#2:1"
 
 
+def test_requeues_a_job_whose_first_envelope_was_damaged(jobs):
+    jobs.error = None
+    jobs.sync_task.start_as("host")
+    damaged = "jsonb_set(args, '{retrykit,envelope,version}', '99')"
+    jobs.sql(f"UPDATE procrastinate_jobs SET args = {damaged}")
+    jobs.work()
+    [report] = durable.dead(jobs.sync_app)
+    assert "upgrade retrykit" in report.reason
+    durable.requeue(jobs.sync_app, "host")
+    jobs.work()
+    assert jobs.calls == 1
+    assert durable.status(jobs.sync_app, "host").envelope.key == "host#2:1"
+
+
 def test_a_history_is_deleted_with_its_job(jobs):
     jobs.error = None
     jobs.sync_task.start_as("host")

@@ -49,6 +49,37 @@ class TestJobControl:
         assert control.status(job.app, "one").envelope.run == 3
         assert job.row(4)["args"]["retrykit"]["args"] == ["example.com"]
 
+    @pytest.mark.parametrize(
+        "change", [{"version": 99}, {"run": "first"}, {"state": None}], ids=str
+    )
+    def test_requeues_a_job_whose_first_envelope_was_damaged(
+        self, make_job, control, change
+    ):
+        job = make_job(fails=0)
+        job.task.start_as("host", "example.com", port=80)
+        job.row()["args"]["retrykit"]["envelope"] |= change
+        job.work()
+        assert (job.keys, control.status(job.app, "host").status) == ([], "dead")
+        control.requeue(job.app, "host")
+        assert job.row(2)["args"]["retrykit"]["args"] == ["example.com"]
+        job.work()
+        assert job.keys == ["host#2:1"]
+        assert control.status(job.app, "host").status == "succeeded"
+
+    def test_counts_the_runs_of_a_job_whose_envelopes_were_damaged(
+        self, make_job, control
+    ):
+        job = make_job(error=GiveUp(KeyError("host")))
+        job.fails = 9
+        job.task.start_as("host")
+        for run in (1, 2, 3):
+            job.work()
+            assert control.status(job.app, "host").status == "dead"
+            job.row(run)["args"]["retrykit"]["envelope"]["version"] = 99
+            control.requeue(job.app, "host")
+        job.work()
+        assert job.keys == ["host:1", "host#2:1", "host#3:1", "host#4:1"]
+
     def test_does_not_requeue_a_waiting_job(self, waiting_job, control):
         with pytest.raises(ConfigError, match="it is waiting"):
             control.requeue(waiting_job.app, "host")

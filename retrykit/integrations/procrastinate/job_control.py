@@ -66,6 +66,12 @@ class _Row(NamedTuple):
         return None if envelope is None else json.dumps(envelope)
 
     @property
+    def run(self) -> int:
+        """The number of this run; 0 if it is unreadable."""
+        run = _dict(self.metadata.get("envelope")).get("run")
+        return run if isinstance(run, int) else 0
+
+    @property
     def job(self) -> str:
         started = _dict(self.metadata.get("envelope"))
         return str(started.get("job", f"{self.task}@{self.id}"))
@@ -165,13 +171,14 @@ def _dead(app: App, limit: int) -> DualCall[list[JobReport]]:
 
 
 def _requeue(app: App, job_id: str) -> DualCall[None]:
-    row = yield from _find_latest(app, job_id)
+    rows = yield from _find_all(app, job_id)
+    row = rows[-1]
     if row.job_status != "dead":
         rule, suggestion = "the id of a dead job", f"it is {row.job_status}"
         raise invalid_setting("job_id", rule, job_id, suggestion)
     task, job = find_task(app, row.task)
-    first = row.first_envelope
-    last_run = 1 if first is None else Envelope.from_dict(first).run
+    # It may be dead because its first envelope is damaged.
+    last_run = max(len(rows), *(each.run for each in rows))
     args, kwargs = row.metadata.get("args", []), row.arguments
     kwargs.pop(METADATA, None)
     deferrer = task.configure(queue=row.queue, priority=row.priority)
@@ -233,5 +240,11 @@ def _find_reason(row: _Row) -> str:
 
 def _find_latest(app: App, job_id: str) -> DualCall[_Row]:
     """Return the latest row of a job."""
+    rows = yield from _find_all(app, job_id)
+    return rows[-1]
+
+
+def _find_all(app: App, job_id: str) -> DualCall[list[_Row]]:
+    """Return all rows of a job, at least one, oldest first."""
     rows = yield from find_rows(app, job_id)
-    return _Row(**check_started(job_id, rows)[-1])
+    return [_Row(**row) for row in check_started(job_id, rows)]
