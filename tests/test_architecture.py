@@ -59,8 +59,8 @@ DOORS = {
     "time": "_internal.clocks testing.sleep_guard",
     "asyncio": "_internal.loop_clock execution.attempt_timeout "
     "durable.job_attempt integrations.dbos.jobs integrations.dbos.killed_attempts "
-    "testing.event_loops testing.fake_clock testing.pytest_plugin "
-    "testing.sleep_guard testing.virtual_loop",
+    "integrations.procrastinate.serving testing.event_loops testing.fake_clock "
+    "testing.pytest_plugin testing.sleep_guard testing.virtual_loop",
     "wrapt": "execution.proxies",
     "ast": "schedules.parsing analysis.lint.discovery",
     "tomllib": "config.files",

@@ -44,6 +44,15 @@ ERRORS = {
     f"{UNPREPARED!r}; call prepare(app) first": (
         lambda: durable.task(UNPREPARED, POLICY)
     ),
+    "app must be an App, got 7": lambda: durable.serve(7),
+    "grace must be a duration, got 'soon'; write a number of seconds or e.g. '1h30m'": (
+        lambda: durable.serve(APP, grace="soon")
+    ),
+    "options must be one of 'abort_job_polling_interval', 'additional_context', "
+    "'concurrency', 'fetch_job_polling_interval', 'listen_notify', 'name', 'queues', "
+    "'task_middleware', 'worker_middleware', got 'wait'; set it in worker_defaults": (
+        lambda: durable.serve(APP, wait=False)
+    ),
     f"app must be prepared only once, got {APP!r}; remove the other prepare(app)": (
         lambda: durable.prepare(APP)
     ),

@@ -103,14 +103,14 @@ class MemoryConnector(InMemoryConnector):
         self.stored[row_id] = now | {"envelope": envelope}
         return [{"row_id": row_id}]
 
-    def release(self, row_id, worker):
+    def release(self, row_id, worker, killed):
         row = self.jobs[row_id]
         if (row["status"], row["worker_id"]) != ("doing", worker):
             return []
         row["status"] = "failed" if row["abort_requested"] else "todo"
         row["scheduled_at"] = datetime.now(UTC)
         stored = self.stored.get(row_id, EMPTY)
-        self.stored[row_id] = stored | {"killed": stored["killed"] + 1}
+        self.stored[row_id] = stored | {"killed": stored["killed"] + killed}
         return [{"id": row_id}]
 
     def row(self, row):

@@ -1,5 +1,6 @@
 """The application of the Procrastinate engine."""
 
+import asyncio
 import os
 import time
 
@@ -19,6 +20,8 @@ APP = App(
         "stalled_worker_timeout": 2.0,
     },
 )
+GRACE = float(os.environ.get("RETRYKIT_ENGINE_GRACE", "60"))
+
 durable.prepare(APP, cron="* * * * * *")
 verify = durable.task(APP, job.policy(), name="verify")(job.verify)
 averify = durable.task(APP, job.policy(), name="averify")(job.averify)
@@ -31,16 +34,24 @@ def poison(plan):
     os._exit(1)
 
 
-KINDS = {"sync": verify, "async": averify, "poison": poison}
+@durable.task(APP, job.policy(), name="threaded")
+async def threaded(plan):
+    """Wait for a thread, which goes on if the coroutine is cancelled."""
+    return await asyncio.to_thread(job.verify, plan)
+
+
+KINDS = {"sync": verify, "async": averify, "poison": poison, "threaded": threaded}
 
 
 def worker():
     # Like a supervisor: a worker ends when its database is unavailable.
     while True:
         try:
-            APP.run_worker()
-        except ConnectorException:
+            durable.serve(APP, grace=GRACE)
+        except (ConnectorException, RuntimeError):
             time.sleep(0.2)
+        else:
+            return
 
 
 def opened(function):

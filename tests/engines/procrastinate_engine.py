@@ -11,10 +11,15 @@ __all__ = ["Procrastinate"]
 
 
 class Procrastinate(Engine):
-    """Procrastinate on PostgreSQL."""
+    """Procrastinate on PostgreSQL.
+
+    Attributes:
+        grace: How long attempts may take to end when a worker is stopped, in seconds.
+    """
 
     name = "procrastinate"
     module = "tests.engines.procrastinate_app"
+    grace = 60.0
 
     def start(self):
         self.server = PostgresServer(self.folder)
@@ -29,7 +34,10 @@ class Procrastinate(Engine):
         self.server.start()
 
     def environ(self):
-        return {"RETRYKIT_ENGINE_DATABASE": self.server.url}
+        return {
+            "RETRYKIT_ENGINE_DATABASE": self.server.url,
+            "RETRYKIT_ENGINE_GRACE": str(self.grace),
+        }
 
     def change_envelope(self, job, change):
         with psycopg.connect(self.server.url) as database:

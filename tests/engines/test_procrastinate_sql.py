@@ -152,9 +152,11 @@ def test_a_job_that_another_worker_runs_by_now_is_not_rescued(jobs):
     [[dead]], [[live]] = jobs.sql(worker), jobs.sql(worker)
     jobs.sql("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", live)
     execute = jobs.sync_app.connector.execute_query_all
-    assert execute(RELEASE, row_id=jobs.row_id, worker=dead) == []
-    assert execute(RELEASE, row_id=jobs.row_id, worker=None) == []
-    assert execute(RELEASE, row_id=jobs.row_id, worker=live) == [{"id": jobs.row_id}]
+    job = {"row_id": jobs.row_id, "killed": 1}
+    assert execute(RELEASE, worker=dead, **job) == []
+    assert execute(RELEASE, worker=None, **job) == []
+    assert jobs.sql("SELECT killed FROM retrykit_jobs") == []
+    assert execute(RELEASE, worker=live, **job) == [{"id": jobs.row_id}]
 
 
 def test_a_dead_job_is_listed_until_it_is_requeued(jobs):
@@ -178,8 +180,8 @@ def test_a_dead_job_is_listed_until_it_is_requeued(jobs):
 def test_requeues_a_job_whose_first_envelope_was_damaged(jobs):
     jobs.error = None
     jobs.sync_task.start_as("host")
-    damaged = "jsonb_set(args, '{retrykit,envelope,version}', '99')"
-    jobs.sql(f"UPDATE procrastinate_jobs SET args = {damaged}")
+    jobs.sql("UPDATE procrastinate_jobs SET args ="
+             " jsonb_set(args, '{retrykit,envelope,version}', '99')")  # fmt: skip
     jobs.work()
     [report] = durable.dead(jobs.sync_app)
     assert "upgrade retrykit" in report.reason
@@ -230,7 +232,7 @@ def test_counts_how_often_a_worker_was_killed_in_an_attempt(jobs):
 
     def kill_worker():
         jobs.sql("UPDATE procrastinate_jobs SET status = 'doing'")
-        release = {"row_id": jobs.row_id, "worker": None}
+        release = {"row_id": jobs.row_id, "worker": None, "killed": 1}
         assert jobs.sync_app.connector.execute_query_all(RELEASE, **release)
 
     for _ in range(2):

@@ -12,6 +12,7 @@ from retrykit.integrations.procrastinate.job_control import (
     retry_at,
     status,
 )
+from retrykit.integrations.procrastinate.serving import serve
 from retrykit.integrations.procrastinate.settings import (
     CAPABILITIES,
     RESCUE,
@@ -28,4 +29,4 @@ from retrykit.integrations.procrastinate.tasks import DurableTask, task
 __all__ = ["CAPABILITIES", "RESCUE", "DurableTask", "aapply_schema", "adead"]
 __all__ += ["akill", "apply_schema", "arequeue", "aretry_at", "astatus"]
 __all__ += ["dead", "kill", "prepare", "requeue", "rescue", "retry_at", "schema"]
-__all__ += ["status", "task"]
+__all__ += ["serve", "status", "task"]

@@ -5,17 +5,19 @@ adds a periodic task that puts such jobs back. A worker ends when it loses the d
 run it under a supervisor that restarts it.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from procrastinate import App, JobContext
-from procrastinate.jobs import DeleteJobCondition
+from procrastinate.jobs import DeleteJobCondition, Job as Row
 
 from retrykit._internal.validation import check_instance, check_number, invalid_setting
 from retrykit.durable import Capabilities
 from retrykit.integrations.procrastinate.job_run import RescheduleStrategy
 from retrykit.integrations.procrastinate.store import RELEASE
 
-__all__ = ["CAPABILITIES", "RESCUE", "prepare", "rescue"]
+__all__ = ["CAPABILITIES", "RESCUE", "check_prepared", "prepare"]
+__all__ += ["put_back_unfinished", "rescue"]
 
 CAPABILITIES: Final = Capabilities(
     engine="procrastinate",
@@ -82,14 +84,37 @@ async def rescue(app: App) -> list[int]:
     """
     timeout = _stalled_timeout(app)
     stalled = await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=timeout)
-    rescued = []
-    for row in stalled:
+    return await _put_back(app, stalled, killed=1)
+
+
+async def put_back_unfinished(app: App, worker_id: int | None) -> list[int]:
+    """Put the running jobs of a worker that ends back into the queue."""
+    jobs = app.job_manager
+    rows = await jobs.list_jobs_async(worker_id=worker_id, status="doing")
+    return await _put_back(app, rows, killed=0)
+
+
+def check_prepared(app: App) -> None:
+    """Check that an application was prepared for durable jobs.
+
+    Raises:
+        ConfigError: Call `prepare` first.
+    """
+    check_instance("app", app, App)
+    if RESCUE not in app.tasks:
+        rule = "one that rescues the jobs of killed workers"
+        raise invalid_setting("app", rule, app, "call prepare(app) first")
+
+
+async def _put_back(app: App, rows: Iterable[Row], killed: int) -> list[int]:
+    released = []
+    for row in rows:
         task = app.tasks.get(row.task_name)
         if task and isinstance(task.retry_strategy, RescheduleStrategy):
-            rescued += await app.connector.execute_query_all_async(
-                RELEASE, row_id=row.id, worker=row.worker_id
+            released += await app.connector.execute_query_all_async(
+                RELEASE, row_id=row.id, worker=row.worker_id, killed=killed
             )
-    return [row["id"] for row in rescued]
+    return [row["id"] for row in released]
 
 
 async def _rescue(context: JobContext, /, timestamp: int) -> list[int]:

@@ -115,13 +115,15 @@ WITH released AS (
        AND worker_id IS NOT DISTINCT FROM %(worker)s::bigint
     RETURNING id
 )
-INSERT INTO retrykit_jobs AS stored (row_id, killed) SELECT id, 1 FROM released
-ON CONFLICT (row_id) DO UPDATE SET killed = stored.killed + 1
+INSERT INTO retrykit_jobs AS stored (row_id, killed)
+SELECT id, %(killed)s FROM released
+ON CONFLICT (row_id) DO UPDATE SET killed = stored.killed + excluded.killed
 RETURNING row_id AS id
 """
-"""Return a killed worker's job to its queue, unless another worker has taken it.
+"""Return a job to its queue, unless another worker than the given one has it.
 
-It changes the row as a retry of Procrastinate would, and counts the kill."""
+It changes the row as a retry of Procrastinate would, and adds up how often its worker
+was killed."""
 
 
 class StoredJob(NamedTuple):

@@ -11,7 +11,6 @@ from procrastinate.tasks import Task
 
 from retrykit._internal.validation import (
     check_choice,
-    check_instance,
     did_you_mean,
     invalid_setting,
 )
@@ -23,7 +22,7 @@ from retrykit.integrations.procrastinate.job_run import (
     RescheduleStrategy,
     run_due_attempt,
 )
-from retrykit.integrations.procrastinate.settings import RESCUE
+from retrykit.integrations.procrastinate.settings import check_prepared
 from retrykit.integrations.procrastinate.store import METADATA, STARTED, find_rows
 from retrykit.integrations.procrastinate.sync_async import DualCall, Step, arun, run
 from retrykit.policy.policy import Policy
@@ -105,10 +104,7 @@ def task(
         ConfigError: The function cannot be retried under this policy, or the
             application would lose jobs.
     """
-    check_instance("app", app, App)
-    if RESCUE not in app.tasks:
-        rule = "one that rescues the jobs of killed workers"
-        raise invalid_setting("app", rule, app, "call prepare(app) first")
+    check_prepared(app)
     for option in options:
         suggestion = "its policy retries, and a waiting job would hold its locks"
         check_choice("options", option, _OPTIONS, suggestion)
