@@ -45,9 +45,8 @@ ERRORS = {
         lambda: durable.task(UNPREPARED, POLICY)
     ),
     "app must be an App, got 7": lambda: durable.serve(7),
-    "grace must be a duration, got 'soon'; write a number of seconds or e.g. '1h30m'": (
-        lambda: durable.serve(APP, grace="soon")
-    ),
+    'grace must be a duration such as "12.5s", "500ms" or "1h30m", got \'soon\'; '
+    "write the unit (us, ms, s, m, h, d, w)": lambda: durable.serve(APP, grace="soon"),
     "options must be one of 'abort_job_polling_interval', 'additional_context', "
     "'concurrency', 'fetch_job_polling_interval', 'listen_notify', 'name', 'queues', "
     "'task_middleware', 'worker_middleware', got 'wait'; set it in worker_defaults": (
