@@ -2,7 +2,7 @@
 
 from kombu import Exchange, Queue
 
-from retrykit.integrations.celery import dead, kill, requeue, status
+from retrykit.integrations.celery import dead, kill, requeue, serve, status
 from retrykit.integrations.celery.ledger import Entry, write_entry
 from tests._support.celery_apps import AMQP, CONFIRMED, QUORUM, app
 
@@ -45,6 +45,16 @@ def kill_ended_job():
 
 
 ERRORS = {
+    "app must be a Celery, got 7": lambda: serve(7),
+    'grace must be a duration such as "12.5s", "500ms" or "1h30m", got \'late\'; '
+    "write the unit (us, ms, s, m, h, d, w)": (
+        lambda: serve(app("memory://"), grace="late")
+    ),
+    "options must be one of 'autoscale', 'concurrency', 'exclude_queues', 'hostname', "
+    "'include', 'logfile', 'loglevel', 'max_memory_per_child', 'max_tasks_per_child', "
+    "'optimization', 'pool', 'prefetch_multiplier', 'queues', 'soft_time_limit', "
+    "'task_events', 'without_gossip', 'without_heartbeat', 'without_mingle', got "
+    "'time_limit'; set it in app.conf": (lambda: serve(app("memory://"), time_limit=9)),
     "acks_late must be True in verify, or a job is lost when its worker is killed, "
     "got False; leave it out": lambda: capabilities(task={"acks_late": False}),
     "autoretry_for must be empty in verify, whose policy retries, got "
