@@ -36,12 +36,12 @@ async def averify():
     """Do nothing."""
 
 
-def kill_ended_job():
+def app_with_job(status):
+    """Return an app whose ledger has a job of this status, and no message of it."""
     celery = app("memory://")
     envelope = celery.tasks["verify"].job.envelope("job-7")
-    entry = Entry.of(envelope, 0).replace(status="succeeded")
-    write_entry(celery, "job-7", entry)
-    kill(celery, "job-7")
+    write_entry(celery, "job-7", Entry.of(envelope, 0).replace(status=status))
+    return celery
 
 
 ERRORS = {
@@ -154,10 +154,12 @@ ERRORS = {
     "job_id must be the id of a job that was started, got 'job-8'": (
         lambda: status(app("memory://"), "job-8")
     ),
-    "job_id must be the id of a job in the queue retrykit.dead, got 'job-8'": (
-        lambda: requeue(app("memory://"), "job-8")
+    "job_id must be the id of a job in the queue retrykit.dead, or of a killed or lost "
+    "one, got 'job-8'; it is unknown": lambda: requeue(app("memory://"), "job-8"),
+    "job_id must be the id of a job whose message is still stored, got 'job-7'": (
+        lambda: requeue(app_with_job("dead"), "job-7")
     ),
     "job_id must be the id of an unfinished job, got 'job-7'; it is succeeded": (
-        kill_ended_job
+        lambda: kill(app_with_job("succeeded"), "job-7")
     ),
 }

@@ -5,6 +5,7 @@ import contextlib
 import shutil
 import sqlite3
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,6 +43,11 @@ def verify() -> None:
 
 def listen(**changes):
     durable.listen(SETTINGS | changes)
+
+
+def serve_in_another_thread():
+    with ThreadPoolExecutor(1, thread_name_prefix="other") as threads:
+        threads.submit(durable.serve, SETTINGS).result()
 
 
 @contextlib.contextmanager
@@ -157,6 +163,13 @@ ERRORS = {
     ),
     "jobs must be imported before listen(...), or due jobs would be marked as dead, "
     "got None; import the modules that define them": listen_without_jobs,
+    "serve must be called in the main thread, which handles signals, got "
+    "'thread other_0'; in another one, call listen(...) and DBOS.destroy(...)": (
+        serve_in_another_thread
+    ),
+    f"grace must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: durable.serve(SETTINGS, grace=-1)
+    ),
     "DBOS must be launched by connect(...) or listen(...) first, got None; call "
     "connect(config(...)) when this process starts": status_before_launch,
     "args must be encodable as UTF-8, got '\\udcff'; for a file name, pass "

@@ -28,7 +28,7 @@ def serve(app: Celery, *, grace: Duration = "60s", **options: Any) -> None:
             serve(app, concurrency=4, loglevel="INFO")
 
     It must be called in the main thread. Attempts that still run after *grace* are cut
-    off by a cold shutdown of Celery, and made again by the next worker.
+    off by a cold shutdown of Celery, and repeated by the next worker.
 
     Args:
         app: The Celery application.

@@ -38,7 +38,7 @@ def serve(app: App, *, grace: Duration = "60s", **options: Any) -> None:
             serve(app, concurrency=4)
 
     It opens the application, and must be called in the main thread. Attempts that
-    still run after *grace* are cut off, and made again by the next worker: coroutines
+    still run after *grace* are cut off, and repeated by the next worker: coroutines
     are cancelled, and have a second to clean up; then the process ends with status 0,
     without ``atexit``, since a thread cannot be stopped. A coroutine that blocks its
     event loop delays all this.
@@ -99,7 +99,7 @@ async def _stop(
     beating.cancel()
     if running.done():
         return
-    _log.warning("attempts are cut off after %g s, and will be made again", grace)
+    _log.warning("attempts are cut off after %g s, and will be repeated", grace)
     # The worker cancels coroutines, and waits for the threads of sync functions.
     await asyncio.wait({running}, timeout=_CLEANUP)
     if not running.done():
