@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wait_for_event
 from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.introspection import is_awaitable
+from retrykit._internal.tracebacks import keep_context
 from retrykit.budgets.base import (
     adeposit_safely,
     awithdraw_safely,
@@ -44,26 +45,39 @@ __all__ = ["ahandle_failure", "ahandle_result", "apause", "astart", "handle_fail
 __all__ += ["handle_result", "pause", "start"]
 
 
-def start(controller: RetryController, call: RetryCall) -> Outcome:
+def start(controller: RetryController, call: RetryCall) -> FallbackValue | None:
     """Begin a call that is watched or resumed, after the delay that is left of it.
 
     Returns:
-        None if an attempt begins; else how the call has ended, as `handle_failure`.
+        None if an attempt begins; the value to return if the policy's event has ended
+        the call, or its error is raised.
     """
     delay = controller.start(call)
     if delay is not None:
-        return pause(controller, call, delay)
+        return _raise_error(pause(controller, call, delay))
     return None
 
 
-async def astart(controller: RetryController, call: RetryCall) -> Outcome:
+async def astart(controller: RetryController, call: RetryCall) -> FallbackValue | None:
     """Begin a call that is watched or resumed, as `start` does."""
     delay = controller.start(call)
     if delay is not None:
-        return await apause(controller, call, delay)
+        return _raise_error(await apause(controller, call, delay))
     if call.pending:
         await events.deliver(call.pending)
     return None
+
+
+def _raise_error(outcome: Outcome) -> FallbackValue | None:
+    """Raise an outcome that is an error; return all others."""
+    if not isinstance(outcome, Exception):
+        return outcome
+    with keep_context(outcome):
+        try:
+            raise outcome
+        finally:
+            # No frame may keep the error that it raises.
+            del outcome
 
 
 def pause(controller: RetryController, call: RetryCall, delay: float) -> Outcome:

@@ -97,7 +97,7 @@ def test_each_loop_has_its_own_time_in_turn_and_in_threads(monkeypatch, modules)
     clock = LoopClock()
 
     async def read():
-        return clock.now(), clock.now()
+        return clock.now(), clock.reader()()
 
     async def read_elsewhere():
         other = await asyncio.to_thread(run, 7.0)

@@ -11,14 +11,17 @@ import trio
 from retrykit import (
     ConfigError,
     Policy,
+    RetryState,
     StopReason,
     aretry,
     aretrying,
+    resume,
     retry,
     retrying,
     state_of,
 )
 from retrykit.schedules import constant
+from retrykit.state.final_error import RetryError
 from retrykit.testing import limit_retries, virtual_time
 
 HOUR = Policy(schedule=["1h"] * 3, on=OSError)
@@ -337,3 +340,29 @@ def test_a_result_that_is_retried_is_released_after_the_wait(backend, clock, fla
     policy = HOUR.replace(on_result=results, stop_event=event)
     assert backend(policy)(flaky("open"))() == "done"
     assert results.released == ["open"]
+
+
+def waiting_state():
+    """Return the state of a call that waits for its second attempt."""
+    states = []
+    hooks = {"retry_scheduled": lambda event: states.append(event.state.to_dict())}
+    policy = HOUR.replace(schedule=["1h"], sleep=lambda _: None, observers=hooks)
+    with pytest.raises(OSError):
+        policy.call(failing)
+    return RetryState.from_dict(states[0])
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
+def test_an_event_ends_the_wait_of_a_resumed_call(awaited):
+    stopped = asyncio.Event() if awaited else threading.Event()
+    stopped.set()
+    policy = HOUR.replace(stop_event=stopped)
+
+    def run(policy):
+        call = resume(afailing if awaited else failing, waiting_state(), policy)
+        return asyncio.run(call()) if awaited else call()
+
+    assert run(policy.replace(fallback="old")) == "old"
+    with pytest.raises(RetryError) as caught:
+        run(policy)
+    assert state_of(caught.value).stop_reason is StopReason.STOPPED
