@@ -22,7 +22,7 @@ rows = []
 for row in calls.measure(contenders, arguments.rounds):
     print(f"measured: {row.title}", file=sys.stderr)
     rows.append(row)
-rows.append(imports.measure(contenders, arguments.rounds))
+rows += imports.measure(contenders, arguments.rounds)
 rows.append(memory.measure(contenders))
 text = format_table(contenders, rows, arguments.rounds)
 print(text)

@@ -15,6 +15,7 @@ from benchmarks.contenders import Contender
 __all__ = ["measure"]
 
 _TIMED = """
+{loaded}
 from time import perf_counter
 start = perf_counter()
 {statement}
@@ -22,29 +23,36 @@ print(perf_counter() - start)
 """
 
 
-def measure(contenders: list[Contender], rounds: int) -> Row:
-    """Return the row of import times, in milliseconds.
+def measure(contenders: list[Contender], rounds: int) -> list[Row]:
+    """Return the rows of import times, in milliseconds.
 
     Args:
         contenders: The libraries to measure.
         rounds: The number of interpreters for each. Count, >= 1.
     """
-    codes = {c.name: _code(c.module) for c in contenders if c.module}
+    return [
+        _row("import", "", contenders, rounds),
+        _row("import after asyncio", "import asyncio, inspect", contenders, rounds),
+    ]
+
+
+def _row(title: str, loaded: str, contenders: list[Contender], rounds: int) -> Row:
+    codes = {c.name: _code(c.module, loaded) for c in contenders if c.module}
     best = dict.fromkeys(codes, float("inf"))
     with TemporaryDirectory() as folder:
         # The first round compiles, and is slower than any other.
         for _ in range(rounds + 1):
             for name, code in codes.items():
                 best[name] = min(best[name], float(_printed(code, folder)))
-    return Row("import", [best.get(c.name, 0.0) * 1e3 for c in contenders], "ms")
+    return Row(title, [best.get(c.name, 0.0) * 1e3 for c in contenders], "ms")
 
 
-def _code(module: str) -> str:
+def _code(module: str, loaded: str) -> str:
     # The decorator imports all that a call needs; `import retrykit` imports nothing.
     statement = f"import {module}"
     if module == "retrykit":
         statement = "from retrykit import retry"
-    return _TIMED.format(statement=statement)
+    return _TIMED.format(loaded=loaded, statement=statement)
 
 
 def _printed(code: str, folder: str) -> str:
