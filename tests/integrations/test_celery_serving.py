@@ -65,12 +65,12 @@ def test_a_cold_shutdown_is_requested_at_the_end_of_the_grace_only(quits):
 
 def test_the_status_of_a_stopped_worker_is_ignored():
     """Celery's is 1 after SIGINT."""
-    serve(shut_down, exitcode=1)
+    assert serve(shut_down, exitcode=1, concurrency=1) == {"concurrency": 1}
 
 
 def test_a_worker_that_ends_by_itself_returns():
     """By remote control."""
-    serve(int)
+    assert serve(int, concurrency=1) == {"concurrency": 1}
 
 
 def test_a_worker_that_fails_is_an_error():
