@@ -108,7 +108,7 @@ class Preview(Frozen):
 _ROWS_WITHOUT_END = 20
 _MAX_RETRIES = 10_000
 # Sampled delays times parts of the schedule.
-_MAX_DRAWS = 400_000
+_MAX_DRAWS = 200_000
 
 
 def preview(
@@ -128,7 +128,7 @@ def preview(
         retries: Maximum number of retries to consider. Count, 1 to 10,000.
         samples: Maximum number of calls to sample where there is no formula, with
             the policy's seed or a fixed one. Count, >= 0; with 0, values without a
-            formula are None. Fewer long calls are sampled: at most 400,000 delays in
+            formula are None. Fewer long calls are sampled: at most 200,000 delays in
             total, divided by the number of parts of the schedule.
 
     Raises:
