@@ -35,7 +35,7 @@ ROOMS = {
     "analysis": "errors _internal schedules state policy execution config",
     "integrations": "errors _internal state hints budgets policy "
     "execution config durable",
-    "cli": "errors _internal schedules state policy execution config analysis",
+    "cli": "errors _internal schedules state policy execution config analysis durable",
 }
 
 # Imports that point up, each with its reason; those in functions are late.
@@ -58,7 +58,8 @@ DOORS = {
     "random": "schedules.randomness",
     "time": "_internal.clocks testing.sleep_guard",
     "asyncio": "_internal.loop_clock execution.attempt_timeout "
-    "durable.job_attempt integrations.dbos.jobs integrations.dbos.killed_attempts "
+    "durable.job_attempt integrations.dbos.job_functions "
+    "integrations.dbos.killed_attempts "
     "integrations.procrastinate.serving testing.event_loops testing.fake_clock "
     "testing.pytest_plugin testing.sleep_guard testing.virtual_loop",
     "wrapt": "execution.proxies",

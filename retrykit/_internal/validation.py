@@ -17,9 +17,15 @@ from retrykit._internal.redaction import redact_urls
 from retrykit.errors import ConfigError
 
 __all__ = ["LARGEST", "check_aware", "check_choice", "check_encodable"]
-__all__ += ["check_instance"]
-__all__ += ["check_integer", "check_number", "did_you_mean", "escape_unprintable"]
-__all__ += ["invalid_setting", "prefix_errors", "safe_repr", "truncate"]
+__all__ += ["check_instance", "check_integer", "check_number", "check_text"]
+__all__ += [
+    "did_you_mean",
+    "escape_unprintable",
+    "invalid_setting",
+    "prefix_errors",
+    "safe_repr",
+    "truncate",
+]
 
 T = TypeVar("T")
 
@@ -193,6 +199,15 @@ def check_aware(name: str, value: object) -> datetime:
             name, "an aware datetime", moment, "write datetime.now(UTC)"
         )
     return moment
+
+
+def check_text(name: str, value: object) -> str:
+    """Return *value* if it is a printable string that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        raise invalid_setting(name, "a non-empty string", value)
+    if not value.isprintable():
+        raise invalid_setting(name, "a printable string", value)
+    return value
 
 
 def check_encodable(name: str, value: str, suggestion: str = "") -> str:

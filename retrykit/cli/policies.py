@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar, get_args
 
 import click
 
 from retrykit._internal.validation import did_you_mean, invalid_setting
-from retrykit.analysis.lint import LoadFailure, discover, importing
+from retrykit.analysis.lint import discover
+from retrykit.cli.modules import find_attribute, import_error, import_here
 from retrykit.cli.options import complete_words
 from retrykit.config.environment import MUTUALLY_EXCLUSIVE, policy_from_env
 from retrykit.config.files import load_policy, policy_names, read_document
@@ -75,7 +75,7 @@ def policy_flags(function: F) -> F:
 
 def _import_modules(ctx: click.Context, _param: click.Parameter, names: Any) -> None:
     for name in () if ctx.resilient_parsing else names:
-        _import(name)
+        import_here(name)
 
 
 def format_config_error(error: ConfigError) -> str:
@@ -166,7 +166,7 @@ def find_policies(text: str) -> dict[str, Policy]:
     if _SCRIPT.fullmatch(text):
         discovery = discover(text)
         for failure in discovery.failures:
-            raise _import_error(text, failure)
+            raise import_error(text, failure)
         return {each.name: each.policy for each in discovery.found}
     if is_preset(text):
         return {text: parse_preset(text)}
@@ -214,15 +214,7 @@ def _load_service(config: dict[str, Any], path: str, method: str | None) -> Poli
 
 
 def _load_attribute(text: str, module: str, path: str) -> Policy:
-    value: object = _import(module)
-    for name in path.split("."):
-        try:
-            value = getattr(value, name)
-        except AttributeError:
-            suggestion = did_you_mean(name, dir(value)) or f"there is no {name}"
-            raise invalid_setting(
-                "POLICY", "an attribute of its module", text, suggestion
-            ) from None
+    value = find_attribute("POLICY", text, module, path)
     if isinstance(value, Policy):
         return value
     if isinstance(value, Schedule):
@@ -233,21 +225,3 @@ def _load_attribute(text: str, module: str, path: str) -> Policy:
         rule = f"a policy, a schedule or a decorated function at {text}"
         # Not the value, which may be long, or contain a secret.
         raise invalid_setting("POLICY", rule, type(value)) from None
-
-
-def _import(name: str) -> ModuleType:
-    """Import a module, from the current folder first, as ``python -m`` does."""
-    with importing.temporary_sys_path([Path.cwd()], forget=False):
-        try:
-            module = importing.try_import(name)
-        except ConfigError:
-            msg = f"{name} must be importable from this folder, got no such module"
-            raise ConfigError(msg) from None
-    if isinstance(module, LoadFailure):
-        raise _import_error(name, module)
-    return module
-
-
-def _import_error(name: str, failure: LoadFailure) -> ConfigError:
-    place = f" at {failure.place}" if failure.place else ""
-    return ConfigError(f"{name} must be importable, got {failure.reason}{place}")

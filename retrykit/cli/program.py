@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": "Compare two policies side by side.",
     "lint": "Warn about problems in policies.",
     "convert": "Convert a policy to TOML, JSON, Python or gRPC.",
+    "jobs": "List durable jobs, and control them.",
     "presets": "List the built-in policies.",
     "schema": "Print the JSON Schema of policy files.",
     "completion": "Print a shell completion script.",
@@ -74,6 +75,7 @@ Examples:
   retrykit chart google zizq -o policies.html
   retrykit lint src/mypackage
   retrykit show pyproject.toml:fetch --max-attempts 8
+  retrykit jobs list --app mypackage.jobs:SETTINGS --overdue 10m
 
 \b
 A POLICY is one of these:

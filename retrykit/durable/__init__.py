@@ -21,6 +21,8 @@ from retrykit.durable.envelope import Envelope, EnvelopeStatus
 from retrykit.durable.job import Job
 from retrykit.durable.job_attempt import JobAttempt, JobFailed, idempotency_key
 from retrykit.durable.job_report import JobReport
+from retrykit.durable.job_selection import JobCounts, JobFilters, count_jobs
 
-__all__ = ["Capabilities", "Envelope", "Job", "JobAttempt", "JobFailed", "JobReport"]
-__all__ += ["EnvelopeStatus", "idempotency_key"]
+__all__ = ["Capabilities", "Envelope", "EnvelopeStatus", "Job", "JobAttempt"]
+__all__ += ["JobCounts", "JobFailed", "JobFilters", "JobReport", "count_jobs"]
+__all__ += ["idempotency_key"]

@@ -11,7 +11,12 @@ from typing import Any, Final, final
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.loop_clock import async_clock
-from retrykit._internal.validation import check_instance, check_integer, invalid_setting
+from retrykit._internal.validation import (
+    check_instance,
+    check_integer,
+    check_text,
+    invalid_setting,
+)
 from retrykit.durable.envelope import MAX_FAILURES, Envelope
 from retrykit.durable.job_attempt import JobAttempt, JobFailed, RunningAttempt
 from retrykit.errors import ConfigError
@@ -81,16 +86,16 @@ class Job:
         check_job_policy(policy)
         self.max_killed = max_killed
         self.function = qualified_name(fn)
-        self.name = _check_text("name", self.function if name is None else name)
+        self.name = check_text("name", self.function if name is None else name)
         self.awaited = is_coroutine_function(fn)
         self.fingerprint = fingerprint(policy)
-        policy_name = _check_text("policy.name", policy.name or self.name)
+        policy_name = check_text("policy.name", policy.name or self.name)
         self.policy = policy.replace(
             max_failures=min(policy.max_failures, MAX_FAILURES), name=policy_name
         )
         self._fn = prepare_attempt(self.policy, fn, awaited=self.awaited)
         self._policy_names = {policy_name}
-        self._policy_names |= {_check_text("previous_names", x) for x in previous_names}
+        self._policy_names |= {check_text("previous_names", x) for x in previous_names}
 
     def __repr__(self) -> str:
         return f"<Job {self.name} under {self.policy!r}>"
@@ -105,7 +110,7 @@ class Job:
         Raises:
             ConfigError: *job* is not a valid id, or *run* is not >= 1.
         """
-        if "#" in _check_text("job_id", job):
+        if "#" in check_text("job_id", job):
             suggestion = "'#' marks requeued jobs"
             raise invalid_setting("job_id", "a string without '#'", job, suggestion)
         check_integer("run", run, at_least=1)
@@ -210,14 +215,6 @@ def check_job_policy(policy: Policy) -> None:
             # A set event would not stop the worker, but end each of its jobs for good.
             rule = "left out in a job, whose delays pass in its engine"
             raise invalid_setting(name, rule, value)
-
-
-def _check_text(name: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise invalid_setting(name, "a non-empty string", value)
-    if not value.isprintable():
-        raise invalid_setting(name, "a printable string", value)
-    return value
 
 
 def fingerprint(policy: Policy) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeVar, final
 
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
-from retrykit.durable.envelope import Envelope
+from retrykit.durable.envelope import Envelope, failure_type
 from retrykit.errors import ConfigError
 from retrykit.state.failures import Failure
 from retrykit.state.records import result_text
@@ -31,21 +31,45 @@ class JobReport(Frozen):
         result: Its result, if it has succeeded.
         reason: Why it is dead, or why its envelope is unreadable; otherwise empty.
         engine_id: The id of its workflow, task or row in the engine.
+        name: The name of its function; empty if that is unknown.
     """
 
-    __slots__ = ("engine_id", "envelope", "job", "reason", "result", "status")
+    __slots__ = (
+        "engine_id", "envelope", "job", "name", "reason", "result", "status",
+    )  # fmt: skip
     job: str
     status: JobStatus
     envelope: Envelope | None
     result: Any
     reason: str
     engine_id: str
+    name: str
 
     @property
     def due(self) -> datetime | None:
         """When the next attempt is due, in UTC; None unless the job waits."""
         due = None if self.envelope is None else self.envelope.due
         return None if due is None or self.status != "waiting" else _to_datetime(due)
+
+    @property
+    def started(self) -> float | None:
+        """When the job was started, in seconds since 1970; None if unreadable."""
+        return None if self.envelope is None else self.envelope.state.epoch
+
+    @property
+    def last_error(self) -> str:
+        """The type of the last error; empty if there is none."""
+        return failure_type(self.failures[-1]) if self.failures else ""
+
+    def overdue(self, now: float) -> float:
+        """Return for how many seconds the job has been due, without having ended.
+
+        It waits for a worker, or its attempt is running, or its worker was killed.
+        """
+        due = None if self.envelope is None else self.envelope.due
+        if due is None or self.status not in {"waiting", "running"}:
+            return 0.0
+        return max(now - due, 0.0)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -59,7 +83,8 @@ class JobReport(Frozen):
         >>> from retrykit.durable import Job
         >>> job = Job(int, Policy(max_attempts=1), "parse")
         >>> envelope = job.attempt(job.envelope("parse-7"), ["seven"], {}).envelope
-        >>> report = JobReport("parse-7", "dead", envelope, None, "", "parse-7:1")
+        >>> history = envelope, None, "", "parse-7:1", "parse"
+        >>> report = JobReport("parse-7", "dead", *history)
         >>> print(report.describe())  # doctest: +ELLIPSIS
         parse-7: dead, gave up after 1 attempt in ...: max_attempts=1 reached
           1 x ValueError

@@ -1,8 +1,18 @@
 """Invalid settings of jobs on Celery, by the message of their error."""
 
+from datetime import datetime
+
 from kombu import Exchange, Queue
 
-from retrykit.integrations.celery import dead, kill, requeue, serve, status
+from retrykit.integrations.celery import (
+    dead,
+    jobs,
+    kill,
+    requeue,
+    retry_at,
+    serve,
+    status,
+)
 from retrykit.integrations.celery.ledger import Entry, write_entry
 from tests._support.celery_apps import AMQP, CONFIRMED, QUORUM, app
 
@@ -11,6 +21,9 @@ __all__ = ["ERRORS"]
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 LONG = "é" * 128
 SET = "set it to a redis:// or an amqp:// URL"
+
+
+NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001
 
 
 def capabilities(*args, **options):
@@ -158,6 +171,13 @@ ERRORS = {
     "one, got 'job-8'; it is unknown": lambda: requeue(app("memory://"), "job-8"),
     "job_id must be the id of a job whose message is still stored, got 'job-7'": (
         lambda: requeue(app_with_job("dead"), "job-7")
+    ),
+    "status must be 'dead': with this broker there is no list of other jobs, got "
+    "None; query jobs by their ids": lambda: jobs(app("memory://")),
+    "when must be an aware datetime, got datetime.datetime(2026, 1, 1, 0, 0); write "
+    "datetime.now(UTC)": lambda: retry_at(app("memory://"), "job-7", NAIVE),
+    "job_id must be the id of a waiting job, got 'job-7'; it is dead": (
+        lambda: retry_at(app_with_job("dead"), "job-7", NAIVE.astimezone())
     ),
     "job_id must be the id of an unfinished job, got 'job-7'; it is succeeded": (
         lambda: kill(app_with_job("succeeded"), "job-7")

@@ -6,6 +6,7 @@ from retrykit import Policy
 from retrykit.durable import Envelope, Job
 from retrykit.durable.durable_function import job_of
 from retrykit.durable.job_report import check_started
+from retrykit.durable.job_selection import select_jobs
 from retrykit.durable.json_payloads import as_json, from_json
 from tests._support.reference_data import reference_data
 
@@ -39,7 +40,26 @@ def attempt(envelope):
     return lambda: JOB.attempt(envelope, [], {})
 
 
+def select(limit=None, **filters):
+    return lambda: select_jobs([], filters, limit)
+
+
 ERRORS = {
+    "policy.name must be a printable string, got 'a\\nb'": (
+        lambda: Job(int, Policy(name="a\nb"), "parse")
+    ),
+    "status must be one of 'waiting', 'running', 'succeeded', 'dead', got 'done'": (
+        select(status="done")
+    ),
+    "limit must be an integer >= 1, got 0": select(limit=0),
+    "filters must be one of 'status', 'name', 'error', 'overdue', 'older_than', "
+    "got 'nmae'": select(nmae="verify"),
+    "name must be a non-empty string, got 7": select(name=7),
+    "error must be a non-empty string, got ''": select(error=""),
+    'overdue must be a duration such as "12.5s", "500ms" or "1h30m", got '
+    "'soon'; write the unit (us, ms, s, m, h, d, w)": select(overdue="soon"),
+    "older_than must be a finite number >= 0, got -1; give seconds as a number, a "
+    'timedelta, or text such as "1h30m"': select(older_than=-1),
     "envelope must be of version 1, got 'version 2'; upgrade retrykit in this worker": (
         lambda: Envelope.from_dict({"version": 2})
     ),
@@ -68,6 +88,7 @@ ERRORS = {
         lambda: Job(int, POLICY, previous_names=[5])
     ),
     "name must be a printable string, got 'a\\nb'": (lambda: Job(int, POLICY, "a\nb")),
+    "job_id must be a non-empty string, got ''": lambda: JOB.envelope(""),
     "job_id must be a string without '#', got 'a#2'; '#' marks requeued jobs": (
         lambda: JOB.envelope("a#2")
     ),

@@ -47,6 +47,7 @@ class MemoryConnector(InMemoryConnector):
             store.READ: self.read,
             store.WRITE: self.write,
             store.FIND: self.find,
+            store.ALL: self.all,
             store.DEAD: self.dead,
             store.RESCHEDULE: self.reschedule,
             store.RELEASE: self.release,
@@ -84,15 +85,21 @@ class MemoryConnector(InMemoryConnector):
 
         return [self.row(row) for row in self.jobs.values() if matches(row)]
 
-    def dead(self, limit):
+    def newest(self):
+        """Return the latest row of each job, oldest first."""
         newest = {self.named(row): row for row in self.jobs.values()}
-        ended = {"failed", "cancelled", "aborted"}
-        rows = [
+        return [
             self.row(row)
-            for row in reversed(newest.values())
-            if row["status"] in ended
-            and (self.started(row) or row["id"] in self.stored)
+            for row in sorted(newest.values(), key=lambda row: row["id"])
+            if self.started(row) or row["id"] in self.stored
         ]
+
+    def all(self, after, limit):
+        return [row for row in self.newest() if row["id"] > after][:limit]
+
+    def dead(self, limit):
+        ended = {"failed", "cancelled", "aborted"}
+        rows = [row for row in reversed(self.newest()) if row["status"] in ended]
         return rows[:limit]
 
     def reschedule(self, row_id, when, envelope, before):

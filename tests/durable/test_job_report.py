@@ -39,7 +39,9 @@ def envelope_after(*outcomes, **settings):
 
 
 def report_lines(envelope, status, *, result=None, why=""):
-    report = JobReport("verify-7", status, envelope, result, why, "verify-7:1")
+    report = JobReport(
+        "verify-7", status, envelope, result, why, "verify-7:1", "verify"
+    )
     return report.describe().splitlines()
 
 
@@ -66,7 +68,9 @@ def test_shows_a_new_job():
 
 
 def test_shows_no_past_due_time_of_a_running_job():
-    report = JobReport("verify-7", "running", envelope_after(REFUSED), None, "", "")
+    report = JobReport(
+        "verify-7", "running", envelope_after(REFUSED), None, "", "", "verify"
+    )
     assert report.describe().startswith("verify-7: running, 1 failed attempt\n")
     assert report.due is None
 
@@ -110,7 +114,9 @@ def test_shows_the_reason_if_the_envelope_is_unreadable():
 
 def test_shows_times_after_the_year_9999():
     envelope = dataclasses.replace(envelope_after(REFUSED), due=1e300)
-    report = JobReport("verify-7", "waiting", envelope, None, "", "verify-7:1")
+    report = JobReport(
+        "verify-7", "waiting", envelope, None, "", "verify-7:1", "verify"
+    )
     assert report.due == datetime(9999, 12, 31, tzinfo=UTC)
     assert (
         report.describe().splitlines()[0].endswith("next due 9999-12-31 00:00:00 UTC")
@@ -119,7 +125,9 @@ def test_shows_times_after_the_year_9999():
 
 def test_shows_times_before_1970():
     envelope = dataclasses.replace(envelope_after(REFUSED), due=-1e300)
-    report = JobReport("verify-7", "waiting", envelope, None, "", "verify-7:1")
+    report = JobReport(
+        "verify-7", "waiting", envelope, None, "", "verify-7:1", "verify"
+    )
     assert report.due == datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -132,6 +140,8 @@ def test_shows_rejected_results():
 
 
 def test_is_a_value():
-    report = JobReport("verify-7", "succeeded", envelope_after(0), 0, "", "verify-7:1")
+    report = JobReport(
+        "verify-7", "succeeded", envelope_after(0), 0, "", "verify-7:1", "verify"
+    )
     assert report == report.replace(engine_id="verify-7:1")
     assert (report.result, report.engine_id, report.reason) == (0, "verify-7:1", "")

@@ -1,5 +1,7 @@
 """Jobs on Celery from outside: how they stand, the dead, and what can be done."""
 
+from datetime import UTC, datetime
+
 import pytest
 from celery import signals
 from celery.exceptions import QueueNotFound, WorkerTerminate
@@ -7,7 +9,7 @@ from celery.exceptions import QueueNotFound, WorkerTerminate
 from retrykit import ConfigError, GiveUp, Policy
 from retrykit._internal.clocks import wall
 from retrykit.durable import idempotency_key
-from retrykit.integrations.celery import dead, kill, requeue, status
+from retrykit.integrations.celery import dead, jobs, kill, requeue, retry_at, status
 from retrykit.integrations.celery.ledger import write_entry
 from retrykit.integrations.celery.messages import DEAD, HEADER
 from tests._support import celery_worker
@@ -39,6 +41,60 @@ def verify(worker, keys):
 
 def start(verify, how, job="job-7"):
     return verify.apply_async([how], task_id=job)
+
+
+class TestJobs:
+    def test_lists_the_dead(self, worker, verify):
+        start(verify, "dies")
+        worker.handle_next()
+        assert [(x.job, x.name) for x in jobs(worker.app, status="dead")] == [
+            ("job-7", "verify")
+        ]
+        assert jobs(worker.app, status="dead", error="KeyError") == []
+
+    @pytest.mark.parametrize("filters", [{}, {"status": "waiting"}, {"overdue": 1}])
+    def test_cannot_list_others_without_redis(self, worker, filters):
+        with pytest.raises(ConfigError, match="no list of other jobs"):
+            jobs(worker.app, **filters)
+
+
+class TestRetryAt:
+    def test_moves_the_next_attempt(self, worker, verify, keys, clock):
+        start(verify, "fails")
+        worker.handle_next()
+        retry_at(worker.app, "job-7", datetime.fromtimestamp(wall() + 60, UTC))
+        worker.handle_next()
+        worker.handle_next()
+        assert status(worker.app, "job-7").due.timestamp() == pytest.approx(wall() + 60)
+        assert keys == ["job-7:1"]
+        clock.advance(61)
+        worker.handle_next()
+        assert keys == ["job-7:1", "job-7:2"]
+
+    def test_makes_it_at_once_and_only_once(self, worker, verify, keys, clock):
+        start(verify, "fails")
+        worker.handle_next()
+        retry_at(worker.app, "job-7", datetime(2000, 1, 1, tzinfo=UTC))
+        worker.handle_next()
+        worker.handle_next()
+        assert keys == ["job-7:1", "job-7:2"]
+        clock.advance(3600)
+        worker.handle_next()
+        assert keys == ["job-7:1", "job-7:2", "job-7:3"]
+        assert len(worker.messages()) == 1
+
+    def test_rejects_a_job_that_does_not_wait(self, worker, verify):
+        start(verify, "verified")
+        worker.handle_next()
+        with pytest.raises(ConfigError, match="it is succeeded"):
+            retry_at(worker.app, "job-7", datetime.now(UTC))
+
+    def test_rejects_a_naive_time_and_an_unknown_job(self, worker, verify):
+        start(verify, "fails")
+        with pytest.raises(ConfigError, match="when must be an aware datetime"):
+            retry_at(worker.app, "job-7", datetime(2026, 1, 1))  # noqa: DTZ001
+        with pytest.raises(ConfigError, match="a job that was started"):
+            retry_at(worker.app, "job-8", datetime.now(UTC))
 
 
 class TestStatus:

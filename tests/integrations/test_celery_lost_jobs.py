@@ -12,7 +12,7 @@ from kombu.asynchronous.timer import Timer
 from retrykit import ConfigError
 from retrykit._internal.clocks import wall
 from retrykit.durable import idempotency_key
-from retrykit.integrations.celery import dead, kill, requeue, status, sweep
+from retrykit.integrations.celery import dead, jobs, kill, requeue, status, sweep
 from retrykit.integrations.celery.ledger import LEDGER, write_entry
 from retrykit.integrations.celery.lost_jobs import Sweep
 from retrykit.integrations.celery.messages import HEADER
@@ -65,6 +65,39 @@ def worker(request, clock, server):
     worker = RedisWorker(server.port, **request.param)
     yield worker
     worker.close()
+
+
+class TestJobs:
+    def test_lists_all_jobs_that_have_not_succeeded(self, worker, clock):
+        worker.send(Verify(fails=2))
+        worker.handle_next()
+        [waiting] = jobs(worker.app, name="verify", error="ConnectionError")
+        assert (waiting.job, waiting.status, waiting.name) == (
+            "job-7",
+            "waiting",
+            "verify",
+        )
+        assert jobs(worker.app, overdue="1m") == []
+        worker.lose_message()
+        clock.advance(3700)
+        assert [each.job for each in jobs(worker.app, overdue="1m")] == ["job-7"]
+        kill(worker.app, "job-7")
+        assert [x.reason for x in jobs(worker.app, status="dead")] == ["killed by hand"]
+        assert jobs(worker.app, status="waiting") == []
+
+    def test_leaves_out_a_job_whose_ledger_has_expired(self, worker):
+        worker.channel.client.zadd("retrykit.due", {"expired": 1})
+        assert jobs(worker.app) == []
+
+    def test_lists_a_dead_job_once_and_no_job_that_has_succeeded(self, worker):
+        verify = Verify(fails=1, error=KeyError)
+        worker.send(verify)
+        worker.handle_next()
+        assert [each.job for each in jobs(worker.app)] == ["job-7"]
+        requeue(worker.app, "job-7")
+        assert [each.status for each in jobs(worker.app)] == ["waiting"]
+        worker.handle_next()
+        assert jobs(worker.app) == []
 
 
 class TestALostJob:

@@ -68,6 +68,37 @@ def start_waiting(job_id=None, why="refused"):
     return job_id
 
 
+class TestJobs:
+    def test_lists_the_last_attempts_of_jobs(self):
+        waiting = [start_waiting(f"listed-{each}", why="listed") for each in "ab"]
+        running = start_running("listed-c")
+        dead = gives_up.start(why="listed")
+        done = returns.start()
+        for job_id in (dead, done):
+            wait_until_ended(job_id)
+
+        def listed(**filters):
+            return [each.job for each in durable.jobs(limit=None, **filters)]
+
+        assert [each for each in listed(status="waiting") if each in waiting] == waiting
+        assert set(waiting) <= {*listed(name="waits", error="ConnectionError")}
+        assert running in listed(status="running", name="runs", overdue=0)
+        assert dead in listed(status="dead", name="dies")
+        assert done in listed(status="succeeded", name="works")
+        assert {*waiting, running, dead, done} <= {*listed()}
+        assert len(listed()) == len({*listed()})
+        MAY_END["listed-c"].set()
+        assert wait_until_ended("listed-c").name == "runs"
+
+    def test_a_killed_job_is_dead(self):
+        job_id = start_waiting()
+        durable.kill(job_id)
+        assert job_id in {each.job for each in durable.jobs(status="dead", limit=None)}
+        assert job_id not in {
+            each.job for each in durable.jobs(status="succeeded", limit=None)
+        }
+
+
 class TestStatus:
     def test_shows_the_errors_of_a_waiting_job(self):
         report = durable.status(start_waiting(why="no route"))

@@ -9,6 +9,7 @@ from retrykit import ConfigError, GiveUp
 from retrykit.integrations import procrastinate as durable
 from retrykit.integrations.procrastinate import store
 from tests._support import procrastinate_jobs
+from tests._support.procrastinate_jobs import HOURLY
 
 kind, make_job = procrastinate_jobs.kind, procrastinate_jobs.make_job
 waiting_job = procrastinate_jobs.waiting_job
@@ -48,6 +49,24 @@ class TestJobControl:
         control.requeue(job.app, "one")
         assert control.status(job.app, "one").envelope.run == 3
         assert job.row(4)["args"]["retrykit"]["args"] == ["example.com"]
+
+    def test_lists_jobs(self, make_job, control):
+        job = make_job(HOURLY, fails=1)
+        for job_id in ("one", "two", "three"):
+            job.task.start_as(job_id, "example.com")
+        job.work()
+        job.task.start_as("four", "example.com")
+
+        def listed(**filters):
+            return [each.job for each in control.jobs(job.app, **filters)]
+
+        assert listed(status="succeeded") == ["two", "three"]
+        assert listed(status="waiting", name="verify") == ["four", "one"]
+        assert listed(limit=1, overdue=0) == ["four"]
+        assert len(listed(limit=None)) == 4
+        assert [each.name for each in control.jobs(job.app, limit=1)] == ["verify"]
+        with pytest.raises(ConfigError, match="status must be"):
+            listed(status="done")
 
     @pytest.mark.parametrize(
         "change", [{"version": 99}, {"run": "first"}, {"state": None}], ids=str

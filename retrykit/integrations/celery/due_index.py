@@ -13,7 +13,7 @@ from kombu.utils.json import loads
 __all__ = ["DueIndex", "open_index"]
 
 _KEY: Final = "retrykit.due"
-# Messages to read at once.
+# Messages or jobs to read at once.
 _PAGE: Final = 500
 
 
@@ -45,6 +45,16 @@ class DueIndex:
             _KEY, "-inf", f"({when!r}", byscore=True, offset=0, num=limit
         )
         return [job.decode() for job in found]
+
+    def all_jobs(self) -> Iterator[str]:
+        """Yield all unfinished jobs, those first that have been due for longest.
+
+        One whose due time changes meanwhile may be missing.
+        """
+        start = 0
+        while page := self._client.zrange(_KEY, start, start + _PAGE - 1):
+            yield from (job.decode() for job in page)
+            start += _PAGE
 
     def headers_of_messages(self, queues: Collection[str]) -> Iterator[dict[str, Any]]:
         """Yield the headers of each message in the queues or in the hands of workers.

@@ -1,20 +1,27 @@
 """Queries and commands for jobs: status, dead letters, requeue, kill."""
 
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Unpack, cast
 
 from celery import Celery
 from celery.utils import uuid
 from kombu import Message
 
-from retrykit._internal.validation import check_integer, invalid_setting
-from retrykit.durable import JobReport
-from retrykit.durable.job_report import check_started, parse_envelope
+from retrykit._internal.clocks import wall
+from retrykit._internal.validation import check_aware, check_integer, invalid_setting
+from retrykit.durable import Envelope, JobFilters, JobReport
+from retrykit.durable.job_report import JobStatus, check_started, parse_envelope
+from retrykit.durable.job_selection import UNFINISHED, select_jobs, wanted_statuses
+from retrykit.integrations.celery.due_index import open_index
 from retrykit.integrations.celery.ledger import (
     Entry,
     kill_run,
     killed_run,
     read_entry,
     read_message,
+    replace_message,
     write_entry,
     write_message,
 )
@@ -22,7 +29,11 @@ from retrykit.integrations.celery.lost_jobs import is_overdue
 from retrykit.integrations.celery.messages import DEAD, dead_letters, send_stored
 from retrykit.integrations.celery.task import DurableTask
 
-__all__ = ["dead", "kill", "requeue", "status"]
+__all__ = ["dead", "jobs", "kill", "requeue", "retry_at", "status"]
+
+
+# More dead letters than any queue should hold.
+_ALL = 1_000_000
 
 
 def status(app: Celery, job_id: str) -> JobReport:
@@ -37,10 +48,7 @@ def status(app: Celery, job_id: str) -> JobReport:
     Raises:
         ConfigError: There is no job of that id.
     """
-    entry = _find_entry(app, job_id)
-    if entry.status == "waiting" and killed_run(app, job_id) >= entry.run:
-        entry = entry.replace(status="dead", reason="killed by hand")
-    return _build_report(job_id, entry)
+    return _read_report(app, job_id, _find_entry(app, job_id))
 
 
 def dead(app: Celery, *, limit: int = 100) -> list[JobReport]:
@@ -57,10 +65,32 @@ def dead(app: Celery, *, limit: int = 100) -> list[JobReport]:
     with dead_letters(app, limit) as messages:
         entries = dict(map(_parse_dead_letter, messages))
     return [
-        _build_report(job, entry)
+        _build_report(app, job, entry)
         for job, entry in entries.items()
         if not _is_requeued(app, job, entry)
     ]
+
+
+def jobs(
+    app: Celery, *, limit: int | None = 100, **filters: Unpack[JobFilters]
+) -> list[JobReport]:
+    """Return jobs, those first that have been due for longest.
+
+    >>> late = jobs(app, name="verify", overdue="10m")  # doctest: +SKIP
+
+    Only with Redis as the broker are there more than dead jobs: other brokers have no
+    list of what waits. Jobs that have succeeded are known by their ids only.
+
+    Args:
+        app: The Celery application.
+        limit: Maximum number of jobs. Count, >= 1; None returns all.
+        **filters: What they have in common: see `retrykit.durable.JobFilters`.
+
+    Raises:
+        ConfigError: A filter is unknown or invalid, or the jobs cannot be listed.
+    """
+    reports = _all_reports(app, wanted_statuses(filters))
+    return select_jobs(reports, filters, limit)
 
 
 def requeue(app: Celery, job_id: str) -> None:
@@ -103,6 +133,34 @@ def kill(app: Celery, job_id: str) -> None:
     kill_run(app, job_id, entry.run)
 
 
+def retry_at(app: Celery, job_id: str, when: datetime) -> None:
+    """Reschedule the next attempt of a waiting job.
+
+    Its report shows the new time once a worker has received the message.
+
+    Args:
+        app: The Celery application.
+        job_id: The id of the job.
+        when: An aware datetime; a past one means now.
+
+    Raises:
+        ConfigError: There is no such job, it is not waiting, its message is not known
+            any more, or *when* is naive.
+    """
+    moment = check_aware("when", when).timestamp()
+    entry = _find_entry(app, job_id)
+    report = _read_report(app, job_id, entry)
+    if report.status != "waiting":
+        rule, suggestion = "the id of a waiting job", f"it is {report.status}"
+        raise invalid_setting("job_id", rule, job_id, suggestion)
+    message = _find_message(app, job_id)
+    envelope = Envelope.from_dict(entry.envelope)
+    envelope = replace(envelope, written=wall(), due=max(moment, 0.0))
+    token = uuid()
+    replace_message(app, job_id, entry, token)
+    send_stored(app, message, envelope, entry.hop, token)
+
+
 def _find_entry(app: Celery, job_id: str) -> Entry:
     return check_started(job_id, read_entry(app, job_id))
 
@@ -117,11 +175,34 @@ def _find_stuck(app: Celery, job_id: str) -> tuple[Entry, dict[str, Any]]:
     if entry is None or not stuck.get(status, False):
         rule = f"the id of a job in the queue {DEAD.name}, or of a killed or lost one"
         raise invalid_setting("job_id", rule, job_id, f"it is {status}")
+    return entry, _find_message(app, job_id)
+
+
+def _find_message(app: Celery, job_id: str) -> dict[str, Any]:
     message = read_message(app, job_id)
     if message is None:
         rule = "the id of a job whose message is still stored"
         raise invalid_setting("job_id", rule, job_id)
-    return entry, message
+    return message
+
+
+def _all_reports(app: Celery, statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
+    """Yield the reports of all jobs that may have one of these statuses."""
+    listed: dict[str, None] = {}
+    with open_index(app) as index:
+        if index is not None:
+            # Also for the dead ones, since a killed job may still have its message.
+            listed = dict.fromkeys(index.all_jobs())
+        elif statuses != ("dead",):
+            rule = "'dead': with this broker there is no list of other jobs"
+            status = statuses[0] if len(statuses) == 1 else None
+            raise invalid_setting("status", rule, status, "query jobs by their ids")
+    for job in listed:
+        entry = read_entry(app, job)
+        if entry is not None and entry.status in UNFINISHED:
+            yield _read_report(app, job, entry)
+    if "dead" in statuses:
+        yield from (each for each in dead(app, limit=_ALL) if each.job not in listed)
 
 
 def _parse_dead_letter(message: Message) -> tuple[str, Entry]:
@@ -142,7 +223,23 @@ def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:
     return (latest.run, latest.hop, latest.status) != unseen
 
 
-def _build_report(job: str, entry: Entry) -> JobReport:
+def _read_report(app: Celery, job: str, entry: Entry) -> JobReport:
+    """Return the report of a job, which may have been killed while it waited."""
+    if entry.status == "waiting" and killed_run(app, job) >= entry.run:
+        entry = entry.replace(status="dead", reason="killed by hand")
+    return _build_report(app, job, entry)
+
+
+def _build_report(app: Celery, job: str, entry: Entry) -> JobReport:
     envelope, unreadable = parse_envelope(entry.envelope)
     reason = entry.reason or unreadable
-    return JobReport(job, entry.status, envelope, entry.result, reason, job)
+    message = read_message(app, job) or {"task": ""}
+    return JobReport(
+        job=job,
+        status=entry.status,
+        envelope=envelope,
+        result=entry.result,
+        reason=reason,
+        engine_id=job,
+        name=str(message["task"]),
+    )

@@ -3,17 +3,18 @@
 from retrykit.integrations.dbos.job_control import (
     dead,
     delete_finished,
+    jobs,
     kill,
     requeue,
     retry_at,
     status,
     take_over,
 )
-from retrykit.integrations.dbos.jobs import DurableJob, job
-from retrykit.integrations.dbos.lifecycle import connect, listen
+from retrykit.integrations.dbos.job_functions import DurableJob, job
+from retrykit.integrations.dbos.lifecycle import connect, disconnect, listen
 from retrykit.integrations.dbos.serving import serve
 from retrykit.integrations.dbos.settings import CAPABILITIES, config
 
 __all__ = ["CAPABILITIES", "DurableJob", "config", "connect", "dead"]
-__all__ += ["delete_finished", "job", "kill", "listen", "requeue", "retry_at"]
-__all__ += ["serve", "status", "take_over"]
+__all__ += ["delete_finished", "disconnect", "job", "jobs", "kill", "listen", "requeue"]
+__all__ += ["retry_at", "serve", "status", "take_over"]

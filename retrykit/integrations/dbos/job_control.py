@@ -4,17 +4,18 @@ These functions block on the database; in a coroutine, call them in a thread:
 ``await asyncio.to_thread(status, "verify-7")``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Final, Unpack
 
 from dbos import DBOS, WorkflowStatus
 
 from retrykit._internal.validation import check_aware, check_integer, invalid_setting
-from retrykit.durable import JobReport
+from retrykit.durable import JobFilters, JobReport
 from retrykit.durable.job_report import JobStatus, parse_envelope
-from retrykit.integrations.dbos.jobs import WORKFLOW, enqueue, find_job
+from retrykit.durable.job_selection import UNFINISHED, select_jobs, wanted_statuses
+from retrykit.integrations.dbos.job_functions import WORKFLOW, enqueue, find_job
 from retrykit.integrations.dbos.killed_attempts import mark_begun
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.integrations.dbos.workflow_ids import (
@@ -24,7 +25,7 @@ from retrykit.integrations.dbos.workflow_ids import (
     parse_workflow_id,
 )
 
-__all__ = ["dead", "delete_finished", "kill", "requeue", "retry_at", "status"]
+__all__ = ["dead", "delete_finished", "jobs", "kill", "requeue", "retry_at", "status"]
 __all__ += ["take_over"]
 
 _STATUSES: Final[dict[str, JobStatus]] = {
@@ -67,6 +68,21 @@ def dead(*, limit: int = 100) -> list[JobReport]:
         offset += limit
         if len(rows) < limit or len(found) >= limit:
             return found[:limit]
+
+
+def jobs(*, limit: int | None = 100, **filters: Unpack[JobFilters]) -> list[JobReport]:
+    """Return jobs, those first that have been due for longest.
+
+    >>> late = jobs(name="verify", overdue="10m")  # doctest: +SKIP
+
+    Args:
+        limit: Maximum number of jobs. Count, >= 1; None returns all.
+        **filters: What they have in common: see `retrykit.durable.JobFilters`.
+
+    Raises:
+        ConfigError: A filter is unknown or invalid.
+    """
+    return select_jobs(_all_reports(wanted_statuses(filters)), filters, limit)
 
 
 def requeue(job_id: str) -> None:
@@ -195,6 +211,33 @@ def _find_obsolete(row: WorkflowStatus) -> Sequence[str]:
     return [row.workflow_id]
 
 
+def _all_reports(statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
+    """Yield the reports of all jobs that may have one of these statuses."""
+    check_launched()
+    for rows in _pages(statuses):
+        for report in map(_build_report, keep_last_attempts(rows)):
+            if report.status in statuses:
+                yield report
+
+
+def _pages(statuses: Sequence[JobStatus]) -> Iterator[list[WorkflowStatus]]:
+    # An attempt that was cancelled may have succeeded before.
+    wanted = {*statuses, *(["dead"] if "succeeded" in statuses else [])}
+    live = [name for name, x in _STATUSES.items() if x in wanted & {*UNFINISHED}]
+    if live:
+        # At once, since attempts that end meanwhile would move others between pages.
+        yield DBOS.list_workflows(status=live, name=WORKFLOW)
+    ended = [name for name, x in _STATUSES.items() if x in wanted - {*UNFINISHED}]
+    offset = 0
+    while ended and (
+        rows := DBOS.list_workflows(
+            status=ended, name=WORKFLOW, limit=_BATCH_SIZE, offset=offset
+        )
+    ):
+        yield rows
+        offset += len(rows)
+
+
 def _build_report(row: WorkflowStatus) -> JobReport:
     status, reason, result, stored = _STATUSES[row.status], "", None, _input(row)
     match _output(row):
@@ -218,7 +261,15 @@ def _build_report(row: WorkflowStatus) -> JobReport:
         result=result,
         reason=reason or unreadable,
         engine_id=row.workflow_id,
+        name=_name(row),
     )
+
+
+def _name(row: WorkflowStatus) -> str:
+    match row.input:
+        case {"args": [str() as name, *_]}:
+            return name
+    return ""
 
 
 def _output(row: WorkflowStatus) -> object:

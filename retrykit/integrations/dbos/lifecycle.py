@@ -16,11 +16,11 @@ from dbos import DBOS, DBOSConfig, error
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
-from retrykit.integrations.dbos.jobs import check_jobs
+from retrykit.integrations.dbos.job_functions import check_jobs
 from retrykit.integrations.dbos.killed_attempts import stopping
 from retrykit.integrations.dbos.settings import QUEUE, SQLITE, mark_launched
 
-__all__ = ["check_sqlite", "connect", "listen", "try_lock"]
+__all__ = ["check_sqlite", "connect", "disconnect", "listen", "try_lock"]
 
 _SUGGESTION: Final = "pass retrykit.integrations.dbos.config(...)"
 
@@ -89,6 +89,11 @@ def connect(settings: Mapping[str, Any]) -> None:
     _create({**settings, "executor_id": f"connected-{uuid4()}"})
     DBOS.listen_queues([])
     DBOS.launch()
+
+
+def disconnect() -> None:
+    """Close what `connect` has opened; a process that ends does so by itself."""
+    DBOS.destroy()
 
 
 def _create(settings: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from dbos import DBOS, WorkflowStatus
 
 from retrykit.durable.envelope import attempt_key
 from retrykit.durable.job_report import check_started
-from retrykit.integrations.dbos.jobs import WORKFLOW
+from retrykit.integrations.dbos.job_functions import WORKFLOW
 from retrykit.integrations.dbos.settings import check_launched
 
 __all__ = ["AttemptId", "find_attempts", "find_latest_attempt"]

@@ -2,11 +2,13 @@
 
 from retrykit.integrations.procrastinate.job_control import (
     adead,
+    ajobs,
     akill,
     arequeue,
     aretry_at,
     astatus,
     dead,
+    jobs,
     kill,
     requeue,
     retry_at,
@@ -26,7 +28,16 @@ from retrykit.integrations.procrastinate.store import (
 )
 from retrykit.integrations.procrastinate.tasks import DurableTask, task
 
-__all__ = ["CAPABILITIES", "RESCUE", "DurableTask", "aapply_schema", "adead"]
+__all__ = ["CAPABILITIES", "RESCUE", "DurableTask", "aapply_schema", "adead", "ajobs"]
 __all__ += ["akill", "apply_schema", "arequeue", "aretry_at", "astatus"]
-__all__ += ["dead", "kill", "prepare", "requeue", "rescue", "retry_at", "schema"]
+__all__ += [
+    "dead",
+    "jobs",
+    "kill",
+    "prepare",
+    "requeue",
+    "rescue",
+    "retry_at",
+    "schema",
+]
 __all__ += ["serve", "status", "task"]

@@ -3,15 +3,17 @@
 import json
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 from procrastinate import App
 
 from retrykit._internal.validation import check_aware, check_integer, invalid_setting
-from retrykit.durable import Envelope, JobReport
+from retrykit.durable import Envelope, JobFilters, JobReport
 from retrykit.durable.job_report import JobStatus, check_started, parse_envelope
+from retrykit.durable.job_selection import select_jobs, wanted_statuses
 from retrykit.durable.json_payloads import from_json
 from retrykit.integrations.procrastinate.store import (
+    ALL,
     DEAD,
     METADATA,
     RESCHEDULE,
@@ -22,8 +24,11 @@ from retrykit.integrations.procrastinate.store import (
 from retrykit.integrations.procrastinate.sync_async import DualCall, Step, arun, run
 from retrykit.integrations.procrastinate.tasks import defer, find_task
 
-__all__ = ["adead", "akill", "arequeue", "aretry_at", "astatus"]
-__all__ += ["dead", "kill", "requeue", "retry_at", "status"]
+__all__ = ["adead", "ajobs", "akill", "arequeue", "aretry_at", "astatus"]
+__all__ += ["dead", "jobs", "kill", "requeue", "retry_at", "status"]
+
+# Rows to read at once.
+_BATCH_SIZE: Final = 500
 
 _STATUSES: Final[dict[str, JobStatus]] = {
     "todo": "waiting",
@@ -109,6 +114,31 @@ async def adead(app: App, *, limit: int = 100) -> list[JobReport]:
     return await arun(_dead(app, limit))
 
 
+def jobs(
+    app: App, *, limit: int | None = 100, **filters: Unpack[JobFilters]
+) -> list[JobReport]:
+    """Return jobs, those first that have been due for longest.
+
+    >>> late = jobs(app, name="verify", overdue="10m")  # doctest: +SKIP
+
+    Args:
+        app: The Procrastinate application.
+        limit: Maximum number of jobs. Count, >= 1; None returns all.
+        **filters: What they have in common: see `retrykit.durable.JobFilters`.
+
+    Raises:
+        ConfigError: A filter is unknown or invalid.
+    """
+    return run(_jobs(app, limit, filters))
+
+
+async def ajobs(
+    app: App, *, limit: int | None = 100, **filters: Unpack[JobFilters]
+) -> list[JobReport]:
+    """Return jobs like `jobs`, from a coroutine."""
+    return await arun(_jobs(app, limit, filters))
+
+
 def requeue(app: App, job_id: str) -> None:
     """Start a dead job again: all attempts of its policy, new idempotency keys.
 
@@ -170,6 +200,19 @@ def _dead(app: App, limit: int) -> DualCall[list[JobReport]]:
     return [_build_report(_Row(**row)) for row in rows]
 
 
+def _jobs(
+    app: App, limit: int | None, filters: JobFilters
+) -> DualCall[list[JobReport]]:
+    wanted_statuses(filters)
+    found: list[JobReport] = []
+    after = 0
+    while rows := (yield query(app, ALL, after=after, limit=_BATCH_SIZE)):
+        reports = (_build_report(_Row(**row)) for row in rows)
+        found = select_jobs([*found, *reports], filters, limit)
+        after = rows[-1]["id"]
+    return found
+
+
 def _requeue(app: App, job_id: str) -> DualCall[None]:
     rows = yield from _find_all(app, job_id)
     row = rows[-1]
@@ -226,6 +269,7 @@ def _build_report(row: _Row) -> JobReport:
         result=result,
         reason=reason or unreadable,
         engine_id=str(row.id),
+        name=row.task,
     )
 
 

@@ -15,7 +15,16 @@ from retrykit.durable import Envelope
 from retrykit.durable.json_payloads import as_json
 from retrykit.integrations.procrastinate.sync_async import DualCall, Step
 
-__all__ = ["DEAD", "FIND", "METADATA", "READ", "RELEASE", "RESCHEDULE", "STARTED"]
+__all__ = [
+    "ALL",
+    "DEAD",
+    "FIND",
+    "METADATA",
+    "READ",
+    "RELEASE",
+    "RESCHEDULE",
+    "STARTED",
+]
 __all__ += ["WRITE", "StoredJob", "aapply_schema", "apply_schema", "envelope_to_json"]
 __all__ += ["find_rows", "load", "query", "replace_if_unchanged", "schema"]
 
@@ -71,11 +80,8 @@ FIND: Final = (
 )
 """All rows of a job, oldest first."""
 
-DEAD: Final = (
-    _ROWS
-    + """
- WHERE job.status IN ('failed', 'cancelled', 'aborted')
-   AND (job.args -> 'retrykit' IS NOT NULL OR stored.row_id IS NOT NULL)
+_LATEST: Final = """
+       (job.args -> 'retrykit' IS NOT NULL OR stored.row_id IS NOT NULL)
    AND NOT EXISTS (
        SELECT FROM procrastinate_jobs newer
         WHERE newer.args -> 'retrykit' IS NOT NULL
@@ -85,10 +91,23 @@ DEAD: Final = (
           )
           AND newer.id > job.id
    )
- ORDER BY job.id DESC LIMIT %(limit)s
 """
+
+DEAD: Final = (
+    _ROWS
+    + " WHERE job.status IN ('failed', 'cancelled', 'aborted') AND "
+    + _LATEST
+    + " ORDER BY job.id DESC LIMIT %(limit)s"
 )
 """Dead jobs that were not requeued, newest first."""
+
+ALL: Final = (
+    _ROWS
+    + " WHERE job.id > %(after)s AND "
+    + _LATEST
+    + " ORDER BY job.id LIMIT %(limit)s"
+)
+"""All jobs, each with its latest row, oldest first."""
 
 RESCHEDULE: Final = """
 WITH moved AS (
