@@ -385,6 +385,7 @@ def _build_counts(counts: JobCounts, statuses: Sequence[Any]) -> Group:
     late = format_duration(counts.overdue) if counts.overdue else "nothing"
     pairs = [("overdue", late), ("next due", _format_due(counts.next_due))]
     table = build_figures(("name", *statuses), [*rows, total])
+    table.columns[0].justify = "left"
     return Group(table, "", build_pairs(pairs))
 
 

@@ -45,7 +45,15 @@ class JobAttempt(Frozen):
 
 
 class JobFailed(RetrykitError):  # noqa: N818  reads as a status
-    """A job gave up, or cannot be attempted."""
+    """A job gave up, or cannot be attempted.
+
+    Attributes:
+        job: The id of the job; empty if that is unknown.
+    """
+
+    def __init__(self, reason: str, job: str = "") -> None:
+        super().__init__(reason)
+        self.job = job
 
 
 _current: "ContextVar[_Context]" = ContextVar("retrykit job")

@@ -82,7 +82,7 @@ def select_jobs(
 ) -> list[JobReport]:
     """Return up to *limit* (>= 1, None for all) chosen jobs, the longest due first.
 
-    Jobs that have ended are ordered by the time of their end.
+    Jobs that have ended come last, in the order of their ends.
     """
     chosen = filter(_compile(filters), reports)
     if limit is None:
@@ -128,8 +128,9 @@ def _checks(filters: JobFilters) -> Iterator[Callable[[JobReport], bool]]:
         yield lambda report: report.started is not None and now - report.started > age
 
 
-def _sort_key(report: JobReport) -> float:
-    envelope = report.envelope
+def _sort_key(report: JobReport) -> tuple[bool, float]:
+    has_ended, envelope = report.status not in UNFINISHED, report.envelope
     if envelope is None:
-        return 0.0
-    return envelope.written if envelope.due is None else envelope.due
+        return has_ended, 0.0
+    due = None if has_ended else envelope.due
+    return has_ended, envelope.written if due is None else due

@@ -67,6 +67,8 @@ PARTS = {
         f"{CLIENTS} celery dbos grpc matplotlib procrastinate redis temporalio"
     ),
     "tests/test_readme_integrations.py": "dbos httpx requests",
+    # An app of each engine.
+    "tests/cli/test_jobs.py": "celery dbos procrastinate",
     # The HTML report, in a browser.
     "tests/_support/chromium.py": BROWSER,
     "tests/analysis/test_html_report.py": BROWSER,

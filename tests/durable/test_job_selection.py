@@ -84,6 +84,12 @@ class TestFilters:
             clock.advance(1)
         assert chosen(reports, limit=2) == ["a", "b"]
 
+    def test_jobs_that_have_ended_come_last(self, clock):
+        reports = [report_of("a", "dead"), unreadable("dead")]
+        clock.advance(1)
+        reports += [report_of("b", "succeeded"), report_of("c")]
+        assert chosen(reports) == ["c", "cut", "a", "b"]
+
 
 @pytest.mark.parametrize(
     ("filters", "message"),

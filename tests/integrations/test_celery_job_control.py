@@ -1,5 +1,6 @@
 """Jobs on Celery from outside: how they stand, the dead, and what can be done."""
 
+import logging
 from datetime import UTC, datetime
 
 import pytest
@@ -41,6 +42,16 @@ def verify(worker, keys):
 
 def start(verify, how, job="job-7"):
     return verify.apply_async([how], task_id=job)
+
+
+def test_a_dead_job_is_one_line_in_the_log(worker, verify, caplog):
+    start(verify, "dies")
+    worker.handle_next()
+    records = [r for r in caplog.records if r.levelno >= logging.INFO]
+    [line] = [r.getMessage() for r in records if r.levelno == logging.ERROR]
+    assert line.startswith("job-7: dead, gave up after 1 attempt in ")
+    assert line.endswith("last failure: ConnectionError: refused")
+    assert not any(r.exc_info for r in records)
 
 
 class TestJobs:

@@ -1,6 +1,7 @@
 """Status and control of jobs on DBOS."""
 
 import asyncio
+import logging
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -66,6 +67,44 @@ def start_waiting(job_id=None, why="refused"):
     )
     DBOS.retrieve_workflow(f"{job_id}:1").get_result(polling_interval_sec=0.01)
     return job_id
+
+
+@pytest.fixture
+def logged():
+    """The records of the logger of DBOS, which hands them to no other logger."""
+    logger, records = logging.getLogger("dbos"), []
+    handler = logging.Handler()
+    handler.emit = records.append
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.ERROR)
+    yield records
+    logger.setLevel(level)
+    logger.removeHandler(handler)
+
+
+class TestLog:
+    def test_a_dead_job_is_one_line(self, logged):
+        job_id = gives_up.start(why="no route")
+        report = wait_until_ended(job_id)
+        [record] = logged
+        assert record.getMessage() == f"{job_id}: dead, {report.reason}"
+        assert record.exc_info is record.exc_text is None
+
+    def test_so_is_one_whose_history_is_corrupt(self, launched, logged):
+        job_id = start_waiting()
+        set_inputs(launched, f"{job_id}:2", '{"positionalArgs":["waits","cut",[],{}]}')
+        durable.retry_at(job_id, datetime.now(UTC))
+        wait_until_ended(job_id)
+        [line] = [record.getMessage() for record in logged]
+        assert line.startswith(f"{job_id}: dead, envelope must be ")
+
+    def test_other_errors_keep_their_tracebacks(self, logged):
+        try:
+            raise KeyError("host")
+        except KeyError:
+            logging.getLogger("dbos").exception("in another workflow")
+        assert logged[0].exc_info[0] is KeyError
 
 
 class TestJobs:

@@ -50,6 +50,19 @@ class TestJobControl:
         assert control.status(job.app, "one").envelope.run == 3
         assert job.row(4)["args"]["retrykit"]["args"] == ["example.com"]
 
+    def test_a_dead_job_is_one_line_in_the_log(self, make_job, control, caplog):
+        job = make_job(fails=9)
+        job.task.start_as("host", "example.com")
+        job.task.start_as("cut", "example.com")
+        job.row(2)["args"]["retrykit"]["envelope"]["version"] = 99
+        job.work()
+        errors = {r.getMessage(): r for r in caplog.records if r.levelname == "ERROR"}
+        first, second = sorted(errors)
+        assert first.startswith("host: dead, gave up after 3 attempts in ")
+        assert second.startswith("verify@2: dead, envelope must be of version 1")
+        assert not any(r.exc_info or r.exc_text for r in errors.values())
+        assert control.status(job.app, "host").reason in first
+
     def test_lists_jobs(self, make_job, control):
         job = make_job(HOURLY, fails=1)
         for job_id in ("one", "two", "three"):

@@ -28,6 +28,7 @@ from kombu.exceptions import EncodeError
 
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit.durable import Capabilities, Envelope, Job, JobFailed
+from retrykit.durable.dead_job_logs import describe_dead_job
 from retrykit.durable.json_payloads import as_json
 from retrykit.errors import ConfigError
 from retrykit.integrations.celery.ledger import (
@@ -212,6 +213,7 @@ class Delivery:
         entry = Entry.dead(run, self._hop + 1, envelope, reason)
         self._write(entry)
         self._dead_letter(entry)
+        _log.error(describe_dead_job(self._id, reason))
         raise error
 
     def _dead_letter(self, entry: Entry) -> None:

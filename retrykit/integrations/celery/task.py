@@ -70,6 +70,8 @@ class DurableTask(Task[..., Any]):
     """
 
     abstract = True
+    # Celery logs such errors without a traceback, and the job a line of its own.
+    throws = (Exception,)
     acks_late = True
     acks_on_timeout = False
     reject_on_worker_lost = True

@@ -30,6 +30,7 @@ from retrykit.durable.durable_function import DurableFunction, job_of
 from retrykit.durable.job import MAX_KILLED
 from retrykit.durable.job_attempt import protect_worker
 from retrykit.durable.json_payloads import as_json
+from retrykit.errors import ConfigError
 from retrykit.integrations.dbos.killed_attempts import arepeat_alone, repeat_alone
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.policy.policy import Policy
@@ -172,9 +173,24 @@ def _job_id(key: str) -> str:
 async def _attempt(
     name: str, stored: object, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
+    workflow_id = str(DBOS.workflow_id)
+    try:
+        return await _run_attempt(workflow_id, name, stored, args, kwargs)
+    except (ConfigError, JobFailed) as error:
+        job_id = workflow_id.rpartition(":")[0].partition("#")[0]
+        raise JobFailed(str(error), job_id) from error
+
+
+async def _run_attempt(
+    workflow_id: str,
+    name: str,
+    stored: object,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> dict[str, Any]:
     # One workflow for both kinds of functions: a deploy may make one async.
     job, envelope = find_job(name), Envelope.from_dict(stored)
-    place = str(DBOS.workflow_id), job, envelope
+    place = workflow_id, job, envelope
 
     def step() -> dict[str, Any]:
         with repeat_alone(*place), protect_worker():

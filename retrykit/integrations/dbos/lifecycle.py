@@ -16,6 +16,7 @@ from dbos import DBOS, DBOSConfig, error
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
+from retrykit.durable.dead_job_logs import log_dead_jobs_on_one_line
 from retrykit.integrations.dbos.job_functions import check_jobs
 from retrykit.integrations.dbos.killed_attempts import stopping
 from retrykit.integrations.dbos.settings import QUEUE, SQLITE, mark_launched
@@ -101,6 +102,7 @@ def _create(settings: Mapping[str, Any]) -> None:
     if str(settings.get("system_database_url")).startswith(SQLITE):
         check_sqlite()
     DBOS(config=cast("DBOSConfig", settings))
+    log_dead_jobs_on_one_line("dbos")
     if DBOS.executor_id != settings["executor_id"] or _is_launched():
         rule = "created by listen(...) or connect(...), and only once"
         suggestion = "leave out DBOS(config=...) and DBOS.launch()"

@@ -87,12 +87,12 @@ def run_due_attempt(
     metadata = kwargs.pop(METADATA, None)
     before = yield from load(app, row_id)
     if before.reason is not None:
-        raise JobFailed(from_json("reason", before.reason))
+        raise JobFailed(from_json("reason", before.reason), f"{job.name}@{row_id}")
     try:
         envelope = _find_envelope(job, row_id, before, metadata)
         args = metadata["args"] if metadata else []
     except Exception as error:  # noqa: BLE001  someone may have edited the row
-        return (yield from _fail(app, row_id, before, error))
+        return (yield from _fail(app, job, row_id, before, error))
     if envelope.status == "succeeded":
         return from_json("result", before.result)
     if envelope.time_left(wall()) > 0:
@@ -102,7 +102,7 @@ def run_due_attempt(
         attempt: JobAttempt = yield _attempt(job, envelope, args, kwargs)
         result = as_json("result", attempt.result)
     except Exception as error:  # noqa: BLE001  every attempt would raise it
-        return (yield from _fail(app, row_id, before, error))
+        return (yield from _fail(app, job, row_id, before, error))
     return (yield from _finish(app, row_id, before, attempt, result))
 
 
@@ -130,13 +130,13 @@ def _find_envelope(job: Job, row_id: int, before: StoredJob, metadata: Any) -> E
 
 
 def _fail(
-    app: App, row_id: int, before: StoredJob, error: Exception
+    app: App, job: Job, row_id: int, before: StoredJob, error: Exception
 ) -> DualCall[NoReturn]:
     """Store why no attempt can be made."""
     reason = str(error) or repr(error)
     after = before._replace(reason=as_json("reason", reason))
     yield from replace_if_unchanged(app, row_id, before, after)
-    raise JobFailed(reason) from error
+    raise JobFailed(reason, f"{job.name}@{row_id}") from error
 
 
 def _postpone(
@@ -161,5 +161,5 @@ def _finish(
     if (yield from replace_if_unchanged(app, row_id, before, after)) is None:
         raise JobPostponed(envelope, None)
     if reason:
-        raise JobFailed(reason) from attempt.error
+        raise JobFailed(reason, envelope.job) from attempt.error
     return attempt.result

@@ -13,6 +13,7 @@ from procrastinate.jobs import DeleteJobCondition, Job as Row
 
 from retrykit._internal.validation import check_instance, check_number, invalid_setting
 from retrykit.durable import Capabilities
+from retrykit.durable.dead_job_logs import log_dead_jobs_on_one_line
 from retrykit.integrations.procrastinate.job_run import RescheduleStrategy
 from retrykit.integrations.procrastinate.store import RELEASE
 
@@ -72,6 +73,7 @@ def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> Non
         at_least=2 * interval,
         suggestion="or a live worker counts as killed",
     )
+    log_dead_jobs_on_one_line("procrastinate.worker")
     options: Any = {"name": RESCUE, "queue": queue, "queueing_lock": RESCUE}
     app.periodic(cron=cron)(app.task(**options, pass_context=True)(_rescue))
 
