@@ -166,11 +166,11 @@ ERRORS = {
     ),
     "countdown must be a finite number >= 0, got -1": lambda: start(countdown=-1),
     "limit must be an integer >= 1, got -3": lambda: dead(app("memory://"), limit=-3),
-    "job_id must be the id of a job that was started, got 'job-8'": (
-        lambda: status(app("memory://"), "job-8")
+    "job_id must be the id of a job that was started, got 'job-0'": (
+        lambda: status(app("memory://"), "job-0")
     ),
     "job_id must be the id of a job in the queue retrykit.dead, or of a killed or lost "
-    "one, got 'job-8'; it is unknown": lambda: requeue(app("memory://"), "job-8"),
+    "one, got 'job-0'; it is unknown": lambda: requeue(app("memory://"), "job-0"),
     "job_id must be the id of a job whose message is still stored, got 'job-7'": (
         lambda: requeue(app_with_job("dead"), "job-7")
     ),
