@@ -114,6 +114,20 @@ def fail():
     raise OSError
 
 
+def test_lists_each_job_once(jobs):
+    jobs.error = GiveUp(OSError("refused"))
+    for job in ("dead", "requeued"):
+        jobs.sync_task.start_as(job)
+    jobs.work()
+    durable.requeue(jobs.sync_app, "requeued")
+
+    def listed(**filters):
+        return [each.job for each in durable.jobs(jobs.sync_app, **filters)]
+
+    assert listed(status="dead", name="verify", error="OSError") == ["dead"]
+    assert listed() == ["requeued", "dead"]
+
+
 def test_retry_at_changes_both_tables(jobs):
     jobs.sync_task.start_as("host")
     later = datetime.now(UTC) + timedelta(days=9)

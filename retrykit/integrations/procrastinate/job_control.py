@@ -121,6 +121,8 @@ def jobs(
 
     >>> late = jobs(app, name="verify", overdue="10m")  # doctest: +SKIP
 
+    A job that was deferred without `start` is listed from its first attempt on.
+
     Args:
         app: The Procrastinate application.
         limit: Maximum number of jobs. Count, >= 1; None returns all.
