@@ -1,5 +1,6 @@
 """Jobs on Celery from outside: how they stand, the dead, and what can be done."""
 
+import json
 import logging
 from datetime import UTC, datetime
 
@@ -11,7 +12,12 @@ from retrykit import ConfigError, GiveUp, Policy
 from retrykit._internal.clocks import wall
 from retrykit.durable import idempotency_key
 from retrykit.integrations.celery import dead, jobs, kill, requeue, retry_at, status
-from retrykit.integrations.celery.ledger import write_entry
+from retrykit.integrations.celery.ledger import (
+    LEDGER,
+    Entry,
+    read_entry,
+    write_entry,
+)
 from retrykit.integrations.celery.messages import DEAD, HEADER
 from tests._support import celery_worker
 
@@ -289,6 +295,42 @@ class TestRequeue:
         late.requeue()
         assert worker.handle_next()
         assert (keys, worker.messages(), worker.count_dead()) == (["job-7:1"], [], 0)
+
+    @pytest.mark.parametrize("field", ["", ".message", ".kill", ".again"])
+    @pytest.mark.parametrize("stored", ["{", "[1, 2]", '{"status": "RETRYKIT"}'])
+    def test_a_job_goes_on_if_its_ledger_was_damaged(
+        self, worker, verify, keys, field, stored, caplog
+    ):
+        start(verify, "fails")
+        worker.handle_next()
+        backend = worker.app.backend
+        backend.set(backend.get_key_for_task(f"job-7{LEDGER}{field}"), stored)
+        if not field:
+            with pytest.raises(ConfigError, match="a job that was started"):
+                status(worker.app, "job-7")
+            assert f"job-7{LEDGER}: damaged in the result backend: " in caplog.text
+        [headers] = worker.messages()
+        envelope = json.loads(headers[HEADER]) | {"due": wall(), "written": wall()}
+        worker.handle_next(**{HEADER: json.dumps(envelope)})
+        assert keys == ["job-7:1", "job-7:2"]
+        assert status(worker.app, "job-7").envelope.failed_attempts == 2
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("run", "1"), ("hop", None), ("killed", True), ("hop", -1),
+            ("status", "lost"), ("status", []), ("token", 7), ("reason", None),
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_a_field_of_another_type_damages_the_ledger(
+        self, worker, verify, name, value
+    ):
+        start(verify, "fails")
+        worker.handle_next()
+        data = read_entry(worker.app, "job-7").to_dict()
+        assert Entry.from_dict(data) is not None
+        assert Entry.from_dict(data | {name: value}) is None
 
     def test_works_without_a_ledger(self, worker, verify, keys):
         start(verify, "dies")

@@ -15,12 +15,15 @@ the token of a message that replaces another one; the killed run; and the first 
 without its envelope, from which a lost job is sent again.
 """
 
+import logging
 from collections.abc import Mapping
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, final, get_args
 
 from celery import Celery
+from kombu.exceptions import DecodeError
 
 from retrykit._internal.frozen import Frozen, fields_of
+from retrykit._internal.validation import truncate
 from retrykit.durable import Envelope
 from retrykit.durable.job_report import JobStatus
 from retrykit.integrations.celery.due_index import open_index
@@ -35,6 +38,11 @@ sent; or a stale duplicate."""
 
 LEDGER: Final = ".retrykit"
 """The suffix of a job's id in the id of its ledger."""
+
+_log: Final = logging.getLogger("retrykit.durable")
+
+# Characters of an error in the log.
+_LONGEST: Final = 200
 
 # A state that no backend takes for the end of a task.
 _STATE: Final = "RETRYKIT"
@@ -100,7 +108,14 @@ class Entry(Frozen):
         if not isinstance(data, dict):
             return None
         fields: dict[str, Any] = {"killed": 0} | data
-        return cls(**fields) if fields.keys() == {*cls._field_names} else None
+        if fields.keys() != {*cls._field_names}:
+            return None
+        texts = (fields[name] for name in ("token", "reason"))
+        counts = (fields[name] for name in ("run", "hop", "killed"))
+        valid = fields["status"] in get_args(JobStatus)
+        valid &= all(isinstance(each, str) for each in texts)
+        valid &= all(type(each) is int and each >= 0 for each in counts)
+        return cls(**fields) if valid else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-serializable data."""
@@ -112,7 +127,11 @@ class Entry(Frozen):
 
 
 def read_entry(app: Celery, job: str) -> Entry | None:
-    """Return the ledger entry of a job, or None if there is none."""
+    """Return the ledger entry of a job, or None if there is none, or a damaged one.
+
+    Without it the message alone carries the job, and the next entry is written by the
+    worker of that message.
+    """
     # In this order: a replacement written in between may belong to a later message.
     replacement = _read(app, f"{job}{LEDGER}.again")
     entry = Entry.from_dict(_read(app, f"{job}{LEDGER}"))
@@ -190,4 +209,12 @@ def classify_message(
 
 
 def _read(app: Celery, task_id: str) -> Any:
-    return app.backend.get_task_meta(task_id, cache=False)["result"]
+    try:
+        return app.backend.get_task_meta(task_id, cache=False)["result"]
+    except (DecodeError, TypeError, KeyError) as error:
+        # It was edited by hand, or cut off.
+        text = truncate(repr(error), _LONGEST)
+        _log.error("%s: damaged in the result backend: %s", task_id, text)
+        # Celery reads a result before it replaces it.
+        app.backend.forget(task_id)
+        return None

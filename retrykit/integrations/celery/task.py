@@ -33,7 +33,7 @@ from retrykit.integrations.celery.ledger import (
 )
 from retrykit.integrations.celery.lost_jobs import Sweep
 from retrykit.integrations.celery.messages import HEADER, build_headers, build_message
-from retrykit.integrations.celery.unknown_tasks import UnknownTaskHandler
+from retrykit.integrations.celery.unusable_messages import UnusableMessageHandler
 from retrykit.policy.policy import Policy
 
 __all__ = ["DurableTask"]
@@ -86,7 +86,7 @@ class DurableTask(Task[..., Any]):
         """Check the task now, and again when a worker starts."""
         cls._job_of(cls.run)
         app.steps["worker"].add(Check)
-        app.steps["consumer"].update((UnknownTaskHandler, Sweep))
+        app.steps["consumer"].update((UnusableMessageHandler, Sweep))
 
     @cached_property
     def job(self) -> Job:

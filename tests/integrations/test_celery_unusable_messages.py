@@ -1,12 +1,14 @@
 """Jobs on Celery whose worker does not know their task."""
 
 import pytest
+from kombu.exceptions import DecodeError
 from kombu.serialization import prepare_accept_content
 
 from retrykit import ConfigError, Policy
 from retrykit.integrations.celery import DurableTask, dead, requeue, status
+from retrykit.integrations.celery.ledger import LEDGER
 from retrykit.integrations.celery.messages import HEADER
-from retrykit.integrations.celery.unknown_tasks import UnknownTaskHandler
+from retrykit.integrations.celery.unusable_messages import UnusableMessageHandler
 from tests._support import celery_worker
 from tests._support.celery_worker import HOURLY, Verify
 
@@ -18,10 +20,13 @@ class Consumer:
 
     def __init__(self, app):
         self.app = app
-        self.steps = [UnknownTaskHandler(self)]
+        self.steps = [UnusableMessageHandler(self)]
 
     def on_unknown_task(self, _body, message, _error):
         message.reject()
+
+    def on_decode_error(self, message, _error):
+        message.ack()
 
 
 @pytest.fixture
@@ -38,9 +43,64 @@ def drop(worker):
     return drop
 
 
+@pytest.fixture
+def damage(worker):
+    """Deliver the next message with a body that is cut off."""
+    consumer = Consumer(worker.app)
+
+    def damage(without=(), **changes):
+        message = worker.take_message()
+        message.accept = prepare_accept_content(worker.app.conf.accept_content)
+        message.headers.update(changes)
+        for name in without:
+            del message.headers[name]
+        message.body = message.body[: len(message.body) // 2]
+        with pytest.raises(DecodeError) as caught:
+            message.decode()
+        consumer.on_decode_error(message, caught.value)
+
+    return damage
+
+
+class TestABodyThatCannotBeDecoded:
+    def test_makes_its_job_dead_which_can_be_requeued(self, worker, damage, caplog):
+        verify = Verify()
+        worker.send(verify)
+        damage()
+        report = status(worker.app, "job-7")
+        assert (report.status, worker.messages()) == ("dead", [])
+        assert report.reason.startswith("its message cannot be decoded: ")
+        assert f"job-7: dead, {report.reason}" in caplog.text
+        assert [each.job for each in dead(worker.app)] == ["job-7"]
+        requeue(worker.app, "job-7")
+        worker.handle_all()
+        assert verify.keys == ["job-7#2:1"]
+
+    def test_of_a_stale_message_is_dropped(self, worker, damage):
+        worker.send(Verify(fails=1))
+        worker.handle_next()
+        damage(retrykit_token="another")  # noqa: S106  of a message
+        assert status(worker.app, "job-7").status == "waiting"
+        assert worker.count_dead() == 0
+
+    def test_makes_its_job_dead_if_its_arguments_are_unknown(self, worker, damage):
+        worker.send(Verify())
+        worker.app.backend.forget(f"job-7{LEDGER}.message")
+        damage()
+        assert status(worker.app, "job-7").status == "dead"
+        with pytest.raises(ConfigError, match="whose message is still stored"):
+            requeue(worker.app, "job-7")
+
+    def test_of_another_task_is_left_to_celery(self, worker, damage):
+        worker.send(Verify())
+        damage(without=[HEADER])
+        assert (worker.messages(), worker.count_dead()) == ([], 0)
+        assert status(worker.app, "job-7").status == "waiting"
+
+
 def test_every_worker_of_an_app_with_durable_tasks_has_the_handler(worker):
     worker.task(Verify(), HOURLY)
-    assert UnknownTaskHandler in worker.app.steps["consumer"]
+    assert UnusableMessageHandler in worker.app.steps["consumer"]
 
 
 def test_a_job_of_an_unknown_task_is_dead_and_can_be_requeued(worker, drop):
