@@ -171,6 +171,22 @@ class TestStatus:
         assert (report.status, report.envelope) == ("dead", None)
         assert report.reason
 
+    @pytest.mark.parametrize("due", [False, True])
+    def test_shows_a_job_whose_arguments_were_deleted(self, launched, due):
+        job_id = start_waiting()
+        deleted = "DELETE FROM workflow_input WHERE workflow_uuid = ?"
+        execute(launched, deleted, f"{job_id}:2")
+        if due:
+            durable.retry_at(job_id, datetime.now(UTC))
+        report = durable.status(job_id)
+        assert report.status == "dead"
+        assert report.reason == "its arguments were deleted from the database"
+        assert job_id in {each.job for each in durable.jobs(status="dead", limit=None)}
+        with pytest.raises(ConfigError, match="whose arguments can be read"):
+            durable.requeue(job_id)
+        durable.kill(job_id)
+        assert durable.status(job_id).status == "dead"
+
     def test_shows_a_waiting_job_with_a_corrupt_history(self, launched):
         job_id = start_waiting()
         set_inputs(launched, f"{job_id}:2", "no JSON")

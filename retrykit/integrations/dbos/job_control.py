@@ -221,8 +221,13 @@ def _all_reports(statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
 
 
 def _pages(statuses: Sequence[JobStatus]) -> Iterator[list[WorkflowStatus]]:
-    # An attempt that was cancelled may have succeeded before.
-    wanted = {*statuses, *(["dead"] if "succeeded" in statuses else [])}
+    wanted = {*statuses}
+    if "succeeded" in wanted:
+        # An attempt that was cancelled may have succeeded before.
+        wanted.add("dead")
+    if "dead" in wanted:
+        # The arguments of an attempt may have been deleted.
+        wanted.update(UNFINISHED)
     live = [name for name, x in _STATUSES.items() if x in wanted & {*UNFINISHED}]
     if live:
         # At once, since attempts that end meanwhile would move others between pages.
@@ -246,7 +251,10 @@ def _build_report(row: WorkflowStatus) -> JobReport:
         case {"next": key}:
             status, reason = "dead", f"{key}, its next attempt, was deleted"
     envelope, unreadable = parse_envelope(stored)
-    if envelope is not None and envelope.status == "succeeded":
+    if row.input is None and status in UNFINISHED:
+        # DBOS takes it again and again, and never runs it.
+        status, reason = "dead", "its arguments were deleted from the database"
+    elif envelope is not None and envelope.status == "succeeded":
         # It was cancelled between its success and the end of its workflow.
         status = "succeeded"
     elif status == "dead":
