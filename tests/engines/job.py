@@ -86,3 +86,5 @@ def _record(path, line):
     # One write in append mode, so that lines of several processes do not mix.
     with path.open("a") as file:
         file.write(line + "\n")
+        file.flush()
+        os.fsync(file.fileno())
