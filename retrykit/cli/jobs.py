@@ -36,8 +36,8 @@ def command(ctx: click.Context) -> None:
     the name of a Celery app, a Procrastinate app or the settings of DBOS. The module is
     imported, which runs its code; jobs are not run.
 
-    The exit code is 0; 1 if `counts` finds jobs that are overdue or dead, or if a job
-    cannot be changed; and 2 for other errors.
+    The exit code is 0; 1 if `counts` finds more than --max-overdue or --max-dead allow,
+    or if a job cannot be changed; and 2 for other errors.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -192,6 +192,7 @@ def _counts(
     as_json: bool,
 ) -> int:
     """Count jobs by name and status, for people and for monitors."""
+    _check_counted(status, max_overdue, max_dead)
     with open_engine(app) as engine:
         counts = _count(engine, status)
     if as_json:
@@ -363,6 +364,19 @@ def _count(engine: JobEngine, statuses: Sequence[str]) -> JobCounts:
         for status in statuses
         for report in engine.jobs(limit=None, status=status)
     )
+
+
+def _check_counted(
+    statuses: Sequence[str], max_overdue: float | None, max_dead: int | None
+) -> None:
+    """Check that what a limit is for is counted, so that a monitor is not misled."""
+    unchecked = ""
+    if max_dead is not None and "dead" not in statuses:
+        unchecked = "--max-dead needs --status dead, too."
+    if max_overdue is not None and not {"waiting", "running"} <= {*statuses}:
+        unchecked = "--max-overdue needs --status waiting and --status running, too."
+    if unchecked:
+        raise click.UsageError(unchecked, click.get_current_context())
 
 
 def _find_problems(

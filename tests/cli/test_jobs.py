@@ -166,6 +166,16 @@ class TestCounts:
         printed = jobs("counts", "--max-overdue", "0s", code=1)
         assert re.search("retrykit: a job has been due for .*, longer than 0s", printed)
 
+    @pytest.mark.parametrize(
+        ("args", "message"),
+        [
+            (["--max-dead", "0", "--status", "waiting"], "--max-dead needs --status"),
+            (["--max-overdue", "1m", "--status", "running"], "--max-overdue needs"),
+        ],
+    )
+    def test_a_limit_on_what_is_not_counted_is_rejected(self, hosts, args, message):
+        assert message in jobs("counts", *args, code=2)
+
 
 class TestChanges:
     def test_requeues_by_id_and_goes_on_after_an_error(self, hosts):

@@ -309,6 +309,8 @@ class TestRequeue:
             with pytest.raises(ConfigError, match="a job that was started"):
                 status(worker.app, "job-7")
             assert f"job-7{LEDGER}: damaged in the result backend: " in caplog.text
+            # A reader with another serializer must not delete it.
+            assert backend.get(backend.get_key_for_task(f"job-7{LEDGER}")) == stored
         [headers] = worker.messages()
         envelope = json.loads(headers[HEADER]) | {"due": wall(), "written": wall()}
         worker.handle_next(**{HEADER: json.dumps(envelope)})

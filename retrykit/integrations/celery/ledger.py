@@ -41,6 +41,9 @@ LEDGER: Final = ".retrykit"
 
 _log: Final = logging.getLogger("retrykit.durable")
 
+# Errors of a value that was edited by hand, or cut off.
+_DAMAGED: Final = DecodeError, TypeError, KeyError
+
 # Characters of an error in the log.
 _LONGEST: Final = 200
 
@@ -148,7 +151,7 @@ def read_entry(app: Celery, job: str) -> Entry | None:
 
 def write_entry(app: Celery, job: str, entry: Entry) -> None:
     """Replace the ledger entry of a job."""
-    app.backend.store_result(f"{job}{LEDGER}", entry.to_dict(), _STATE)
+    _store(app, f"{job}{LEDGER}", entry.to_dict())
     with open_index(app) as index:
         if index is None:
             return
@@ -167,7 +170,7 @@ def read_message(app: Celery, job: str) -> dict[str, Any] | None:
 
 def write_message(app: Celery, job: str, message: Mapping[str, Any]) -> None:
     """Store the message of a job, from which a lost job is sent again."""
-    app.backend.store_result(f"{job}{LEDGER}.message", dict(message), _STATE)
+    _store(app, f"{job}{LEDGER}.message", dict(message))
 
 
 def replace_message(app: Celery, job: str, entry: Entry, token: str) -> None:
@@ -178,7 +181,7 @@ def replace_message(app: Celery, job: str, entry: Entry, token: str) -> None:
     replacement: list[object] = [entry.run, entry.hop, token]
     if entry.status == "running":
         replacement.append(entry.killed)
-    app.backend.store_result(f"{job}{LEDGER}.again", replacement, _STATE)
+    _store(app, f"{job}{LEDGER}.again", replacement)
 
 
 def killed_run(app: Celery, job: str) -> int:
@@ -189,7 +192,7 @@ def killed_run(app: Celery, job: str) -> int:
 
 def kill_run(app: Celery, job: str, run: int) -> None:
     """Mark a run of a job, and all runs before it, as killed."""
-    app.backend.store_result(f"{job}{LEDGER}.kill", run, _STATE)
+    _store(app, f"{job}{LEDGER}.kill", run)
 
 
 def classify_message(
@@ -211,10 +214,16 @@ def classify_message(
 def _read(app: Celery, task_id: str) -> Any:
     try:
         return app.backend.get_task_meta(task_id, cache=False)["result"]
-    except (DecodeError, TypeError, KeyError) as error:
-        # It was edited by hand, or cut off.
+    except _DAMAGED as error:
         text = truncate(repr(error), _LONGEST)
         _log.error("%s: damaged in the result backend: %s", task_id, text)
+        return None
+
+
+def _store(app: Celery, task_id: str, value: object) -> None:
+    try:
+        app.backend.store_result(task_id, value, _STATE)
+    except _DAMAGED:
         # Celery reads a result before it replaces it.
         app.backend.forget(task_id)
-        return None
+        app.backend.store_result(task_id, value, _STATE)
