@@ -229,9 +229,8 @@ def _pages(statuses: Sequence[JobStatus]) -> Iterator[list[WorkflowStatus]]:
         # The arguments of an attempt may have been deleted.
         wanted.update(UNFINISHED)
     live = [name for name, x in _STATUSES.items() if x in wanted & {*UNFINISHED}]
-    if live:
-        # At once, since attempts that end meanwhile would move others between pages.
-        yield DBOS.list_workflows(status=live, name=WORKFLOW)
+    # At once, since attempts that end meanwhile would move others between pages.
+    yield DBOS.list_workflows(status=live, name=WORKFLOW)
     ended = [name for name, x in _STATUSES.items() if x in wanted - {*UNFINISHED}]
     offset = 0
     while ended and (
