@@ -117,13 +117,14 @@ def due(folder: Path, jobs: int, sample: int) -> str:
             measured["busy"] * 100,
             measured["cpu"] * 1e3,
             bytes_each / 1e3,
+            measured["median"],
+            measured["p99"],
         ]
         words = [setting.journal, f"{number:,}", *map(str, setting[:2])]
         rows.append([*words, *(f"{figure:.1f}" for figure in figures)])
     heads = ["journal", "jobs due", "concurrency", "polling (s)", "attempts a second"]
-    return markdown(
-        [*heads, "CPU (%)", "CPU for each (ms)", "file for each (kB)"], rows
-    )
+    heads += ["CPU (%)", "CPU for each (ms)", "file for each (kB)"]
+    return markdown([*heads, "recorded after (ms), p50", "p99"], rows)
 
 
 def _attempt_all(path: str, number: int, setting: Setting) -> tuple[Figures, float]:

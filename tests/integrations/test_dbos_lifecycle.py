@@ -50,6 +50,12 @@ def test_settings_pin_the_executor_and_the_version(tmp_path):
     assert "executor_id" not in durable.config("tests", database="postgresql:///x")
 
 
+def test_threads_share_a_connection_to_sqlite_by_default():
+    assert durable.config("tests")["sys_db_pool_size"] == 1
+    assert durable.config("tests", sys_db_pool_size=2)["sys_db_pool_size"] == 2
+    assert "sys_db_pool_size" not in durable.config("t_1", database="postgresql:///x")
+
+
 def test_settings_of_the_caller_win(tmp_path):
     config = settings(tmp_path, executor="two", application_version="9")
     assert (config["executor_id"], config["application_version"]) == ("two", "9")

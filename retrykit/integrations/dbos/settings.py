@@ -49,7 +49,8 @@ def config(
     They pin what DBOS needs to recover the attempts of a killed process: the executor
     id and the application version, which is otherwise a hash of the workflows' source
     and changes with a deploy. Waiting jobs continue under any version. DBOS stores
-    JSON; if your own workflows have other values, set another ``serializer``.
+    JSON; if your own workflows have other values, set another ``serializer``. On SQLite
+    one connection is shared by all threads of a process.
 
     Args:
         name: The name of the application: at least 3 characters of a-z, 0-9, ``-`` and
@@ -82,8 +83,11 @@ def config(
         "application_version": _VERSION,
         "serializer": DBOSPortableJSONSerializer(),
     }
-    if executor is None and database.startswith(SQLITE):
-        executor = "single"
+    if database.startswith(SQLITE):
+        # Only one can write at a time, and the others would poll for the lock for up
+        # to seconds. In the pool they take turns.
+        pinned["sys_db_pool_size"] = 1
+        executor = executor or "single"
     if executor is not None:
         pinned["executor_id"] = executor
     return cast("DBOSConfig", pinned | settings)
