@@ -1,21 +1,18 @@
 """Policy defaults of HTTP clients: transient statuses, idempotent methods, hints."""
 
 import ssl
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Container, Iterable
-from typing import Any, Unpack
+from typing import Any
 
-from retrykit._internal.error_conditions import default_condition
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import invalid_setting
 from retrykit.hints import retry_after as _retry_after
-from retrykit.hints.base import Hint
+from retrykit.integrations._transient import TransientErrors
 from retrykit.policy.fallback import check_no_fallback
 from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
 
 __all__ = ["IDEMPOTENT", "Transient", "check_client_policy", "check_methods"]
-__all__ += ["is_certificate_error", "is_transient_status", "merge_client_defaults"]
-__all__ += ["retry_after"]
+__all__ += ["is_certificate_error", "is_transient_status", "retry_after"]
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
 """The idempotent HTTP methods.
@@ -28,11 +25,11 @@ retry_after = _retry_after()
 """Hint that reads ``Retry-After``; see `retrykit.hints.retry_after`."""
 
 
-class Transient(ABC):
-    """Condition that matches a client's transient errors and responses.
+class Transient(TransientErrors):
+    """Condition that matches a client's transient errors and responses."""
 
-    Its repr and its pickle are the name ``transient`` in the client's module.
-    """
+    hint = retry_after
+    matches_results = True
 
     @abstractmethod
     def __call__(self, outcome: Any, /) -> bool:
@@ -41,53 +38,6 @@ class Transient(ABC):
     @abstractmethod
     def release(self, response: Any, /) -> Any:
         """Close a rejected response; the result may be awaitable."""
-
-    def policy(
-        self, base: Policy | None = None, /, **changes: Unpack[PolicySettings]
-    ) -> Policy:
-        """Return a policy with `transient` and `retry_after` filled in.
-
-        Args:
-            base: Policy to start from; by default `Policy()`. Its own settings for
-                errors, results and hints are kept.
-            **changes: Settings, as for `Policy`.
-
-        Raises:
-            ConfigError: A setting is wrong.
-        """
-        return merge_client_defaults(base, changes, on=self, on_result=self)
-
-    def __repr__(self) -> str:
-        return "transient"
-
-    def __reduce__(self) -> str:
-        return "transient"
-
-
-def merge_client_defaults(
-    base: Policy | None,
-    changes: PolicySettings,
-    *,
-    on: Any,
-    on_result: Transient | None = None,
-    hint: Hint = retry_after,
-) -> Policy:
-    """Return a policy with the defaults of a client filled in.
-
-    If the policy already has the client's condition, nothing is filled in: its author
-    has removed the other defaults.
-    """
-    suggestion = "write settings by their names, as max_attempts=4"
-    policy = (
-        Policy() if base is None else check_instance("policy", base, Policy, suggestion)
-    )
-    if on not in (policy.on, policy.on_result):
-        policy = policy.replace(
-            on=on if policy.on is default_condition else policy.on,
-            on_result=on_result if policy.on_result is None else policy.on_result,
-            hint=hint if policy.hint is None else policy.hint,
-        )
-    return policy.replace(**changes)
 
 
 def check_client_policy(policy: Policy) -> None:

@@ -3,7 +3,7 @@
 from typing import Final, Unpack
 
 from retrykit.hints import grpc_pushback
-from retrykit.integrations._http.policy import merge_client_defaults
+from retrykit.integrations._transient import fill_in
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import PolicySettings
@@ -42,4 +42,4 @@ def policy(base: Policy | None = None, /, **changes: Unpack[PolicySettings]) -> 
             errors and hints are kept.
         **changes: Settings, as for `Policy`.
     """
-    return merge_client_defaults(base, changes, on=transient, hint=retry_after)
+    return fill_in(base, changes, on=transient, hint=retry_after)

@@ -1,0 +1,78 @@
+"""Condition that matches a library's transient errors, and policies with it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Unpack
+
+from retrykit._internal.error_conditions import default_condition
+from retrykit._internal.validation import check_instance
+from retrykit.hints.base import Hint
+from retrykit.policy.policy import Policy
+from retrykit.policy.validators import PolicySettings
+
+__all__ = ["TransientErrors", "fill_in"]
+
+
+class TransientErrors(ABC):
+    """Condition that matches a library's transient errors.
+
+    Its repr and its pickle are the name ``transient`` in the library's module.
+
+    Attributes:
+        hint: The hint of its policies; None if the library's errors request no delays.
+        matches_results: Whether it is also a condition of results.
+    """
+
+    hint: Hint | None = None
+    matches_results: bool = False
+
+    @abstractmethod
+    def __call__(self, error: Any, /) -> bool:
+        """Return whether an error is transient."""
+
+    def policy(
+        self, base: Policy | None = None, /, **changes: Unpack[PolicySettings]
+    ) -> Policy:
+        """Return a policy that retries transient errors after the requested delays.
+
+        If *base* already has this condition, nothing is filled in: its author has
+        removed the other defaults.
+
+        Args:
+            base: Policy to start from; by default `Policy()`. Its own settings for
+                errors, results and hints are kept.
+            **changes: Settings, as for `Policy`.
+
+        Raises:
+            ConfigError: A setting is wrong.
+        """
+        on_result = self if self.matches_results else None
+        return fill_in(base, changes, on=self, on_result=on_result, hint=self.hint)
+
+    def __repr__(self) -> str:
+        return "transient"
+
+    def __reduce__(self) -> str:
+        return "transient"
+
+
+def fill_in(
+    base: Policy | None,
+    changes: PolicySettings,
+    *,
+    on: Callable[[Exception], bool],
+    on_result: Callable[[Any], bool] | None = None,
+    hint: Hint | None,
+) -> Policy:
+    """Return a policy with the defaults of a library filled in; see `policy`."""
+    suggestion = "write settings by their names, as max_attempts=4"
+    policy = (
+        Policy() if base is None else check_instance("policy", base, Policy, suggestion)
+    )
+    if on not in (policy.on, policy.on_result):
+        policy = policy.replace(
+            on=on if policy.on is default_condition else policy.on,
+            on_result=on_result if policy.on_result is None else policy.on_result,
+            hint=hint if policy.hint is None else policy.hint,
+        )
+    return policy.replace(**changes)
