@@ -29,7 +29,7 @@ _DELAY = 1.0  # of the policy "patient"
 
 COLUMNS = (
     "engine", "expected", "run", "cut", "again", "doubled", "lost", "not ended",
-    "late p50 (s)", "late max (s)",
+    "given up", "late p50 (s)", "late max (s)",
 )  # fmt: skip
 """The columns of the table: see `Outcome`."""
 
@@ -45,8 +45,10 @@ class Outcome(NamedTuple):
         again: How many were made again after they had ended, since their worker was
             killed before the engine had recorded that.
         doubled: How many were made again for no such reason.
-        lost: How many of the expected ones did not end.
+        lost: How many of the expected ones did not end, except of jobs given up.
         unended: How many jobs did not end.
+        given_up: How many jobs are dead, since their workers were killed too often
+            during the same attempt.
         late_median: Median of the lateness of retries, in seconds.
         late_max: The longest one.
     """
@@ -59,6 +61,7 @@ class Outcome(NamedTuple):
     doubled: int
     lost: int
     unended: int
+    given_up: int
     late_median: float
     late_max: float
 
@@ -88,24 +91,22 @@ def run(engine, jobs, kills, seed, workers=2):
         killed.append((alive[name].process.pid, time.time()))
         alive[name].kill()
         alive[name] = engine.start_worker(name)
-    unended = _wait_until_ended(engine, needed)
-    return _judge(engine, needed, killed, unended)
+    return _judge(engine, needed, killed, _wait_until_ended(engine, needed))
 
 
 def _wait_until_ended(engine, jobs):
-    """Wait until the jobs have ended, and return those that have not in time."""
-
-    def is_unended(job):
-        return engine.request("status", job)["status"] not in {"succeeded", "dead"}
-
-    end, left = time.monotonic() + _TIMEOUT, [*jobs]
-    while left and time.monotonic() < end:
+    """Wait until the jobs have ended, and return the reports of those that did."""
+    end, reports = time.monotonic() + _TIMEOUT, {}
+    while len(reports) < len(jobs) and time.monotonic() < end:
         time.sleep(0.5)
-        left = [*filter(is_unended, left)]
-    return left
+        for job in jobs.keys() - reports:
+            report = engine.request("status", job)
+            if report["status"] in {"succeeded", "dead"}:
+                reports[job] = report
+    return reports
 
 
-def _judge(engine, needed, killed, unended):
+def _judge(engine, needed, killed, reports):
     begun, ends = Counter(), defaultdict(list)
     started = engine.started_attempts()
     for each in started:
@@ -113,10 +114,13 @@ def _judge(engine, needed, killed, unended):
     for each in engine.finished_attempts():
         ends[each.key].append(each)
     again = doubled = lost = 0
+    given_up = {job for job, report in reports.items() if "killed" in report["reason"]}
     for job, attempts in needed.items():
         for attempt in range(1, attempts + 1):
             own = ends[f"{job}:{attempt}"]
-            lost += not own
+            if not own and job not in given_up:
+                lost += 1
+                print(f"lost: {job}:{attempt}, {reports.get(job)}", file=sys.stderr)
             for end, later in pairwise(own):
                 # A session's leader has the pid of the session.
                 reason = any(
@@ -134,7 +138,8 @@ def _judge(engine, needed, killed, unended):
         again=again,
         doubled=doubled,
         lost=lost,
-        unended=len(unended),
+        unended=len(needed) - len(reports),
+        given_up=len(given_up),
         late_median=median(late) if late else 0.0,
         late_max=max(late, default=0.0),
     )
