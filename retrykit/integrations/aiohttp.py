@@ -25,9 +25,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NoReturn, Unpack, cast, final
 from weakref import ref
 
-import aiohttp
-
 from retrykit._internal.validation import invalid_setting
+from retrykit.integrations._extras import needs
 from retrykit.integrations._http.bodies import (
     Rewind,
     build_rewind,
@@ -48,6 +47,9 @@ from retrykit.policy.validators import PolicySettings
 from retrykit.state.final_error import attach_state, state_of
 from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import GiveUp
+
+with needs("aiohttp"):
+    import aiohttp
 
 __all__ = ["IDEMPOTENT", "RetryMiddleware", "policy", "retry_after", "transient"]
 

@@ -21,10 +21,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self, final
 
-from airflow.sdk import RetryDecision, RetryPolicy
-
 from retrykit.integrations._airflow_decision import check_policy, decide_next_try
+from retrykit.integrations._extras import needs
 from retrykit.policy.policy import Policy
+
+with needs("airflow"):
+    from airflow.sdk import RetryDecision, RetryPolicy
 
 __all__ = ["AirflowPolicy"]
 

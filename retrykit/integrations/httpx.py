@@ -22,10 +22,9 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack, cast, final
 
-import httpx
-
 from retrykit._internal.validation import check_instance
 from retrykit.errors import AttemptTimeout
+from retrykit.integrations._extras import needs
 from retrykit.integrations._http.bodies import (
     Rewind,
     build_rewind,
@@ -44,6 +43,9 @@ from retrykit.policy.policy import Policy
 from retrykit.policy.validators import PolicySettings
 from retrykit.state.final_error import attach_state, state_of
 from retrykit.state.retry_state import RetryState
+
+with needs("httpx"):
+    import httpx
 
 __all__ = ["IDEMPOTENT", "AsyncRetryTransport", "RetryTransport", "policy"]
 __all__ += ["retry_after", "transient"]

@@ -27,12 +27,8 @@ from functools import partial
 from typing import Any, Final, Unpack, final
 from urllib.parse import urlsplit
 
-import requests
-from requests.adapters import BaseAdapter, HTTPAdapter
-from requests.exceptions import ChunkedEncodingError
-from urllib3.exceptions import HTTPError
-
 from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.integrations._extras import needs
 from retrykit.integrations._http.bodies import build_rewind
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
@@ -43,9 +39,16 @@ from retrykit.integrations._http.policy import (
     retry_after,
 )
 from retrykit.integrations._http.transport import HttpRequest, Sender
-from retrykit.integrations.urllib3 import bound_timeout, transient as _of_urllib3
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import PolicySettings
+
+with needs("requests"):
+    import requests
+    from requests.adapters import BaseAdapter, HTTPAdapter
+    from requests.exceptions import ChunkedEncodingError
+    from urllib3.exceptions import HTTPError
+
+    from retrykit.integrations.urllib3 import bound_timeout, transient as _of_urllib3
 
 __all__ = ["IDEMPOTENT", "RetryAdapter", "policy", "request_policy", "retry_after"]
 __all__ += ["transient"]

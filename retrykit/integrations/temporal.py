@@ -19,19 +19,21 @@ from datetime import timedelta
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from temporalio.activity import info
-from temporalio.common import RetryPolicy
-from temporalio.exceptions import ApplicationError, is_cancelled_exception
-
 from retrykit._internal.clocks import wall
 from retrykit._internal.durations import CENTURY
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit.durable import Envelope, Job, JobAttempt
 from retrykit.durable.attempt_replay import check_replayable, envelope_for_attempt
 from retrykit.execution.callables import check_retryable, qualified_name
+from retrykit.integrations._extras import needs
 from retrykit.policy.policy import Policy
 from retrykit.state.records import error_text
 from retrykit.state.signals import GiveUp, RetryAfter
+
+with needs("temporal"):
+    from temporalio.activity import info
+    from temporalio.common import RetryPolicy
+    from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 __all__ = ["retried", "retry_policy"]
 

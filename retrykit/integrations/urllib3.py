@@ -23,21 +23,8 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Final, Self, Unpack, final
 
-import urllib3
-from urllib3.connectionpool import ConnectionPool
-from urllib3.exceptions import (
-    EmptyPoolError,
-    IncompleteRead,
-    InvalidChunkLength,
-    MaxRetryError,
-    ProtocolError,
-    ProxyError,
-    SSLError,
-    TimeoutError as _TimeoutError,
-)
-from urllib3.util import parse_url
-
 from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.integrations._extras import needs
 from retrykit.integrations._http.bodies import build_rewind
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
@@ -49,6 +36,21 @@ from retrykit.integrations._http.policy import (
 from retrykit.integrations._http.transport import HttpRequest, Sender
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import PolicySettings
+
+with needs("urllib3"):
+    import urllib3
+    from urllib3.connectionpool import ConnectionPool
+    from urllib3.exceptions import (
+        EmptyPoolError,
+        IncompleteRead,
+        InvalidChunkLength,
+        MaxRetryError,
+        ProtocolError,
+        ProxyError,
+        SSLError,
+        TimeoutError as _TimeoutError,
+    )
+    from urllib3.util import parse_url
 
 __all__ = ["IDEMPOTENT", "RetryPoolManager", "policy", "retry_after", "transient"]
 

@@ -1,19 +1,22 @@
 """Durable jobs on DBOS Transact, on SQLite or Postgres."""
 
-from retrykit.integrations.dbos.job_control import (
-    dead,
-    delete_finished,
-    jobs,
-    kill,
-    requeue,
-    retry_at,
-    status,
-    take_over,
-)
-from retrykit.integrations.dbos.job_functions import DurableJob, job
-from retrykit.integrations.dbos.lifecycle import connect, disconnect, listen
-from retrykit.integrations.dbos.serving import serve
-from retrykit.integrations.dbos.settings import CAPABILITIES, config
+from retrykit.integrations._extras import needs
+
+with needs("dbos"):
+    from retrykit.integrations.dbos.job_control import (
+        dead,
+        delete_finished,
+        jobs,
+        kill,
+        requeue,
+        retry_at,
+        status,
+        take_over,
+    )
+    from retrykit.integrations.dbos.job_functions import DurableJob, job
+    from retrykit.integrations.dbos.lifecycle import connect, disconnect, listen
+    from retrykit.integrations.dbos.serving import serve
+    from retrykit.integrations.dbos.settings import CAPABILITIES, config
 
 __all__ = ["CAPABILITIES", "DurableJob", "config", "connect", "dead"]
 __all__ += ["delete_finished", "disconnect", "job", "jobs", "kill", "listen", "requeue"]

@@ -1,32 +1,35 @@
 """Durable jobs on Procrastinate, in PostgreSQL."""
 
-from retrykit.integrations.procrastinate.job_control import (
-    adead,
-    ajobs,
-    akill,
-    arequeue,
-    aretry_at,
-    astatus,
-    dead,
-    jobs,
-    kill,
-    requeue,
-    retry_at,
-    status,
-)
-from retrykit.integrations.procrastinate.serving import serve
-from retrykit.integrations.procrastinate.settings import (
-    CAPABILITIES,
-    RESCUE,
-    prepare,
-    rescue,
-)
-from retrykit.integrations.procrastinate.store import (
-    aapply_schema,
-    apply_schema,
-    schema,
-)
-from retrykit.integrations.procrastinate.tasks import DurableTask, task
+from retrykit.integrations._extras import needs
+
+with needs("procrastinate"):
+    from retrykit.integrations.procrastinate.job_control import (
+        adead,
+        ajobs,
+        akill,
+        arequeue,
+        aretry_at,
+        astatus,
+        dead,
+        jobs,
+        kill,
+        requeue,
+        retry_at,
+        status,
+    )
+    from retrykit.integrations.procrastinate.serving import serve
+    from retrykit.integrations.procrastinate.settings import (
+        CAPABILITIES,
+        RESCUE,
+        prepare,
+        rescue,
+    )
+    from retrykit.integrations.procrastinate.store import (
+        aapply_schema,
+        apply_schema,
+        schema,
+    )
+    from retrykit.integrations.procrastinate.tasks import DurableTask, task
 
 __all__ = ["CAPABILITIES", "RESCUE", "DurableTask", "aapply_schema", "adead", "ajobs"]
 __all__ += ["akill", "apply_schema", "arequeue", "aretry_at", "astatus"]

@@ -1,0 +1,43 @@
+"""An integration whose library is missing says how to install it."""
+
+import subprocess
+import sys
+
+from tests.test_architecture import LIBRARIES
+
+_IMPORT_ALL = """
+import importlib, sys
+leaves, libraries = [each.split(",") for each in sys.argv[1:]]
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in libraries:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+for leaf in leaves:
+    try:
+        importlib.import_module(f"retrykit.{leaf}")
+    except ImportError as error:
+        print(leaf, type(error).__name__, error, sep=": ")
+"""
+
+
+def test_an_import_without_the_library_names_the_extra():
+    leaves = {name: set(needed.split()) for name, needed in LIBRARIES.items()
+              if name.startswith("integrations.")}  # fmt: skip
+    names = ",".join(leaves), ",".join(set.union(*leaves.values()))
+    done = subprocess.run(  # noqa: S603  this interpreter, and code from above
+        [sys.executable, "-c", _IMPORT_ALL, *names],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    found = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    assert found.keys() == leaves.keys()
+    for leaf, message in found.items():
+        extra = EXTRAS.get(leaf, leaf.rpartition(".")[2])
+        assert message.startswith("ImportError: "), leaf
+        assert f"is not installed: pip install 'retrykit[{extra}]'" in message, leaf
+
+
+# The extras that do not have the name of the module.
+EXTRAS = {}
