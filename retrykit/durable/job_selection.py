@@ -1,5 +1,6 @@
 """Choosing jobs among all jobs of an engine, and counting them."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -82,7 +83,8 @@ def select_jobs(
 ) -> list[JobReport]:
     """Return up to *limit* (>= 1, None for all) chosen jobs, the longest due first.
 
-    Jobs that have ended come last, in the order of their ends.
+    Jobs that have ended come last, the newest first: those whose histories were written
+    last. A job whose history is unreadable counts as the oldest.
     """
     chosen = filter(_compile(filters), reports)
     if limit is None:
@@ -129,8 +131,9 @@ def _checks(filters: JobFilters) -> Iterator[Callable[[JobReport], bool]]:
 
 
 def _sort_key(report: JobReport) -> tuple[bool, float]:
-    has_ended, envelope = report.status not in UNFINISHED, report.envelope
-    if envelope is None:
-        return has_ended, 0.0
-    due = None if has_ended else envelope.due
-    return has_ended, envelope.written if due is None else due
+    envelope = report.envelope
+    if report.status in UNFINISHED:
+        if envelope is None:
+            return False, 0.0
+        return False, envelope.written if envelope.due is None else envelope.due
+    return True, math.inf if envelope is None else -envelope.written

@@ -84,11 +84,25 @@ class TestFilters:
             clock.advance(1)
         assert chosen(reports, limit=2) == ["a", "b"]
 
-    def test_jobs_that_have_ended_come_last(self, clock):
-        reports = [report_of("a", "dead"), unreadable("dead")]
+    def test_jobs_that_have_ended_come_last_and_the_newest_of_them_first(self, clock):
+        reports = [report_of("a", "dead"), report_of("b")]
         clock.advance(1)
-        reports += [report_of("b", "succeeded"), report_of("c")]
-        assert chosen(reports) == ["c", "cut", "a", "b"]
+        reports += [report_of("c", "succeeded"), report_of("d")]
+        assert chosen(reports) == ["b", "d", "c", "a"]
+
+    def test_a_limit_keeps_the_newest_of_those_that_have_ended(self, clock):
+        reports = []
+        for job in "abcd":
+            reports.append(report_of(job, "dead"))
+            clock.advance(1)
+        assert chosen(reports, limit=2, status="dead") == ["d", "c"]
+        assert chosen([*reports, report_of("e")], limit=2) == ["e", "d"]
+
+    @pytest.mark.parametrize("limit", [None, 2])
+    def test_an_unreadable_job_counts_as_the_oldest(self, limit):
+        for status, jobs in (("waiting", ["cut", "a"]), ("dead", ["a", "cut"])):
+            reports = [report_of("a", status), unreadable(status)]
+            assert chosen(reports, limit) == jobs, status
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ class TestJobControl:
         def listed(**filters):
             return [each.job for each in control.jobs(job.app, **filters)]
 
-        assert listed(status="succeeded") == ["two", "three"]
+        assert listed(status="succeeded") == ["three", "two"]
         assert listed(status="waiting", name="verify") == ["four", "one"]
         assert listed(limit=1, overdue=0) == ["four"]
         assert len(listed(limit=None)) == 4
