@@ -131,7 +131,7 @@ def _list(app: str, limit: int, *, as_json: bool, **filters: Any) -> None:
 @_limit
 @_as_json
 def _dead(app: str, limit: int, *, as_json: bool, **filters: Any) -> None:
-    """List dead jobs, and why each is dead."""
+    """List dead jobs, the newest first, and why each is dead."""
     with open_engine(app) as engine:
         reports = engine.jobs(limit=limit, status="dead", **_given(filters))
         _print_list(reports, as_json=as_json)

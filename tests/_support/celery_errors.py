@@ -5,7 +5,6 @@ from datetime import datetime
 from kombu import Exchange, Queue
 
 from retrykit.integrations.celery import (
-    dead,
     jobs,
     kill,
     requeue,
@@ -165,7 +164,6 @@ ERRORS = {
         lambda: start(eta="tomorrow")
     ),
     "countdown must be a finite number >= 0, got -1": lambda: start(countdown=-1),
-    "limit must be an integer >= 1, got -3": lambda: dead(app("memory://"), limit=-3),
     "job_id must be the id of a job that was started, got 'job-0'": (
         lambda: status(app("memory://"), "job-0")
     ),

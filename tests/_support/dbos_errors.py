@@ -140,7 +140,6 @@ ERRORS = {
     ),
     "job must be the name of a job that this process has imported, got 'verfy'; did "
     "you mean verify?": lambda: find_job("verfy"),
-    "limit must be an integer >= 1, got -1": lambda: durable.dead(limit=-1),
     f"when must be an aware datetime, got {NOON!r}; write datetime.now(UTC)": (
         lambda: durable.retry_at("waiting", NOON)
     ),

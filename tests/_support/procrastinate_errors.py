@@ -88,5 +88,4 @@ ERRORS = {
     "job_id must be the id of a waiting job, got 'killed'; it is dead": (
         lambda: durable.retry_at(APP, "killed", datetime.now(UTC))
     ),
-    "limit must be an integer >= 1, got 0": lambda: durable.dead(APP, limit=0),
 }

@@ -48,7 +48,6 @@ class MemoryConnector(InMemoryConnector):
             store.WRITE: self.write,
             store.FIND: self.find,
             store.ALL: self.all,
-            store.DEAD: self.dead,
             store.RESCHEDULE: self.reschedule,
             store.RELEASE: self.release,
         }
@@ -85,22 +84,14 @@ class MemoryConnector(InMemoryConnector):
 
         return [self.row(row) for row in self.jobs.values() if matches(row)]
 
-    def newest(self):
-        """Return the latest row of each job, oldest first."""
+    def all(self, after, limit):
         newest = {self.named(row): row for row in self.jobs.values()}
-        return [
+        rows = [
             self.row(row)
             for row in sorted(newest.values(), key=lambda row: row["id"])
             if self.started(row) or row["id"] in self.stored
         ]
-
-    def all(self, after, limit):
-        return [row for row in self.newest() if row["id"] > after][:limit]
-
-    def dead(self, limit):
-        ended = {"failed", "cancelled", "aborted"}
-        rows = [row for row in reversed(self.newest()) if row["status"] in ended]
-        return rows[:limit]
+        return [row for row in rows if row["id"] > after][:limit]
 
     def reschedule(self, row_id, when, envelope, before):
         now = self.stored.get(row_id, EMPTY)

@@ -83,7 +83,7 @@ if __name__ == "__main__":
         worker=worker,
         submit=submit,
         status=lambda job_id: report_to_dict(durable.status(app, job_id)),
-        dead=lambda: [each.job for each in durable.dead(app)],
+        dead=lambda: [each.job for each in durable.jobs(app, status="dead")],
         requeue=lambda job_id: durable.requeue(app, job_id),
         kill=lambda job_id: durable.kill(app, job_id),
     )

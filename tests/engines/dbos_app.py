@@ -40,7 +40,7 @@ if __name__ == "__main__":
         worker=worker,
         submit=submit,
         status=status,
-        dead=lambda: [each.job for each in durable.dead()],
+        dead=lambda: [each.job for each in durable.jobs(status="dead")],
         requeue=durable.requeue,
         kill=durable.kill,
         take_over=durable.take_over,

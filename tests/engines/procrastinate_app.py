@@ -82,7 +82,7 @@ if __name__ == "__main__":
         schema=opened(schema),
         submit=opened(submit),
         status=opened(status),
-        dead=opened(lambda: [each.job for each in durable.dead(APP)]),
+        dead=opened(lambda: [each.job for each in durable.jobs(APP, status="dead")]),
         requeue=opened(lambda job_id: durable.requeue(APP, job_id)),
         kill=opened(lambda job_id: durable.kill(APP, job_id)),
     )

@@ -94,7 +94,7 @@ def test_stores_an_error_message_that_jsonb_cannot_hold(jobs, caplog):
     jobs.error = GiveUp(OSError("\x00 \ud800 'quoted' %s {} \\"))
     jobs.sync_task.start_as("host")
     jobs.work()
-    [report] = durable.dead(jobs.sync_app)
+    [report] = durable.jobs(jobs.sync_app, status="dead")
     stored = r"OSError: \x00 \ud800 'quoted' %s {}" + " \\"
     assert report.failures[0].describe() == stored
     assert report.reason.endswith(stored)
@@ -179,15 +179,20 @@ def test_a_dead_job_is_listed_until_it_is_requeued(jobs):
     with jobs.app.open():
         jobs.task.task.defer()
     jobs.work()
-    names = [each.job for each in durable.dead(jobs.sync_app)]
+
+    def listed(limit=None):
+        reports = durable.jobs(jobs.sync_app, status="dead", limit=limit)
+        return [each.job for each in reports]
+
+    names = listed()
     assert names[1] == "host"
     assert names[0].startswith("verify@")
-    assert [each.job for each in durable.dead(jobs.sync_app, limit=1)] == names[:1]
+    assert listed(limit=1) == names[:1]
     for name in names:
         durable.requeue(jobs.sync_app, name)
-    assert durable.dead(jobs.sync_app) == []
+    assert listed() == []
     jobs.work()
-    assert [each.job for each in durable.dead(jobs.sync_app)] == names[::-1]
+    assert listed() == names[::-1]
     assert durable.status(jobs.sync_app, "host").envelope.key == "host#2:1"
 
 
@@ -197,7 +202,7 @@ def test_requeues_a_job_whose_first_envelope_was_damaged(jobs):
     jobs.sql("UPDATE procrastinate_jobs SET args ="
              " jsonb_set(args, '{retrykit,envelope,version}', '99')")  # fmt: skip
     jobs.work()
-    [report] = durable.dead(jobs.sync_app)
+    [report] = durable.jobs(jobs.sync_app, status="dead")
     assert "upgrade retrykit" in report.reason
     durable.requeue(jobs.sync_app, "host")
     jobs.work()
@@ -260,7 +265,7 @@ def test_counts_how_often_a_worker_was_killed_in_an_attempt(jobs):
         kill_worker()
     jobs.work()
     assert jobs.calls == 1
-    [report] = durable.dead(jobs.sync_app)
+    [report] = durable.jobs(jobs.sync_app, status="dead")
     assert report.reason == "its worker was killed 3 times in attempt 2"
     assert report.envelope.failed_attempts == 1
 

@@ -6,7 +6,7 @@ import pytest
 
 from retrykit import GiveUp, Policy, RetryAfter, current_state
 from retrykit._internal.clocks import wall, wall_clock_override
-from retrykit.integrations.celery import DurableTask, dead, status
+from retrykit.integrations.celery import DurableTask, jobs, status
 from retrykit.integrations.celery.messages import HEADER
 from tests._support import celery_worker
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
@@ -295,7 +295,7 @@ class TestUnserializableValues:
         worker.handle_all()
         report = status(worker.app, "job-7")
         assert (report.status, report.envelope.failed_attempts) == ("dead", 1)
-        assert [each.job for each in dead(worker.app)] == ["job-7"]
+        assert [each.job for each in jobs(worker.app, status="dead")] == ["job-7"]
 
 
 def test_a_task_may_be_a_class():

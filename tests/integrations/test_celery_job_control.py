@@ -1,4 +1,4 @@
-"""Jobs on Celery from outside: how they stand, the dead, and what can be done."""
+"""Jobs on Celery from outside: their status, and what can be done with them."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from celery.exceptions import QueueNotFound, WorkerTerminate
 from retrykit import ConfigError, GiveUp, Policy
 from retrykit._internal.clocks import wall
 from retrykit.durable import idempotency_key
-from retrykit.integrations.celery import dead, jobs, kill, requeue, retry_at, status
+from retrykit.integrations.celery import jobs, kill, requeue, retry_at, status
 from retrykit.integrations.celery.ledger import (
     LEDGER,
     Entry,
@@ -61,14 +61,6 @@ def test_a_dead_job_is_one_line_in_the_log(worker, verify, caplog):
 
 
 class TestJobs:
-    def test_lists_the_dead(self, worker, verify):
-        start(verify, "dies")
-        worker.handle_next()
-        assert [(x.job, x.name) for x in jobs(worker.app, status="dead")] == [
-            ("job-7", "verify")
-        ]
-        assert jobs(worker.app, status="dead", error="KeyError") == []
-
     @pytest.mark.parametrize("filters", [{}, {"status": "waiting"}, {"overdue": 1}])
     def test_cannot_list_others_without_redis(self, worker, filters):
         with pytest.raises(ConfigError, match="no list of other jobs"):
@@ -159,39 +151,52 @@ class TestStatus:
             status(worker.app, "job-7")
 
 
-class TestDead:
-    def test_lists_dead_jobs_and_leaves_them_in_place(self, worker, verify):
+class TestDeadJobs:
+    def test_are_listed_and_left_in_place(self, worker, verify):
         for job in ("job-1", "job-2", "job-3"):
             start(verify, "dies", job)
         worker.handle_all()
         for _ in range(2):
-            assert {each.job for each in dead(worker.app)} == {"job-1", "job-2"}
-        assert len(dead(worker.app, limit=1)) == 1
+            assert {each.job for each in jobs(worker.app, status="dead")} == {
+                "job-1",
+                "job-2",
+            }
+        assert len(jobs(worker.app, status="dead", limit=1)) == 1
 
-    def test_survives_a_restart_of_the_broker(self, worker, verify):
+    def test_are_listed_with_the_newest_first(self, worker, verify, clock):
+        for job in ("job-1", "job-2"):
+            start(verify, "dies", job)
+            worker.handle_next()
+            clock.advance(1)
+        listed = jobs(worker.app, status="dead")
+        assert [each.job for each in listed] == ["job-2", "job-1"]
+        assert jobs(worker.app, status="dead", limit=1) == listed[:1]
+
+    def test_survive_a_restart_of_the_broker(self, worker, verify):
         start(verify, "dies")
         worker.handle_all()
         message = worker.channel.basic_get(DEAD.name)
         assert (message.properties["delivery_mode"], DEAD.durable) == (2, True)
 
-    def test_shows_the_reason(self, worker, verify):
+    def test_are_listed_with_their_names_and_reasons(self, worker, verify):
         start(verify, "dies")
         worker.handle_all()
-        [report] = dead(worker.app)
-        assert report.status == "dead"
+        [report] = jobs(worker.app, status="dead")
+        assert (report.status, report.name) == ("dead", "verify")
         assert report.reason.endswith("last failure: ConnectionError: refused")
         assert report.envelope.counts == {"ConnectionError": 1}
+        assert jobs(worker.app, status="dead", error="KeyError") == []
 
-    def test_is_empty_if_no_job_is_dead(self, worker, verify):
-        assert dead(worker.app) == []
+    def test_are_an_empty_list_if_there_are_none(self, worker):
+        assert jobs(worker.app, status="dead") == []
 
-    def test_leaves_out_requeued_jobs(self, worker, verify):
+    def test_are_listed_until_they_are_requeued(self, worker, verify):
         start(verify, "dies")
         worker.handle_next(killed="acknowledging")
         worker.handle_next()
         assert worker.count_dead() == 2
         requeue(worker.app, "job-7")
-        assert (dead(worker.app), worker.count_dead()) == ([], 0)
+        assert (jobs(worker.app, status="dead"), worker.count_dead()) == ([], 0)
 
 
 class TestRequeue:
@@ -214,7 +219,7 @@ class TestRequeue:
             start(verify, "dies", job)
         worker.handle_all()
         requeue(worker.app, "job-2")
-        assert [each.job for each in dead(worker.app)] == ["job-1"]
+        assert [each.job for each in jobs(worker.app, status="dead")] == ["job-1"]
 
     def test_requeues_no_job_twice(self, worker, verify, keys):
         """Its message was sent, and whoever sent it was killed then."""
@@ -241,7 +246,7 @@ class TestRequeue:
         dead_message.requeue()
         with pytest.raises(ConfigError, match=r"in the queue retrykit\.dead"):
             requeue(worker.app, "job-7")
-        assert dead(worker.app) == []
+        assert jobs(worker.app, status="dead") == []
 
     def test_loses_no_job_if_its_process_is_killed(self, worker, verify, keys):
         start(verify, "dies")
@@ -250,7 +255,7 @@ class TestRequeue:
         with pytest.raises(WorkerTerminate):
             requeue(worker.app, "job-7")
         signals.before_task_publish.disconnect(celery_worker.die)
-        assert [each.job for each in dead(worker.app)] == ["job-7"]
+        assert [each.job for each in jobs(worker.app, status="dead")] == ["job-7"]
         requeue(worker.app, "job-7")
         worker.handle_all()
         assert keys == ["job-7:1", "job-7#2:1"]
@@ -338,7 +343,7 @@ class TestRequeue:
         start(verify, "dies")
         worker.handle_all()
         worker.app.backend.client.cache.clear()
-        assert [each.job for each in dead(worker.app)] == ["job-7"]
+        assert [each.job for each in jobs(worker.app, status="dead")] == ["job-7"]
         requeue(worker.app, "job-7")
         worker.handle_all()
         assert keys == ["job-7:1", "job-7#2:1"]
@@ -375,7 +380,7 @@ class TestKill:
         assert status(worker.app, "job-7").status == "dead"
         worker.handle_all()
         assert keys == ["job-7:1"]
-        [report] = dead(worker.app)
+        [report] = jobs(worker.app, status="dead")
         assert (report.reason, report.envelope.failed_attempts) == ("killed by hand", 1)
 
     def test_does_not_apply_to_a_later_run(self, worker, verify, keys):

@@ -5,7 +5,7 @@ from celery.exceptions import TimeLimitExceeded, WorkerLostError, WorkerTerminat
 
 from retrykit import GiveUp
 from retrykit.durable import JobFailed, idempotency_key
-from retrykit.integrations.celery import dead, requeue, status
+from retrykit.integrations.celery import jobs, requeue, status
 from retrykit.integrations.celery.ledger import LEDGER, replace_message, write_entry
 from tests._support import celery_worker
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
@@ -127,7 +127,7 @@ class TestAnAttemptThatKillsItsWorker:
         report = status(worker.app, "job-7")
         assert (keys, report.status) == (["job-7:1"] * 3, "dead")
         assert report.reason == "its worker was killed 3 times in attempt 1"
-        assert [each.job for each in dead(worker.app)] == ["job-7"]
+        assert [each.job for each in jobs(worker.app, status="dead")] == ["job-7"]
         assert isinstance(worker.app.AsyncResult("job-7").result, JobFailed)
         requeue(worker.app, "job-7")
         handle_some(worker)

@@ -5,7 +5,7 @@ from kombu.exceptions import DecodeError
 from kombu.serialization import prepare_accept_content
 
 from retrykit import ConfigError, Policy
-from retrykit.integrations.celery import DurableTask, dead, requeue, status
+from retrykit.integrations.celery import DurableTask, jobs, requeue, status
 from retrykit.integrations.celery.ledger import LEDGER
 from retrykit.integrations.celery.messages import HEADER
 from retrykit.integrations.celery.unusable_messages import UnusableMessageHandler
@@ -71,7 +71,7 @@ class TestABodyThatCannotBeDecoded:
         assert (report.status, worker.messages()) == ("dead", [])
         assert report.reason.startswith("its message cannot be decoded: ")
         assert f"job-7: dead, {report.reason}" in caplog.text
-        assert [each.job for each in dead(worker.app)] == ["job-7"]
+        assert [each.job for each in jobs(worker.app, status="dead")] == ["job-7"]
         requeue(worker.app, "job-7")
         worker.handle_all()
         assert verify.keys == ["job-7#2:1"]
@@ -110,7 +110,7 @@ def test_a_job_of_an_unknown_task_is_dead_and_can_be_requeued(worker, drop):
     report = status(worker.app, "job-7")
     assert (report.status, worker.messages()) == ("dead", [])
     assert report.reason == "its worker has no task 'verify'"
-    assert [each.job for each in dead(worker.app)] == ["job-7"]
+    assert [each.job for each in jobs(worker.app, status="dead")] == ["job-7"]
     requeue(worker.app, "job-7")
     worker.handle_all()
     assert verify.keys == ["job-7#2:1"]
@@ -121,7 +121,7 @@ def test_a_dead_job_keeps_its_history(worker, drop, clock):
     worker.handle_next()
     worker.advance_to_due(clock)
     drop()
-    [report] = dead(worker.app)
+    [report] = jobs(worker.app, status="dead")
     assert (report.status, report.envelope.failed_attempts) == ("dead", 1)
 
 
@@ -129,7 +129,7 @@ def test_a_job_with_a_corrupt_envelope_is_kept(worker, drop):
     worker.send(Verify())
     worker.app.backend.client.cache.clear()
     drop(**{HEADER: "cut"})
-    [report] = dead(worker.app)
+    [report] = jobs(worker.app, status="dead")
     assert (report.job, report.envelope) == ("job-7", None)
 
 
@@ -137,13 +137,14 @@ def test_a_stale_message_is_dropped(worker, drop):
     worker.send(Verify(fails=1))
     worker.handle_next()
     drop(retrykit_token="another")  # noqa: S106  of a message
-    assert (dead(worker.app), status(worker.app, "job-7").status) == ([], "waiting")
+    assert jobs(worker.app, status="dead") == []
+    assert status(worker.app, "job-7").status == "waiting"
 
 
 def test_messages_of_other_tasks_are_dropped(worker, drop):
     worker.app.send_task("unheard-of")
     drop()
-    assert (worker.messages(), dead(worker.app)) == ([], [])
+    assert (worker.messages(), jobs(worker.app, status="dead")) == ([], [])
 
 
 def test_a_task_that_expires_is_rejected(worker):

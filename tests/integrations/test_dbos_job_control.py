@@ -69,6 +69,11 @@ def start_waiting(job_id=None, why="refused"):
     return job_id
 
 
+def list_dead(limit=None):
+    """Return the ids of the dead jobs, in their order."""
+    return [each.job for each in durable.jobs(status="dead", limit=limit)]
+
+
 @pytest.fixture
 def logged():
     """The records of the logger of DBOS, which hands them to no other logger."""
@@ -132,7 +137,7 @@ class TestJobs:
     def test_a_killed_job_is_dead(self):
         job_id = start_waiting()
         durable.kill(job_id)
-        assert job_id in {each.job for each in durable.jobs(status="dead", limit=None)}
+        assert job_id in list_dead()
         assert job_id not in {
             each.job for each in durable.jobs(status="succeeded", limit=None)
         }
@@ -181,7 +186,7 @@ class TestStatus:
         report = durable.status(job_id)
         assert report.status == "dead"
         assert report.reason == "its arguments were deleted from the database"
-        assert job_id in {each.job for each in durable.jobs(status="dead", limit=None)}
+        assert job_id in list_dead()
         with pytest.raises(ConfigError, match="whose arguments can be read"):
             durable.requeue(job_id)
         durable.kill(job_id)
@@ -209,7 +214,7 @@ class TestStatus:
         set_status(launched, "nearly:1", "CANCELLED")
         report = durable.status("nearly")
         assert (report.status, report.result, report.reason) == ("succeeded", 7, "")
-        assert "nearly" not in [each.job for each in durable.dead(limit=1000)]
+        assert "nearly" not in list_dead()
 
     def test_shows_that_the_next_attempt_was_deleted(self):
         job_id = start_waiting()
@@ -245,53 +250,51 @@ class TestStatus:
         assert report.result == 1
 
 
-class TestDead:
-    def test_lists_jobs_newest_first(self):
-        ids = [gives_up.start() for _ in range(3)]
-        for job_id in ids:
-            wait_until_ended(job_id)
-        assert [each.job for each in durable.dead(limit=2)] == [ids[2], ids[1]]
+class TestDeadJobs:
+    def test_are_listed_with_the_newest_first(self):
+        ids = [wait_until_ended(gives_up.start()).job for _ in range(3)]
+        assert list_dead(limit=2) == [ids[2], ids[1]]
 
-    def test_leaves_out_requeued_jobs(self):
+    def test_are_listed_with_their_latest_runs(self):
         first, second = gives_up.start(), gives_up.start()
         for job_id in (first, second):
             wait_until_ended(job_id)
         durable.requeue(second)
         wait_until_ended(second)
-        listed = [each for each in durable.dead(limit=2) if each.job != first]
-        assert [(each.job, each.engine_id) for each in listed] == [
-            (second, f"{second}#2:1")
-        ]
+        listed = durable.jobs(status="dead", limit=2)
+        assert [each.engine_id for each in listed] == [f"{second}#2:1", f"{first}:1"]
         durable.requeue(second)
         assert wait_until_ended(second).engine_id == f"{second}#3:1"
-        assert first in [each.job for each in durable.dead(limit=2)]
+        assert first in list_dead(limit=2)
 
-    def test_leaves_out_jobs_with_another_attempt(self, launched):
+    def test_are_listed_without_jobs_that_have_a_later_attempt(self, launched):
         job_id = start_waiting()
         set_status(launched, f"{job_id}:1", "CANCELLED")
-        assert job_id not in [each.job for each in durable.dead(limit=1000)]
+        assert job_id not in list_dead()
 
-    def test_leaves_out_forked_workflows(self):
+    def test_are_listed_without_forked_workflows(self):
         job_id = gives_up.start()
         wait_until_ended(job_id)
         forked = DBOS.fork_workflow(f"{job_id}:1", 1)
         with pytest.raises(Exception, match="ended by give_up_on"):
             forked.get_result(polling_interval_sec=0.01)
-        assert forked.workflow_id not in [each.job for each in durable.dead(limit=1000)]
+        assert forked.workflow_id not in list_dead()
 
-    def test_a_requeued_job_restarts_at_its_first_attempt(self):
+    def test_restart_at_their_first_attempts_if_requeued(self):
         job_id = start_waiting(why="again")
         durable.kill(job_id)
+        assert job_id in list_dead()
         durable.requeue(job_id)
         DBOS.retrieve_workflow(f"{job_id}#2:1").get_result(polling_interval_sec=0.01)
         report = durable.status(job_id)
         assert (report.status, report.engine_id) == ("waiting", f"{job_id}#2:2")
         assert (report.envelope.run, report.envelope.failed_attempts) == (2, 1)
         assert "again" in report.describe()
+        assert job_id not in list_dead()
 
-    def test_is_empty_if_no_job_is_dead(self, launched):
+    def test_are_an_empty_list_if_there_are_none(self, launched):
         execute(launched, "UPDATE workflow_status SET name = 'x' WHERE name <> 'x'")
-        assert durable.dead() == []
+        assert durable.jobs(status="dead") == []
 
 
 class TestActions:
@@ -348,11 +351,11 @@ class TestActions:
         durable.requeue("revived")
         DBOS.retrieve_workflow("revived#2:1").get_result(polling_interval_sec=0.01)
         durable.delete_finished(TOMORROW)
-        assert "revived" not in [each.job for each in durable.dead(limit=1000)]
+        assert "revived" not in list_dead()
         durable.retry_at("revived", datetime.now(UTC))
         assert wait_until_ended("revived").status == "succeeded"
         durable.delete_finished(TOMORROW)
-        assert "revived" not in [each.job for each in durable.dead(limit=1000)]
+        assert "revived" not in list_dead()
         with pytest.raises(ConfigError, match="of a job that was started"):
             durable.requeue("revived")
 

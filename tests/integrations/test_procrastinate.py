@@ -171,7 +171,8 @@ class TestAStart:
         job = make_job(error=GiveUp(KeyError("host")))
         job.task.task.configure(queue="slow", priority=7).defer(port=80)
         job.work()
-        assert [each.job for each in durable.dead(job.app)] == ["verify@1"]
+        [report] = durable.jobs(job.app, status="dead")
+        assert report.job == "verify@1"
         durable.requeue(job.app, "verify@1")
         job.work()
         assert job.keys[1:] == ["verify@1#2:1"]
@@ -218,7 +219,7 @@ def test_a_job_with_an_unusable_envelope_is_dead(waiting_job, corrupt, why):
     stored = dict(waiting_job.connector.stored.get(1, {}))
     waiting_job.wake()
     waiting_job.wake()
-    [report] = durable.dead(waiting_job.app)
+    [report] = durable.jobs(waiting_job.app, status="dead")
     assert why in report.reason
     assert waiting_job.keys == ["host:1"]
     assert waiting_job.connector.stored[1]["envelope"] == stored.get("envelope"), (
@@ -261,7 +262,7 @@ class TestAKilledWorker:
             asyncio.run(durable.rescue(job.app))
         job.work()
         assert (job.keys, job.row()["status"]) == ([], "failed")
-        [report] = durable.dead(job.app)
+        [report] = durable.jobs(job.app, status="dead")
         assert report.reason == "its worker was killed 3 times in attempt 1"
         durable.requeue(job.app, "host")
         job.work()

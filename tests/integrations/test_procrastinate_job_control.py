@@ -30,6 +30,11 @@ class Async:
         return lambda *args, **kw: asyncio.run(function(*args, **kw))
 
 
+def list_dead(control, job, limit=None):
+    """Return the ids of the dead jobs, in their order."""
+    return [each.job for each in control.jobs(job.app, status="dead", limit=limit)]
+
+
 @pytest.mark.parametrize("control", [Sync(), Async()], ids=["sync", "async"])
 class TestJobControl:
     def test_lists_and_requeues_dead_jobs(self, make_job, control):
@@ -38,10 +43,10 @@ class TestJobControl:
             job.task.start_as(job_id, "example.com", port=80)
         job.work()
         job.fails = 9
-        assert [each.job for each in control.dead(job.app)] == ["two", "one"]
-        assert [each.job for each in control.dead(job.app, limit=1)] == ["two"]
+        assert list_dead(control, job) == ["two", "one"]
+        assert list_dead(control, job, limit=1) == ["two"]
         control.requeue(job.app, "one")
-        assert [each.job for each in control.dead(job.app)] == ["two"]
+        assert list_dead(control, job) == ["two"]
         assert control.status(job.app, "one").status == "waiting"
         job.work()
         assert job.keys == ["one:1", "two:1", "one#2:1"]
@@ -80,6 +85,15 @@ class TestJobControl:
         assert [each.name for each in control.jobs(job.app, limit=1)] == ["verify"]
         with pytest.raises(ConfigError, match="status must be"):
             listed(status="done")
+
+    @pytest.mark.parametrize("invalid", [{"limit": 0}, {"nmae": "verify"}], ids=str)
+    def test_rejects_invalid_filters_even_if_there_are_no_jobs(
+        self, make_job, control, invalid
+    ):
+        app = make_job().app
+        assert control.jobs(app) == []
+        with pytest.raises(ConfigError):
+            control.jobs(app, **invalid)
 
     @pytest.mark.parametrize(
         "change", [{"version": 99}, {"run": "first"}, {"state": None}], ids=str
@@ -120,7 +134,7 @@ class TestJobControl:
         control.kill(waiting_job.app, "host")
         report = control.status(waiting_job.app, "host")
         assert (report.status, report.reason) == ("dead", "cancelled")
-        assert [each.job for each in control.dead(waiting_job.app)] == ["host"]
+        assert list_dead(control, waiting_job) == ["host"]
 
     def test_retry_at_changes_the_due_time(self, waiting_job, control):
         control.retry_at(waiting_job.app, "host", datetime(1960, 1, 1, tzinfo=UTC))
@@ -220,4 +234,4 @@ def test_lists_dead_jobs_whose_arguments_were_changed_by_hand(make_job, argument
     job.row(2)["args"]["retrykit"] = arguments
     job.connector.named = lambda row: row["id"]
     job.connector.started = lambda row: (row["id"], 1)
-    assert [each.job for each in durable.dead(job.app)] == ["verify@2", "one"]
+    assert list_dead(durable, job) == ["verify@2", "one"]

@@ -38,7 +38,7 @@ verify.start("example.com", 80)  # type: ignore[call-arg]  # pyright: ignore[rep
 verify.start_as("verify-7")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 assert_type(dbos.status("verify-7"), JobReport)
-assert_type(dbos.dead(limit=5), list[JobReport])
+assert_type(dbos.jobs(status="dead", limit=5), list[JobReport])
 assert_type(dbos.take_over("two"), list[str])
 dbos.requeue("verify-7")
 dbos.kill("verify-7")

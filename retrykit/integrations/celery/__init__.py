@@ -5,7 +5,6 @@ from retrykit.integrations._extras import needs
 with needs("celery"):
     from retrykit.integrations.celery.config_checks import capabilities
     from retrykit.integrations.celery.job_control import (
-        dead,
         jobs,
         kill,
         requeue,
@@ -16,5 +15,5 @@ with needs("celery"):
     from retrykit.integrations.celery.serving import serve
     from retrykit.integrations.celery.task import DurableTask
 
-__all__ = ["DurableTask", "capabilities", "dead", "jobs", "kill", "requeue"]
+__all__ = ["DurableTask", "capabilities", "jobs", "kill", "requeue"]
 __all__ += ["retry_at", "serve", "status", "sweep"]

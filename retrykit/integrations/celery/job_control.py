@@ -10,7 +10,7 @@ from celery.utils import uuid
 from kombu import Message
 
 from retrykit._internal.clocks import wall
-from retrykit._internal.validation import check_aware, check_integer, invalid_setting
+from retrykit._internal.validation import check_aware, invalid_setting
 from retrykit.durable import Envelope, JobFilters, JobReport
 from retrykit.durable.job_report import JobStatus, check_started, parse_envelope
 from retrykit.durable.job_selection import UNFINISHED, select_jobs, wanted_statuses
@@ -29,11 +29,7 @@ from retrykit.integrations.celery.lost_jobs import is_overdue
 from retrykit.integrations.celery.messages import DEAD, dead_letters, send_stored
 from retrykit.integrations.celery.task import DurableTask
 
-__all__ = ["dead", "jobs", "kill", "requeue", "retry_at", "status"]
-
-
-# More dead letters than any queue should hold.
-_ALL = 1_000_000
+__all__ = ["jobs", "kill", "requeue", "retry_at", "status"]
 
 
 def status(app: Celery, job_id: str) -> JobReport:
@@ -51,26 +47,6 @@ def status(app: Celery, job_id: str) -> JobReport:
     return _read_report(app, job_id, _find_entry(app, job_id))
 
 
-def dead(app: Celery, *, limit: int = 100) -> list[JobReport]:
-    """Return the dead jobs that were not requeued, oldest first.
-
-    Their messages are taken out of the dead-letter queue and put back. Another process
-    that lists them at the same time may see none.
-
-    Args:
-        app: The Celery application.
-        limit: Maximum number of messages to read. Count, >= 1.
-    """
-    check_integer("limit", limit, at_least=1)
-    with dead_letters(app, limit) as messages:
-        entries = dict(map(_parse_dead_letter, messages))
-    return [
-        _build_report(app, job, entry)
-        for job, entry in entries.items()
-        if not _is_requeued(app, job, entry)
-    ]
-
-
 def jobs(
     app: Celery, *, limit: int | None = 100, **filters: Unpack[JobFilters]
 ) -> list[JobReport]:
@@ -80,6 +56,10 @@ def jobs(
 
     Only with Redis as the broker are there more than dead jobs: other brokers have no
     list of what waits. Jobs that have succeeded are known by their ids only.
+
+    Dead jobs come last, the newest first, without those that were requeued. To list
+    them, their messages are taken out of the dead-letter queue and put back: another
+    process that lists them at the same time may see none.
 
     Args:
         app: The Celery application.
@@ -188,21 +168,33 @@ def _find_message(app: Celery, job_id: str) -> dict[str, Any]:
 
 def _all_reports(app: Celery, statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
     """Yield the reports of all jobs that may have one of these statuses."""
-    listed: dict[str, None] = {}
+    indexed: dict[str, None] = {}
     with open_index(app) as index:
         if index is not None:
             # Also for the dead ones, since a killed job may still have its message.
-            listed = dict.fromkeys(index.all_jobs())
+            indexed = dict.fromkeys(index.all_jobs())
         elif statuses != ("dead",):
             rule = "'dead': with this broker there is no list of other jobs"
             status = statuses[0] if len(statuses) == 1 else None
             raise invalid_setting("status", rule, status, "query jobs by their ids")
-    for job in listed:
+    unfinished: set[str] = set()
+    for job in indexed:
         entry = read_entry(app, job)
         if entry is not None and entry.status in UNFINISHED:
+            unfinished.add(job)
             yield _read_report(app, job, entry)
     if "dead" in statuses:
-        yield from (each for each in dead(app, limit=_ALL) if each.job not in listed)
+        dead = _dead_letter_reports(app)
+        yield from (report for report in dead if report.job not in unfinished)
+
+
+def _dead_letter_reports(app: Celery) -> Iterator[JobReport]:
+    """Yield the reports of the jobs in the dead-letter queue, but no requeued ones."""
+    with dead_letters(app) as messages:
+        entries = dict(map(_parse_dead_letter, messages))
+    for job, entry in entries.items():
+        if not _is_requeued(app, job, entry):
+            yield _build_report(app, job, entry)
 
 
 def _parse_dead_letter(message: Message) -> tuple[str, Entry]:

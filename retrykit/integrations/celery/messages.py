@@ -100,8 +100,8 @@ def send_to_dead_letter(
 
 
 @contextmanager
-def dead_letters(app: Celery, limit: int | None = None) -> Iterator[list[Message]]:
-    """Take up to *limit* messages from the dead-letter queue, the oldest first.
+def dead_letters(app: Celery) -> Iterator[list[Message]]:
+    """Take all messages from the dead-letter queue, the oldest first.
 
     Those that are not acknowledged are put back when the block ends.
     """
@@ -110,10 +110,7 @@ def dead_letters(app: Celery, limit: int | None = None) -> Iterator[list[Message
         queue.declare()
         messages: list[Message] = []
         try:
-            while len(messages) != limit:
-                message = queue.get(accept=app.conf.accept_content)
-                if message is None:
-                    break
+            while message := queue.get(accept=app.conf.accept_content):
                 messages.append(message)
             yield messages
         finally:

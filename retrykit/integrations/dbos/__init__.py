@@ -4,7 +4,6 @@ from retrykit.integrations._extras import needs
 
 with needs("dbos"):
     from retrykit.integrations.dbos.job_control import (
-        dead,
         delete_finished,
         jobs,
         kill,
@@ -18,6 +17,6 @@ with needs("dbos"):
     from retrykit.integrations.dbos.serving import serve
     from retrykit.integrations.dbos.settings import CAPABILITIES, config
 
-__all__ = ["CAPABILITIES", "DurableJob", "config", "connect", "dead"]
+__all__ = ["CAPABILITIES", "DurableJob", "config", "connect"]
 __all__ += ["delete_finished", "disconnect", "job", "jobs", "kill", "listen", "requeue"]
 __all__ += ["retry_at", "serve", "status", "take_over"]

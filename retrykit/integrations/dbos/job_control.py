@@ -11,7 +11,7 @@ from typing import Final, Unpack
 
 from dbos import DBOS, WorkflowStatus
 
-from retrykit._internal.validation import check_aware, check_integer, invalid_setting
+from retrykit._internal.validation import check_aware, invalid_setting
 from retrykit.durable import JobFilters, JobReport
 from retrykit.durable.job_report import JobStatus, parse_envelope
 from retrykit.durable.job_selection import UNFINISHED, select_jobs, wanted_statuses
@@ -25,7 +25,7 @@ from retrykit.integrations.dbos.workflow_ids import (
     parse_workflow_id,
 )
 
-__all__ = ["dead", "delete_finished", "jobs", "kill", "requeue", "retry_at", "status"]
+__all__ = ["delete_finished", "jobs", "kill", "requeue", "retry_at", "status"]
 __all__ += ["take_over"]
 
 _STATUSES: Final[dict[str, JobStatus]] = {
@@ -37,7 +37,6 @@ _STATUSES: Final[dict[str, JobStatus]] = {
     "CANCELLED": "dead",
     "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "dead",
 }
-_DEAD: Final = [name for name, status in _STATUSES.items() if status == "dead"]
 _BATCH_SIZE: Final = 500
 
 
@@ -53,27 +52,12 @@ def status(job_id: str) -> JobReport:
     return _build_report(find_latest_attempt(job_id))
 
 
-def dead(*, limit: int = 100) -> list[JobReport]:
-    """Return up to *limit* (>= 1) dead jobs that were not requeued, newest first."""
-    check_integer("limit", limit, at_least=1)
-    check_launched()
-    found: list[JobReport] = []
-    offset = 0
-    while True:
-        rows = DBOS.list_workflows(
-            status=_DEAD, name=WORKFLOW, sort_desc=True, limit=limit, offset=offset
-        )
-        reports = map(_build_report, keep_last_attempts(rows))
-        found += [report for report in reports if report.status == "dead"]
-        offset += limit
-        if len(rows) < limit or len(found) >= limit:
-            return found[:limit]
-
-
 def jobs(*, limit: int | None = 100, **filters: Unpack[JobFilters]) -> list[JobReport]:
     """Return jobs, those first that have been due for longest.
 
     >>> late = jobs(name="verify", overdue="10m")  # doctest: +SKIP
+
+    Jobs that have ended come last, the newest first.
 
     Args:
         limit: Maximum number of jobs. Count, >= 1; None returns all.
@@ -281,7 +265,7 @@ def _name(row: WorkflowStatus) -> str:
 
 def _output(row: WorkflowStatus) -> object:
     """Return the outcome of an attempt that has ended, if known."""
-    if row.status not in _DEAD:
+    if _STATUSES[row.status] != "dead":
         return row.output
     steps = DBOS.list_workflow_steps(row.workflow_id)
     return steps[0]["output"] if steps else None

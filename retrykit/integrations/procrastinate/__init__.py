@@ -4,13 +4,11 @@ from retrykit.integrations._extras import needs
 
 with needs("procrastinate"):
     from retrykit.integrations.procrastinate.job_control import (
-        adead,
         ajobs,
         akill,
         arequeue,
         aretry_at,
         astatus,
-        dead,
         jobs,
         kill,
         requeue,
@@ -31,10 +29,9 @@ with needs("procrastinate"):
     )
     from retrykit.integrations.procrastinate.tasks import DurableTask, task
 
-__all__ = ["CAPABILITIES", "RESCUE", "DurableTask", "aapply_schema", "adead", "ajobs"]
+__all__ = ["CAPABILITIES", "RESCUE", "DurableTask", "aapply_schema", "ajobs"]
 __all__ += ["akill", "apply_schema", "arequeue", "aretry_at", "astatus"]
 __all__ += [
-    "dead",
     "jobs",
     "kill",
     "prepare",

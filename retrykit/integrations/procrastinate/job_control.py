@@ -7,14 +7,13 @@ from typing import Any, Final, NamedTuple, Unpack
 
 from procrastinate import App
 
-from retrykit._internal.validation import check_aware, check_integer, invalid_setting
+from retrykit._internal.validation import check_aware, invalid_setting
 from retrykit.durable import Envelope, JobFilters, JobReport
 from retrykit.durable.job_report import JobStatus, check_started, parse_envelope
-from retrykit.durable.job_selection import select_jobs, wanted_statuses
+from retrykit.durable.job_selection import select_jobs
 from retrykit.durable.json_payloads import from_json
 from retrykit.integrations.procrastinate.store import (
     ALL,
-    DEAD,
     METADATA,
     RESCHEDULE,
     envelope_to_json,
@@ -24,8 +23,8 @@ from retrykit.integrations.procrastinate.store import (
 from retrykit.integrations.procrastinate.sync_async import DualCall, Step, arun, run
 from retrykit.integrations.procrastinate.tasks import defer, find_task
 
-__all__ = ["adead", "ajobs", "akill", "arequeue", "aretry_at", "astatus"]
-__all__ += ["dead", "jobs", "kill", "requeue", "retry_at", "status"]
+__all__ = ["ajobs", "akill", "arequeue", "aretry_at", "astatus"]
+__all__ += ["jobs", "kill", "requeue", "retry_at", "status"]
 
 # Rows to read at once.
 _BATCH_SIZE: Final = 500
@@ -104,16 +103,6 @@ async def astatus(app: App, job_id: str) -> JobReport:
     return await arun(_status(app, job_id))
 
 
-def dead(app: App, *, limit: int = 100) -> list[JobReport]:
-    """Return up to *limit* (>= 1) dead jobs that were not requeued, newest first."""
-    return run(_dead(app, limit))
-
-
-async def adead(app: App, *, limit: int = 100) -> list[JobReport]:
-    """Return the dead jobs like `dead`, from a coroutine."""
-    return await arun(_dead(app, limit))
-
-
 def jobs(
     app: App, *, limit: int | None = 100, **filters: Unpack[JobFilters]
 ) -> list[JobReport]:
@@ -121,6 +110,7 @@ def jobs(
 
     >>> late = jobs(app, name="verify", overdue="10m")  # doctest: +SKIP
 
+    Jobs that have ended come last, the newest first.
     A job that was deferred without `start` is listed from its first attempt on.
 
     Args:
@@ -197,16 +187,10 @@ def _status(app: App, job_id: str) -> DualCall[JobReport]:
     return _build_report(row)
 
 
-def _dead(app: App, limit: int) -> DualCall[list[JobReport]]:
-    rows = yield query(app, DEAD, limit=check_integer("limit", limit, at_least=1))
-    return [_build_report(_Row(**row)) for row in rows]
-
-
 def _jobs(
     app: App, limit: int | None, filters: JobFilters
 ) -> DualCall[list[JobReport]]:
-    wanted_statuses(filters)
-    found: list[JobReport] = []
+    found = select_jobs([], filters, limit)
     after = 0
     while rows := (yield query(app, ALL, after=after, limit=_BATCH_SIZE)):
         reports = (_build_report(_Row(**row)) for row in rows)

@@ -17,7 +17,6 @@ from retrykit.integrations.procrastinate.sync_async import DualCall, Step
 
 __all__ = [
     "ALL",
-    "DEAD",
     "FIND",
     "METADATA",
     "READ",
@@ -80,8 +79,11 @@ FIND: Final = (
 )
 """All rows of a job, oldest first."""
 
-_LATEST: Final = """
-       (job.args -> 'retrykit' IS NOT NULL OR stored.row_id IS NOT NULL)
+ALL: Final = (
+    _ROWS
+    + """
+ WHERE job.id > %(after)s
+   AND (job.args -> 'retrykit' IS NOT NULL OR stored.row_id IS NOT NULL)
    AND NOT EXISTS (
        SELECT FROM procrastinate_jobs newer
         WHERE newer.args -> 'retrykit' IS NOT NULL
@@ -91,21 +93,8 @@ _LATEST: Final = """
           )
           AND newer.id > job.id
    )
+ ORDER BY job.id LIMIT %(limit)s
 """
-
-DEAD: Final = (
-    _ROWS
-    + " WHERE job.status IN ('failed', 'cancelled', 'aborted') AND "
-    + _LATEST
-    + " ORDER BY job.id DESC LIMIT %(limit)s"
-)
-"""Dead jobs that were not requeued, newest first."""
-
-ALL: Final = (
-    _ROWS
-    + " WHERE job.id > %(after)s AND "
-    + _LATEST
-    + " ORDER BY job.id LIMIT %(limit)s"
 )
 """All jobs, each with its latest row, oldest first."""
 
