@@ -28,7 +28,7 @@ def main() -> None:
     timeouts = [_with("attempt_timeout", attempt_timeout=60), _BY_HAND]
     for title, contenders in {
         "function, success": [plain, *budgets],
-        "async function, success": [plain, *budgets, *timeouts],
+        "coroutine, success": [plain, *budgets, *timeouts],
     }.items():
         (row,) = measure(contenders, _ROUNDS, title)
         print(f"{title} ({row.unit})")
