@@ -231,10 +231,12 @@ class RetryController:
 
     def _make_state(self, started: float, watched: bool) -> RetryState:  # noqa: FBT001
         """Make the state of a call that began at this time, or continue one."""
-        clock, begun = self.clock, wall()
+        clock = self.clock
         read_clock = clock.reader() if watched else clock.real_reader()
-        if read_clock is not None:
-            now = read_clock()
+        if read_clock is None:
+            begun = wall()
+        else:
+            begun, now = _read_clocks(read_clock)
             started = now if watched else started
             begun -= now - started
         policy, resumed = self.policy, self._resumed
@@ -495,6 +497,23 @@ class RetryController:
         if self._function is not None:
             event.with_call((self._function, call.args, call.kwargs or {}))
         events.notify(self._observers, event, call.pending)
+
+
+def _read_clocks(read_clock: Callable[[], float]) -> tuple[float, float]:
+    """Read the wall clock and another clock at the same time, in seconds.
+
+    If this thread is interrupted between the readings, they are repeated.
+    """
+    for _ in range(_MOST_READINGS):
+        before, wall_time, now = read_clock(), wall(), read_clock()
+        if now - before < _AT_ONCE:
+            break
+    return wall_time, now
+
+
+_MOST_READINGS: Final = 3
+# In seconds.
+_AT_ONCE: Final = 2e-5
 
 
 def _apply_nesting(call: RetryCall) -> None:

@@ -89,7 +89,7 @@ def _ran_since(inner: RetryState, start: float) -> bool:
 
 
 # In seconds.
-_WALL_CLOCK_PRECISION: Final = 1e-6
+_WALL_CLOCK_PRECISION: Final = 2e-3
 
 
 def find_exhausted(

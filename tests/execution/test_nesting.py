@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import contextvars
 import functools
+import itertools
 import json
 import pickle
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -29,7 +31,7 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit._internal.clocks import sync_clock
+from retrykit._internal.clocks import sync_clock, wall
 from retrykit.execution.controller import RetryController
 from retrykit.execution.nesting import mark_exhausted
 from retrykit.state.final_error import NestedRetryError
@@ -457,6 +459,22 @@ def test_layers_do_not_multiply_across_threads_and_processes(across, raises, wra
     assert state.nested_state.name == "inner"
 
 
+@pytest.fixture(params=[False, True], ids=["at once", "interrupted"])
+def _reading(request, monkeypatch):
+    """Let the thread be interrupted in every other reading of the wall clock."""
+    readings = itertools.count()
+
+    def slow_wall():
+        reading = wall()
+        if next(readings) % 2 == 0:
+            time.sleep(0.02)
+        return reading
+
+    if request.param:
+        monkeypatch.setattr("retrykit.execution.controller.wall", slow_wall)
+
+
+@pytest.mark.usefixtures("_reading")
 def test_layers_do_not_multiply_across_a_reused_runner():
     calls = []
 
