@@ -3,6 +3,9 @@
 import subprocess
 import sys
 
+import pytest
+
+from retrykit.integrations._extras import needs
 from tests.test_architecture import LIBRARIES
 
 _IMPORT_ALL = """
@@ -37,6 +40,15 @@ def test_an_import_without_the_library_names_the_extra():
         extra = EXTRAS.get(leaf, leaf.rpartition(".")[2])
         assert message.startswith("ImportError: "), leaf
         assert f"is not installed: pip install 'retrykit[{extra}]'" in message, leaf
+
+
+def test_an_error_in_the_library_itself_passes_through():
+    with pytest.raises(ImportError, match=r"^unknown_one is .*kit\[x\]'$"):
+        with needs("x"):
+            import unknown_one  # noqa: F401
+    with pytest.raises(ImportError, match=r"^cannot import name .abc. from .sys."):
+        with needs("x"):
+            from sys import abc  # noqa: F401
 
 
 # The extras that do not have the name of the module.
