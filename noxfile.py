@@ -32,9 +32,10 @@ REFERENCE = """
     config.grpc_service_config config.json_schema config.rendering durable errors
     execution.backoff integrations.aiohttp integrations.celery integrations.dbos
     integrations.grpc integrations.httpx integrations.logging
-    integrations.procrastinate integrations.redis integrations.requests
-    integrations.temporal integrations.urllib3 policy.grpc_status policy.outcome
-    state.events testing testing.pytest_plugin testing.strategies
+    integrations.opentelemetry integrations.procrastinate integrations.prometheus
+    integrations.redis integrations.requests integrations.temporal integrations.urllib3
+    policy.grpc_status policy.outcome state.events testing testing.pytest_plugin
+    testing.strategies
 """
 
 

@@ -38,9 +38,15 @@ PARTS = {
     "examples/upload_once.py": "httpx",
     "retrykit/analysis/charts.py": "matplotlib",
     "tests/analysis/test_charts.py": "matplotlib",
+    "retrykit/integrations/opentelemetry/*": "opentelemetry",
+    "tests/integrations/test_opentelemetry*": "opentelemetry httpx",
+    "tests/_support/telemetry_collector.py": "opentelemetry",
     "retrykit/integrations/procrastinate/*": "procrastinate",
     "tests/integrations/*procrastinate*": "procrastinate",
     "tests/_support/*procrastinate*": "procrastinate",
+    "retrykit/integrations/prometheus.py": "prometheus_client",
+    "tests/integrations/test_prometheus*": "prometheus_client",
+    "tests/_support/telemetry_errors.py": "opentelemetry prometheus_client",
     "retrykit/integrations/redis/*": "redis",
     "tests/integrations/*redis*": "redis redis-server",
     "tests/_support/*redis*": "redis redis-server",
@@ -64,7 +70,8 @@ PARTS = {
     "tests/integrations/test_soak.py": f"{CLIENTS} grpc",
     # All integrations that have a library.
     "tests/test_errors_of_integrations.py": (
-        f"{CLIENTS} celery dbos grpc matplotlib procrastinate redis temporalio"
+        f"{CLIENTS} celery dbos grpc matplotlib opentelemetry procrastinate "
+        "prometheus_client redis temporalio"
     ),
     "tests/test_readme_integrations.py": "dbos httpx requests",
     # An app of each engine.

@@ -1,0 +1,181 @@
+"""Labels of telemetry: bounded in number, and without the user's data."""
+
+import logging
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+from retrykit._internal.locks import ForkSafe
+from retrykit._internal.type_names import type_name
+from retrykit._internal.validation import (
+    check_instance,
+    check_integer,
+    check_text,
+    invalid_setting,
+)
+from retrykit.budgets.base import Budget
+from retrykit.budgets.shared_budgets import balances
+from retrykit.durable.job_attempt import idempotency_key
+from retrykit.execution.callables import qualified_name
+from retrykit.state.events import Event
+from retrykit.state.failures import Failure
+from retrykit.state.fault_log import log_fault
+from retrykit.state.records import ErrorRecord, status_of
+from retrykit.state.retry_state import RetryState, StopReason
+
+__all__ = ["BUCKETS", "OTHER_ERROR", "BoundedLabels", "EventLabels", "check_budgets"]
+__all__ += ["outcome_of", "read_balances", "reason_of", "was_interrupted"]
+
+OTHER_ERROR: Final = "_OTHER"
+"""What OpenTelemetry's semantic conventions call an error type without a name."""
+
+BUCKETS: Final = (
+    *(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0),
+    *(10.0, 30.0, 60.0, 300.0, 3600.0, 86400.0),
+)
+"""Upper bounds of the buckets of delays and elapsed times, in seconds."""
+
+
+class BoundedLabels(ForkSafe):
+    """Labels up to a number of distinct ones, and one label for all others.
+
+    >>> bounded = BoundedLabels("names of functions", 1, "other")
+    >>> bounded("fetch"), bounded("fetch")
+    ('fetch', 'fetch')
+
+    The first label that is one too many is logged as a warning. Threads may share it.
+
+    Args:
+        title: The labels in the warning, in the plural.
+        most: Maximum number of distinct labels. Count, >= 1.
+        other: The label in place of further ones; it does not count.
+    """
+
+    def __init__(self, title: str, most: int, other: str) -> None:
+        self._title, self._most, self._other = title, most, other
+        self._known: set[str] = set()
+        self._full = False
+        super().__init__()
+
+    def __call__(self, label: str) -> str:
+        """Return the label, or that of all others if there are too many."""
+        if label in self._known:
+            return label
+        with self._lock:
+            if len(self._known) < self._most:
+                self._known.add(label)
+            if label in self._known:
+                return label
+            first, self._full = not self._full, True
+        if first:
+            message = "telemetry has more than %d %s: all further ones are labeled %r"
+            logging.getLogger("retrykit").warning(
+                message, self._most, self._title, self._other
+            )
+        return self._other
+
+
+class EventLabels:
+    """The labels of the events of one observer.
+
+    Args:
+        max_names: Maximum number of distinct names, and of error types. Count, >= 1.
+    """
+
+    def __init__(self, max_names: int) -> None:
+        most = check_integer("max_names", max_names, at_least=1)
+        self._bounded_name = BoundedLabels("names of functions", most, "other")
+        self._bounded_error = BoundedLabels("types of errors", most, OTHER_ERROR)
+
+    def function(self, event: Event) -> str:
+        """Return the module and the name of the function.
+
+        Of a block, its policy's name or the function around it; of a client, its
+        policy's name or the method and the host; ``job`` for a durable job.
+        """
+        function, state = event.function, event.state
+        if function is not None:
+            return self._bounded_name(qualified_name(function))
+        # Every job has another id.
+        return self._bounded_name("job" if _is_job(state) else state.name)
+
+    def error(self, state: RetryState) -> str:
+        """Return the type of the error that ended the last attempt.
+
+        Of a rejected response, its status; of any other result, ``rejected_result``.
+        """
+        if was_interrupted(state):
+            # It is being handled.
+            return self._bounded_error(type_name(type(sys.exception())))
+        return self._bounded_error(_failure_type(state._failures[-1]))
+
+
+def _failure_type(failure: Failure) -> str:
+    error = failure.error
+    if error is None:
+        status = status_of(failure.result)
+        # A status of another kind may be data.
+        is_http = status is not None and _HTTP[0] <= status <= _HTTP[1]
+        return str(status) if is_http else "rejected_result"
+    return error.type if isinstance(error, ErrorRecord) else type_name(type(error))
+
+
+_HTTP: Final = (100, 599)
+
+
+def _is_job(state: RetryState) -> bool:
+    """Return whether a call is the attempt of a durable job that runs here."""
+    try:
+        key = idempotency_key()
+    except LookupError:
+        return False
+    return key.rpartition(":")[0].partition("#")[0] == state.name
+
+
+def was_interrupted(state: RetryState) -> bool:
+    """Return whether the last attempt ended, or will, without a recorded failure."""
+    return not state._failures or state._failures[-1].attempt != state.attempt
+
+
+def outcome_of(state: RetryState) -> str:
+    """Return ``succeeded``, ``cancelled`` or ``gave_up`` for a call that has ended."""
+    reason = state.stop_reason
+    if reason is StopReason.SUCCEEDED or reason is StopReason.CANCELLED:
+        return reason.value
+    return "gave_up"
+
+
+def reason_of(state: RetryState) -> str:
+    """Return the reason for which a call has ended; an empty string if it runs."""
+    return "" if state.stop_reason is None else state.stop_reason.value
+
+
+def check_budgets(budgets: Mapping[str, Budget] | None) -> dict[str, Budget]:
+    """Return a copy of a dict of budgets by name."""
+    suggestion = 'write {"payments": budget}'
+    given = {} if budgets is None else budgets
+    for name, budget in check_instance("budgets", given, dict, suggestion).items():
+        check_text("a name in budgets", name)
+        if not isinstance(budget, Budget):
+            entry = f"budgets[{name!r}]"
+            raise invalid_setting(entry, "a Budget", budget)
+    return dict(given)
+
+
+def read_balances(budgets: Mapping[str, Budget], most_shared: int) -> dict[str, float]:
+    """Return the balances of budgets by name, and of shared budgets by scope.
+
+    A budget whose balance cannot be read is left out, and its error is logged.
+
+    Args:
+        budgets: Budgets by name.
+        most_shared: Maximum number of shared budgets: those used most recently.
+    """
+    found = dict(list(balances().items())[-most_shared:])
+    for name, budget in budgets.items():
+        try:
+            found[name] = float(budget.balance)
+        except Exception as fault:  # noqa: BLE001  the other balances are wanted
+            found.pop(name, None)
+            log_fault(logging.ERROR, fault, "the balance of budget %s failed", name)
+    return found

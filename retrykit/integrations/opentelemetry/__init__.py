@@ -1,0 +1,88 @@
+"""Observer that records retried calls as spans and metrics of OpenTelemetry."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from retrykit import __version__
+from retrykit._internal.validation import check_choice, invalid_setting
+from retrykit.budgets.base import Budget
+from retrykit.integrations._extras import needs
+from retrykit.integrations._telemetry import EventLabels, check_budgets
+from retrykit.state.events import Event, Observer
+
+with needs("opentelemetry"):
+    from opentelemetry.metrics import MeterProvider, get_meter
+    from opentelemetry.trace import TracerProvider, get_tracer
+
+    from retrykit.integrations.opentelemetry.metrics import Metrics, observe_budgets
+    from retrykit.integrations.opentelemetry.spans import AttemptSpans, SpanEvents
+
+__all__ = ["observer"]
+
+
+def observer(
+    *,
+    spans: Literal["span", "event"] | None = "span",
+    tracer_provider: TracerProvider | None = None,
+    meter_provider: MeterProvider | None = None,
+    budgets: Mapping[str, Budget] | None = None,
+    max_names: int = 200,
+) -> Observer:
+    """Return an observer that records calls as spans and metrics.
+
+    Each attempt is a span under the span that is current where the call is made. It
+    is the current one during the attempt, so that the spans of clients and databases
+    are under it, and it links to the attempt before. A failed attempt has the status
+    ERROR and an ``error.type``. Texts of errors, arguments and results are never
+    recorded. The metrics count all calls, whether their spans are sampled or not.
+
+    >>> from retrykit import observe
+    >>> with observe(observer()):
+    ...     pass  # retried calls made here are recorded
+
+    Args:
+        spans: ``span`` for a span per attempt; ``event`` for events of the caller's
+            span instead: for failed attempts, retries and the end of the call; None
+            for metrics alone.
+        tracer_provider: The provider of the spans; by default the global one.
+        meter_provider: The provider of the metrics; by default the global one.
+            OpenTelemetry's `NoOpMeterProvider` records none.
+        budgets: Budgets by name, whose balances a gauge shows. It also shows the
+            shared budgets, by their scopes.
+        max_names: Maximum number of distinct names of functions, and of types of
+            errors: further ones become ``other`` and ``_OTHER``. So many shared
+            budgets are shown, those used most recently. Count, >= 1.
+
+    Raises:
+        ConfigError: *spans* is another word, a provider is none, or *budgets* is not
+            a dict of budgets.
+    """
+    if spans is not None:
+        check_choice("spans", spans, ["span", "event"], "None records no spans")
+    if not isinstance(tracer_provider, TracerProvider | None):
+        rule = "a TracerProvider, or None for the global one"
+        raise invalid_setting("tracer_provider", rule, tracer_provider)
+    if not isinstance(meter_provider, MeterProvider | None):
+        rule = "a MeterProvider, or None for the global one"
+        raise invalid_setting("meter_provider", rule, meter_provider)
+    labels, named = EventLabels(max_names), check_budgets(budgets)
+    meter = get_meter("retrykit", __version__, meter_provider)
+    observe_budgets(meter, named, max_names)
+    metrics = Metrics(meter, labels)
+    if spans is None:
+        return metrics
+    if spans == "event":
+        return _both(metrics, SpanEvents(labels))
+    tracer = get_tracer("retrykit", __version__, tracer_provider)
+    return _both(metrics, AttemptSpans(tracer, labels))
+
+
+def _both(metrics: Observer, spans: Observer) -> Observer:
+    def observe_event(event: Event, /) -> None:
+        # Metrics first: while the span of the attempt is current, it is their exemplar.
+        try:
+            metrics(event)
+        finally:
+            spans(event)
+
+    return observe_event
