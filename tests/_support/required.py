@@ -34,6 +34,7 @@ PARTS = {
     "tests/_support/*grpc*": "grpc",
     "retrykit/integrations/httpx.py": "httpx",
     "tests/integrations/test_httpx*": "httpx",
+    "examples/observed_service.py": "httpx opentelemetry prometheus_client",
     "examples/surviving_a_rate_limit.py": "httpx",
     "examples/upload_once.py": "httpx",
     "retrykit/analysis/charts.py": "matplotlib",
