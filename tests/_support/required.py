@@ -47,6 +47,7 @@ PARTS = {
     "tests/_support/*procrastinate*": "procrastinate",
     "retrykit/integrations/prometheus.py": "prometheus_client",
     "tests/integrations/test_prometheus*": "prometheus_client",
+    "tests/integrations/test_prometheus_documents.py": "prometheus_client yaml",
     "tests/_support/telemetry_errors.py": "opentelemetry prometheus_client",
     "retrykit/integrations/redis/*": "redis",
     "tests/integrations/*redis*": "redis redis-server",
