@@ -27,6 +27,11 @@ def test_the_code_about_clients_runs():
     run("\n".join([*code_blocks("docs/http.md"), "client.close()"]))
 
 
+def test_the_code_about_telemetry_runs():
+    blocks = code_blocks("docs/observability.md")
+    run("\n".join(x for x in blocks if re.search("opentelemetry|prometheus", x)))
+
+
 def test_the_code_about_durable_jobs_runs():
     checked = "assert verify('') == verify_soon('') == None"
     run("\n".join([*code_blocks("docs/durable.md"), checked]))

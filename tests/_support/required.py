@@ -75,7 +75,9 @@ PARTS = {
         f"{CLIENTS} celery dbos grpc matplotlib opentelemetry procrastinate "
         "prometheus_client redis temporalio"
     ),
-    "tests/test_readme_integrations.py": "dbos httpx requests",
+    "tests/test_readme_integrations.py": (
+        "dbos httpx opentelemetry prometheus_client requests"
+    ),
     # An app of each engine.
     "tests/cli/test_jobs.py": "celery dbos procrastinate",
     # The HTML report, in a browser.

@@ -1,7 +1,9 @@
 """Spans and metrics of OpenTelemetry."""
 
 import asyncio
+import re
 import threading
+from pathlib import Path
 
 import pytest
 from opentelemetry import context as otel_context
@@ -516,3 +518,14 @@ def test_names_are_bounded(collected, caplog):
     assert names == ["attempt first", "attempt other", "attempt other"]
     assert len(collected.points("retrykit.calls")) == 2
     assert len(caplog.records) == 1
+
+
+def test_the_page_has_every_attribute_and_metric(collected):
+    page = Path(__file__).parents[2] / "docs" / "observability.md"
+    with observe(observer(**collected.providers)):
+        with pytest.raises(OSError):
+            retry(POLICY)(fails(9))()
+    used = {key for span in collected.attempts for key in span.attributes}
+    names = {*collected.metrics}
+    listed = {*re.findall(r"^\| `([\w.]+)` \|", page.read_text("utf-8"), re.MULTILINE)}
+    assert used | names <= listed

@@ -1,4 +1,4 @@
-"""The dashboard and the alert rules use the metrics that the observer exports."""
+"""The dashboard, the alert rules and the page name the metrics that are exported."""
 
 import json
 import re
@@ -113,3 +113,34 @@ def test_the_panels_of_the_dashboard_do_not_overlap():
     assert max(x for x, _ in cells) == 23
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(ids) == len({*ids})
+
+
+PAGE = (DOCS / "observability.md").read_text("utf-8")
+TABLE = re.findall(r"^\| `(retrykit[\w.]+)` \| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE)
+
+
+def test_the_page_has_every_metric_with_its_labels(exported):
+    names = {name.removesuffix("_bucket") for name in exported}
+    # The parts of a histogram, and the times at which series were created.
+    parts = ("_count", "_sum", "_created")
+    listed = {name: {*re.findall(r"`(\w+)`", labels)} for _, name, labels in TABLE}
+    assert listed.keys() == {name for name in names if not name.endswith(parts)}
+    for name, labels in listed.items():
+        sample = name if name in exported else f"{name}_sum"
+        assert labels == exported[sample]
+
+
+def test_the_page_has_the_names_that_opentelemetry_exports_them_under():
+    for name, other, _ in TABLE:
+        assert other.removesuffix("_total").removesuffix("_seconds") == (
+            name.replace(".", "_")
+        )
+
+
+def test_the_page_shows_metrics_as_the_example_prints_them():
+    example = (DOCS.parent / "examples" / "observed_service.py").read_text("utf-8")
+    printed = re.findall(r"^    (retrykit_.+)$", example, re.MULTILINE)
+    shown = re.findall(r"^(retrykit_\w+\{.+)$", PAGE, re.MULTILINE)
+    full = 'function="GET 127.0.0.1"'
+    assert shown == [x.replace("function=...", full) for x in printed][: len(shown)]
+    assert len(shown) == 10
