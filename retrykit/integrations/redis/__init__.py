@@ -1,12 +1,31 @@
-"""Retry budgets that processes share through Redis.
+"""Redis: transient errors of redis-py, and retry budgets that processes share.
 
-Needs the extra ``retrykit[redis]``. `RedisBudget` is for `retry`, and
-`AsyncRedisBudget` for `aretry`.
+Needs the extra ``retrykit[redis]``. Switch off the retries of redis-py itself, or
+attempts multiply::
+
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    from retrykit import retry
+    from retrykit.integrations import redis as retries
+
+    client = redis.Redis(retry=Retry(NoBackoff(), 0))
+
+    @retry(retries.policy(max_attempts=4))
+    def store(key, value):
+        client.set(key, value)
+
+A command whose reply was lost may have been executed: retry those that can be repeated,
+such as ``SET``, and not ``INCR`` or ``LPUSH``.
+
+`RedisBudget` is for `retry`, and `AsyncRedisBudget` for `aretry`.
 """
 
 from retrykit.integrations._extras import needs
 
 with needs("redis"):
     from retrykit.integrations.redis.budgets import AsyncRedisBudget, RedisBudget
+    from retrykit.integrations.redis.transient_errors import policy, transient
 
-__all__ = ["AsyncRedisBudget", "RedisBudget"]
+__all__ = ["AsyncRedisBudget", "RedisBudget", "policy", "transient"]

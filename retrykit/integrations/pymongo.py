@@ -1,0 +1,77 @@
+"""Transient errors of PyMongo, sync and async.
+
+Needs the extra ``retrykit[pymongo]``. PyMongo repeats a read or a write once by itself,
+unless ``retryReads`` and ``retryWrites`` are off::
+
+    from pymongo import MongoClient
+
+    from retrykit import retry
+    from retrykit.integrations import pymongo as retries
+
+    client = MongoClient(retryReads=False, retryWrites=False)
+
+    @retry(retries.policy(max_attempts=4))
+    def rename(user, name):
+        client.shop.users.update_one({"_id": user}, {"$set": {"name": name}})
+
+An operation whose reply was lost may have been executed: retry those that can be
+repeated. A transaction is repeated by PyMongo's ``session.with_transaction``, which
+needs no policy around it.
+"""
+
+from typing import Any, Final
+
+from retrykit.integrations._extras import needs
+from retrykit.integrations._http.policy import is_certificate_error
+from retrykit.integrations._transient import TransientErrors
+
+with needs("pymongo"):
+    from pymongo.errors import (
+        ClientBulkWriteException,
+        ConnectionFailure,
+        OperationFailure,
+        PyMongoError,
+    )
+
+__all__ = ["policy", "transient"]
+
+
+class _Transient(TransientErrors):
+    """Condition that matches transient errors of PyMongo.
+
+    They are failed and lost connections, timeouts of a server's selection, of the pool
+    and of the network, a server that is no longer the primary, errors whose labels say
+    that the operation or its transaction can be repeated, and server errors that
+    MongoDB lists as retryable; but not a commit with an unknown result, or a rejected
+    certificate.
+    """
+
+    def __call__(self, error: Any, /) -> bool:
+        if isinstance(error, ClientBulkWriteException) and error.error is not None:
+            error = error.error
+        if not isinstance(error, PyMongoError) or error.has_error_label(_UNKNOWN):
+            return False
+        if isinstance(error, ConnectionFailure):
+            return not is_certificate_error(error)
+        if isinstance(error, OperationFailure) and error.code in _RETRYABLE_CODES:
+            return True
+        return any(map(error.has_error_label, _RETRYABLE_LABELS))
+
+
+_UNKNOWN = "UnknownTransactionCommitResult"
+_RETRYABLE_LABELS = (
+    *("TransientTransactionError", "RetryableWriteError", "RetryableError"),
+)
+# HostUnreachable, HostNotFound, NetworkTimeout, ShutdownInProgress,
+# ReadConcernMajorityNotAvailableYet, PrimarySteppedDown, ExceededTimeLimit,
+# SocketException, NotWritablePrimary, InterruptedAtShutdown,
+# InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
+_RETRYABLE_CODES = frozenset(
+    {6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436}
+)
+
+transient: Final = _Transient()
+"""Condition for `on`: matches transient errors of PyMongo."""
+
+policy = transient.policy
+"""Returns a policy with `transient` filled in."""
