@@ -13,6 +13,7 @@ from pathlib import Path
 __all__ = ["PARTS", "installed", "missing", "needs", "program"]
 
 CLIENTS = "aiohttp httpx requests urllib3"
+SQL = "asyncpg psycopg pymysql sqlalchemy"
 BROWSER = "selenium chromium chromedriver"
 
 PARTS = {
@@ -22,6 +23,7 @@ PARTS = {
     "retrykit/integrations/airflow.py": "airflow",
     "tests/integrations/test_airflow.py": "airflow",
     "examples/coming_from_backoff.py": "backoff",
+    "retrykit/integrations/asyncpg.py": "asyncpg",
     "retrykit/integrations/celery/*": "celery",
     "tests/integrations/*celery*": "celery",
     "tests/_support/*celery*": "celery",
@@ -41,11 +43,14 @@ PARTS = {
     "retrykit/integrations/procrastinate/*": "procrastinate",
     "tests/integrations/*procrastinate*": "procrastinate",
     "tests/_support/*procrastinate*": "procrastinate",
+    "retrykit/integrations/psycopg.py": "psycopg",
+    "retrykit/integrations/pymysql.py": "pymysql",
     "retrykit/integrations/redis/*": "redis",
     "tests/integrations/*redis*": "redis redis-server",
     "tests/_support/*redis*": "redis redis-server",
     "retrykit/integrations/requests.py": "requests urllib3",
     "tests/integrations/test_requests.py": "requests urllib3",
+    "retrykit/integrations/sqlalchemy.py": "sqlalchemy",
     "examples/coming_from_stamina.py": "stamina",
     "tests/integrations/test_structlog.py": "structlog",
     "tests/integrations/test_loguru.py": "loguru",
@@ -62,9 +67,16 @@ PARTS = {
     "tests/integrations/*mountebank*": "mb",
     "tests/_support/*mountebank*": "mb",
     "tests/integrations/test_soak.py": f"{CLIENTS} grpc",
+    # SQL databases, by all drivers.
+    "tests/_support/sql_errors.py": "asyncpg psycopg",
+    "tests/_support/sql_drivers.py": SQL,
+    "tests/integrations/test_sql_errors.py": f"{SQL} aiosqlite psycopg_pool",
+    "tests/integrations/test_sql_mariadb.py": f"{SQL} mariadbd",
+    "tests/integrations/test_sql_postgres.py": f"{SQL} postgres psycopg_pool",
     # All integrations that have a library.
     "tests/test_errors_of_integrations.py": (
-        f"{CLIENTS} celery dbos grpc matplotlib procrastinate redis temporalio"
+        f"{CLIENTS} asyncpg celery dbos grpc matplotlib procrastinate psycopg redis "
+        "temporalio"
     ),
     "tests/test_readme_integrations.py": "dbos httpx requests",
     # An app of each engine.
@@ -84,7 +96,7 @@ PARTS = {
 """The needs of the files of each pattern, by name."""
 
 PROGRAMS = {
-    *("chromedriver", "chromium", "epmd", "mb"),
+    *("chromedriver", "chromium", "epmd", "mariadbd", "mb"),
     *("postgres", "rabbitmq-server", "redis-server"),
 }
 """The needs that are programs; all others are libraries."""
@@ -93,6 +105,7 @@ PROGRAMS = {
 _SERVERS = [
     *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True),
     Path("/usr/lib/rabbitmq/bin"),
+    Path("/usr/sbin"),
 ]
 
 
