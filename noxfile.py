@@ -31,10 +31,12 @@ REFERENCE = """
     analysis.charts analysis.html_report analysis.lint analysis.preview
     config.grpc_service_config config.json_schema config.rendering durable errors
     execution.backoff integrations.aio_pika integrations.aiohttp integrations.aiokafka
-    integrations.celery integrations.confluent_kafka integrations.dbos integrations.grpc
-    integrations.httpx integrations.logging integrations.opentelemetry integrations.pika
-    integrations.procrastinate integrations.prometheus integrations.pymongo
-    integrations.redis integrations.requests integrations.smtplib integrations.temporal
+    integrations.asyncpg integrations.celery integrations.confluent_kafka
+    integrations.dbos integrations.grpc integrations.httpx integrations.logging
+    integrations.opentelemetry integrations.pika integrations.procrastinate
+    integrations.prometheus integrations.psycopg integrations.pymongo
+    integrations.pymysql integrations.redis integrations.requests integrations.smtplib
+    integrations.sqlalchemy integrations.sqlite3 integrations.temporal
     integrations.urllib3 policy.grpc_status policy.outcome state.events testing
     testing.pytest_plugin testing.strategies
 """

@@ -29,6 +29,7 @@ from tests._support.celery_errors import ERRORS as CELERY_ERRORS
 from tests._support.config_checks import untested_checks
 from tests._support.dbos_errors import ERRORS as DBOS_ERRORS, USABLE
 from tests._support.procrastinate_errors import ERRORS as PROCRASTINATE_ERRORS
+from tests._support.sql_errors import ERRORS as SQL_ERRORS
 from tests._support.telemetry_errors import ERRORS as TELEMETRY_ERRORS
 
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
@@ -130,7 +131,8 @@ SETTING_ERRORS |= {
 }
 
 
-for more in [CELERY_ERRORS, DBOS_ERRORS, PROCRASTINATE_ERRORS, TELEMETRY_ERRORS]:
+OTHER_ERRORS = [CELERY_ERRORS, DBOS_ERRORS, PROCRASTINATE_ERRORS, SQL_ERRORS]
+for more in [*OTHER_ERRORS, TELEMETRY_ERRORS]:
     # Or a row would overwrite another.
     assert not SETTING_ERRORS.keys() & more.keys()
     SETTING_ERRORS |= more

@@ -13,6 +13,7 @@ from pathlib import Path
 __all__ = ["PARTS", "installed", "missing", "needs", "program"]
 
 CLIENTS = "aiohttp httpx requests urllib3"
+SQL = "asyncpg psycopg pymysql sqlalchemy"
 BROWSER = "selenium chromium chromedriver"
 
 PARTS = {
@@ -25,6 +26,7 @@ PARTS = {
     "retrykit/integrations/airflow.py": "airflow",
     "tests/integrations/test_airflow.py": "airflow",
     "examples/coming_from_backoff.py": "backoff",
+    "retrykit/integrations/asyncpg.py": "asyncpg",
     "retrykit/integrations/celery/*": "celery",
     "tests/integrations/*celery*": "celery",
     "tests/_support/*celery*": "celery",
@@ -59,12 +61,15 @@ PARTS = {
     "retrykit/integrations/pymongo.py": "pymongo",
     "tests/integrations/test_pymongo.py": "pymongo",
     "tests/_support/mongo_server.py": "pymongo",
+    "retrykit/integrations/psycopg.py": "psycopg",
+    "retrykit/integrations/pymysql.py": "pymysql",
     "retrykit/integrations/redis/*": "redis",
     "tests/integrations/*redis*": "redis redis-server",
     "tests/_support/*redis*": "redis redis-server",
     "retrykit/integrations/requests.py": "requests urllib3",
     "tests/integrations/test_requests.py": "requests urllib3",
     "tests/integrations/test_smtplib.py": "aiosmtpd",
+    "retrykit/integrations/sqlalchemy.py": "sqlalchemy",
     "examples/coming_from_stamina.py": "stamina",
     "tests/integrations/test_structlog.py": "structlog",
     "tests/integrations/test_loguru.py": "loguru",
@@ -81,6 +86,12 @@ PARTS = {
     "tests/integrations/*mountebank*": "mb",
     "tests/_support/*mountebank*": "mb",
     "tests/integrations/test_soak.py": f"{CLIENTS} grpc",
+    # SQL databases, by all drivers.
+    "tests/_support/sql_errors.py": "asyncpg psycopg",
+    "tests/_support/sql_drivers.py": SQL,
+    "tests/integrations/test_sql_errors.py": f"{SQL} aiosqlite psycopg_pool",
+    "tests/integrations/test_sql_mariadb.py": f"{SQL} mariadbd",
+    "tests/integrations/test_sql_postgres.py": f"{SQL} postgres psycopg_pool",
     # All integrations that have a library.
     "tests/test_errors_of_integrations.py": (
         f"{CLIENTS} celery dbos grpc matplotlib opentelemetry procrastinate "
@@ -88,6 +99,8 @@ PARTS = {
     ),
     "tests/test_readme_integrations.py": (
         "dbos httpx opentelemetry prometheus_client requests"
+        f"{CLIENTS} asyncpg celery dbos grpc matplotlib procrastinate psycopg redis "
+        "temporalio"
     ),
     # An app of each engine.
     "tests/cli/test_jobs.py": "celery dbos procrastinate",
@@ -106,7 +119,7 @@ PARTS = {
 """The needs of the files of each pattern, by name."""
 
 PROGRAMS = {
-    *("chromedriver", "chromium", "epmd", "mb"),
+    *("chromedriver", "chromium", "epmd", "mariadbd", "mb"),
     *("postgres", "rabbitmq-server", "redis-server"),
 }
 """The needs that are programs; all others are libraries."""
@@ -115,6 +128,7 @@ PROGRAMS = {
 _SERVERS = [
     *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True),
     Path("/usr/lib/rabbitmq/bin"),
+    Path("/usr/sbin"),
 ]
 
 

@@ -1,0 +1,301 @@
+"""Parts that the SQL integrations share: error codes, transactions, unknown commits."""
+
+import functools
+from abc import abstractmethod
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    contextmanager,
+)
+from contextvars import ContextVar
+from inspect import Parameter, Signature, signature
+from types import FunctionType
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, final
+
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.tracebacks import add_note_once
+from retrykit._internal.validation import invalid_setting
+from retrykit.errors import RetrykitError
+from retrykit.execution.callables import check_retryable
+from retrykit.execution.decorators import retry
+from retrykit.integrations._transient import TransientErrors
+from retrykit.policy.policy import Policy
+from retrykit.state.signals import GiveUp
+
+__all__ = ["AsyncDecorator", "Commit", "CommitUnknown", "Decorator", "SqlErrors"]
+__all__ += ["Verdict", "is_network_error", "judge_mysql", "judge_sqlite"]
+__all__ += ["judge_sqlstate", "note_aborted", "transaction"]
+
+C_co = TypeVar("C_co", covariant=True)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Verdict = Literal["lost", "undone"] | None
+"""What a transient error says of its statement; None if it is not transient.
+
+"lost": the connection was lost or could not be made, so a COMMIT may have succeeded.
+"undone": the database has rolled it back, or refused to begin it.
+"""
+
+
+@final
+class CommitUnknown(RetrykitError):  # noqa: N818  told by its name
+    """The connection was lost during COMMIT: the transaction may have been committed.
+
+    It is not retried, unless the transaction is ``idempotent``. Look in the database
+    before you repeat it. Its ``__cause__`` is the error of the driver.
+    """
+
+
+class SqlErrors(TransientErrors):
+    """Condition that matches the transient errors of a database driver."""
+
+    def __call__(self, error: Any, /) -> bool:
+        """Return whether an error is transient."""
+        return self.judge(error) is not None
+
+    @abstractmethod
+    def judge(self, error: object, /) -> Verdict:
+        """Return what an error says of its statement."""
+
+
+def judge_sqlstate(error: BaseException, sqlstate: str) -> Verdict:
+    """Return what an SQLSTATE of PostgreSQL says.
+
+    Source:
+        "PostgreSQL Documentation", appendix A, "PostgreSQL Error Codes", and section
+        13.5, "Serialization Failure Handling".
+    """
+    if sqlstate == _IN_FAILED_TRANSACTION:
+        note_aborted(error)
+    if sqlstate in _UNDONE_STATES:
+        return "undone"
+    # Class 08 is "Connection Exception".
+    return "lost" if sqlstate in _LOST_STATES or sqlstate[:2] == "08" else None
+
+
+_IN_FAILED_TRANSACTION = "25P02"
+_UNDONE_STATES = {
+    "40001",  # serialization_failure
+    "40P01",  # deadlock_detected
+    "53300",  # too_many_connections
+    "55P03",  # lock_not_available
+}
+_LOST_STATES = {
+    "40003",  # statement_completion_unknown
+    "57P01",  # admin_shutdown
+    "57P02",  # crash_shutdown
+    "57P03",  # cannot_connect_now
+    "57P05",  # idle_session_timeout
+}
+
+
+def judge_mysql(number: object) -> Verdict:
+    """Return what an error number of MySQL or MariaDB says.
+
+    Source:
+        "MySQL Error Message Reference", chapters 2 and 3; "MariaDB Error Code
+        Reference".
+    """
+    if number in _UNDONE_NUMBERS:
+        return "undone"
+    return "lost" if number in _LOST_NUMBERS else None
+
+
+_UNDONE_NUMBERS = {
+    1020,  # ER_CHECKREAD: a snapshot conflict of MariaDB
+    1040,  # ER_CON_COUNT_ERROR: too many connections
+    1203,  # ER_TOO_MANY_USER_CONNECTIONS
+    1205,  # ER_LOCK_WAIT_TIMEOUT
+    1213,  # ER_LOCK_DEADLOCK
+    3101,  # ER_TRANSACTION_ROLLBACK_DURING_COMMIT: a conflict in a replication group
+    3572,  # ER_LOCK_NOWAIT
+}
+_LOST_NUMBERS = {
+    1053,  # ER_SERVER_SHUTDOWN
+    1927,  # ER_CONNECTION_KILLED, of MariaDB
+    2002,  # CR_CONNECTION_ERROR
+    2003,  # CR_CONN_HOST_ERROR
+    2006,  # CR_SERVER_GONE_ERROR
+    2013,  # CR_SERVER_LOST
+    2055,  # CR_SERVER_LOST_EXTENDED
+    4031,  # ER_CLIENT_INTERACTION_TIMEOUT
+}
+
+
+def judge_sqlite(code: object) -> Verdict:
+    """Return what an extended result code of SQLite says.
+
+    Source:
+        "Result and Error Codes", sqlite.org/rescode.html.
+    """
+    primary = code & 0xFF if isinstance(code, int) else None
+    # Another SQLITE_LOCKED is a conflict within one connection, and stays.
+    transient = primary in _BUSY_CODES or code == _LOCKED_SHAREDCACHE
+    return "undone" if transient else None
+
+
+_BUSY_CODES = {5, 15}  # SQLITE_BUSY, and SQLITE_PROTOCOL: a race for a lock of the WAL
+_LOCKED_SHAREDCACHE = 262
+
+
+def is_network_error(error: object) -> bool:
+    """Return whether asyncio could not connect, or has lost a connection."""
+    if isinstance(error, ConnectionError | TimeoutError):
+        return True
+    # If a name has several addresses, the errors of all are in the message of one.
+    return type(error) is OSError and error.errno is None
+
+
+def note_aborted(error: BaseException) -> None:
+    """Add a note to an error of a statement after the transaction was aborted."""
+    text = "transactions are retried as a whole: an earlier error has aborted this one"
+    add_note_once(error, f"{text}, and is to leave a function under @transaction")
+
+
+class Decorator(Protocol[C_co]):
+    """Decorator of a function that takes a connection first."""
+
+    def __call__(self, fn: Callable[Concatenate[C_co, P], R], /) -> Callable[P, R]:
+        """Return a function without the parameter of the connection."""
+        ...
+
+
+class AsyncDecorator(Protocol[C_co]):
+    """Decorator of an async function that takes a connection first."""
+
+    def __call__(
+        self, fn: Callable[Concatenate[C_co, P], Coroutine[Any, Any, R]], /
+    ) -> Callable[P, Coroutine[Any, Any, R]]:
+        """Return an async function without the parameter of the connection."""
+        ...
+
+
+@final
+class Commit:
+    """The COMMIT of an attempt.
+
+    Attributes:
+        sent: Whether it may have reached the database.
+    """
+
+    __slots__ = ("sent",)
+
+    def __init__(self) -> None:
+        self.sent = False
+
+
+def transaction(  # noqa: PLR0913  the parts of a driver
+    errors: SqlErrors,
+    factory: object,
+    policy: Policy,
+    *,
+    idempotent: bool,
+    begin: Callable[[Any, Commit], AbstractContextManager[Any]] | None = None,
+    abegin: Callable[[Any, Commit], AbstractAsyncContextManager[Any]] | None = None,
+) -> Any:
+    """Return a decorator that calls a function in a new transaction for each attempt.
+
+    Args:
+        errors: The transient errors of the driver.
+        factory: Gives the connections.
+        policy: The policy of the calls.
+        idempotent: Whether a transaction may be repeated that may have been committed.
+        begin: Opens a connection of the factory, and a transaction in it, for the
+            block. At its end it commits, and sets `Commit.sent` before; if the block
+            fails, it rolls back. None if the driver has no sync connections.
+        abegin: The same for async functions.
+
+    Raises:
+        ConfigError: A setting is invalid, or the function cannot be decorated.
+    """
+
+    def decorate(fn: Any) -> Any:
+        check_retryable(fn)
+        rest = _signature_without_connection(fn)
+        awaited = is_coroutine_function(fn)
+        opened: Any = abegin if awaited else begin
+        if opened is None:
+            kind = "a sync" if awaited else "an async"
+            raise invalid_setting("fn", f"{kind} function, as the driver is", fn)
+        timeout = policy.attempt_timeout
+        if isinstance(timeout, float) and not idempotent:
+            rule = "None for a transaction, whose COMMIT it could cancel"
+            suggestion = "use a timeout of the database, or write idempotent=True"
+            raise invalid_setting("attempt_timeout", rule, timeout, suggestion)
+        attempt = functools.partial(_attempt, fn, errors, factory, idempotent)
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with attempt() as commit, opened(factory, commit) as connection:
+                return fn(connection, *args, **kwargs)
+
+        async def arun(*args: Any, **kwargs: Any) -> Any:
+            with attempt() as commit:
+                async with opened(factory, commit) as connection:
+                    return await fn(connection, *args, **kwargs)
+
+        wrapper: Any = functools.update_wrapper(arun if awaited else run, fn)
+        wrapper.__signature__ = rest
+        return retry(policy)(wrapper)
+
+    return decorate
+
+
+def _signature_without_connection(fn: object) -> Signature:
+    """Return the signature of a function without its first parameter."""
+    found = signature(fn) if isinstance(fn, FunctionType) else Signature()
+    parameters = [*found.parameters.values()]
+    for first in parameters[:1]:
+        if first.kind in _POSITIONAL and first.name not in {"self", "cls"}:
+            return found.replace(parameters=parameters[1:])
+    rule = "a function whose first parameter is the connection"
+    suggestion = "for a method, decorate a function that the method calls"
+    raise invalid_setting("fn", rule, fn, suggestion)
+
+
+_POSITIONAL = {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
+
+
+@contextmanager
+def _attempt(
+    fn: object,
+    errors: SqlErrors,
+    factory: object,
+    idempotent: bool,  # noqa: FBT001  positional in a partial
+) -> Iterator[Commit]:
+    """End the call if the connection is lost in the block after COMMIT was sent."""
+    if any(each.is_open and each.factory == factory for each in _around.get()):
+        rule = "called outside the other transactions of its factory"
+        suggestion = "call a plain function there, and pass it the connection"
+        raise invalid_setting("fn", rule, fn, suggestion)
+    commit, scope = Commit(), _Scope(factory)
+    token = _around.set((*_around.get(), scope))
+    try:
+        yield commit
+    except Exception as error:
+        if idempotent or not commit.sent or errors.judge(error) != "lost":
+            raise
+        text = "the connection was lost during COMMIT: look whether it was committed, "
+        text += "or declare the transaction idempotent"
+        unknown = CommitUnknown(text)
+        unknown.__cause__ = error
+        # No policy retries it, not even one for all errors.
+        raise GiveUp(unknown) from error
+    finally:
+        scope.is_open = False
+        _around.reset(token)
+
+
+@final
+class _Scope:
+    """A transaction of a factory; tasks that it has started may outlive it."""
+
+    __slots__ = ("factory", "is_open")
+
+    def __init__(self, factory: object) -> None:
+        self.factory = factory
+        self.is_open = True
+
+
+_around: ContextVar[tuple[_Scope, ...]] = ContextVar("transactions", default=())

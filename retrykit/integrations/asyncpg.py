@@ -1,0 +1,101 @@
+"""Retries for asyncpg.
+
+Needs the extra ``retrykit[asyncpg]``. The unit of retry is the transaction::
+
+    from retrykit.integrations import asyncpg as retries
+
+    async def main():
+        async with asyncpg.create_pool("postgresql:///bank") as pool:
+
+            @retries.transaction(pool, max_attempts=5)
+            async def transfer(connection, source, target, amount):
+                await connection.execute(WITHDRAW, amount, source)
+                await connection.execute(DEPOSIT, amount, target)
+
+            await transfer(1, 2, 100)
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar, Unpack, cast
+
+from retrykit.integrations import _sql
+from retrykit.integrations._extras import needs
+from retrykit.integrations._sql import (
+    AsyncDecorator,
+    Commit,
+    CommitUnknown,
+    SqlErrors,
+    Verdict,
+    is_network_error,
+    judge_sqlstate,
+)
+from retrykit.policy.policy import Policy
+from retrykit.policy.validators import PolicySettings
+
+with needs("asyncpg"):
+    import asyncpg
+
+__all__ = ["CommitUnknown", "policy", "transaction", "transient"]
+
+R = TypeVar("R", bound="asyncpg.Record")
+
+
+class _Transient(SqlErrors):
+    """Condition that matches transient errors of asyncpg.
+
+    They are lost and failed connections, timeouts of asyncpg, serialization failures,
+    deadlocks, locks that are not available, and a full server.
+    """
+
+    def judge(self, error: object, /) -> Verdict:
+        if isinstance(error, asyncpg.PostgresError):
+            return judge_sqlstate(error, error.sqlstate)
+        # It has no class of its own, and nothing was sent.
+        if isinstance(error, asyncpg.InterfaceError):
+            return "undone" if "connection is closed" in str(error) else None
+        return "lost" if is_network_error(error) else None
+
+
+transient: Final = _Transient()
+"""Condition for `on`: matches transient errors."""
+
+policy = transient.policy
+"""Returns a policy with `transient` filled in."""
+
+
+def transaction(
+    pool: "asyncpg.Pool[R]",
+    policy: Policy | None = None,
+    /,
+    *,
+    idempotent: bool = False,
+    **changes: Unpack[PolicySettings],
+) -> "AsyncDecorator[asyncpg.pool.PoolConnectionProxy[R]]":
+    """Return a decorator that calls a function in a new transaction for each attempt.
+
+    The async function takes the connection first; its callers do not pass it. The
+    transaction is committed when the function returns, and rolled back when it raises.
+    If the connection is lost during COMMIT, `CommitUnknown` is raised.
+
+    Args:
+        pool: Gives the connections.
+        policy: As for `policy`.
+        idempotent: Whether to retry a transaction that may have been committed.
+        **changes: Settings, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is invalid.
+    """
+    settings = transient.policy(policy, **changes)
+    decorator = _sql.transaction(
+        transient, pool, settings, idempotent=idempotent, abegin=_abegin
+    )
+    return cast("AsyncDecorator[asyncpg.pool.PoolConnectionProxy[R]]", decorator)
+
+
+@asynccontextmanager
+async def _abegin(pool: Any, commit: Commit) -> AsyncIterator[Any]:
+    async with pool.acquire() as connection, connection.transaction():
+        yield connection
+        commit.sent = True

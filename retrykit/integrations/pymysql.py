@@ -1,0 +1,106 @@
+"""Retries for PyMySQL, on MySQL and MariaDB.
+
+Needs the extra ``retrykit[pymysql]``. The unit of retry is the transaction::
+
+    from retrykit.integrations import pymysql as retries
+
+    @retries.transaction(lambda: pymysql.connect(database="bank"), max_attempts=5)
+    def transfer(connection, source, target, amount):
+        with connection.cursor() as cursor:
+            cursor.execute(WITHDRAW, [amount, source])
+            cursor.execute(DEPOSIT, [amount, target])
+
+    transfer(1, 2, 100)
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, Final, TypeVar, Unpack, cast
+
+from retrykit.integrations import _sql
+from retrykit.integrations._extras import needs
+from retrykit.integrations._sql import (
+    Commit,
+    CommitUnknown,
+    Decorator,
+    SqlErrors,
+    Verdict,
+    judge_mysql,
+)
+from retrykit.policy.policy import Policy
+from retrykit.policy.validators import PolicySettings
+
+with needs("pymysql"):
+    import pymysql
+
+__all__ = ["CommitUnknown", "policy", "transaction", "transient"]
+
+C = TypeVar("C")
+
+
+class _Transient(SqlErrors):
+    """Condition that matches transient errors of PyMySQL.
+
+    They are lost and failed connections, deadlocks, conflicts, locks that are not
+    available in time, and a full server.
+    """
+
+    def judge(self, error: object, /) -> Verdict:
+        if not isinstance(error, pymysql.Error) or not error.args:
+            return None
+        # The connection was already closed, and nothing was sent.
+        if isinstance(error, pymysql.InterfaceError):
+            return "undone" if error.args[0] == 0 else None
+        return judge_mysql(error.args[0])
+
+
+transient: Final = _Transient()
+"""Condition for `on`: matches transient errors."""
+
+policy = transient.policy
+"""Returns a policy with `transient` filled in."""
+
+
+def transaction(
+    connect: Callable[[], AbstractContextManager[C]],
+    policy: Policy | None = None,
+    /,
+    *,
+    idempotent: bool = False,
+    **changes: Unpack[PolicySettings],
+) -> Decorator[C]:
+    """Return a decorator that calls a function in a new transaction for each attempt.
+
+    The function takes the connection first; its callers do not pass it. The
+    transaction is committed when the function returns, and rolled back when it raises.
+    If the connection is lost during COMMIT, `CommitUnknown` is raised.
+
+    Args:
+        connect: Returns a new connection, or another context manager that gives one.
+        policy: As for `policy`.
+        idempotent: Whether to retry a transaction that may have been committed.
+        **changes: Settings, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is invalid.
+    """
+    settings = transient.policy(policy, **changes)
+    decorator = _sql.transaction(
+        transient, connect, settings, idempotent=idempotent, begin=_begin
+    )
+    return cast("Decorator[C]", decorator)
+
+
+@contextmanager
+def _begin(connect: Any, commit: Commit) -> Iterator[Any]:
+    with connect() as connection:
+        connection.begin()
+        try:
+            yield connection
+            commit.sent = True
+            connection.commit()
+        except Exception:
+            # An error of a lost connection must not replace the error itself.
+            with suppress(pymysql.Error):
+                connection.rollback()
+            raise

@@ -1,0 +1,204 @@
+"""Retries for SQLAlchemy 2, sync and async.
+
+Needs the extra ``retrykit[sqlalchemy]``. The unit of retry is the transaction::
+
+    from retrykit.integrations import sqlalchemy as retries
+
+    Session = sessionmaker(create_engine("postgresql+psycopg:///bank"))
+
+    @retries.transaction(Session, max_attempts=5)
+    def transfer(session, source, target, amount):
+        session.get(Account, source).balance -= amount
+        session.get(Account, target).balance += amount
+
+    transfer(1, 2, 100)
+
+An error is judged by its driver's: psycopg, psycopg2, asyncpg and pg8000; sqlite3 and
+aiosqlite; PyMySQL, mysqlclient, aiomysql, asyncmy, MariaDB's and MySQL's own.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
+from typing import Any, Final, Protocol, TypeVar, Unpack, overload
+
+from retrykit.integrations import _sql
+from retrykit.integrations._extras import needs
+from retrykit.integrations._sql import (
+    AsyncDecorator,
+    Commit,
+    CommitUnknown,
+    Decorator,
+    SqlErrors,
+    Verdict,
+    is_network_error,
+    judge_mysql,
+    judge_sqlite,
+    judge_sqlstate,
+    note_aborted,
+)
+from retrykit.policy.policy import Policy
+from retrykit.policy.validators import PolicySettings
+
+with needs("sqlalchemy"):
+    from sqlalchemy.exc import DBAPIError, PendingRollbackError, TimeoutError as Full
+
+__all__ = ["CommitUnknown", "policy", "transaction", "transient"]
+
+C_co = TypeVar("C_co", covariant=True)
+C = TypeVar("C")
+
+
+class _Transient(SqlErrors):
+    """Condition that matches transient errors of SQLAlchemy, and of its drivers.
+
+    They are lost and failed connections, serialization failures, deadlocks, locks that
+    are not available, and a full pool or server.
+    """
+
+    def judge(self, error: object, /) -> Verdict:
+        if isinstance(error, PendingRollbackError):
+            note_aborted(error)
+        # A connection of the pool did not become free.
+        if isinstance(error, Full):
+            return "undone"
+        if not isinstance(error, DBAPIError):
+            return _judge_driver(error, error)
+        return (
+            "lost" if error.connection_invalidated else _judge_driver(error.orig, error)
+        )
+
+
+transient: Final = _Transient()
+"""Condition for `on`: matches transient errors."""
+
+policy = transient.policy
+"""Returns a policy with `transient` filled in."""
+
+
+def _judge_driver(error: object, raised: object) -> Verdict:
+    """Return what an error of a driver says, which need not be installed.
+
+    Args:
+        error: The error of the driver.
+        raised: The error that wraps it, or the same.
+    """
+    if not isinstance(error, Exception) or not isinstance(raised, Exception):
+        return None
+    driver = type(error).__module__.partition(".")[0]
+    if driver == "sqlite3":
+        return judge_sqlite(getattr(error, "sqlite_errorcode", None))
+    number = error.args[0] if error.args else None
+    if driver in _MYSQL:
+        return judge_mysql(getattr(error, "errno", number))
+    # pg8000 has a dict of the fields of the server's message.
+    state = number.get("C") if isinstance(number, dict) else None
+    state = getattr(error, "sqlstate", getattr(error, "pgcode", state))
+    if isinstance(state, str):
+        return judge_sqlstate(raised, state)
+    # libpq has no code for what it notices itself.
+    libpq = driver in {"psycopg", "psycopg2"}
+    if libpq and "OperationalError" in {x.__name__ for x in type(error).__mro__}:
+        return "lost"
+    return "lost" if is_network_error(error) else None
+
+
+_MYSQL = {"MySQLdb", "aiomysql", "asyncmy", "mariadb", "mysql", "pymysql"}
+
+
+class Begins(Protocol[C_co]):
+    """A sessionmaker or an Engine."""
+
+    def begin(self) -> AbstractContextManager[C_co]:
+        """Return a block that commits."""
+        ...
+
+
+class AsyncBegins(Protocol[C_co]):
+    """An async_sessionmaker or an AsyncEngine."""
+
+    def begin(self) -> AbstractAsyncContextManager[C_co]:
+        """Return a block that commits."""
+        ...
+
+
+@overload
+def transaction(
+    factory: Begins[C],
+    policy: Policy | None = None,
+    /,
+    *,
+    idempotent: bool = False,
+    **changes: Unpack[PolicySettings],
+) -> Decorator[C]: ...
+@overload
+def transaction(
+    factory: AsyncBegins[C],
+    policy: Policy | None = None,
+    /,
+    *,
+    idempotent: bool = False,
+    **changes: Unpack[PolicySettings],
+) -> AsyncDecorator[C]: ...
+def transaction(
+    factory: Any,
+    policy: Policy | None = None,
+    /,
+    *,
+    idempotent: bool = False,
+    **changes: Unpack[PolicySettings],
+) -> Any:
+    """Return a decorator that calls a function in a new transaction for each attempt.
+
+    The function takes the session first; its callers do not pass it. The transaction is
+    committed when the function returns, and rolled back when it raises. If the
+    connection is lost during COMMIT, `CommitUnknown` is raised.
+
+    >>> from sqlalchemy import create_engine, text
+    >>> @transaction(create_engine("sqlite://"), max_attempts=5)
+    ... def answer(connection, number):
+    ...     return connection.scalar(text("SELECT :number"), {"number": number})
+    >>> answer(42)
+    42
+
+    Args:
+        factory: A sessionmaker of one database, or an Engine, whose functions take a
+            Connection. For async functions an async_sessionmaker or an AsyncEngine.
+        policy: As for `policy`.
+        idempotent: Whether to retry a transaction that may have been committed.
+        **changes: Settings, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is invalid.
+    """
+    return _sql.transaction(
+        transient,
+        factory,
+        transient.policy(policy, **changes),
+        idempotent=idempotent,
+        begin=_begin,
+        abegin=_abegin,
+    )
+
+
+@contextmanager
+def _begin(factory: Any, commit: Commit) -> Iterator[Any]:
+    with factory.begin() as session:
+        yield session
+        # A session sends its changes with COMMIT, unless they are sent before.
+        if hasattr(session, "flush"):
+            session.flush()
+        commit.sent = True
+
+
+@asynccontextmanager
+async def _abegin(factory: Any, commit: Commit) -> AsyncIterator[Any]:
+    async with factory.begin() as session:
+        yield session
+        if hasattr(session, "flush"):
+            await session.flush()
+        commit.sent = True

@@ -1,0 +1,99 @@
+"""Retries for sqlite3, of the standard library.
+
+The unit of retry is the transaction::
+
+    from retrykit.integrations import sqlite3 as retries
+
+    @retries.transaction(lambda: sqlite3.connect("bank.db"), max_attempts=5)
+    def transfer(connection, source, target, amount):
+        connection.execute(WITHDRAW, [amount, source])
+        connection.execute(DEPOSIT, [amount, target])
+
+    transfer(1, 2, 100)
+
+`transient` also matches the errors of aiosqlite, which are those of sqlite3.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, Final, TypeVar, Unpack, cast
+
+from retrykit.integrations import _sql
+from retrykit.integrations._sql import (
+    Commit,
+    Decorator,
+    SqlErrors,
+    Verdict,
+    judge_sqlite,
+)
+from retrykit.policy.policy import Policy
+from retrykit.policy.validators import PolicySettings
+
+__all__ = ["policy", "transaction", "transient"]
+
+C = TypeVar("C", bound=sqlite3.Connection)
+
+
+class _Transient(SqlErrors):
+    """Condition that matches transient errors of sqlite3.
+
+    They are those of a database that another connection has locked.
+    """
+
+    def judge(self, error: object, /) -> Verdict:
+        if not isinstance(error, sqlite3.Error):
+            return None
+        return judge_sqlite(getattr(error, "sqlite_errorcode", None))
+
+
+transient: Final = _Transient()
+"""Condition for `on`: matches transient errors."""
+
+policy = transient.policy
+"""Returns a policy with `transient` filled in."""
+
+
+def transaction(
+    connect: Callable[[], C],
+    policy: Policy | None = None,
+    /,
+    **changes: Unpack[PolicySettings],
+) -> Decorator[C]:
+    """Return a decorator that calls a function in a new transaction for each attempt.
+
+    The function takes the connection first; its callers do not pass it. The
+    transaction begins with ``BEGIN IMMEDIATE``, which takes the lock for writing. It is
+    committed when the function returns, and rolled back when it raises.
+
+    >>> @transaction(lambda: sqlite3.connect(":memory:"), max_attempts=5)
+    ... def answer(connection, number):
+    ...     return connection.execute("SELECT ?", [number]).fetchone()
+    >>> answer(42)
+    (42,)
+
+    Args:
+        connect: Returns a new connection, which is closed after the attempt. Its
+            *timeout* is the time that SQLite itself waits for a lock.
+        policy: As for `policy`.
+        **changes: Settings, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is invalid.
+    """
+    settings = transient.policy(policy, **changes)
+    # COMMIT is a local call, so its outcome is always known.
+    decorator = _sql.transaction(
+        transient, connect, settings, idempotent=True, begin=_begin
+    )
+    return cast("Decorator[C]", decorator)
+
+
+@contextmanager
+def _begin(connect: Any, _: Commit) -> Iterator[Any]:
+    # A connection rolls back when it is closed. In autocommit mode its method commit()
+    # would do nothing.
+    with closing(connect()) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+        connection.execute("COMMIT")

@@ -1,0 +1,86 @@
+"""Invalid transactions of SQL databases, by the message of their error."""
+
+import sqlite3
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+from psycopg.pq import TransactionStatus
+
+from retrykit.integrations import (
+    asyncpg as for_asyncpg,
+    psycopg as for_psycopg,
+    sqlite3 as for_sqlite3,
+)
+
+__all__ = ["ERRORS"]
+
+
+class Busy(SimpleNamespace):
+    """A connection of psycopg that is in a transaction."""
+
+    info = SimpleNamespace(transaction_status=TransactionStatus.INTRANS)
+
+    def __repr__(self):
+        return "<Connection>"
+
+
+def transfer(connection): ...
+
+
+async def transfer_awaited(connection): ...
+
+
+def without_parameters(): ...
+
+
+def with_keywords(*, connection): ...
+
+
+def method(self, connection): ...
+
+
+def connect():
+    return sqlite3.connect(":memory:")
+
+
+transfer_once = for_sqlite3.transaction(connect)(transfer)
+
+
+@for_sqlite3.transaction(connect)
+def transfer_twice(connection):
+    transfer_once()
+
+
+def decorate(fn, retries=for_sqlite3, **settings):
+    return retries.transaction(connect, **settings)(fn)
+
+
+def first_parameter(fn):
+    return (
+        "fn must be a function whose first parameter is the connection, got "
+        f"{fn!r}; for a method, decorate a function that the method calls"
+    )
+
+
+ERRORS = {
+    first_parameter(without_parameters): lambda: decorate(without_parameters),
+    first_parameter(with_keywords): lambda: decorate(with_keywords),
+    first_parameter(method): lambda: decorate(method),
+    first_parameter(len): lambda: decorate(len),
+    f"fn must be a sync function, as the driver is, got {transfer_awaited!r}": (
+        lambda: decorate(transfer_awaited)
+    ),
+    f"fn must be an async function, as the driver is, got {transfer!r}": (
+        lambda: decorate(transfer, for_asyncpg)
+    ),
+    "attempt_timeout must be None for a transaction, whose COMMIT it could cancel, got "
+    "5.0; use a timeout of the database, or write idempotent=True": (
+        lambda: decorate(transfer_awaited, for_asyncpg, attempt_timeout=5)
+    ),
+    f"fn must be called outside the other transactions of its factory, got "
+    f"{transfer!r}; call a plain function there, and pass it the connection": (
+        transfer_twice
+    ),
+    "factory must be a pool or a function whose connections are in no transaction, "
+    "got <Connection>": for_psycopg.transaction(lambda: nullcontext(Busy()))(transfer),
+}
