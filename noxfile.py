@@ -30,10 +30,13 @@ FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
 REFERENCE = """
     analysis.charts analysis.html_report analysis.lint analysis.preview
     config.grpc_service_config config.json_schema config.rendering durable errors
-    execution.backoff integrations.aiohttp integrations.celery integrations.dbos
-    integrations.grpc integrations.httpx integrations.logging
-    integrations.procrastinate integrations.redis integrations.requests
-    integrations.temporal integrations.urllib3 policy.grpc_status policy.outcome
+    execution.backoff integrations.aiohttp integrations.anthropic
+    integrations.azure_core integrations.botocore integrations.celery
+    integrations.dbos integrations.google_api_core integrations.grpc
+    integrations.httpx integrations.kubernetes integrations.logging
+    integrations.openai integrations.procrastinate integrations.redis
+    integrations.requests integrations.stripe integrations.temporal
+    integrations.urllib3 policy.grpc_status policy.outcome
     state.events testing testing.pytest_plugin testing.strategies
 """
 

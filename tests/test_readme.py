@@ -19,7 +19,7 @@ BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
 
 # These libraries are not needed here: see test_readme_integrations.py.
 LIBRARIES = re.compile(
-    r"^(?:import|from) (httpx|dbos|celery|procrastinate)", re.MULTILINE
+    r"^(?:import|from) (httpx|dbos|celery|openai|procrastinate)", re.MULTILINE
 )
 WITH_LIBRARIES = {"durable.md", "http.md"}
 

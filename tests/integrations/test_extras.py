@@ -52,4 +52,7 @@ def test_an_error_in_the_library_itself_passes_through():
 
 
 # The extras that do not have the name of the module.
-EXTRAS = {}
+EXTRAS = {
+    "integrations.azure_core": "azure-core",
+    "integrations.google_api_core": "google-api-core",
+}
