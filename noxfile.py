@@ -31,14 +31,16 @@ REFERENCE = """
     analysis.charts analysis.html_report analysis.lint analysis.preview
     config.grpc_service_config config.json_schema config.rendering durable errors
     execution.backoff integrations.aio_pika integrations.aiohttp integrations.aiokafka
-    integrations.asyncpg integrations.celery integrations.confluent_kafka
-    integrations.dbos integrations.grpc integrations.httpx integrations.logging
+    integrations.anthropic integrations.asyncpg integrations.azure_core
+    integrations.botocore integrations.celery integrations.confluent_kafka
+    integrations.dbos integrations.google_api_core integrations.grpc integrations.httpx
+    integrations.kubernetes integrations.logging integrations.openai
     integrations.opentelemetry integrations.pika integrations.procrastinate
     integrations.prometheus integrations.psycopg integrations.pymongo
     integrations.pymysql integrations.redis integrations.requests integrations.smtplib
-    integrations.sqlalchemy integrations.sqlite3 integrations.temporal
-    integrations.urllib3 policy.grpc_status policy.outcome state.events testing
-    testing.pytest_plugin testing.strategies
+    integrations.sqlalchemy integrations.sqlite3 integrations.stripe
+    integrations.temporal integrations.urllib3 policy.grpc_status policy.outcome
+    state.events testing testing.pytest_plugin testing.strategies
 """
 
 

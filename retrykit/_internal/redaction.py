@@ -5,7 +5,7 @@ No client is imported: a request is recognized by its attributes.
 
 import re
 
-__all__ = ["redact_urls", "request_summary"]
+__all__ = ["is_response", "redact_urls", "request_summary"]
 
 
 def redact_urls(text: str) -> str:
@@ -92,7 +92,7 @@ def request_summary(error: object) -> str | None:
     if request is None:
         request = _get(response, "request")
     status = _get(response, "status_code", "status")
-    if response is None and request is not None:
+    if response is None and (request is not None or is_response(error)):
         status = _get(error, "status")
     host: object = _host(_get(request, "url"))
     if request is None and _get(error, "url") is not None:
@@ -102,6 +102,15 @@ def request_summary(error: object) -> str | None:
     if isinstance(status, int):
         summary.append(f"status {int(status)}")
     return ", ".join(summary) or None
+
+
+def is_response(error: object) -> bool:
+    """Return whether an error is itself a response, all of which is in its text."""
+    try:
+        parts = vars(error)
+        return parts["headers"] is not None and {"body", "status"} <= parts.keys()
+    except Exception:  # noqa: BLE001  it has none of these, or they run user code
+        return False
 
 
 def _get(value: object, *names: str) -> object:

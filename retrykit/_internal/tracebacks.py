@@ -10,7 +10,8 @@ from retrykit._internal.late_modules import traceback
 
 __all__ = ["WITHOUT_DICT", "FrameLocations", "Location", "add_note_once", "drop_frames"]
 __all__ += ["format_traceback", "keep_context", "locations_of", "reduce_error"]
-__all__ += ["skip_wrapper_frames", "trim_traceback", "with_traceback"]
+__all__ += ["related_errors", "skip_wrapper_frames", "trim_traceback"]
+__all__ += ["with_traceback"]
 
 with_traceback = BaseException.with_traceback
 """Sets the traceback of an error; its class may override the method."""
@@ -92,10 +93,10 @@ def drop_frames(error: BaseException, last: BaseException | None) -> FrameLocati
     lone = last is None and error.__context__ is None and error.__cause__ is None
     if lone and not isinstance(error, BaseExceptionGroup):
         return (_release(error),)
-    kept = set() if last is None else {id(each) for each in _related(last)}
+    kept = set() if last is None else {id(each) for each in related_errors(last)}
     return tuple(
         locations_of(each.__traceback__) if id(each) in kept else _release(each)
-        for each in _related(error)
+        for each in related_errors(error)
     )
 
 
@@ -119,7 +120,7 @@ def locations_of(trace: TracebackType | None) -> tuple[Location, ...]:
 def format_traceback(error: BaseException, locations: FrameLocations) -> str:
     """Format the traceback of an error, with its notes and its causes."""
     formatted = traceback.TracebackException.from_exception(error, compact=True)
-    known = dict(zip(map(id, _related(error)), locations, strict=False))
+    known = dict(zip(map(id, related_errors(error)), locations, strict=False))
     pending = [(formatted, error)]
     while pending:
         part, of = pending.pop()
@@ -133,7 +134,7 @@ def format_traceback(error: BaseException, locations: FrameLocations) -> str:
     return "".join(formatted.format())
 
 
-def _related(error: BaseException) -> list[BaseException]:
+def related_errors(error: BaseException) -> list[BaseException]:
     """Return an error and those that belong to its traceback."""
     found, seen = [error], {id(error)}
     for each in found:

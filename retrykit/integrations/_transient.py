@@ -21,10 +21,13 @@ class TransientErrors(ABC):
     Attributes:
         hint: The hint of its policies; None if the library's errors request no delays.
         matches_results: Whether it is also a condition of results.
+        own_retries: The expression that switches off the library's own retries, for
+            the linter; None if it has none.
     """
 
     hint: Hint | None = None
     matches_results: bool = False
+    own_retries: str | None = None
 
     @abstractmethod
     def __call__(self, error: Any, /) -> bool:

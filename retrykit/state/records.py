@@ -7,8 +7,12 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, final
 
 from retrykit._internal.frozen import Frozen, fields_of
-from retrykit._internal.redaction import redact_urls, request_summary
-from retrykit._internal.tracebacks import FrameLocations, format_traceback
+from retrykit._internal.redaction import is_response, redact_urls, request_summary
+from retrykit._internal.tracebacks import (
+    FrameLocations,
+    format_traceback,
+    related_errors,
+)
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import escape_unprintable, safe_repr, truncate
 from retrykit.errors import ConfigError
@@ -85,7 +89,11 @@ def traceback_text(
 ) -> str:
     """Return the formatted traceback of an error, with its notes and its causes."""
     text = safe_str(error, lambda error: format_traceback(error, locations or ()))
-    return redact_urls(text) if redact else text
+    if not redact:
+        return text
+    for each in filter(is_response, related_errors(error)):
+        text = text.replace(safe_str(each), request_summary(each) or "")
+    return redact_urls(text)
 
 
 def error_from_dict(data: Mapping[str, str] | None) -> ErrorRecord | None:

@@ -11,7 +11,7 @@ from retrykit import ConfigError, Policy, RetryState, observe, state_of
 from retrykit._internal.redaction import redact_urls
 from retrykit.integrations.logging import observer
 from retrykit.state.final_error import RetryError
-from retrykit.state.records import error_text, result_to_data
+from retrykit.state.records import error_text, result_to_data, traceback_text
 from retrykit.state.retry_state import Failure
 
 SECRET = "S3CRET"  # noqa: S105  what is looked for
@@ -185,6 +185,10 @@ GET = Namespace(method="GET", url=URL)
         (RequestError(pool=Namespace(host="host"), url="/p?a=b"), "host"),
         (RequestError(pool=Namespace(host="host")), "the message"),
         (RequestError(request=None, response=None, status=503), "the message"),
+        (RequestError(status=503, headers={"a": "b"}, body="{}"), "status 503"),
+        (RequestError(status=503, headers={"a": "b"}, body=None), "status 503"),
+        (RequestError(status=503, headers=None, body=None), "the message"),
+        (RequestError(status=503, headers={"a": "b"}), "the message"),
         (RequestError(request=Broken(), response=Broken()), "the message"),
         (
             RequestError(request={"id": 7}, response={"status": 503}),
@@ -282,6 +286,22 @@ def test_the_repr_of_a_failure_shows_an_error_about_a_request_like_logs():
     shown = "error=<tests._internal.test_redaction.RequestError: GET host, status 503>"
     assert shown in printed
     assert SECRET not in printed
+
+
+class ResponseError(RequestError):
+    """An error that is a response, and shows all of it."""
+
+    def __str__(self):
+        return f"({self.status})\n{self.headers}\n{self.body}"
+
+
+def test_the_traceback_of_an_error_that_is_a_response_has_its_status_alone():
+    error = ValueError("no such page")
+    error.__cause__ = ResponseError(status=404, headers={"Cookie": SECRET}, body=SECRET)
+    text = traceback_text(error)
+    assert text.startswith(f"{__name__}.ResponseError: status 404\n\nThe above")
+    assert SECRET not in text
+    assert SECRET in traceback_text(error, redact=False)
 
 
 @pytest.mark.parametrize("inner", [False, True])

@@ -14,11 +14,24 @@ __all__ = ["PARTS", "installed", "missing", "needs", "program"]
 
 CLIENTS = "aiohttp httpx requests urllib3"
 SQL = "asyncpg psycopg pymysql sqlalchemy"
+SDKS = "anthropic azure.core boto3 botocore google.api_core kubernetes openai"
+SDKS += " requests stripe urllib3"
 BROWSER = "selenium chromium chromedriver"
 
 PARTS = {
     "retrykit/integrations/aio_pika.py": "aio_pika",
     "retrykit/integrations/aiohttp.py": "aiohttp",
+    "retrykit/integrations/anthropic.py": "anthropic",
+    "retrykit/integrations/azure_core.py": "azure.core",
+    "retrykit/integrations/botocore.py": "botocore",
+    "retrykit/integrations/google_api_core.py": "google.api_core requests urllib3",
+    "retrykit/integrations/kubernetes.py": "kubernetes urllib3",
+    "retrykit/integrations/openai.py": "openai",
+    "retrykit/integrations/stripe.py": "stripe",
+    # All SDKs, through one table.
+    "tests/_support/sdk_clients.py": SDKS,
+    "tests/integrations/test_sdk*": f"{SDKS} cryptography",
+    "tests/_support/tls_server.py": "cryptography",
     "tests/integrations/*aiohttp*": "aiohttp",
     "tests/_support/*aiohttp*": "aiohttp",
     "retrykit/integrations/aiokafka.py": "aiokafka",
@@ -141,7 +154,11 @@ def program(name):
 @cache
 def installed(name):
     """Return whether a library or a program is installed."""
-    return (program if name in PROGRAMS else find_spec)(name) is not None
+    try:
+        return (program if name in PROGRAMS else find_spec)(name) is not None
+    except ModuleNotFoundError:
+        # The package of a dotted name.
+        return False
 
 
 def needs(path):

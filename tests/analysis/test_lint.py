@@ -8,6 +8,7 @@ from hypothesis import given
 from retrykit import Policy, presets, schedules as s
 from retrykit.analysis.lint import RULES, check
 from retrykit.analysis.lint.cap_analysis import caps
+from retrykit.policy.rules import Rule
 from retrykit.testing import strategies
 
 
@@ -39,6 +40,19 @@ def doubling():
         yield 2.0**exponent
 
 
+class OfLibrary:
+    """A condition of a library, with the expression that ends its own retries."""
+
+    def __init__(self, own_retries):
+        self.own_retries = own_retries
+
+    def __call__(self, _outcome):
+        return True
+
+
+ONE, OTHER = OfLibrary("one(retries=0)"), OfLibrary("other(retries=0)")
+
+
 GROWING = s.exponential(1).jitter(0.5)
 # Its limits are not checked when it is written, since it is user code.
 OWN = s.sequence(doubling).jitter(0.5)
@@ -61,6 +75,7 @@ POLICIES = {
         Policy(give_up_on=callable, max_attempts=6),
         set(),
     ),
+    "a condition of a library": (Policy(on=ONE), {"library-retries-too"}),
     "no limit": (polite(max_attempts=None), {"unbounded"}),
     "no limit but its schedule": (
         polite(schedule=GROWING.take(4)),
@@ -253,6 +268,7 @@ def test_every_rule_has_a_stable_name_and_a_description():
         "retries-at-once",
         "retries-every-exception",
         "too-many-attempts",
+        "library-retries-too",
         "call-outlives-process",
     ]
     assert all(0 < len(rule.summary) <= 64 for rule in RULES.values())
@@ -372,6 +388,29 @@ def test_full_jitter_is_checked_for_its_fewest_calls():
     full = full.replace(on=Exception)
     [every] = check(full)
     assert "at least 9 attempts" in every.reason
+
+
+@pytest.mark.parametrize(
+    ("policy", "fixes"),
+    [
+        (Policy(on=ONE), [ONE]),
+        (Policy(on_result=ONE), [ONE]),
+        (Policy(on=ONE, on_result=ONE), [ONE]),
+        (polite(rules=[Rule(on=ONE, schedule=[1])]), [ONE]),
+        (polite(rules=[Rule(on_result=ONE, schedule=[1])]), [ONE]),
+        (Policy(on=OTHER, rules=[Rule(on=ONE, schedule=[1])]), [OTHER, ONE]),
+        (Policy(on=ONE, max_attempts=1), []),
+        (Policy(on=OfLibrary(None)), []),
+        (Policy(on=OfLibrary(True)), []),
+        (Policy(on=callable), []),
+    ],
+    ids=lambda value: None if isinstance(value, Policy) else str(len(value)),
+)
+def test_own_retries_of_the_library_are_reported_once_for_each_library(policy, fixes):
+    found = check(policy, rules=["library-retries-too"])
+    assert [each.fix.partition(",")[0] for each in found] == [
+        each.own_retries for each in fixes
+    ]
 
 
 def tripling():

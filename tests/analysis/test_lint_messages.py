@@ -17,6 +17,15 @@ def polite(**settings):
     return Policy(**{"on": OSError} | settings)
 
 
+class Transient:
+    """A condition of a library that retries by itself."""
+
+    own_retries = "Client(retries=0)"
+
+    def __call__(self, error):
+        raise AssertionError("a condition is not called")
+
+
 EXACT = [
     Finding(
         "unbounded",
@@ -142,6 +151,12 @@ EXACT = [
         "max_attempts=10",
     ),
     Finding(
+        "library-retries-too",
+        "the library whose errors are retried makes retries of its own by default: "
+        "each of up to 5 attempts is then several requests",
+        "Client(retries=0), and then ignore this rule",
+    ),
+    Finding(
         "call-outlives-process",
         "a call that fails every time takes up to 2h, and a process may live for 1h: "
         "if the process ends, the remaining retries are lost",
@@ -185,6 +200,7 @@ BROKEN = [
     Policy(on=Exception, max_attempts=6),
     polite(max_attempts=12),
     polite(schedule=s.constant(0.02).jitter(0.5), max_elapsed=60),
+    Policy(on=Transient()),
     polite(schedule=["2h"]),
     polite(schedule=s.constant(60), max_elapsed="7d"),
     polite(schedule=[1e300]),

@@ -55,4 +55,6 @@ def test_an_error_in_the_library_itself_passes_through():
 EXTRAS = {
     "integrations.aio_pika": "aio-pika",
     "integrations.confluent_kafka": "confluent-kafka",
+    "integrations.azure_core": "azure-core",
+    "integrations.google_api_core": "google-api-core",
 }

@@ -300,6 +300,23 @@ def _too_many_attempts(context: LintContext) -> Iterator[Advice]:
         yield reason, f'{fix} and limits="any"' if context.joined else fix
 
 
+@_rule("library-retries-too", "a library retries within each attempt")
+def _library_retries_too(context: LintContext) -> Iterator[Advice]:
+    policy, most = context.policy, context.attempt_limit
+    if most == 1:
+        return
+    conditions = [policy.on, policy.on_result]
+    conditions += [part for rule in policy.rules for part in (rule.on, rule.on_result)]
+    # Read by name: integrations set it, and are not imported here.
+    fixes = (getattr(condition, "own_retries", None) for condition in conditions)
+    for fix in dict.fromkeys(each for each in fixes if isinstance(each, str)):
+        reason = (
+            "the library whose errors are retried makes retries of its own by default: "
+            f"each of {context.up_to} {most} attempts is then several requests"
+        )
+        yield reason, f"{fix}, and then ignore this rule"
+
+
 @_rule("call-outlives-process", "a call may take longer than its process lives")
 def _call_outlives_process(context: LintContext) -> Iterator[Advice]:
     policy, attempt = context.policy, context.preview.attempt

@@ -1,0 +1,60 @@
+"""Parts that integrations of SDKs share.
+
+One generator writes the SDKs of OpenAI and Anthropic, so they make the same decisions.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from retrykit.integrations._http.policy import is_certificate_error
+
+__all__ = ["connection_errors", "field", "is_transient_cause", "is_transient_response"]
+
+
+def connection_errors(sdk: ModuleType) -> tuple[type[Exception], ...]:
+    """Return the transient errors of the HTTP client that an SDK uses.
+
+    It is httpx2, and httpx in older versions. While a response is streamed, its errors
+    are raised as they are.
+    """
+    http = sys.modules[sdk.DefaultHttpxClient.__base__.__module__.partition(".")[0]]
+    return http.TimeoutException, http.NetworkError, http.RemoteProtocolError
+
+
+def is_transient_cause(error: Exception, kinds: tuple[type[Exception], ...]) -> bool:
+    """Return whether a failed connection of an SDK has a transient cause.
+
+    The SDK wraps any error of its HTTP client, also that of an invalid URL.
+    """
+    cause = error.__cause__
+    known = cause is None or isinstance(cause, (*kinds, OSError))
+    return known and not is_certificate_error(cause)
+
+
+def is_transient_response(response: Any) -> bool:
+    """Return whether a response is transient, as the SDKs decide it.
+
+    ``x-should-retry`` decides; without it, the statuses 408, 409 (a lock timeout), 429
+    and all from 500 on are transient.
+    """
+    should_retry = response.headers.get("x-should-retry")
+    if should_retry in {"true", "false"}:
+        return bool(should_retry == "true")
+    status: int = response.status_code
+    return status in _TRANSIENT or status >= _SERVER_ERROR
+
+
+_TRANSIENT = frozenset({408, 409, 429})
+_SERVER_ERROR = 500
+
+
+def field(body: object, *path: str) -> object:
+    """Return a field of a decoded JSON body, or None.
+
+    >>> field({"error": {"type": "api_error"}}, "error", "type")
+    'api_error'
+    """
+    for name in path:
+        body = body.get(name) if isinstance(body, dict) else None
+    return body

@@ -1,0 +1,86 @@
+"""Retries for the SDKs of Azure, which are built on azure-core.
+
+Needs the extra ``retrykit[azure-core]``. Clients retry up to ten times by themselves:
+switch that off, or each attempt is that many requests::
+
+    from azure.storage.blob import BlobClient
+
+    from retrykit import retry
+    from retrykit.integrations import azure_core as retries
+
+    blob = BlobClient.from_blob_url(url, retry_total=0)
+
+    @retry(retries.policy(max_attempts=4))
+    def load():
+        return blob.download_blob().readall()
+"""
+
+from typing import Any, Final
+
+from retrykit.hints import first_of, milliseconds, retry_after as _retry_after
+from retrykit.hints.retry_after_header import header_values
+from retrykit.integrations._extras import needs
+from retrykit.integrations._http.policy import is_certificate_error
+from retrykit.integrations._transient import TransientErrors
+
+with needs("azure-core"):
+    from azure.core.exceptions import (
+        ClientAuthenticationError,
+        HttpResponseError,
+        IncompleteReadError,
+        ServiceRequestError,
+        ServiceResponseError,
+    )
+
+__all__ = ["policy", "retry_after", "transient"]
+
+retry_after: Final = first_of(
+    _retry_after(),
+    milliseconds("retry-after-ms"),
+    milliseconds("x-ms-retry-after-ms"),
+)
+"""Hint that reads ``Retry-After``, or a header of Azure in milliseconds."""
+
+
+class _Transient(TransientErrors):
+    """Condition that matches transient errors of azure-core.
+
+    They are those that its own policy retries: failed connections and lost responses,
+    but neither a rejected certificate nor an invalid URL; bodies that are cut short;
+    responses with the status 408, 429, 500, 502, 503 or 504, or another status with a
+    ``Retry-After``. Failed authentication is permanent.
+
+    Source:
+        "RetryPolicy" and "Azure Core Library Exceptions", azure-core.
+    """
+
+    hint = staticmethod(retry_after)
+    own_retries = "retry_total=0"
+
+    def __call__(self, error: Any, /) -> bool:
+        if isinstance(error, ClientAuthenticationError):
+            return False
+        if isinstance(error, _BROKEN) or _is_broken_body(error):
+            # The errors of requests and aiohttp for an invalid URL are ValueErrors.
+            inner = error.inner_exception
+            return not (isinstance(inner, ValueError) or is_certificate_error(inner))
+        if not isinstance(error, HttpResponseError):
+            return False
+        requested = header_values(error, "retry-after") != []
+        return requested or error.status_code in _STATUSES
+
+
+def _is_broken_body(error: Any) -> bool:
+    """Return whether a body broke off; only the one that is too short has a type."""
+    without_status = type(error) is HttpResponseError and error.status_code is None
+    return without_status and error.inner_exception is not None
+
+
+_BROKEN = (ServiceRequestError, ServiceResponseError, IncompleteReadError)
+_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
+
+transient: Final = _Transient()
+"""Condition for `on`: matches transient errors."""
+
+policy = transient.policy
+"""Returns a policy with `transient` and `retry_after` filled in."""

@@ -1,0 +1,94 @@
+"""Retries for the AWS SDK: boto3, botocore and what is built on them.
+
+Needs the extra ``retrykit[botocore]``. Clients make up to five requests by themselves:
+switch that off, or each attempt is that many::
+
+    import boto3
+    from botocore.config import Config
+
+    from retrykit import retry
+    from retrykit.integrations import botocore as retries
+
+    once = Config(retries={"total_max_attempts": 1})
+    table = boto3.resource("dynamodb", config=once).Table("orders")
+
+    @retry(retries.policy(max_attempts=4))
+    def load(order):
+        return table.get_item(Key={"id": order})["Item"]
+"""
+
+from typing import Any, Final
+
+from retrykit.hints import first_of, milliseconds, retry_after as _retry_after
+from retrykit.integrations._extras import needs
+from retrykit.integrations._http.policy import is_certificate_error
+from retrykit.integrations._sdk import field
+from retrykit.integrations._transient import TransientErrors
+
+with needs("botocore"):
+    from botocore.exceptions import (
+        ClientError,
+        ConnectionError as _ConnectionError,
+        HTTPClientError,
+        IncompleteReadError,
+    )
+
+__all__ = ["policy", "retry_after", "transient"]
+
+retry_after: Final = first_of(milliseconds("x-amz-retry-after"), _retry_after())
+"""Hint that reads ``x-amz-retry-after`` or ``Retry-After`` of a response."""
+
+
+class _Transient(TransientErrors):
+    """Condition that matches transient errors of botocore.
+
+    They are those that its retry mode ``standard`` retries: timeouts, failed and broken
+    connections, but not a rejected certificate; responses with an error code for
+    throttling or a transient error, or the status 429, 500, 502, 503 or 504. In
+    addition the status 509, which the mode ``legacy`` retries, and truncated bodies.
+
+    Source:
+        "Retries", Boto3 documentation; "Retry behavior", AWS SDKs and Tools Reference
+        Guide.
+    """
+
+    hint = staticmethod(retry_after)
+    own_retries = 'Config(retries={"total_max_attempts": 1})'
+
+    def __call__(self, error: Any, /) -> bool:
+        if isinstance(error, ClientError):
+            code = field(error.response, "Error", "Code")
+            status = field(error.response, "ResponseMetadata", "HTTPStatusCode")
+            return code in _CODES or status in _STATUSES
+        return isinstance(error, _BROKEN) and not is_certificate_error(error)
+
+
+_BROKEN = (_ConnectionError, HTTPClientError, IncompleteReadError)
+_STATUSES = frozenset({429, 500, 502, 503, 504, 509})
+_CODES = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "EC2ThrottledException",
+        "IDPCommunicationError",
+        "LimitExceededException",
+        "PriorRequestNotComplete",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "SlowDown",
+        "ThrottledException",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+        "TransactionInProgressException",
+    }
+)
+
+transient: Final = _Transient()
+"""Condition for `on`: matches transient errors."""
+
+policy = transient.policy
+"""Returns a policy with `transient` and `retry_after` filled in."""

@@ -1,0 +1,94 @@
+"""Retries for the clients of Google Cloud, which are built on google-api-core.
+
+Needs the extra ``retrykit[google-api-core]``. Many methods retry by themselves, for
+minutes: switch that off, or each attempt is many requests::
+
+    from google.cloud import storage
+
+    from retrykit import retry
+    from retrykit.integrations import google_api_core as retries
+
+    bucket = storage.Client().bucket("orders")
+
+    @retry(retries.policy(max_attempts=4))
+    def load(name):
+        return bucket.blob(name).download_as_bytes(retry=None)
+"""
+
+from datetime import timedelta
+from typing import Any, Final
+
+from retrykit._internal.durations import Duration
+from retrykit.integrations._extras import needs
+from retrykit.integrations._http.policy import (
+    is_certificate_error,
+    retry_after as _header,
+)
+from retrykit.integrations._transient import TransientErrors
+from retrykit.state.signals import GiveUp, RetryAfter
+
+with needs("google-api-core"):
+    from google.api_core.exceptions import DeadlineExceeded, GoogleAPICallError
+    from google.api_core.retry import if_transient_error
+    from google.auth.exceptions import TransportError
+
+    from retrykit.integrations.requests import transient as _of_requests
+
+__all__ = ["policy", "retry_after", "transient"]
+
+
+def retry_after(error: Any, /) -> Duration | RetryAfter | GiveUp | None:
+    """Read the delay in the ``RetryInfo`` of an error, or in ``Retry-After``.
+
+    Source:
+        "google.rpc.RetryInfo", Google APIs.
+    """
+    details = error.details if isinstance(error, GoogleAPICallError) else ()
+    delays = (_read_retry_info(each) for each in details)
+    return next((delay for delay in delays if delay is not None), _header(error))
+
+
+def _read_retry_info(detail: Any) -> Duration | None:
+    """Return the delay in a detail of an error; None if it is of another kind."""
+    if isinstance(detail, dict):
+        # Of a response in JSON. The others are messages of gRPC.
+        is_retry_info = str(detail.get("@type")).endswith("google.rpc.RetryInfo")
+        delay = detail.get("retryDelay") if is_retry_info else None
+        return delay if isinstance(delay, str) else None
+    delay = getattr(detail, "retry_delay", None)
+    return None if delay is None else timedelta(0, delay.seconds, delay.nanos / 1_000)
+
+
+class _Transient(TransientErrors):
+    """Condition that matches transient errors of google-api-core.
+
+    They are those of its own ``if_transient_error``: responses with the status 429, 500
+    or 503, their gRPC codes, and failed and broken connections. In addition the status
+    408, 502 and 504, which Cloud Storage lists, and timeouts of requests. A rejected
+    certificate is permanent, and so are the ``DeadlineExceeded`` of gRPC, which is the
+    caller's own timeout, and ``RetryError``: the library has retried the call itself.
+
+    Source:
+        "google.api_core.retry", google-api-core; "Retry strategy", Cloud Storage.
+    """
+
+    hint = staticmethod(retry_after)
+    own_retries = "retry=None"
+
+    def __call__(self, error: Any, /) -> bool:
+        if isinstance(error, GoogleAPICallError):
+            late = isinstance(error, DeadlineExceeded)
+            listed = error.code in _STATUSES and not late
+            return listed or if_transient_error(error)
+        if isinstance(error, TransportError):
+            return not is_certificate_error(error)
+        return isinstance(error, Exception) and _of_requests(error)
+
+
+_STATUSES = frozenset({408, 502, 504})
+
+transient: Final = _Transient()
+"""Condition for `on`: matches transient errors."""
+
+policy = transient.policy
+"""Returns a policy with `transient` and `retry_after` filled in."""

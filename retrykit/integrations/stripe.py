@@ -1,0 +1,72 @@
+"""Retries for the SDK of Stripe.
+
+Needs the extra ``retrykit[stripe]``. The client retries twice by itself: switch that
+off, or each attempt is up to three requests. The SDK makes a new idempotency key for
+every call, so a retried POST needs a key of your own, or it may be executed twice::
+
+    import stripe
+
+    from retrykit import retry
+    from retrykit.integrations import stripe as retries
+
+    client = stripe.StripeClient(secret, max_network_retries=0)
+
+    @retry(retries.policy(max_attempts=4))
+    def pay(order, key):
+        params = {"amount": order.cents, "currency": "eur"}
+        options = {"idempotency_key": key}
+        return client.v1.payment_intents.create(params, options)
+
+    pay(order, key=f"order-{order.id}")
+"""
+
+from typing import Any, Final
+
+from retrykit.hints.retry_after_header import header_values
+from retrykit.integrations._extras import needs
+from retrykit.integrations._http.policy import is_certificate_error, retry_after
+from retrykit.integrations._transient import TransientErrors
+
+with needs("stripe"):
+    import stripe
+
+__all__ = ["policy", "retry_after", "transient"]
+
+
+class _Transient(TransientErrors):
+    """Condition that matches transient errors of the SDK of Stripe.
+
+    They are those that it retries itself: connections that failed, unless the SDK or a
+    rejected certificate says otherwise; and responses for which ``Stripe-Should-Retry``
+    says so, or without it those with the status 409, or 500 and above. In addition rate
+    limits, which Stripe asks to retry with an exponential backoff. A declined card is
+    permanent.
+
+    Source:
+        "Advanced error handling" and "Rate limits", Stripe; the SDK's own retries.
+    """
+
+    hint = retry_after
+    own_retries = "stripe.StripeClient(..., max_network_retries=0)"
+
+    def __call__(self, error: Any, /) -> bool:
+        if isinstance(error, stripe.APIConnectionError):
+            return error.should_retry and not is_certificate_error(error)
+        if not isinstance(error, stripe.StripeError):
+            return False
+        should_retry = header_values(error, "stripe-should-retry")
+        if should_retry in (["true"], ["false"]):
+            return should_retry == ["true"]
+        status = error.http_status or 0
+        limited = isinstance(error, stripe.RateLimitError)
+        return limited or status == _CONFLICT or status >= _SERVER_ERROR
+
+
+_CONFLICT = 409
+_SERVER_ERROR = 500
+
+transient: Final = _Transient()
+"""Condition for `on`: matches transient errors."""
+
+policy = transient.policy
+"""Returns a policy with `transient` and `retry_after` filled in."""
