@@ -33,8 +33,8 @@ REFERENCE = """
     execution.backoff integrations.aiohttp integrations.celery integrations.dbos
     integrations.grpc integrations.httpx integrations.logging
     integrations.procrastinate integrations.redis integrations.requests
-    integrations.temporal integrations.urllib3 policy.grpc_status policy.outcome
-    state.events testing testing.pytest_plugin testing.strategies
+    integrations.sentry integrations.temporal integrations.urllib3 policy.grpc_status
+    policy.outcome state.events testing testing.pytest_plugin testing.strategies
 """
 
 

@@ -88,6 +88,7 @@ LIBRARIES = {
     "integrations.procrastinate": "procrastinate",
     "integrations.redis": "redis",
     "integrations.requests": "requests urllib3",
+    "integrations.sentry": "sentry_sdk",
     "integrations.temporal": "temporalio",
     "integrations.urllib3": "urllib3",
     "testing.pytest_plugin": "pytest",
