@@ -21,7 +21,7 @@ BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
 LIBRARIES = re.compile(
     r"^(?:import|from) (httpx|dbos|celery|procrastinate)", re.MULTILINE
 )
-WITH_LIBRARIES = {"durable.md", "http.md", "observability.md"}
+WITH_LIBRARIES = {"durable.md", "http.md", "observability.md", "web_frameworks.md"}
 
 
 @pytest.mark.parametrize(

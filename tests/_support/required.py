@@ -47,7 +47,7 @@ PARTS = {
     "retrykit/integrations/requests.py": "requests urllib3",
     "tests/integrations/test_requests.py": "requests urllib3",
     "retrykit/integrations/sentry.py": "sentry_sdk",
-    "tests/integrations/test_sentry.py": "sentry_sdk starlette",
+    "tests/integrations/test_sentry.py": "httpx sentry_sdk starlette",
     "tests/integrations/test_observability_page.py": "loguru sentry_sdk structlog",
     "examples/coming_from_stamina.py": "stamina",
     "tests/integrations/test_structlog.py": "structlog",
@@ -58,6 +58,8 @@ PARTS = {
     "tests/test_coming_from_tenacity.py": "tenacity",
     "retrykit/integrations/urllib3.py": "urllib3",
     "tests/integrations/test_urllib3*": "urllib3",
+    "tests/integrations/test_task_queues.py": "celery redis redis-server rq",
+    "tests/integrations/test_web_frameworks.py": "django fastapi httpx starlette",
     # All clients, through one table.
     "tests/_support/http_clients.py": CLIENTS,
     "tests/integrations/test_client_errors.py": CLIENTS,
