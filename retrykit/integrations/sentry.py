@@ -54,8 +54,6 @@ def observer() -> Observer:
 
 
 def _report(event: Event, /) -> None:
-    if not sentry_sdk.get_client().is_active():
-        return
     state = event.state
     if isinstance(event, AttemptFailed):
         _add_breadcrumb(state, event.failure)
@@ -71,9 +69,7 @@ def _report(event: Event, /) -> None:
 
 
 def _add_breadcrumb(state: RetryState, failure: Failure) -> None:
-    error = failure.error
-    kind = error.type if isinstance(error, ErrorRecord) else type_name(type(error))
-    last = describe_last_failure(state)
+    error, last = failure.error, describe_last_failure(state)
     sentry_sdk.add_breadcrumb(
         category="retry",
         level="warning",
@@ -82,16 +78,19 @@ def _add_breadcrumb(state: RetryState, failure: Failure) -> None:
             "name": state.name,
             "attempt": failure.attempt,
             "delay": failure.delay,
-            "error": None if error is None else kind,
+            "error": None if error is None else type_name(type(error)),
         },
     )
 
 
 def _capture(state: RetryState, error: Exception | ErrorRecord | None) -> None:
     """Send the event of a call that has given up."""
+    client = sentry_sdk.get_client()
+    if not client.is_active():
+        return
     if not isinstance(error, Exception):
         error = RetryError(state)
-    options = sentry_sdk.get_client().options | {"include_local_variables": False}
+    options = client.options | {"include_local_variables": False}
     mechanism = {"type": "retrykit", "handled": True}
     event, hint = event_from_exception(error, options, mechanism)
     if state.redact:
@@ -142,9 +141,15 @@ def _was_reported(state: RetryState, error: object) -> bool:
 # or task, nor that a `RetryError` is about the same one.
 @add_global_event_processor
 def _drop_repeated(event: "SentryEvent", hint: "Hint") -> "SentryEvent | None":
-    """Drop the event of an error that was captured when its call gave up."""
+    """Drop an event about a call that was reported when it gave up."""
     if _OWN in hint:
         return event
     error = (hint.get("exc_info") or (None, None))[1]
     state = attached_state(error) if isinstance(error, BaseException) else None
-    return event if state is None or _identity(state) not in _reported else None
+    repeated = state is not None and _identity(state) in _reported
+    record = hint.get("log_record")
+    if record is not None and not repeated:
+        # Engines log a line about a dead job, whose state has the name of the job.
+        text = record.getMessage()
+        repeated = any(text.startswith(f"{name}: dead, ") for name, *_ in [*_reported])
+    return None if repeated else event

@@ -48,6 +48,8 @@ PARTS = {
     "tests/integrations/test_requests.py": "requests urllib3",
     "retrykit/integrations/sentry.py": "sentry_sdk",
     "tests/integrations/test_sentry.py": "httpx sentry_sdk starlette",
+    "tests/integrations/test_sentry_jobs.py": "celery sentry_sdk starlette",
+    "tests/_support/sentry_events.py": "sentry_sdk starlette",
     "tests/integrations/test_observability_page.py": "loguru sentry_sdk structlog",
     "examples/coming_from_stamina.py": "stamina",
     "tests/integrations/test_structlog.py": "structlog",

@@ -9,9 +9,7 @@ import threading
 import httpx
 import pytest
 import sentry_sdk
-from sentry_sdk.integrations.dedupe import DedupeIntegration
-from sentry_sdk.integrations.logging import LoggingIntegration, ignore_logger
-from sentry_sdk.integrations.starlette import StarletteIntegration
+from sentry_sdk.integrations.logging import ignore_logger
 from sentry_sdk.transport import Transport
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -19,23 +17,17 @@ from starlette.routing import Route
 from retrykit import GiveUp, Policy, RetryError, RetryState, observe, resume, state_of
 from retrykit.integrations import logging as for_logging
 from retrykit.integrations.sentry import observer
-from tests._support.scripted_server import answer, hang, serve
+from retrykit.state.failures import Failure
+from retrykit.state.records import ErrorRecord
+from tests._support import sentry_events
+from tests._support.scripted_server import answer, serve
+from tests._support.sentry_events import Memory
 
 pytestmark = pytest.mark.usefixtures("clock")
 
 POLICY = Policy(schedule=[1, 2], on=OSError, name="fetch")
-DSN = "http://key@127.0.0.1:1/7"
 
-
-class Memory(Transport):
-    """Keeps the events that it should send."""
-
-    def __init__(self):
-        super().__init__()
-        self.events = []
-
-    def capture_envelope(self, envelope):
-        self.events.append(envelope.get_event())
+initialize, sent = sentry_events.initialize, sentry_events.sent
 
 
 class Broken(Transport):
@@ -48,38 +40,6 @@ class Broken(Transport):
     def capture_envelope(self, envelope):
         self.used += 1
         raise ZeroDivisionError
-
-
-@pytest.fixture
-def initialize():
-    """Return a function that initializes the SDK, as in an application."""
-
-    def initialize(transport=None, dsn=DSN, **options):
-        sentry_sdk.init(
-            dsn,
-            transport=transport,
-            default_integrations=False,
-            auto_enabling_integrations=False,
-            integrations=[
-                DedupeIntegration(),
-                LoggingIntegration(),
-                StarletteIntegration(),
-            ],
-            **options,
-        )
-        return transport
-
-    with sentry_sdk.isolation_scope():
-        yield initialize
-        sentry_sdk.get_client().close(timeout=0)
-        sentry_sdk.Scope.get_global_scope().set_client(None)
-
-
-@pytest.fixture
-def sent(initialize):
-    """Return the events that were sent so far, while every call is observed."""
-    with observe(observer(), failures_only=True):
-        yield initialize(Memory()).events
 
 
 def breadcrumbs():
@@ -280,6 +240,20 @@ def test_a_call_that_is_resumed_and_gives_up_again_is_a_new_event(sent):
     assert [texts(event)[-1] for event in sent] == ["busy", "again"]
 
 
+def test_a_resumed_call_that_is_stopped_while_it_waits_is_an_event(sent):
+    state = RetryState("fetch", 7, 0.0, next_delay=1.0, failures=(
+        Failure(1, ErrorRecord("OSError", "busy", ""), None, 0.0, 0.0, 1.0),
+    ))  # fmt: skip
+    stop = threading.Event()
+    stop.set()
+    error_of(resume(failing(OSError()), state, POLICY, stop_event=stop))
+    [event] = sent
+    assert event["tags"]["retry.reason"] == "stopped"
+    assert texts(event) == [
+        f"fetch {event['contexts']['retry']['outcome']}; last failure: OSError: busy"
+    ]
+
+
 def test_an_event_that_the_application_drops_does_not_count_as_sent(initialize):
     answers = iter([None, None, {"event_id": "0" * 32}])
     memory = initialize(Memory(), before_send=lambda event, hint: next(answers))
@@ -392,6 +366,10 @@ def test_a_policy_may_switch_redaction_off(sent):
 # Transports.
 
 
+def dsn_of(server):
+    return server.url.replace("http://", "http://key@") + "/7"
+
+
 def test_nothing_happens_before_sentry_is_initialized(initialize):
     with observe(observer()):
         error_of(POLICY.call, failing(OSError("busy")))
@@ -400,8 +378,7 @@ def test_nothing_happens_before_sentry_is_initialized(initialize):
 
 def test_an_event_reaches_a_server(initialize):
     with serve(answer(200, body=b"{}")) as server:
-        dsn = server.url.replace("http://", "http://key@").rstrip("/") + "/7"
-        initialize(dsn=dsn)
+        initialize(dsn=dsn_of(server))
         with observe(observer()):
             error_of(POLICY.call, failing(OSError("busy")))
         sentry_sdk.flush(timeout=10)
@@ -417,11 +394,19 @@ def test_a_transport_that_fails_does_not_touch_the_call(initialize):
     assert broken.used
 
 
-def test_a_server_that_does_not_answer_does_not_block_the_call(initialize, clock):
-    with serve(hang()) as server:
-        dsn = server.url.replace("http://", "http://key@").rstrip("/") + "/7"
-        initialize(dsn=dsn)
+def test_a_server_that_does_not_answer_does_not_block_the_call(initialize):
+    released = threading.Event()
+
+    def answer_late(request):
+        released.wait(20)
+        return answer(200, body=b"{}")
+
+    with serve(answer_late) as server:
+        initialize(dsn=dsn_of(server))
         with observe(observer()):
-            for _ in range(3):
+            for _ in range(4):
                 error_of(POLICY.call, failing(OSError("busy")))
-        assert server.accepted <= 1
+        assert len(server.seen) <= 1
+        released.set()
+        sentry_sdk.flush(timeout=10)
+        assert len(server.seen) == 4
