@@ -37,10 +37,10 @@ REFERENCE = """
     integrations.kubernetes integrations.logging integrations.openai
     integrations.opentelemetry integrations.pika integrations.procrastinate
     integrations.prometheus integrations.psycopg integrations.pymongo
-    integrations.pymysql integrations.redis integrations.requests integrations.smtplib
-    integrations.sqlalchemy integrations.sqlite3 integrations.stripe
-    integrations.temporal integrations.urllib3 policy.grpc_status policy.outcome
-    state.events testing testing.pytest_plugin testing.strategies
+    integrations.pymysql integrations.redis integrations.requests integrations.sentry
+    integrations.smtplib integrations.sqlalchemy integrations.sqlite3
+    integrations.stripe integrations.temporal integrations.urllib3 policy.grpc_status
+    policy.outcome state.events testing testing.pytest_plugin testing.strategies
 """
 
 

@@ -106,6 +106,7 @@ LIBRARIES = {
     "integrations.requests": "requests urllib3",
     "integrations.sqlalchemy": "sqlalchemy",
     "integrations.stripe": "stripe",
+    "integrations.sentry": "sentry_sdk",
     "integrations.temporal": "temporalio",
     "integrations.urllib3": "urllib3",
     "testing.pytest_plugin": "pytest",

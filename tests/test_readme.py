@@ -22,7 +22,7 @@ LIBRARIES = re.compile(
     r"^(?:import|from) (httpx|dbos|celery|openai|procrastinate|sqlalchemy)",
     re.MULTILINE,
 )
-WITH_LIBRARIES = {"durable.md", "http.md", "observability.md"}
+WITH_LIBRARIES = {"durable.md", "http.md", "observability.md", "web_frameworks.md"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,120 @@
+"""How often tasks of Celery and RQ attempt a retried call: docs/web_frameworks.md."""
+
+from collections import Counter
+
+import pytest
+from celery.contrib.testing.worker import start_worker
+from redis import Redis
+from rq import Queue, Retry, SimpleWorker
+
+from retrykit import Policy, with_policy
+from retrykit.durable import Job
+from retrykit.testing import virtual_time
+from tests._support.page_modules import imported_page
+from tests._support.redis_server import RedisServer
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    with (
+        virtual_time(process_wide=True),  # also in the thread of the worker
+        imported_page("web_frameworks.md", tmp_path_factory.mktemp("page")) as load,
+    ):
+        yield load("tasks")
+
+
+@pytest.fixture
+def attempts(tasks):
+    """Return the attempts of a test."""
+    tasks.attempts.clear()
+    return tasks.attempts
+
+
+@pytest.fixture(scope="module")
+def celery(tasks):
+    tasks.app.conf.update(
+        result_backend="cache",
+        cache_backend="memory",
+        broker_transport_options={"polling_interval": 0.01},
+    )
+    with start_worker(tasks.app, pool="solo", perform_ping_check=False):
+        yield tasks
+
+
+@pytest.mark.parametrize(("task", "most"), [
+    ("multiplied", 9), ("by_the_call", 3), ("by_the_queue", 3),
+    ("unless_given_up", 3),
+])  # fmt: skip
+def test_a_task_of_celery_makes_as_many_attempts_as_the_page_says(
+    celery, attempts, task, most
+):
+    result = getattr(celery, task).delay("book")
+    with pytest.raises(Exception, match="the stock is down"):
+        result.get(timeout=20, interval=0.01)
+    assert len(attempts) == most
+
+
+def test_a_task_of_celery_is_retried_after_an_error_of_no_call(celery, attempts):
+    errors = [FileNotFoundError("first"), FileNotFoundError("second")]
+
+    def reserve(item):
+        attempts.append(item)
+        if errors:
+            raise errors.pop()
+
+    original, celery.reserve = celery.reserve, reserve
+    try:
+        celery.unless_given_up.delay("book").get(timeout=20, interval=0.01)
+    finally:
+        celery.reserve = original
+    assert len(attempts) == 3
+
+
+@pytest.fixture(scope="module")
+def queue(tmp_path_factory):
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    with Redis(port=server.port) as client:
+        yield Queue(connection=client)
+    server.kill()
+
+
+def test_a_job_of_rq_makes_as_many_attempts_as_the_page_says(queue, tasks, attempts):
+    twice_more = Retry(max=2)
+    jobs = [
+        queue.enqueue(tasks.reserve, "both retry", retry=twice_more),
+        queue.enqueue(tasks.reserve, "the call retries"),
+        queue.enqueue(tasks.reserve_once, "the queue retries", retry=twice_more),
+        # It is imported by its name, which is that of the function under its policy.
+        queue.enqueue(with_policy(tasks.reserve, max_attempts=1), "another policy"),
+    ]
+    SimpleWorker([queue], connection=queue.connection).work(burst=True)
+    assert {job.get_status() for job in jobs} == {"failed"}
+    assert Counter(attempts) == {
+        "both retry": 9,
+        "the call retries": 3,
+        "the queue retries": 3,
+        "another policy": 3,
+    }
+
+
+# The library's own outer retries.
+
+
+def test_a_retry_around_a_call_that_has_given_up_makes_no_further_attempt(
+    tasks, attempts
+):
+    outer = Policy(schedule=[1, 1], on=OSError)
+    assert not outer.run(tasks.reserve, "book").ok
+    assert len(attempts) == 3
+
+
+@pytest.mark.parametrize(("nested", "most"), [("respect", 3), ("retry", 9)])
+def test_a_durable_job_around_a_call_that_has_given_up(tasks, attempts, nested, most):
+    policy = Policy(schedule=[1, 1], on=OSError, nested=nested)
+    job = Job(tasks.reserve, policy, "reserve")
+    envelope = job.envelope("reserve-7")
+    while envelope.status == "waiting":
+        envelope = job.attempt(envelope, ["book"], {}).envelope
+    assert envelope.status == "dead"
+    assert len(attempts) == most
