@@ -8,14 +8,19 @@ from typing import Any, TypeVar
 import click
 from rich.console import Group
 from rich.live import Live
-from rich.table import Table
 
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.durations import format_duration
 from retrykit.cli.job_engine import JobEngine, open_engine
 from retrykit.cli.options import CONTEXT, duration, make_command
 from retrykit.cli.policies import format_config_error
-from retrykit.cli.terminal import build_figures, build_pairs, build_table, console
+from retrykit.cli.terminal import (
+    build_figures,
+    build_pairs,
+    console,
+    print_paragraph,
+    print_records,
+)
 from retrykit.durable import JobCounts, JobReport, count_jobs
 from retrykit.errors import ConfigError
 
@@ -24,6 +29,7 @@ __all__ = ["command"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _STATUSES = ("waiting", "running", "succeeded", "dead")
+_COLUMNS = ("id", "name", "status", "failed", "when", "last error")
 _COUNTED = ("waiting", "running", "dead")
 
 
@@ -116,7 +122,10 @@ def _given(filters: dict[str, Any]) -> dict[str, Any]:
 @_limit
 @_as_json
 def _list(app: str, limit: int, *, as_json: bool, **filters: Any) -> None:
-    """List jobs, those first that have been due for longest."""
+    """List jobs, those first that have been due for longest.
+
+    The last column is the last error of a job, or the reason why it is dead.
+    """
     with open_engine(app) as engine:
         _print_list(engine.jobs(limit=limit, **_given(filters)), as_json=as_json)
 
@@ -131,7 +140,7 @@ def _list(app: str, limit: int, *, as_json: bool, **filters: Any) -> None:
 @_limit
 @_as_json
 def _dead(app: str, limit: int, *, as_json: bool, **filters: Any) -> None:
-    """List dead jobs, the newest first, and why each is dead."""
+    """List dead jobs, the newest first: since when, and why."""
     with open_engine(app) as engine:
         reports = engine.jobs(limit=limit, status="dead", **_given(filters))
         _print_list(reports, as_json=as_json)
@@ -154,7 +163,7 @@ def _show(app: str, job_id: str, *, as_json: bool) -> None:
         return
     out = console()
     for line in report.describe().splitlines():
-        out.print(line)
+        print_paragraph(out, line)
 
 
 @make_command(
@@ -407,32 +416,34 @@ def _print_list(reports: Sequence[JobReport], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_to_data(each) for each in reports], indent=2))
     elif reports:
-        console().print(_build_list(reports))
+        print_records(console(), _COLUMNS, _build_rows(reports))
     else:
         console(stderr=True).print("no jobs")
 
 
-def _build_list(reports: Sequence[JobReport]) -> Table:
+def _build_rows(reports: Sequence[JobReport]) -> list[Sequence[str]]:
     now = wall()
-    rows = [
+    return [
         (
             report.job,
             report.name,
             report.status,
             str(0 if report.envelope is None else report.envelope.failed_attempts),
-            _format_lateness(report, now),
-            _last_words(report),
+            _format_time(report, now),
+            _last_words(report) if report.status != "dead" else _why_dead(report),
         )
         for report in reports
     ]
-    return build_table(("id", "name", "status", "failed", "due", "last error"), rows)
 
 
-def _format_lateness(report: JobReport, now: float) -> str:
+def _format_time(report: JobReport, now: float) -> str:
+    """Return when a job is due, was due or has ended."""
+    if report.ended is not None:
+        return f"ended {format_duration(max(now - report.ended.timestamp(), 0.0))} ago"
     late = report.overdue(now)
     if late:
-        return f"{format_duration(late)} ago"
-    return _format_due(report.due) if report.due else "-"
+        return f"due {format_duration(late)} ago"
+    return f"due {_format_due(report.due)}" if report.due else "-"
 
 
 def _format_due(due: datetime | None) -> str:
@@ -448,6 +459,12 @@ def _last_words(report: JobReport) -> str:
     return " ".join(report.reason.split())
 
 
+def _why_dead(report: JobReport) -> str:
+    """Return why a job is dead, with its last error, on one line."""
+    reason, last = " ".join(report.reason.split()), _last_words(report)
+    return reason if last in reason else f"{reason}; last failure: {last}"
+
+
 def _to_data(report: JobReport) -> dict[str, Any]:
     envelope = report.envelope
     return {
@@ -457,6 +474,7 @@ def _to_data(report: JobReport) -> dict[str, Any]:
         "failed_attempts": None if envelope is None else envelope.failed_attempts,
         "due": _to_iso(report.due),
         "overdue": round(report.overdue(wall()), 3),
+        "ended": _to_iso(report.ended),
         "last_error": _last_words(report),
         "reason": report.reason,
         "engine_id": report.engine_id,

@@ -5,9 +5,10 @@ rich chooses color, width and encoding, and respects NO_COLOR.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -15,7 +16,10 @@ from retrykit._internal.durations import format_duration
 from retrykit._internal.validation import escape_unprintable
 
 __all__ = ["build_figures", "build_pairs", "build_table", "console", "format_decimal"]
-__all__ += ["format_range", "print_uncut"]
+__all__ += ["format_range", "print_paragraph", "print_records", "print_uncut"]
+
+# Columns, more than any table has.
+_UNCUT: Final = 10_000
 
 
 class _Console(Console):
@@ -103,6 +107,39 @@ def build_pairs(pairs: Iterable[Sequence[str]]) -> Table:
 def print_uncut(out: Console, table: Table) -> None:
     """Print a table at its full width, so that no figure is cut off."""
     width = out.width
-    out.width = 10_000
+    out.width = _UNCUT
     out.print(table, crop=False)
     out.width = width
+
+
+def print_paragraph(out: Console, text: str) -> None:
+    """Print a line of text: wrapped at its indent in a terminal, otherwise as it is."""
+    if not out.is_terminal:
+        out.print(text, soft_wrap=True)
+        return
+    bare = text.lstrip()
+    out.print(Padding(bare, (0, 0, 0, len(text) - len(bare))))
+
+
+def print_records(
+    out: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Print a table whose last column may hold long texts, and cut off nothing.
+
+    If a terminal is too narrow for it, each of these texts is below its row.
+    """
+    table = build_table(columns, rows)
+    needed = out.measure(table, options=out.options.update(max_width=_UNCUT)).maximum
+    if not out.is_terminal or needed <= out.width:
+        print_uncut(out, table)
+        return
+    with out.capture() as printed:
+        print_uncut(out, build_table(columns[:-1], [row[:-1] for row in rows]))
+    lines = printed.get().splitlines()
+    texts = ["", *(row[-1] for row in rows)]
+    for line, text in zip(lines, texts, strict=True):
+        cells = Text.from_ansi(line)
+        cells.rstrip()
+        out.print(cells, soft_wrap=True)
+        if text:
+            print_paragraph(out, f"    {text}")

@@ -10,13 +10,14 @@ from retrykit.errors import ConfigError
 from retrykit.state.failures import Failure
 from retrykit.state.records import result_text
 
-__all__ = ["JobReport", "JobStatus", "check_started", "parse_envelope"]
+__all__ = ["JobReport", "JobStatus", "check_started", "parse_envelope", "to_datetime"]
 
 T = TypeVar("T")
 
 JobStatus = Literal["waiting", "running", "succeeded", "dead"]
 """The status of a job; one that is due but not yet taken by a worker is waiting."""
 
+_TIME = "%Y-%m-%d %H:%M:%S UTC"
 _MAX_TIME = datetime(9999, 12, 31, tzinfo=UTC)
 
 
@@ -32,10 +33,11 @@ class JobReport(Frozen):
         reason: Why it is dead, or why its envelope is unreadable; otherwise empty.
         engine_id: The id of its workflow, task or row in the engine.
         name: The name of its function; empty if that is unknown.
+        ended: When it ended, in UTC; None if it has not, or if that is not stored.
     """
 
     __slots__ = (
-        "engine_id", "envelope", "job", "name", "reason", "result", "status",
+        "ended", "engine_id", "envelope", "job", "name", "reason", "result", "status",
     )  # fmt: skip
     job: str
     status: JobStatus
@@ -44,12 +46,13 @@ class JobReport(Frozen):
     reason: str
     engine_id: str
     name: str
+    ended: datetime | None
 
     @property
     def due(self) -> datetime | None:
         """When the next attempt is due, in UTC; None unless the job waits."""
         due = None if self.envelope is None else self.envelope.due
-        return None if due is None or self.status != "waiting" else _to_datetime(due)
+        return None if due is None or self.status != "waiting" else to_datetime(due)
 
     @property
     def started(self) -> float | None:
@@ -83,16 +86,17 @@ class JobReport(Frozen):
         >>> from retrykit.durable import Job
         >>> job = Job(int, Policy(max_attempts=1), "parse")
         >>> envelope = job.attempt(job.envelope("parse-7"), ["seven"], {}).envelope
-        >>> history = envelope, None, "", "parse-7:1", "parse"
+        >>> history = envelope, None, "", "parse-7:1", "parse", None
         >>> report = JobReport("parse-7", "dead", *history)
         >>> print(report.describe())  # doctest: +ELLIPSIS
         parse-7: dead, gave up after 1 attempt in ...: max_attempts=1 reached
           1 x ValueError
               1. ... UTC, ValueError: invalid literal for int() with base 10: 'seven'
         """
+        ended = [] if self.ended is None else [f"  ended {self.ended:{_TIME}}"]
         if self.envelope is None:
-            return f"{self.job}: {self.status}: {self.reason}"
-        lines = [f"{self.job}: {self._summary(self.envelope)}"]
+            return "\n".join([f"{self.job}: {self.status}: {self.reason}", *ended])
+        lines = [f"{self.job}: {self._summary(self.envelope)}", *ended]
         counts = sorted(self.envelope.counts.items(), key=lambda item: -item[1])
         if counts:
             totals = ", ".join(f"{count} x {kind}" for kind, count in counts)
@@ -140,9 +144,10 @@ def check_started(job_id: str, stored: T | None) -> T:
 
 
 def _format_time(seconds: float) -> str:
-    return f"{_to_datetime(seconds):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{to_datetime(seconds):{_TIME}}"
 
 
-def _to_datetime(seconds: float) -> datetime:
+def to_datetime(seconds: float) -> datetime:
+    """Return a time in seconds since 1970 as a datetime in UTC."""
     # An edited envelope may hold times beyond the range of datetime.
     return datetime.fromtimestamp(min(max(seconds, 0.0), _MAX_TIME.timestamp()), UTC)

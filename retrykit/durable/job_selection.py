@@ -83,8 +83,9 @@ def select_jobs(
 ) -> list[JobReport]:
     """Return up to *limit* (>= 1, None for all) chosen jobs, the longest due first.
 
-    Jobs that have ended come last, the newest first: those whose histories were written
-    last. A job whose history is unreadable counts as the oldest.
+    Jobs that have ended come last, the newest first: by when they ended, or if that is
+    unknown by when their histories were written. A job with neither counts as the
+    oldest.
     """
     chosen = filter(_compile(filters), reports)
     if limit is None:
@@ -136,4 +137,6 @@ def _sort_key(report: JobReport) -> tuple[bool, float]:
         if envelope is None:
             return False, 0.0
         return False, envelope.written if envelope.due is None else envelope.due
+    if report.ended is not None:
+        return True, -report.ended.timestamp()
     return True, math.inf if envelope is None else -envelope.written

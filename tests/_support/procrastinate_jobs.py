@@ -113,7 +113,14 @@ class MemoryConnector(InMemoryConnector):
 
     def row(self, row):
         stored = self.stored.get(row["id"], EMPTY)
+        live = row["status"] in {"todo", "doing"}
+        ends = [
+            event["at"]
+            for event in self.events[row["id"]]
+            if event["type"] in {"succeeded", "failed"}
+        ]
         return {
+            "ended": None if live else max(ends, default=None),
             "id": row["id"],
             "status": row["status"],
             "task": row["task_name"],

@@ -65,14 +65,14 @@ class TestList:
     def test_shows_jobs_with_their_last_errors(self, hosts):
         start(hosts, "c")
         lines = jobs("list").splitlines()
-        head = "id name status failed due last error"
+        head = "id name status failed when last error"
         assert lines[0].split() == head.split()
         pattern = r"{} +verify +waiting +{} +{} +{}"
         refused = r"ConnectionError: \('example.com',\):443 refused"
-        assert re.fullmatch(pattern.format("c", 0, r"\S+ ago", ""), f"{lines[1]} ")
+        assert re.fullmatch(pattern.format("c", 0, r"due \S+ ago", ""), f"{lines[1]} ")
         waiting = {line[0]: line for line in lines[2:]}
         for job in "ab":
-            line = pattern.format(job, 1, r"in \S+", refused)
+            line = pattern.format(job, 1, r"due in \S+", refused)
             assert re.fullmatch(line, waiting[job])
 
     def test_filters_them(self, hosts):
@@ -94,6 +94,35 @@ class TestList:
         [dead] = json.loads(jobs("dead", "--name", "verify", "--json"))
         assert (dead["id"], dead["last_error"]) == ("c", "KeyError: 'host'")
         assert dead["due"] is None
+        ended = datetime.fromisoformat(dead["ended"])
+        assert datetime.now(UTC) - ended < timedelta(minutes=1)
+
+    def test_dead_shows_since_when_and_why(self, hosts):
+        end_as_dead(hosts, "c")
+        [_, line] = jobs("dead", width=40).splitlines()
+        why = r"gave up after 1 attempt in .*GiveUp.*; last failure: KeyError: 'host'"
+        assert re.fullmatch(rf"c +verify +dead +1 +ended \S+ ago +{why}", line)
+        jobs("kill", "b")
+        killed = jobs("dead").splitlines()[2].split()
+        assert killed[:7] == ["b", "verify", "dead", "1", "-", "cancelled;", "last"]
+
+    def test_in_a_narrow_terminal_the_last_error_is_below_each_job(self, hosts):
+        end_as_dead(hosts, "d")
+        start(hosts, "c")
+        terminal = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+        wide = jobs("list", width=200, **terminal).splitlines()
+        assert len(wide) == 5
+        text = re.sub(r"\x1b\[\d*m", "", jobs("list", width=50, **terminal))
+        lines = [line.rstrip() for line in text.splitlines()]
+        assert lines[0].split() == ["id", "name", "status", "failed", "when"]
+        heads = [line.split()[0] for line in lines[1:] if line[0] != " "]
+        assert (heads[0], heads[-1]) == ("c", "d")
+        assert lines[1][:5] == "c   v"
+        assert lines[2][0] != " ", "c has no error"
+        assert lines[3] == "    ConnectionError: ('example.com',):443 refused"
+        assert max(map(len, lines)) <= 50
+        last = " ".join(line.strip() for line in lines[-3:])
+        assert last.endswith("last failure: KeyError: 'host'")
 
     def test_shows_the_reason_of_a_job_whose_history_is_unreadable(self, hosts):
         hosts.connector.stored[1]["envelope"] = '{"version": 99}'
@@ -117,6 +146,19 @@ class TestShow:
         lines = jobs("show", "a").splitlines()
         assert lines[0].startswith("a: waiting, 1 failed attempt, next due ")
         assert len(lines) == 3
+
+    def test_wraps_no_line_except_in_a_terminal_at_its_indent(self, hosts):
+        assert jobs("show", "a", width=30) == jobs("show", "a", width=200)
+        terminal = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+        lines = jobs("show", "a", width=40, **terminal).splitlines()
+        assert len(lines) > 3
+        assert lines[-1].startswith("      ")
+        assert lines[-1].rstrip().endswith("refused")
+
+    def test_shows_when_a_job_ended(self, hosts):
+        end_as_dead(hosts, "c")
+        [_, ended, *_] = jobs("show", "c").splitlines()
+        assert ended.startswith(f"  ended {datetime.now(UTC):%Y-%m-%d}")
 
     def test_as_json(self, hosts):
         job = json.loads(jobs("show", "a", "--json"))

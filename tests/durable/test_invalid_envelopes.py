@@ -85,7 +85,7 @@ def assert_continues(envelope):
         return
     assert after.failed_attempts == envelope.failed_attempts + 1
     assert through_json(after) == after
-    report = JobReport(after.job, "waiting", after, None, "", "", "")
+    report = JobReport(after.job, "waiting", after, None, "", "", "", None)
     assert report.describe()
     assert after.state.started_at.year < 10_000
 

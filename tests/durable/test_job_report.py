@@ -38,9 +38,9 @@ def envelope_after(*outcomes, **settings):
     return dataclasses.replace(envelope, state=state, due=due)
 
 
-def report_lines(envelope, status, *, result=None, why=""):
+def report_lines(envelope, status, *, result=None, why="", ended=None):
     report = JobReport(
-        "verify-7", status, envelope, result, why, "verify-7:1", "verify"
+        "verify-7", status, envelope, result, why, "verify-7:1", "verify", ended
     )
     return report.describe().splitlines()
 
@@ -69,7 +69,7 @@ def test_shows_a_new_job():
 
 def test_shows_no_past_due_time_of_a_running_job():
     report = JobReport(
-        "verify-7", "running", envelope_after(REFUSED), None, "", "", "verify"
+        "verify-7", "running", envelope_after(REFUSED), None, "", "", "verify", None
     )
     assert report.describe().startswith("verify-7: running, 1 failed attempt\n")
     assert report.due is None
@@ -87,6 +87,13 @@ def test_shows_why_a_dead_job_gave_up():
 def test_shows_why_a_job_was_killed():
     [first, *_] = report_lines(envelope_after(REFUSED), "dead", why="cancelled")
     assert first == "verify-7: dead, 1 failed attempt: cancelled"
+
+
+@pytest.mark.parametrize("envelope", [envelope_after(REFUSED), None])
+def test_shows_when_a_job_ended(envelope):
+    ended = datetime(2026, 11, 16, 9, tzinfo=UTC)
+    [_, second, *_] = report_lines(envelope, "dead", why="cancelled", ended=ended)
+    assert second == "  ended 2026-11-16 09:00:00 UTC"
 
 
 @pytest.mark.parametrize(("result", "end"), [(None, ""), ({"ip": 4}, ": {'ip': 4}")])
@@ -115,7 +122,7 @@ def test_shows_the_reason_if_the_envelope_is_unreadable():
 def test_shows_times_after_the_year_9999():
     envelope = dataclasses.replace(envelope_after(REFUSED), due=1e300)
     report = JobReport(
-        "verify-7", "waiting", envelope, None, "", "verify-7:1", "verify"
+        "verify-7", "waiting", envelope, None, "", "verify-7:1", "verify", None
     )
     assert report.due == datetime(9999, 12, 31, tzinfo=UTC)
     assert (
@@ -126,7 +133,7 @@ def test_shows_times_after_the_year_9999():
 def test_shows_times_before_1970():
     envelope = dataclasses.replace(envelope_after(REFUSED), due=-1e300)
     report = JobReport(
-        "verify-7", "waiting", envelope, None, "", "verify-7:1", "verify"
+        "verify-7", "waiting", envelope, None, "", "verify-7:1", "verify", None
     )
     assert report.due == datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -141,7 +148,7 @@ def test_shows_rejected_results():
 
 def test_is_a_value():
     report = JobReport(
-        "verify-7", "succeeded", envelope_after(0), 0, "", "verify-7:1", "verify"
+        "verify-7", "succeeded", envelope_after(0), 0, "", "verify-7:1", "verify", None
     )
     assert report == report.replace(engine_id="verify-7:1")
     assert (report.result, report.engine_id, report.reason) == (0, "verify-7:1", "")

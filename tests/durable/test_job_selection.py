@@ -1,5 +1,7 @@
 """Jobs chosen among all jobs of an engine, and counted."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from retrykit import ConfigError, Policy
@@ -21,17 +23,17 @@ def refuse():
     raise ConnectionRefusedError("refused")
 
 
-def report_of(job, status="waiting", name="verify", *, failed=False):
+def report_of(job, status="waiting", name="verify", *, failed=False, ended=None):
     """Return the report of a job that is started now."""
     definition = Job(refuse, HOURLY, name)
     envelope = definition.envelope(job)
     if failed:
         envelope = definition.attempt(envelope, (), {}).envelope
-    return JobReport(job, status, envelope, None, "", job, name)
+    return JobReport(job, status, envelope, None, "", job, name, ended)
 
 
 def unreadable(status):
-    return JobReport("cut", status, None, None, "cut off", "cut", "verify")
+    return JobReport("cut", status, None, None, "cut off", "cut", "verify", None)
 
 
 def chosen(reports, limit=None, **filters):
@@ -89,6 +91,13 @@ class TestFilters:
         clock.advance(1)
         reports += [report_of("c", "succeeded"), report_of("d")]
         assert chosen(reports) == ["b", "d", "c", "a"]
+
+    def test_the_end_of_a_job_may_be_later_than_its_history(self, clock):
+        now = datetime.fromtimestamp(wall(), UTC)
+        killed = report_of("a", "dead", ended=now + timedelta(minutes=2))
+        clock.advance(60)
+        reports = [report_of("b", "dead"), killed, unreadable("dead")]
+        assert chosen(reports) == ["a", "b", "cut"]
 
     def test_a_limit_keeps_the_newest_of_those_that_have_ended(self, clock):
         reports = []

@@ -14,6 +14,8 @@ from tests.engines import job
 from tests.engines.engine import WORKER, report_to_dict, run_application
 
 KIND = os.environ["RETRYKIT_ENGINE_KIND"]
+HOP = int(os.environ["RETRYKIT_ENGINE_HOP"])
+MAX_HOLD = None if KIND == "quorum" else HOP
 DIES = int(os.environ["RETRYKIT_ENGINE_DIES"])
 SLOW = float(os.environ["RETRYKIT_ENGINE_SLOW"])
 
@@ -31,7 +33,7 @@ if KIND == "redis":
     # Messages are redelivered after two seconds more than the visibility timeout.
     lost_jobs._SLACK = 4  # noqa: SLF001  no setting
     app.conf.broker_transport_options = {
-        "visibility_timeout": 6,
+        "visibility_timeout": 3 * HOP,
         # Looks each second for messages held for too long.
         "unacked_restore_interval": 1,
         "unacked_restore_throttle": 1,
@@ -45,10 +47,10 @@ if KIND == "quorum":
         task_default_queue_type="quorum", task_default_exchange_type="topic"
     )
 
-HOP = None if KIND == "quorum" else 2
 
-
-@app.task(base=durable.DurableTask, policy=job.policy(), name="verify", max_hold=HOP)
+@app.task(
+    base=durable.DurableTask, policy=job.policy(), name="verify", max_hold=MAX_HOLD
+)
 def verify(plan):
     return job.verify(plan)
 

@@ -24,10 +24,11 @@ class CeleryEngine(Engine):
         dies: The number of failures after which a worker dies between sending the
             next message and acknowledging the last one; 0 is never.
         slow: How long a worker takes to store a result, in seconds.
+        hop: How long a message is held at most, except in quorum queues, in seconds.
     """
 
-    dies, slow = 0, 0.0
-    module = "tests.engines.celery_app"
+    dies, slow, hop = 0, 0.0, 2
+    module, app = "tests.engines.celery_app", "app"
     kind = ""
     unsupported: ClassVar = {"async": "Celery cannot run coroutine functions"}
 
@@ -36,6 +37,7 @@ class CeleryEngine(Engine):
             "RETRYKIT_ENGINE_KIND": self.kind,
             "RETRYKIT_ENGINE_BROKER": self.broker,
             "RETRYKIT_ENGINE_BACKEND": self.backend,
+            "RETRYKIT_ENGINE_HOP": str(self.hop),
             "RETRYKIT_ENGINE_DIES": str(self.dies),
             "RETRYKIT_ENGINE_SLOW": str(self.slow),
         }

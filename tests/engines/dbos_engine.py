@@ -27,7 +27,7 @@ _WRITE = (
 class Dbos(Engine):
     """Base class of the two."""
 
-    module = "tests.engines.dbos_app"
+    module, app = "tests.engines.dbos_app", "SETTINGS"
     granularity = 2.5
 
     def __init__(self, *args):

@@ -86,11 +86,12 @@ class Engine:
         name: Its name in tables.
         granularity: How late an attempt may start on a busy machine, in seconds.
         module: The module of its application.
+        app: The name in it of the app, or of the settings.
         unsupported: The kinds of functions that it cannot run, each with the reason.
     """
 
     name = ""
-    module = ""
+    module = app = ""
     granularity = 2.0
     unsupported: ClassVar = {}
 
@@ -131,6 +132,12 @@ class Engine:
         environ = self._environ() | {WORKER: name}
         self.workers.append(Worker(self._command("worker"), environ, log))
         return self.workers[-1]
+
+    def command_environ(self):
+        """Return the environment of ``retrykit jobs``, as in a pipe without colors."""
+        environ = self._environ() | {"RETRYKIT_APP": f"{self.module}:{self.app}"}
+        environ.pop("FORCE_COLOR", None)
+        return environ
 
     def change_envelope(self, job, change):
         """Apply a function to the stored envelope of a waiting job, a string."""

@@ -22,6 +22,7 @@ _ENDLESS = {"max_attempts": None, "max_elapsed": None, "on": ConnectionError}
 POLICIES = {
     # Delays that every engine can hold.
     "patient": Policy(schedule=[1, 1, 1, 1, 1, 1], seed=7, name="hosts", **_ENDLESS),
+    "few": Policy(schedule=[1], seed=7, name="hosts", **_ENDLESS),
     # Time enough to kill a worker while the job waits.
     "slow": Policy(schedule=[4] * 3, seed=7, name="hosts", **_ENDLESS),
     "longer": Policy(schedule=[1, 9, 1], seed=7, name="hosts", **_ENDLESS),

@@ -18,7 +18,7 @@ class Procrastinate(Engine):
     """
 
     name = "procrastinate"
-    module = "tests.engines.procrastinate_app"
+    module, app = "tests.engines.procrastinate_app", "APP"
     grace = 60.0
 
     def start(self):

@@ -267,6 +267,7 @@ def test_counts_how_often_a_worker_was_killed_in_an_attempt(jobs):
     assert jobs.calls == 1
     [report] = durable.jobs(jobs.sync_app, status="dead")
     assert report.reason == "its worker was killed 3 times in attempt 2"
+    assert datetime.now(UTC) - report.ended < timedelta(minutes=1)
     assert report.envelope.failed_attempts == 1
 
 

@@ -377,11 +377,13 @@ class TestKill:
         start(verify, "fails")
         worker.handle_next()
         kill(worker.app, "job-7")
-        assert status(worker.app, "job-7").status == "dead"
+        report = status(worker.app, "job-7")
+        assert (report.status, report.ended) == ("dead", None)
         worker.handle_all()
         assert keys == ["job-7:1"]
         [report] = jobs(worker.app, status="dead")
         assert (report.reason, report.envelope.failed_attempts) == ("killed by hand", 1)
+        assert report.ended.timestamp() == pytest.approx(wall(), abs=1)
 
     def test_does_not_apply_to_a_later_run(self, worker, verify, keys):
         start(verify, "fails")

@@ -4,6 +4,7 @@ import pytest
 from celery.exceptions import TimeLimitExceeded, WorkerLostError, WorkerTerminate
 
 from retrykit import GiveUp
+from retrykit._internal.clocks import wall
 from retrykit.durable import JobFailed, idempotency_key
 from retrykit.integrations.celery import jobs, requeue, status
 from retrykit.integrations.celery.ledger import LEDGER, replace_message, write_entry
@@ -127,6 +128,7 @@ class TestAnAttemptThatKillsItsWorker:
         report = status(worker.app, "job-7")
         assert (keys, report.status) == (["job-7:1"] * 3, "dead")
         assert report.reason == "its worker was killed 3 times in attempt 1"
+        assert report.ended.timestamp() == pytest.approx(wall(), abs=1)
         assert [each.job for each in jobs(worker.app, status="dead")] == ["job-7"]
         assert isinstance(worker.app.AsyncResult("job-7").result, JobFailed)
         requeue(worker.app, "job-7")

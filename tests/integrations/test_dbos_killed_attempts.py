@@ -118,6 +118,7 @@ class TestARecoveredAttempt:
         assert report.status == "dead"
         assert report.reason == "its worker was killed 3 times in attempt 2"
         assert report.envelope.failed_attempts == 1
+        assert report.ended.timestamp() == pytest.approx(time.time(), abs=9)
         assert len(MOST) == 1, "it did not begin"
         durable.requeue(name)
         assert wait_until_ended(name).status == "succeeded"

@@ -19,6 +19,7 @@ queue, and one whose successor cannot be sent is requeued after a second.
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final, NoReturn
 
 from celery import Task
@@ -100,7 +101,7 @@ class Delivery:
         if isinstance(envelope, ConfigError):
             self._fail(envelope, run, entry and entry.envelope)
         if killed >= run:
-            self._fail(JobFailed("killed by hand"), run, envelope.to_dict())
+            self._fail(JobFailed("killed by hand"), run, envelope)
         killed_workers = self._count_killed_workers(entry, envelope)
         if envelope.time_left(wall()) > 0:
             self._send(envelope.rescheduled(wall()))
@@ -116,7 +117,7 @@ class Delivery:
         try:
             self._job.check_killed(envelope, killed)
         except JobFailed as error:
-            self._fail(error, envelope.run, envelope.to_dict())
+            self._fail(error, envelope.run, envelope)
         return killed
 
     def _read_envelope(self, entry: Entry | None) -> Envelope | ConfigError:
@@ -151,7 +152,7 @@ class Delivery:
             attempt = self._job.attempt(envelope, args, kwargs)
             as_json("result", attempt.result)
         except Exception as error:  # noqa: BLE001  any error fails the job
-            self._fail(error, envelope.run, envelope.to_dict())
+            self._fail(error, envelope.run, envelope)
         after = attempt.envelope
         if self._is_overtaken(after.run):
             self._drop()
@@ -160,7 +161,7 @@ class Delivery:
         if after.status == "dead":
             reason = after.describe()
             failure = attempt.error or JobFailed(reason)
-            self._fail(failure, after.run, after.to_dict(), reason)
+            self._fail(failure, after.run, after, reason)
         self._write(Entry.of(after, self._hop + 1, result=attempt.result))
         return attempt.result
 
@@ -203,13 +204,16 @@ class Delivery:
                 self._store(write_message, message)
                 message.apply_async()
         except EncodeError as error:
-            self._fail(error, envelope.run, envelope.to_dict())
+            self._fail(error, envelope.run, envelope)
         raise Ignore(envelope.key)
 
     def _fail(
         self, error: Exception, run: int, envelope: object, reason: str = ""
     ) -> NoReturn:
         reason = reason or str(error) or repr(error)
+        if isinstance(envelope, Envelope):
+            # It tells when the job ended.
+            envelope = replace(envelope, written=wall()).to_dict()
         entry = Entry.dead(run, self._hop + 1, envelope, reason)
         self._write(entry)
         self._dead_letter(entry)

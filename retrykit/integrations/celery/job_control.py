@@ -12,7 +12,12 @@ from kombu import Message
 from retrykit._internal.clocks import wall
 from retrykit._internal.validation import check_aware, invalid_setting
 from retrykit.durable import Envelope, JobFilters, JobReport
-from retrykit.durable.job_report import JobStatus, check_started, parse_envelope
+from retrykit.durable.job_report import (
+    JobStatus,
+    check_started,
+    parse_envelope,
+    to_datetime,
+)
 from retrykit.durable.job_selection import UNFINISHED, select_jobs, wanted_statuses
 from retrykit.integrations.celery.due_index import open_index
 from retrykit.integrations.celery.ledger import (
@@ -217,14 +222,20 @@ def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:
 
 def _read_report(app: Celery, job: str, entry: Entry) -> JobReport:
     """Return the report of a job, which may have been killed while it waited."""
+    report = _build_report(app, job, entry)
     if entry.status == "waiting" and killed_run(app, job) >= entry.run:
-        entry = entry.replace(status="dead", reason="killed by hand")
-    return _build_report(app, job, entry)
+        report = cast(
+            "JobReport", report.replace(status="dead", reason="killed by hand")
+        )
+    return report
 
 
 def _build_report(app: Celery, job: str, entry: Entry) -> JobReport:
     envelope, unreadable = parse_envelope(entry.envelope)
     reason = entry.reason or unreadable
+    ended = None
+    if envelope is not None and entry.status not in UNFINISHED:
+        ended = to_datetime(envelope.written)
     message = read_message(app, job) or {"task": ""}
     return JobReport(
         job=job,
@@ -234,4 +245,5 @@ def _build_report(app: Celery, job: str, entry: Entry) -> JobReport:
         reason=reason,
         engine_id=job,
         name=str(message["task"]),
+        ended=ended,
     )

@@ -12,8 +12,8 @@ from typing import Final, Unpack
 from dbos import DBOS, WorkflowStatus
 
 from retrykit._internal.validation import check_aware, invalid_setting
-from retrykit.durable import JobFilters, JobReport
-from retrykit.durable.job_report import JobStatus, parse_envelope
+from retrykit.durable import Envelope, JobFilters, JobReport
+from retrykit.durable.job_report import JobStatus, parse_envelope, to_datetime
 from retrykit.durable.job_selection import UNFINISHED, select_jobs, wanted_statuses
 from retrykit.integrations.dbos.job_functions import WORKFLOW, enqueue, find_job
 from retrykit.integrations.dbos.killed_attempts import mark_begun
@@ -253,7 +253,16 @@ def _build_report(row: WorkflowStatus) -> JobReport:
         reason=reason or unreadable,
         engine_id=row.workflow_id,
         name=_name(row),
+        ended=_ended(row, envelope),
     )
+
+
+def _ended(row: WorkflowStatus, envelope: Envelope | None) -> datetime | None:
+    if envelope is not None and envelope.due is None:
+        # DBOS rounds to seconds on SQLite.
+        return to_datetime(envelope.written)
+    ended = row.completed_at
+    return None if ended is None else to_datetime(ended / 1000)
 
 
 def _name(row: WorkflowStatus) -> str:

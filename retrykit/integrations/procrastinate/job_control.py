@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, Unpack
 
 from procrastinate import App
@@ -48,6 +48,7 @@ class _Row(NamedTuple):
     envelope: str | None
     result: str | None
     reason: str | None
+    ended: datetime | None
 
     @property
     def job_status(self) -> JobStatus:
@@ -256,6 +257,7 @@ def _build_report(row: _Row) -> JobReport:
         reason=reason or unreadable,
         engine_id=str(row.id),
         name=row.task,
+        ended=None if row.ended is None else row.ended.astimezone(UTC),
     )
 
 

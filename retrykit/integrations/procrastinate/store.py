@@ -63,7 +63,12 @@ Times are those of the database, which also decides when a job is due."""
 _ROWS: Final = """
 SELECT job.id, job.status::text, job.task_name AS task, job.args::text AS args,
        job.queue_name AS queue, job.priority,
-       stored.envelope::text, stored.result::text, stored.reason::text
+       stored.envelope::text, stored.result::text, stored.reason::text,
+       CASE WHEN job.status NOT IN ('todo', 'doing') THEN (
+           SELECT max(event.at) FROM procrastinate_events event
+            WHERE event.job_id = job.id
+              AND event.type IN ('succeeded', 'failed', 'cancelled', 'aborted')
+       ) END AS ended
   FROM procrastinate_jobs job LEFT JOIN retrykit_jobs stored ON stored.row_id = job.id
 """
 
