@@ -129,6 +129,8 @@ def _judge(engine, needed, killed, reports):
                 )
                 again += reason
                 doubled += not reason
+                if not reason:
+                    print(f"doubled: {end} and {later}", file=sys.stderr)
     late = _lateness(started, ends)
     return Outcome(
         engine=engine.name,
