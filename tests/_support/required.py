@@ -34,14 +34,19 @@ PARTS = {
     "tests/_support/*grpc*": "grpc",
     "retrykit/integrations/httpx.py": "httpx",
     "tests/integrations/test_httpx*": "httpx",
-    "examples/observed_service.py": "httpx opentelemetry prometheus_client",
+    "examples/observed_service.py": (
+        "httpx opentelemetry opentelemetry.sdk prometheus_client"
+    ),
     "examples/surviving_a_rate_limit.py": "httpx",
     "examples/upload_once.py": "httpx",
     "retrykit/analysis/charts.py": "matplotlib",
     "tests/analysis/test_charts.py": "matplotlib",
     "retrykit/integrations/opentelemetry/*": "opentelemetry",
-    "tests/integrations/test_opentelemetry*": "opentelemetry httpx",
-    "tests/_support/telemetry_collector.py": "opentelemetry",
+    "tests/integrations/test_opentelemetry*": "opentelemetry opentelemetry.sdk",
+    "tests/integrations/test_opentelemetry_exporters.py": (
+        "httpx opentelemetry.exporter.otlp"
+    ),
+    "tests/_support/telemetry_collector.py": "opentelemetry opentelemetry.sdk",
     "retrykit/integrations/procrastinate/*": "procrastinate",
     "tests/integrations/*procrastinate*": "procrastinate",
     "tests/_support/*procrastinate*": "procrastinate",
@@ -116,7 +121,11 @@ def program(name):
 @cache
 def installed(name):
     """Return whether a library or a program is installed."""
-    return (program if name in PROGRAMS else find_spec)(name) is not None
+    try:
+        return (program if name in PROGRAMS else find_spec)(name) is not None
+    except ModuleNotFoundError:
+        # The package that a module would be in.
+        return False
 
 
 def needs(path):

@@ -1,8 +1,10 @@
 """Spans and metrics of OpenTelemetry."""
 
 import asyncio
+import gc
 import re
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -330,6 +332,24 @@ def test_a_task_that_outlives_its_call_keeps_nothing_of_it(calls):
         if type(value).__module__.startswith("retrykit")
     ]
     assert spans.state is spans.last is spans.running is None
+
+
+def test_the_locals_of_attempts_die_with_their_call(calls):
+    class Local: ...
+
+    def fetch():
+        local = Local()
+        locals_.append(weakref.ref(local))
+        raise OSError
+
+    locals_ = []
+    gc.disable()
+    try:
+        with pytest.raises(OSError):
+            retry(POLICY)(fetch)()
+        assert [each() for each in locals_] == [None] * 3
+    finally:
+        gc.enable()
 
 
 def test_a_durable_job_makes_one_span_in_each_process(calls):
