@@ -57,6 +57,16 @@ def test_every_file_that_imports_a_library_lists_it():
     assert forgotten == {}
 
 
+@pytest.mark.parametrize("name", ["pytest", "importlib.util"])
+def test_a_library_or_a_part_of_it_is_installed(name):
+    assert required.installed(name)
+
+
+@pytest.mark.parametrize("name", ["no_library", "importlib.no_part", "no_library.part"])
+def test_a_library_or_a_part_of_it_is_not_installed(name):
+    assert not required.installed(name)
+
+
 def test_program_finds_a_program_on_the_path():
     assert required.program(Path(sys.executable).name)
     assert required.program("no-such-program") is None

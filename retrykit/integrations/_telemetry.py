@@ -176,6 +176,5 @@ def read_balances(budgets: Mapping[str, Budget], most_shared: int) -> dict[str, 
         try:
             found[name] = float(budget.balance)
         except Exception as fault:  # noqa: BLE001  the other balances are wanted
-            found.pop(name, None)
             log_fault(logging.ERROR, fault, "the balance of budget %s failed", name)
     return found

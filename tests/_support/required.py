@@ -54,14 +54,19 @@ PARTS = {
     "tests/_support/*grpc*": "grpc",
     "retrykit/integrations/httpx.py": "httpx",
     "tests/integrations/test_httpx*": "httpx",
-    "examples/observed_service.py": "httpx opentelemetry prometheus_client",
+    "examples/observed_service.py": (
+        "httpx opentelemetry opentelemetry.sdk prometheus_client"
+    ),
     "examples/surviving_a_rate_limit.py": "httpx",
     "examples/upload_once.py": "httpx",
     "retrykit/analysis/charts.py": "matplotlib",
     "tests/analysis/test_charts.py": "matplotlib",
     "retrykit/integrations/opentelemetry/*": "opentelemetry",
-    "tests/integrations/test_opentelemetry*": "opentelemetry httpx",
-    "tests/_support/telemetry_collector.py": "opentelemetry",
+    "tests/integrations/test_opentelemetry*": "opentelemetry opentelemetry.sdk",
+    "tests/integrations/test_opentelemetry_exporters.py": (
+        "httpx opentelemetry.exporter.otlp"
+    ),
+    "tests/_support/telemetry_collector.py": "opentelemetry opentelemetry.sdk",
     "retrykit/integrations/procrastinate/*": "procrastinate",
     "tests/integrations/*procrastinate*": "procrastinate",
     "tests/_support/*procrastinate*": "procrastinate",
@@ -114,13 +119,11 @@ PARTS = {
     "tests/integrations/test_sql_postgres.py": f"{SQL} postgres psycopg_pool",
     # All integrations that have a library.
     "tests/test_errors_of_integrations.py": (
-        f"{CLIENTS} celery dbos grpc matplotlib opentelemetry procrastinate "
-        "prometheus_client redis temporalio"
+        f"{CLIENTS} asyncpg celery dbos grpc matplotlib opentelemetry procrastinate "
+        "prometheus_client psycopg redis temporalio"
     ),
     "tests/test_readme_integrations.py": (
         "dbos httpx opentelemetry prometheus_client requests"
-        f"{CLIENTS} asyncpg celery dbos grpc matplotlib procrastinate psycopg redis "
-        "temporalio"
     ),
     # An app of each engine.
     "tests/cli/test_jobs.py": "celery dbos procrastinate",
@@ -165,6 +168,7 @@ def installed(name):
         return (program if name in PROGRAMS else find_spec)(name) is not None
     except ModuleNotFoundError:
         # The package of a dotted name.
+        # The package that a module would be in.
         return False
 
 

@@ -1,8 +1,10 @@
 """Spans and metrics of OpenTelemetry."""
 
 import asyncio
+import gc
 import re
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -299,6 +301,21 @@ def test_a_call_that_ends_in_another_context_leaves_that_alone(calls, caplog):
     assert caplog.text == ""
 
 
+def test_a_block_that_is_left_before_its_attempt_is_left_with_the_attempt_around_it(
+    calls,
+):
+    @retry(POLICY)
+    def outer():
+        for _ in retrying(POLICY, name="abandoned"):
+            break
+
+    request = otel_context.get_current()
+    outer()
+    assert otel_context.get_current() is request
+    [span] = calls.attempts
+    assert span.attributes["retrykit.function"] != "abandoned"
+
+
 def test_a_task_that_outlives_its_call_keeps_nothing_of_it(calls):
     kept = []
 
@@ -317,10 +334,28 @@ def test_a_task_that_outlives_its_call_keeps_nothing_of_it(calls):
     assert spans.state is spans.last is spans.running is None
 
 
+def test_the_locals_of_attempts_die_with_their_call(calls):
+    class Local: ...
+
+    def fetch():
+        local = Local()
+        locals_.append(weakref.ref(local))
+        raise OSError
+
+    locals_ = []
+    gc.disable()
+    try:
+        with pytest.raises(OSError):
+            retry(POLICY)(fetch)()
+        assert [each() for each in locals_] == [None] * 3
+    finally:
+        gc.enable()
+
+
 def test_a_durable_job_makes_one_span_in_each_process(calls):
-    job = Job(fail, POLICY, "verify")
+    job, before = Job(fail, POLICY, "verify"), otel_context.get_current()
     after = job.attempt(job.envelope("verify-1"), [], {}).envelope
-    assert get_current_span().name == "request"
+    assert otel_context.get_current() is before
     job.attempt(after, [], {})
     first, second = calls.attempts
     assert first.name == "attempt job"

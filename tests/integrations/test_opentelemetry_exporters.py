@@ -8,6 +8,7 @@ import httpx
 import pytest
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.metrics import NoOpCounter, NoOpMeter, NoOpMeterProvider
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
@@ -235,6 +236,51 @@ def test_a_processor_that_raises_does_not_touch_the_call(methods, caplog):
     result, attempts, _ = run_with(RaisingProcessor(*methods))
     assert (result, attempts) == ("done", 3)
     assert "an observer of AttemptFailed failed" in caplog.text
+
+
+def test_a_processor_that_raises_at_the_end_leaves_the_callers_span_current():
+    seen, tracers = [], TracerProvider()
+    tracers.add_span_processor(RaisingProcessor("on_end"))
+    before = get_current_span()
+
+    def look(event):
+        if event.kind != "attempt_started":
+            seen.append(get_current_span() is before)
+
+    with observe(observer(tracer_provider=tracers)), observe(look):
+        retry(POLICY)(fails(1))()
+    assert seen == [True, True, True]
+
+
+class RaisingCounter(NoOpCounter):
+    """Does not count."""
+
+    def add(self, amount, attributes=None, context=None):
+        raise RuntimeError
+
+
+class RaisingMeter(NoOpMeter):
+    """Has counters that do not count."""
+
+    def create_counter(self, name, unit="", description=""):
+        return RaisingCounter(name)
+
+
+class RaisingMeterProvider(NoOpMeterProvider):
+    """Has such counters."""
+
+    def get_meter(self, name, version=None, schema_url=None, attributes=None):
+        return RaisingMeter(name)
+
+
+def test_metrics_that_raise_do_not_touch_the_call_and_its_spans():
+    collected, before = Collected(), get_current_span()
+    providers = collected.providers | {"meter_provider": RaisingMeterProvider()}
+    with observe(observer(**providers)):
+        assert retry(POLICY)(fails(2))() == "done"
+    assert get_current_span() is before
+    assert len(collected.attempts) == 3
+    collected.close()
 
 
 def test_a_processor_that_raises_at_times_leaves_the_other_spans_right():
