@@ -101,11 +101,12 @@ class InMemoryWorker:
     """A Celery app with one worker.
 
     Args:
+        app: The app, whose broker is in memory; by default a new one.
         settings: Settings of the app.
     """
 
-    def __init__(self, **settings):
-        self.app = Celery("worker", broker="memory://")
+    def __init__(self, app=None, **settings):
+        self.app = app or Celery("worker", broker="memory://")
         self.app.conf.update(
             cache_backend="memory",
             broker_transport_options={"polling_interval": 0},

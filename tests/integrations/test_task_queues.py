@@ -1,23 +1,27 @@
 """How often tasks of Celery and RQ attempt a retried call: docs/web_frameworks.md."""
 
+import signal
 from collections import Counter
 
 import pytest
-from celery.contrib.testing.worker import start_worker
 from redis import Redis
 from rq import Queue, Retry, SimpleWorker
 
 from retrykit import Policy, with_policy
 from retrykit.durable import Job
 from retrykit.testing import virtual_time
+from tests._support.celery_worker import InMemoryWorker
 from tests._support.page_modules import imported_page
 from tests._support.redis_server import RedisServer
+
+STOPPING = [signal.SIGINT, signal.SIGTERM]
+"""The signals that a worker of RQ handles, from then on."""
 
 
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory):
     with (
-        virtual_time(process_wide=True),  # also in the thread of the worker
+        virtual_time(),
         imported_page("web_frameworks.md", tmp_path_factory.mktemp("page")) as load,
     ):
         yield load("tasks")
@@ -30,15 +34,9 @@ def attempts(tasks):
     return tasks.attempts
 
 
-@pytest.fixture(scope="module")
-def celery(tasks):
-    tasks.app.conf.update(
-        result_backend="cache",
-        cache_backend="memory",
-        broker_transport_options={"polling_interval": 0.01},
-    )
-    with start_worker(tasks.app, pool="solo", perform_ping_check=False):
-        yield tasks
+@pytest.fixture
+def worker(tasks):
+    return InMemoryWorker(tasks.app)
 
 
 @pytest.mark.parametrize(("task", "most"), [
@@ -46,15 +44,15 @@ def celery(tasks):
     ("unless_given_up", 3),
 ])  # fmt: skip
 def test_a_task_of_celery_makes_as_many_attempts_as_the_page_says(
-    celery, attempts, task, most
+    worker, tasks, attempts, task, most
 ):
-    result = getattr(celery, task).delay("book")
-    with pytest.raises(Exception, match="the stock is down"):
-        result.get(timeout=20, interval=0.01)
+    result = getattr(tasks, task).delay("book")
+    worker.handle_all()
+    assert result.state == "FAILURE"
     assert len(attempts) == most
 
 
-def test_a_task_of_celery_is_retried_after_an_error_of_no_call(celery, attempts):
+def test_a_task_of_celery_is_retried_after_an_error_of_no_call(worker, tasks, attempts):
     errors = [FileNotFoundError("first"), FileNotFoundError("second")]
 
     def reserve(item):
@@ -62,11 +60,13 @@ def test_a_task_of_celery_is_retried_after_an_error_of_no_call(celery, attempts)
         if errors:
             raise errors.pop()
 
-    original, celery.reserve = celery.reserve, reserve
+    original, tasks.reserve = tasks.reserve, reserve
     try:
-        celery.unless_given_up.delay("book").get(timeout=20, interval=0.01)
+        result = tasks.unless_given_up.delay("book")
+        worker.handle_all()
     finally:
-        celery.reserve = original
+        tasks.reserve = original
+    assert result.state == "SUCCESS"
     assert len(attempts) == 3
 
 
@@ -88,7 +88,10 @@ def test_a_job_of_rq_makes_as_many_attempts_as_the_page_says(queue, tasks, attem
         # It is imported by its name, which is that of the function under its policy.
         queue.enqueue(with_policy(tasks.reserve, max_attempts=1), "another policy"),
     ]
+    before = [(number, signal.getsignal(number)) for number in STOPPING]
     SimpleWorker([queue], connection=queue.connection).work(burst=True)
+    for number, handler in before:
+        signal.signal(number, handler)
     assert {job.get_status() for job in jobs} == {"failed"}
     assert Counter(attempts) == {
         "both retry": 9,
