@@ -37,6 +37,9 @@ class RetryError(RetrykitError):
 
     def __str__(self) -> str:
         state = self.state
+        if not isinstance(state, RetryState):
+            # A text, with which Celery makes an error of a result in JSON.
+            return str(state)
         last = [f.describe(redact=state.redact) for f in state._failures[-1:]]
         return "; last failure: ".join([f"{state.name} {state.describe()}", *last])
 
@@ -160,10 +163,10 @@ _NOT_OUTCOMES = (FunctionType, ModuleType)
 
 def attached_state(outcome: object) -> RetryState | None:
     """Return the attached state as stored: a record is in place of the outcome."""
-    state: RetryState | None = vars(outcome).get(_STATE)
+    state: Any = vars(outcome).get(_STATE)
     if state is None and isinstance(outcome, RetryError):
-        return outcome.state
-    return state
+        state = outcome.state
+    return state if isinstance(state, RetryState) else None
 
 
 def is_own_timeout(error: BaseException | None) -> bool:

@@ -16,6 +16,7 @@ from retrykit import (
     RetryState,
     StopReason,
     current_state,
+    state_of,
 )
 from retrykit._internal.redaction import redact_urls
 from retrykit.state.records import ErrorRecord, ResultRecord, result_to_data
@@ -445,3 +446,11 @@ def test_a_state_differs_from_what_is_none():
     state = RetryState("fetch", 7, 0.0)
     assert state != "fetch"
     assert state == RetryState("fetch", 7, 0.0)
+
+
+def test_a_retry_error_can_be_made_of_its_text_as_celery_does():
+    with pytest.raises(RetryError) as caught:
+        POLICY.replace(schedule=[0]).call(lambda: "busy")
+    text = repr(caught.value.args[0])
+    assert str(RetryError(text)) == text
+    assert state_of(RetryError(text)) is None
