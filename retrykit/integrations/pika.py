@@ -57,14 +57,15 @@ class _Transient(TransientErrors):
         if isinstance(error, ConnectionClosed):
             return error.reply_code == _CONNECTION_FORCED
         if isinstance(error, _OPENING):
-            # In these, pika describes the reason, and guesses what it means.
-            return "StreamLostError" in str(error)
+            # Their text is the repr of the reason; their class is a guess.
+            return any(reason in str(error) for reason in _LOST)
         if isinstance(error, _PERMANENT):
             return False
         return isinstance(error, _TRANSIENT) or is_connection_error(error)
 
 
 _CONNECTION_FORCED = 320
+_LOST = ("StreamLostError", f"ConnectionClosedByBroker: ({_CONNECTION_FORCED})")
 _TRANSIENT = (AMQPConnectionError, NackError)
 # Errors for a connection that was lost or closed before it was open.
 _OPENING = (

@@ -182,6 +182,8 @@ def test_a_bulk_write_is_judged_by_the_error_that_ended_it():
     for ended_by in (errors.AutoReconnect(), errors.ConfigurationError(), None):
         error = errors.ClientBulkWriteException({"error": ended_by}, verbose=False)
         assert retries.transient(error) is retries.transient(ended_by)
+    labels = {"errorLabels": ["RetryableWriteError"]}
+    assert retries.transient(errors.ClientBulkWriteException(labels, verbose=False))
 
 
 def test_a_rejected_certificate_is_not_transient():

@@ -1,6 +1,7 @@
 """Transient errors of pika and aio-pika, on a RabbitMQ that is restarted."""
 
 import asyncio
+import gc
 import signal
 import socket
 import ssl
@@ -17,6 +18,15 @@ from tests._support.fault_proxy import proxy, refused, reset_at_once, through
 from tests._support.rabbitmq_server import RabbitServer
 
 QUICK = {"schedule": [0] * 5, "max_attempts": 6}
+
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine 'Connection.close' was never")
+
+
+@pytest.fixture(autouse=True)
+def _collect_garbage():
+    """Collect the coroutines that aio-pika never awaits if a connection fails."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -235,12 +245,16 @@ def test_a_restart_of_the_broker_is_survived(broker):
     Pika().run(broker.port, "declare")
 
 
+CONNECTION_FORCED = exceptions.ConnectionClosedByBroker(320, "CONNECTION_FORCED")
+
+
 @pytest.mark.parametrize(
     "error",
     [
         exceptions.AMQPHeartbeatTimeout(),
         exceptions.ConnectionBlockedTimeout(),
-        exceptions.ProbableAuthenticationError("StreamLostError: ('reset',)"),
+        exceptions.ProbableAuthenticationError(repr(exceptions.StreamLostError())),
+        exceptions.ProbableAccessDeniedError(repr(CONNECTION_FORCED)),
         ConnectionResetError(),
         socket.gaierror(),
     ],
