@@ -24,7 +24,13 @@ from retrykit.policy.policy import Policy
 from retrykit.state.signals import GiveUp
 
 __all__ = ["AsyncDecorator", "Commit", "CommitUnknown", "Decorator", "SqlErrors"]
-__all__ += ["Verdict", "is_network_error", "judge_mysql", "judge_sqlite"]
+__all__ += [
+    "Verdict",
+    "check_factory",
+    "is_network_error",
+    "judge_mysql",
+    "judge_sqlite",
+]
 __all__ += ["judge_sqlstate", "note_aborted", "transaction"]
 
 C_co = TypeVar("C_co", covariant=True)
@@ -184,6 +190,19 @@ class Commit:
 
     def __init__(self) -> None:
         self.sent = False
+
+
+def check_factory(factory: object, rule: str, *, usable: bool) -> None:
+    """Reject what gives no new connections: an open one, or something else.
+
+    Args:
+        factory: The argument of the user.
+        rule: What it must be.
+        usable: Whether it has the interface of one.
+    """
+    if not usable or hasattr(factory, "commit"):
+        suggestion = "each attempt needs a new connection"
+        raise invalid_setting("factory", rule, factory, suggestion)
 
 
 def transaction(  # noqa: PLR0913  the parts of a driver

@@ -27,6 +27,7 @@ from retrykit.integrations._sql import (
     CommitUnknown,
     SqlErrors,
     Verdict,
+    check_factory,
     is_network_error,
     judge_sqlstate,
 )
@@ -65,7 +66,7 @@ policy = transient.policy
 
 
 def transaction(
-    pool: "asyncpg.Pool[R]",
+    factory: "asyncpg.Pool[R]",
     policy: Policy | None = None,
     /,
     *,
@@ -79,7 +80,7 @@ def transaction(
     If the connection is lost during COMMIT, `CommitUnknown` is raised.
 
     Args:
-        pool: Gives the connections.
+        factory: A pool.
         policy: As for `policy`.
         idempotent: Whether to retry a transaction that may have been committed.
         **changes: Settings, as for `Policy`.
@@ -88,8 +89,9 @@ def transaction(
         ConfigError: A setting is invalid.
     """
     settings = transient.policy(policy, **changes)
+    check_factory(factory, "a pool", usable=hasattr(factory, "acquire"))
     decorator = _sql.transaction(
-        transient, pool, settings, idempotent=idempotent, abegin=_abegin
+        transient, factory, settings, idempotent=idempotent, abegin=_abegin
     )
     return cast("AsyncDecorator[asyncpg.pool.PoolConnectionProxy[R]]", decorator)
 

@@ -35,6 +35,7 @@ from retrykit.integrations._sql import (
     Decorator,
     SqlErrors,
     Verdict,
+    check_factory,
     judge_sqlstate,
 )
 from retrykit.policy.policy import Policy
@@ -143,6 +144,9 @@ def transaction(
     Raises:
         ConfigError: A setting is invalid.
     """
+    usable = callable(factory) or hasattr(factory, "connection")
+    rule = "a pool, or a function that returns a new connection"
+    check_factory(factory, rule, usable=usable)
     return _sql.transaction(
         transient,
         factory,

@@ -25,6 +25,7 @@ from retrykit.integrations._sql import (
     Decorator,
     SqlErrors,
     Verdict,
+    check_factory,
     judge_mysql,
 )
 from retrykit.policy.policy import Policy
@@ -62,7 +63,7 @@ policy = transient.policy
 
 
 def transaction(
-    connect: Callable[[], AbstractContextManager[C]],
+    factory: Callable[[], AbstractContextManager[C]],
     policy: Policy | None = None,
     /,
     *,
@@ -76,7 +77,7 @@ def transaction(
     If the connection is lost during COMMIT, `CommitUnknown` is raised.
 
     Args:
-        connect: Returns a new connection, or another context manager that gives one.
+        factory: Returns a new connection, or another context manager that gives one.
         policy: As for `policy`.
         idempotent: Whether to retry a transaction that may have been committed.
         **changes: Settings, as for `Policy`.
@@ -84,16 +85,18 @@ def transaction(
     Raises:
         ConfigError: A setting is invalid.
     """
+    rule = "a function that returns a new connection"
+    check_factory(factory, rule, usable=callable(factory))
     settings = transient.policy(policy, **changes)
     decorator = _sql.transaction(
-        transient, connect, settings, idempotent=idempotent, begin=_begin
+        transient, factory, settings, idempotent=idempotent, begin=_begin
     )
     return cast("Decorator[C]", decorator)
 
 
 @contextmanager
-def _begin(connect: Any, commit: Commit) -> Iterator[Any]:
-    with connect() as connection:
+def _begin(factory: Any, commit: Commit) -> Iterator[Any]:
+    with factory() as connection:
         connection.begin()
         try:
             yield connection

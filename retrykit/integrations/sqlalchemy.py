@@ -35,6 +35,7 @@ from retrykit.integrations._sql import (
     Decorator,
     SqlErrors,
     Verdict,
+    check_factory,
     is_network_error,
     judge_mysql,
     judge_sqlite,
@@ -175,6 +176,8 @@ def transaction(
     Raises:
         ConfigError: A setting is invalid.
     """
+    rule = "a sessionmaker, an Engine, or an async one"
+    check_factory(factory, rule, usable=hasattr(factory, "begin"))
     return _sql.transaction(
         transient,
         factory,

@@ -25,6 +25,7 @@ from retrykit.integrations._sql import (
     Decorator,
     SqlErrors,
     Verdict,
+    check_factory,
     judge_sqlite,
 )
 from retrykit.policy.policy import Policy
@@ -55,7 +56,7 @@ policy = transient.policy
 
 
 def transaction(
-    connect: Callable[[], C],
+    factory: Callable[[], C],
     policy: Policy | None = None,
     /,
     **changes: Unpack[PolicySettings],
@@ -73,7 +74,7 @@ def transaction(
     (42,)
 
     Args:
-        connect: Returns a new connection, which is closed after the attempt. Its
+        factory: Returns a new connection, which is closed after the attempt. Its
             *timeout* is the time that SQLite itself waits for a lock.
         policy: As for `policy`.
         **changes: Settings, as for `Policy`.
@@ -81,19 +82,21 @@ def transaction(
     Raises:
         ConfigError: A setting is invalid.
     """
+    rule = "a function that returns a new connection"
+    check_factory(factory, rule, usable=callable(factory))
     settings = transient.policy(policy, **changes)
     # COMMIT is a local call, so its outcome is always known.
     decorator = _sql.transaction(
-        transient, connect, settings, idempotent=True, begin=_begin
+        transient, factory, settings, idempotent=True, begin=_begin
     )
     return cast("Decorator[C]", decorator)
 
 
 @contextmanager
-def _begin(connect: Any, _: Commit) -> Iterator[Any]:
+def _begin(factory: Any, _: Commit) -> Iterator[Any]:
     # A connection rolls back when it is closed. In autocommit mode its method commit()
     # would do nothing.
-    with closing(connect()) as connection:
+    with closing(factory()) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
         connection.execute("COMMIT")

@@ -112,15 +112,15 @@ PARTS = {
     "tests/_support/*mountebank*": "mb",
     "tests/integrations/test_soak.py": f"{CLIENTS} grpc",
     # SQL databases, by all drivers.
-    "tests/_support/sql_errors.py": "asyncpg psycopg",
+    "tests/_support/sql_errors.py": SQL,
     "tests/_support/sql_drivers.py": SQL,
     "tests/integrations/test_sql_errors.py": f"{SQL} aiosqlite psycopg_pool",
     "tests/integrations/test_sql_mariadb.py": f"{SQL} mariadbd",
     "tests/integrations/test_sql_postgres.py": f"{SQL} postgres psycopg_pool",
     # All integrations that have a library.
     "tests/test_errors_of_integrations.py": (
-        f"{CLIENTS} asyncpg celery dbos grpc matplotlib opentelemetry procrastinate "
-        "prometheus_client psycopg redis temporalio"
+        f"{CLIENTS} {SQL} celery dbos grpc matplotlib opentelemetry procrastinate "
+        "prometheus_client redis temporalio"
     ),
     "tests/test_readme_integrations.py": (
         "dbos httpx opentelemetry prometheus_client requests"

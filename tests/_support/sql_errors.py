@@ -9,6 +9,8 @@ from psycopg.pq import TransactionStatus
 from retrykit.integrations import (
     asyncpg as for_asyncpg,
     psycopg as for_psycopg,
+    pymysql as for_pymysql,
+    sqlalchemy as for_sqlalchemy,
     sqlite3 as for_sqlite3,
 )
 
@@ -51,8 +53,18 @@ def transfer_twice(connection):
     transfer_once()
 
 
+class Pool:
+    """A pool of asyncpg."""
+
+    acquire = print
+
+
 def decorate(fn, retries=for_sqlite3, **settings):
-    return retries.transaction(connect, **settings)(fn)
+    factory = Pool() if retries is for_asyncpg else connect
+    return retries.transaction(factory, **settings)(fn)
+
+
+OPEN = SimpleNamespace(commit=print, begin=print)
 
 
 def first_parameter(fn):
@@ -63,6 +75,19 @@ def first_parameter(fn):
 
 
 ERRORS = {
+    "factory must be a sessionmaker, an Engine, or an async one, got "
+    f"{OPEN!r}; each attempt needs a new connection": (
+        lambda: for_sqlalchemy.transaction(OPEN)
+    ),
+    "factory must be a pool, or a function that returns a new connection, got 'bank'; "
+    "each attempt needs a new connection": lambda: for_psycopg.transaction("bank"),
+    "factory must be a pool, got 'bank'; each attempt needs a new connection": (
+        lambda: for_asyncpg.transaction("bank")
+    ),
+    "factory must be a function that returns a new connection, got 'bank'; each "
+    "attempt needs a new connection": lambda: for_pymysql.transaction("bank"),
+    "factory must be a function that returns a new connection, got 'bank.db'; each "
+    "attempt needs a new connection": lambda: for_sqlite3.transaction("bank.db"),
     first_parameter(without_parameters): lambda: decorate(without_parameters),
     first_parameter(with_keywords): lambda: decorate(with_keywords),
     first_parameter(method): lambda: decorate(method),

@@ -129,5 +129,5 @@ class CommitProxy(SocketServer):
                         return
 
 
-# PyMySQL begins with SET AUTOCOMMIT.
-_COMMIT = re.compile(rb"(?<!AUTO)COMMIT")
+# And not SET AUTOCOMMIT, or READ COMMITTED.
+_COMMIT = re.compile(rb"\bCOMMIT\b")

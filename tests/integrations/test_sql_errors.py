@@ -16,9 +16,10 @@ import pytest
 import sqlalchemy
 from sqlalchemy import create_engine, exc, text
 from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from sqlalchemy.pool import QueuePool
 
-from retrykit import Policy
+from retrykit import ConfigError, Policy
 from retrykit.integrations import (
     asyncpg as for_asyncpg,
     psycopg as for_psycopg,
@@ -188,6 +189,21 @@ def test_transient_is_pickled_by_its_name(retries):
     assert retries.policy(max_attempts=3) == Policy(
         max_attempts=3, on=retries.transient
     )
+
+
+@pytest.mark.parametrize(
+    ("retries", "open_one"),
+    [
+        (for_sqlalchemy, Session()),
+        (for_sqlalchemy, scoped_session(sessionmaker())),
+        (for_psycopg, psycopg.Connection.__new__(psycopg.Connection)),
+        (for_pymysql, pymysql.Connection(defer_connect=True)),
+    ],
+    ids=["Session", "scoped_session", "psycopg", "PyMySQL"],
+)
+def test_an_open_connection_is_rejected(retries, open_one):
+    with pytest.raises(ConfigError, match="each attempt needs a new connection"):
+        retries.transaction(open_one)
 
 
 def refused():

@@ -1,11 +1,12 @@
 """Transactions on MariaDB with PyMySQL, and with SQLAlchemy on it."""
 
 import threading
+from contextlib import nullcontext
 
 import pymysql
 import pytest
 
-from retrykit.integrations.pymysql import CommitUnknown
+from retrykit.integrations.pymysql import CommitUnknown, transaction
 from tests._support.sql_drivers import MARIADB
 from tests._support.sql_servers import CommitProxy, mariadb
 
@@ -177,6 +178,38 @@ def test_an_unknown_commit_is_retried_if_declared_idempotent(kind, mariadb, admi
     with CommitProxy(mariadb.port) as proxy, kind(proxy.port) as driver:
         driver.call(driver.transaction(idempotent=True, **SOON)(increment))
     assert total(admin)[0] == (2,)
+
+
+def test_rolls_back_in_autocommit_mode(mariadb, admin):
+    settings = {"host": "127.0.0.1", "user": "root", "database": "mysql"}
+
+    @transaction(
+        lambda: pymysql.connect(port=mariadb.port, autocommit=True, **settings)
+    )
+    def fail(connection):
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE counters SET n = n + 1")
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert total(admin)[0] == (0,)
+
+
+def test_a_shared_connection_is_rolled_back(mariadb, admin):
+    settings = {"host": "127.0.0.1", "user": "root", "database": "mysql"}
+    with pymysql.connect(port=mariadb.port, **settings) as shared:
+
+        @transaction(lambda: nullcontext(shared))
+        def fail(connection):
+            with connection.cursor() as cursor:
+                cursor.execute("UPDATE counters SET n = n + 1")
+            raise KeyError
+
+        with pytest.raises(KeyError):
+            fail()
+        # Or this would wait for its lock.
+        admin("UPDATE counters SET n = 5")
 
 
 def test_other_errors_roll_back_and_are_not_retried(driver, admin):

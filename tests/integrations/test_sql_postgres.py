@@ -2,12 +2,13 @@
 
 import asyncio
 import threading
+from functools import partial
 
 import psycopg
 import psycopg_pool
 import pytest
 from sqlalchemy import create_engine, exc, text
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, sessionmaker
 
 from retrykit import retry, state_of
@@ -77,18 +78,22 @@ def test_two_transactions_that_conflict_both_commit(driver, admin):
 
 
 def test_a_counter_stays_right(driver, admin):
+    all_have_read = barrier(driver, 8)
     attempts = []
 
     @driver.transaction(**SOON)
-    def increment():
-        attempts.append(1)
+    def increment(number):
+        attempts.append(number)
         yield SERIALIZABLE
         [(n,)] = yield COUNT
+        if attempts.count(number) == 1:
+            yield all_have_read.wait
         yield f"UPDATE counters SET n = {n + 1} WHERE id = 1"
 
-    driver.call_at_once(*[increment] * 8)
+    driver.call_at_once(*(partial(increment, number) for number in range(8)))
     assert total(admin)[0] == (8,)
-    assert len(attempts) > 8
+    # Of the first attempts, one has committed.
+    assert len(attempts) >= 15
 
 
 def test_a_deadlock_is_resolved(driver, admin):
@@ -109,7 +114,7 @@ def test_a_deadlock_is_resolved(driver, admin):
     assert total(admin) == [(2,), (2,)]
 
 
-def test_a_connection_lost_before_commit_is_replaced(driver, admin):
+def test_a_connection_lost_in_a_transaction_is_replaced(driver, admin):
     attempts = []
 
     @driver.transaction(**SOON)
@@ -124,6 +129,23 @@ def test_a_connection_lost_before_commit_is_replaced(driver, admin):
     driver.call(increment)
     assert len({*attempts}) == 2
     assert total(admin)[0] == (1,)
+
+
+def test_a_connection_lost_before_commit_arrives_is_an_unknown_commit(driver, admin):
+    """The driver notices it only by the missing answer to COMMIT."""
+    attempts = []
+
+    @driver.transaction(**SOON)
+    def increment():
+        yield "UPDATE counters SET n = n + 1 WHERE id = 1"
+        [(pid,)] = yield "SELECT pg_backend_pid()"
+        attempts.append(pid)
+        yield lambda: admin.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+    with pytest.raises(CommitUnknown):
+        driver.call(increment)
+    assert len(attempts) == 1
+    assert total(admin)[0] == (0,)
 
 
 def increment():
@@ -326,6 +348,28 @@ def test_pending_changes_of_a_session_are_sent_before_commit(postgres, admin):
     assert len(attempts) == 2
     assert total(admin) == [(1,), (1,)]
     engine.dispose()
+
+
+def test_pending_changes_of_an_async_session_are_sent_before_commit(postgres, admin):
+    attempts = []
+
+    async def main():
+        engine = create_async_engine(sqlalchemy_url(postgres.port, "asyncpg"))
+
+        @for_sqlalchemy.transaction(async_sessionmaker(engine), **SOON)
+        async def increment(session):
+            counter = await session.get(Counter, 1)
+            attempts.append(await session.scalar(text("SELECT pg_backend_pid()")))
+            counter.n += 1
+            if len(attempts) == 1:
+                admin.execute("SELECT pg_terminate_backend(%s, 5000)", attempts)
+
+        await increment()
+        await engine.dispose()
+
+    asyncio.run(main())
+    assert len(attempts) == 2
+    assert total(admin)[0] == (1,)
 
 
 def test_a_session_that_was_rolled_back_is_not_retried(postgres):

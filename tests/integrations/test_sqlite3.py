@@ -1,6 +1,5 @@
 """Transactions on SQLite, and what the transactions of all drivers share."""
 
-import asyncio
 import contextvars
 import inspect
 import pickle
@@ -15,7 +14,7 @@ import pytest
 from retrykit import Policy, RetryAfter, policy_of, retry, state_of
 from retrykit.errors import ConfigError
 from retrykit.integrations import sqlite3 as retries
-from retrykit.integrations._sql import transaction
+from retrykit.integrations._sql import _around, transaction
 from retrykit.integrations.sqlite3 import transient
 
 SOON = Policy(schedule=[0.001] * 1000)
@@ -67,6 +66,19 @@ def test_begins_anew_in_a_new_connection(connect, path):
     increment()
     assert seen[0] is not seen[1]
     assert total(path) == 1
+    for each in seen:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            each.execute(INCREMENT)
+
+
+def test_holds_the_lock_for_writing_from_the_beginning(connect):
+    @retries.transaction(connect)
+    def read(connection):
+        with closing(connect()) as other:
+            other.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        read()
 
 
 def test_rolls_back_on_an_error_and_raises_it(connect, path):
@@ -239,6 +251,20 @@ def test_the_signature_has_no_connection(connect):
     assert policy_of(transfer).on is transient
 
 
+def test_an_open_connection_is_rejected():
+    with closing(sqlite3.connect(":memory:")) as connection:
+        with pytest.raises(ConfigError, match="factory must be a function"):
+            retries.transaction(connection)
+
+
+def test_a_generator_function_is_rejected(connect):
+    def rows(connection):
+        yield connection
+
+    with pytest.raises(ConfigError, match="not a generator function"):
+        retries.transaction(connect)(rows)
+
+
 def test_a_transaction_in_another_of_its_factory_is_rejected(connect, path):
     @retries.transaction(connect)
     def inner(connection):
@@ -279,6 +305,7 @@ def test_a_context_that_outlives_its_transaction_can_begin_another(connect, path
     increment()
     contexts[0].run(increment)
     assert total(path) == 2
+    assert _around.get() == ()
 
 
 def test_an_error_of_an_earlier_transaction_does_not_block_the_next(connect, path):
@@ -321,4 +348,4 @@ def test_an_async_transaction_cannot_be_cancelled_in_its_commit():
         transaction(transient, None, policy, **settings)(transfer)
     settings["idempotent"] = True
     decorated = transaction(transient, None, policy, **settings)(transfer)
-    assert asyncio.iscoroutinefunction(decorated)
+    assert inspect.iscoroutinefunction(decorated)
