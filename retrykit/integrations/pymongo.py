@@ -46,6 +46,8 @@ class _Transient(TransientErrors):
     certificate.
     """
 
+    own_retries = "MongoClient(retryReads=False, retryWrites=False)"
+
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, ClientBulkWriteException) and error.error is not None:
             error = error.error

@@ -167,7 +167,6 @@ def installed(name):
     try:
         return (program if name in PROGRAMS else find_spec)(name) is not None
     except ModuleNotFoundError:
-        # The package of a dotted name.
         # The package that a module would be in.
         return False
 

@@ -6,6 +6,8 @@ import threading
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from retrykit import Policy, retry, state_of
 from retrykit.integrations import redis as retries
@@ -163,6 +165,16 @@ def test_no_server_is_transient(live_backend):
             call(live_backend, QUICK, lambda: client.get("name"))
         # Without retries of redis-py itself, attempts do not multiply.
         assert faults.accepted == state_of(caught.value).attempt == 4
+
+
+def test_the_linter_says_how_to_switch_off_the_retries_of_the_client():
+    written = retries.transient.own_retries.replace("0))", "0), port=port)")
+    names = {"redis": redis, "Retry": Retry, "NoBackoff": NoBackoff}
+    with proxy(1, reset_at_once()) as faults:
+        client = eval(written, names | {"port": faults.port})  # noqa: S307  ours
+        with pytest.raises(redis.ConnectionError):
+            client.get("name")
+        assert faults.accepted == 1
 
 
 def test_an_exhausted_pool_is_transient(server):

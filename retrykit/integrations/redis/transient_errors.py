@@ -30,6 +30,8 @@ class _Transient(TransientErrors):
     write has aborted; but not a wrong password or a rejected certificate.
     """
 
+    own_retries = "redis.Redis(retry=Retry(NoBackoff(), 0))"
+
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, _TRANSIENT):
             permanent = isinstance(error, _PERMANENT) or is_certificate_error(error)
