@@ -33,6 +33,7 @@ class MariaServer:
         self._run(
             *("mariadb-install-db", "--no-defaults", f"--datadir={self._data}"),
             *("--auth-root-authentication-method=normal", "--skip-test-db"),
+            *("--innodb-log-file-size=4M", "--innodb-doublewrite=0"),
         ).wait(120)
 
     def start(self):
@@ -40,7 +41,7 @@ class MariaServer:
             *("mariadbd", "--no-defaults", f"--datadir={self._data}"),
             *(f"--port={self.port}", "--bind-address=127.0.0.1"),
             *(f"--socket={self._home.name}/socket", "--skip-name-resolve"),
-            *("--innodb-flush-log-at-trx-commit=2", "--innodb-lock-wait-timeout=1"),
+            *("--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0"),
         )
         end = time.monotonic() + 90
         while True:

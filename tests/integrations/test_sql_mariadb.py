@@ -20,7 +20,7 @@ def kind(request):
     return request.param
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def admin(mariadb):
     settings = {"host": "127.0.0.1", "user": "root", "database": "mysql"}
 
@@ -31,9 +31,13 @@ def admin(mariadb):
                 connection.commit()
                 return list(cursor.fetchall())
 
-    execute("CREATE TABLE IF NOT EXISTS counters (id int PRIMARY KEY, n int)")
-    execute("REPLACE INTO counters VALUES (1, 0), (2, 0)")
+    execute("CREATE TABLE counters (id int PRIMARY KEY, n int)")
     return execute
+
+
+@pytest.fixture(autouse=True)
+def counters(admin):
+    admin("REPLACE INTO counters VALUES (1, 0), (2, 0)")
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_begins_anew_in_a_new_connection(connect, path):
 
 
 def test_holds_the_lock_for_writing_from_the_beginning(connect):
-    @retries.transaction(connect)
+    @retries.transaction(connect, max_attempts=1)
     def read(connection):
         with closing(connect()) as other:
             other.execute("BEGIN IMMEDIATE")
