@@ -16,8 +16,8 @@ Needs the extra ``retrykit[asyncpg]``. The unit of retry is the transaction::
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any, Final, TypeVar, Unpack, cast
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Final, Protocol, TypeVar, Unpack, cast
 
 from retrykit.integrations import _sql
 from retrykit.integrations._extras import needs
@@ -39,7 +39,8 @@ with needs("asyncpg"):
 
 __all__ = ["CommitUnknown", "policy", "transaction", "transient"]
 
-R = TypeVar("R", bound="asyncpg.Record")
+C = TypeVar("C")
+C_co = TypeVar("C_co", covariant=True)
 
 
 class _Transient(SqlErrors):
@@ -65,14 +66,22 @@ policy = transient.policy
 """Returns a policy with `transient` filled in."""
 
 
+class Pool(Protocol[C_co]):
+    """A pool."""
+
+    def acquire(self) -> AbstractAsyncContextManager[C_co]:
+        """Return a block with a connection."""
+        ...
+
+
 def transaction(
-    factory: "asyncpg.Pool[R]",
+    factory: Pool[C],
     policy: Policy | None = None,
     /,
     *,
     idempotent: bool = False,
     **changes: Unpack[PolicySettings],
-) -> "AsyncDecorator[asyncpg.pool.PoolConnectionProxy[R]]":
+) -> AsyncDecorator[C]:
     """Return a decorator that calls a function in a new transaction for each attempt.
 
     The async function takes the connection first; its callers do not pass it. The
@@ -93,7 +102,7 @@ def transaction(
     decorator = _sql.transaction(
         transient, factory, settings, idempotent=idempotent, abegin=_abegin
     )
-    return cast("AsyncDecorator[asyncpg.pool.PoolConnectionProxy[R]]", decorator)
+    return cast("AsyncDecorator[C]", decorator)
 
 
 @asynccontextmanager
