@@ -1,10 +1,10 @@
-"""Errors of the standard library that mean a failed or broken connection."""
+"""Failed and broken connections, and rejected certificates, of all libraries."""
 
 import errno
 import socket
 import ssl
 
-__all__ = ["is_connection_error"]
+__all__ = ["is_certificate_error", "is_connection_error"]
 
 _LOST = (
     *(ConnectionError, TimeoutError, socket.gaierror),
@@ -24,4 +24,21 @@ def is_connection_error(error: object) -> bool:
     """
     if isinstance(error, _LOST):
         return True
+    if type(error) is OSError and error.errno is None:
+        # The errors of all addresses of a host, from asyncio.
+        return str(error).startswith("Multiple exceptions: ")
     return isinstance(error, OSError) and error.errno in _UNREACHABLE
+
+
+def is_certificate_error(error: BaseException | None) -> bool:
+    """Return whether an error was caused by a rejected certificate.
+
+    Clients report it as a failed connection, but it is not transient.
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False

@@ -24,13 +24,7 @@ from retrykit.policy.policy import Policy
 from retrykit.state.signals import GiveUp
 
 __all__ = ["AsyncDecorator", "Commit", "CommitUnknown", "Decorator", "SqlErrors"]
-__all__ += [
-    "Verdict",
-    "check_factory",
-    "is_network_error",
-    "judge_mysql",
-    "judge_sqlite",
-]
+__all__ += ["Verdict", "check_factory", "judge_mysql", "judge_sqlite"]
 __all__ += ["judge_sqlstate", "note_aborted", "transaction"]
 
 C_co = TypeVar("C_co", covariant=True)
@@ -144,14 +138,6 @@ def judge_sqlite(code: object) -> Verdict:
 
 _BUSY_CODES = {5, 15}  # SQLITE_BUSY, and SQLITE_PROTOCOL: a race for a lock of the WAL
 _LOCKED_SHAREDCACHE = 262
-
-
-def is_network_error(error: object) -> bool:
-    """Return whether asyncio could not connect, or has lost a connection."""
-    if isinstance(error, ConnectionError | TimeoutError):
-        return True
-    # If a name has several addresses, the errors of all are in the message of one.
-    return type(error) is OSError and error.errno is None
 
 
 def note_aborted(error: BaseException) -> None:

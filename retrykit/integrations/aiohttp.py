@@ -26,6 +26,7 @@ from typing import Any, Final, NoReturn, Unpack, cast, final
 from weakref import ref
 
 from retrykit._internal.validation import invalid_setting
+from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.bodies import (
     Rewind,
@@ -36,7 +37,6 @@ from retrykit.integrations._http.bodies import (
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
-    is_certificate_error,
     is_transient_status,
     retry_after,
 )

@@ -20,6 +20,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Protocol, TypeVar, Unpack, cast
 
 from retrykit.integrations import _sql
+from retrykit.integrations._connection_errors import is_connection_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sql import (
     AsyncDecorator,
@@ -28,7 +29,6 @@ from retrykit.integrations._sql import (
     SqlErrors,
     Verdict,
     check_factory,
-    is_network_error,
     judge_sqlstate,
 )
 from retrykit.policy.policy import Policy
@@ -56,7 +56,7 @@ class _Transient(SqlErrors):
         # It has no class of its own, and nothing was sent.
         if isinstance(error, asyncpg.InterfaceError):
             return "undone" if "connection is closed" in str(error) else None
-        return "lost" if is_network_error(error) else None
+        return "lost" if is_connection_error(error) else None
 
 
 transient: Final = _Transient()

@@ -20,8 +20,8 @@ switch that off, or each attempt is that many::
 from typing import Any, Final
 
 from retrykit.hints import first_of, milliseconds, retry_after as _retry_after
+from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
-from retrykit.integrations._http.policy import is_certificate_error
 from retrykit.integrations._sdk import field
 from retrykit.integrations._transient import TransientErrors
 

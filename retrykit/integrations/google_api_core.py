@@ -19,9 +19,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from retrykit._internal.durations import Duration
+from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.policy import (
-    is_certificate_error,
     retry_after as _header,
 )
 from retrykit.integrations._transient import TransientErrors

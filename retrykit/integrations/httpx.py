@@ -24,6 +24,7 @@ from typing import Any, Final, Self, TypeVar, Unpack, cast, final
 
 from retrykit._internal.validation import check_instance
 from retrykit.errors import AttemptTimeout
+from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.bodies import (
     Rewind,
@@ -34,7 +35,6 @@ from retrykit.integrations._http.bodies import (
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
-    is_certificate_error,
     is_transient_status,
     retry_after,
 )

@@ -21,8 +21,8 @@ needs no policy around it.
 
 from typing import Any, Final
 
+from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
-from retrykit.integrations._http.policy import is_certificate_error
 from retrykit.integrations._transient import TransientErrors
 
 with needs("pymongo"):

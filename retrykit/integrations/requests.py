@@ -28,13 +28,13 @@ from typing import Any, Final, Unpack, final
 from urllib.parse import urlsplit
 
 from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.bodies import build_rewind
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
     check_methods,
-    is_certificate_error,
     is_transient_status,
     retry_after,
 )

@@ -27,6 +27,7 @@ from contextlib import (
 from typing import Any, Final, Protocol, TypeVar, Unpack, overload
 
 from retrykit.integrations import _sql
+from retrykit.integrations._connection_errors import is_connection_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sql import (
     AsyncDecorator,
@@ -36,7 +37,6 @@ from retrykit.integrations._sql import (
     SqlErrors,
     Verdict,
     check_factory,
-    is_network_error,
     judge_mysql,
     judge_sqlite,
     judge_sqlstate,
@@ -105,7 +105,7 @@ def _judge_driver(error: object, raised: object) -> Verdict:
     libpq = driver in {"psycopg", "psycopg2"}
     if libpq and "OperationalError" in {x.__name__ for x in type(error).__mro__}:
         return "lost"
-    return "lost" if is_network_error(error) else None
+    return "lost" if is_connection_error(error) else None
 
 
 _MYSQL = {"MySQLdb", "aiomysql", "asyncmy", "mariadb", "mysql", "pymysql"}

@@ -23,8 +23,9 @@ every call, so a retried POST needs a key of your own, or it may be executed twi
 from typing import Any, Final
 
 from retrykit.hints.retry_after_header import header_values
+from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
-from retrykit.integrations._http.policy import is_certificate_error, retry_after
+from retrykit.integrations._http.policy import retry_after
 from retrykit.integrations._transient import TransientErrors
 
 with needs("stripe"):

@@ -24,12 +24,12 @@ from types import TracebackType
 from typing import Any, Final, Self, Unpack, final
 
 from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.bodies import build_rewind
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
-    is_certificate_error,
     is_transient_status,
     retry_after,
 )

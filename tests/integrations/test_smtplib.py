@@ -182,9 +182,12 @@ LOST = [
     *(ConnectionRefusedError(), BrokenPipeError(), TimeoutError(), socket.gaierror()),
     *(ssl.SSLEOFError(), ssl.SSLZeroReturnError()),
     OSError(errno.EHOSTUNREACH, "No route to host"),
+    # As asyncio raises it for a host with several addresses.
+    OSError("Multiple exceptions: [Errno 111] Connect call failed, [Errno 111] ..."),
 ]
 OTHERS = [
     *(ssl.SSLCertVerificationError(), ssl.SSLError(), FileNotFoundError(), OSError()),
+    OSError("the text of somebody else"),
     *(smtplib.SMTPException(), smtplib.SMTPNotSupportedError(), ValueError()),
     *(None, "451"),
 ]

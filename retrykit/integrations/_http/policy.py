@@ -1,6 +1,5 @@
 """Policy defaults of HTTP clients: transient statuses, idempotent methods, hints."""
 
-import ssl
 from abc import abstractmethod
 from collections.abc import Container, Iterable
 from typing import Any
@@ -12,7 +11,7 @@ from retrykit.policy.fallback import check_no_fallback
 from retrykit.policy.policy import Policy
 
 __all__ = ["IDEMPOTENT", "Transient", "check_client_policy", "check_methods"]
-__all__ += ["is_certificate_error", "is_transient_status", "retry_after"]
+__all__ += ["is_transient_status", "retry_after"]
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
 """The idempotent HTTP methods.
@@ -69,20 +68,6 @@ def is_transient_status(status: int, headers: Container[str] | None) -> bool:
 
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TOO_LARGE = 413
-
-
-def is_certificate_error(error: BaseException | None) -> bool:
-    """Return whether an error was caused by a rejected certificate.
-
-    Clients report it as a failed connection, but it is not transient.
-    """
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return True
-        seen.add(id(error))
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def check_methods(methods: Iterable[str] | None) -> frozenset[str] | None:

@@ -15,7 +15,7 @@ from redis.exceptions import (
     WatchError,
 )
 
-from retrykit.integrations._http.policy import is_certificate_error
+from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._transient import TransientErrors
 
 __all__ = ["policy", "transient"]
