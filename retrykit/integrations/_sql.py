@@ -187,7 +187,7 @@ def check_factory(factory: object, rule: str, *, usable: bool) -> None:
         usable: Whether it has the interface of one.
     """
     if not usable or hasattr(factory, "commit"):
-        suggestion = "each attempt needs a new connection"
+        suggestion = "each attempt opens a new connection with it"
         raise invalid_setting("factory", rule, factory, suggestion)
 
 
@@ -197,6 +197,7 @@ def transaction(  # noqa: PLR0913  the parts of a driver
     policy: Policy,
     *,
     idempotent: bool,
+    database: object = None,
     begin: Callable[[Any, Commit], AbstractContextManager[Any]] | None = None,
     abegin: Callable[[Any, Commit], AbstractAsyncContextManager[Any]] | None = None,
 ) -> Any:
@@ -207,9 +208,11 @@ def transaction(  # noqa: PLR0913  the parts of a driver
         factory: Gives the connections.
         policy: The policy of the calls.
         idempotent: Whether a transaction may be repeated that may have been committed.
+        database: What transactions within each other must not share; by default the
+            factory.
         begin: Opens a connection of the factory, and a transaction in it, for the
             block. At its end it commits, and sets `Commit.sent` before; if the block
-            fails, it rolls back. None if the driver has no sync connections.
+            fails, it rolls back. None if the factory has no sync connections.
         abegin: The same for async functions.
 
     Raises:
@@ -222,14 +225,16 @@ def transaction(  # noqa: PLR0913  the parts of a driver
         awaited = is_coroutine_function(fn)
         opened: Any = abegin if awaited else begin
         if opened is None:
-            kind = "a sync" if awaited else "an async"
-            raise invalid_setting("fn", f"{kind} function, as the driver is", fn)
+            kind, made = ("a sync", "sync") if awaited else ("an async", "async")
+            rule = f"{kind} function, since the factory makes {made} connections"
+            raise invalid_setting("fn", rule, fn)
         timeout = policy.attempt_timeout
         if isinstance(timeout, float) and not idempotent:
             rule = "None for a transaction, whose COMMIT it could cancel"
             suggestion = "use a timeout of the database, or write idempotent=True"
             raise invalid_setting("attempt_timeout", rule, timeout, suggestion)
-        attempt = functools.partial(_attempt, fn, errors, factory, idempotent)
+        scope = functools.partial(_Scope, fn, factory if database is None else database)
+        attempt = functools.partial(_attempt, scope, errors, idempotent)
 
         def run(*args: Any, **kwargs: Any) -> Any:
             with attempt() as commit, opened(factory, commit) as connection:
@@ -264,17 +269,18 @@ _POSITIONAL = {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
 
 @contextmanager
 def _attempt(
-    fn: object,
+    new_scope: "Callable[[], _Scope]",
     errors: SqlErrors,
-    factory: object,
     idempotent: bool,  # noqa: FBT001  positional in a partial
 ) -> Iterator[Commit]:
     """End the call if the connection is lost in the block after COMMIT was sent."""
-    if any(each.is_open and each.factory == factory for each in _around.get()):
-        rule = "called outside the other transactions of its factory"
-        suggestion = "call a plain function there, and pass it the connection"
-        raise invalid_setting("fn", rule, fn, suggestion)
-    commit, scope = Commit(), _Scope(factory)
+    scope = new_scope()
+    for outer in _around.get():
+        if outer.is_open and outer.database == scope.database:
+            rule = f"called outside the transaction of {outer.fn.__qualname__}"
+            suggestion = "call a plain function there, and pass it the connection"
+            raise invalid_setting("fn", rule, scope.fn, suggestion)
+    commit = Commit()
     token = _around.set((*_around.get(), scope))
     try:
         yield commit
@@ -294,12 +300,13 @@ def _attempt(
 
 @final
 class _Scope:
-    """A transaction of a factory; tasks that it has started may outlive it."""
+    """A transaction in a database; tasks that it has started may outlive it."""
 
-    __slots__ = ("factory", "is_open")
+    __slots__ = ("database", "fn", "is_open")
 
-    def __init__(self, factory: object) -> None:
-        self.factory = factory
+    def __init__(self, fn: FunctionType, database: object) -> None:
+        self.fn = fn
+        self.database = database
         self.is_open = True
 
 

@@ -156,8 +156,9 @@ def transaction(
     """Return a decorator that calls a function in a new transaction for each attempt.
 
     The function takes the session first; its callers do not pass it. The transaction is
-    committed when the function returns, and rolled back when it raises. If the
-    connection is lost during COMMIT, `CommitUnknown` is raised.
+    committed when the function returns, and rolled back when it raises. On SQLite it
+    begins with ``BEGIN IMMEDIATE``, which takes the lock for writing. If the connection
+    is lost during COMMIT, `CommitUnknown` is raised.
 
     >>> from sqlalchemy import create_engine, text
     >>> @transaction(create_engine("sqlite://"), max_attempts=5)
@@ -178,19 +179,38 @@ def transaction(
     """
     rule = "a sessionmaker, an Engine, or an async one"
     check_factory(factory, rule, usable=hasattr(factory, "begin"))
+    # The module itself may need a library that is not installed.
+    awaited = type(factory).__module__.startswith("sqlalchemy.ext.asyncio")
+    engine = getattr(factory, "kw", {}).get("bind", factory)
     return _sql.transaction(
         transient,
         factory,
         transient.policy(policy, **changes),
         idempotent=idempotent,
-        begin=_begin,
-        abegin=_abegin,
+        database=getattr(engine, "sync_engine", engine),
+        begin=None if awaited else _begin,
+        abegin=_abegin if awaited else None,
     )
+
+
+def _begin_sqlite(opened: Any) -> None:
+    """Begin the transaction of a Session or a Connection, if the driver did not.
+
+    The driver of SQLite begins at the first change: others could write between that
+    and what was read before it.
+    """
+    engine = opened.bind if hasattr(opened, "bind") else opened.engine
+    if engine is None or engine.dialect.name != "sqlite":
+        return
+    connection = opened.connection() if hasattr(opened, "bind") else opened
+    if not connection.connection.driver_connection.in_transaction:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 @contextmanager
 def _begin(factory: Any, commit: Commit) -> Iterator[Any]:
     with factory.begin() as session:
+        _begin_sqlite(session)
         yield session
         # A session sends its changes with COMMIT, unless they are sent before.
         if hasattr(session, "flush"):
@@ -201,6 +221,7 @@ def _begin(factory: Any, commit: Commit) -> Iterator[Any]:
 @asynccontextmanager
 async def _abegin(factory: Any, commit: Commit) -> AsyncIterator[Any]:
     async with factory.begin() as session:
+        await session.run_sync(_begin_sqlite)
         yield session
         if hasattr(session, "flush"):
             await session.flush()

@@ -76,33 +76,35 @@ def first_parameter(fn):
 
 ERRORS = {
     "factory must be a sessionmaker, an Engine, or an async one, got "
-    f"{OPEN!r}; each attempt needs a new connection": (
+    f"{OPEN!r}; each attempt opens a new connection with it": (
         lambda: for_sqlalchemy.transaction(OPEN)
     ),
     "factory must be a pool, or a function that returns a new connection, got 'bank'; "
-    "each attempt needs a new connection": lambda: for_psycopg.transaction("bank"),
-    "factory must be a pool, got 'bank'; each attempt needs a new connection": (
+    "each attempt opens a new connection with it": lambda: for_psycopg.transaction(
+        "bank"
+    ),
+    "factory must be a pool, got 'bank'; each attempt opens a new connection with it": (
         lambda: for_asyncpg.transaction("bank")
     ),
     "factory must be a function that returns a new connection, got 'bank'; each "
-    "attempt needs a new connection": lambda: for_pymysql.transaction("bank"),
+    "attempt opens a new connection with it": lambda: for_pymysql.transaction("bank"),
     "factory must be a function that returns a new connection, got 'bank.db'; each "
-    "attempt needs a new connection": lambda: for_sqlite3.transaction("bank.db"),
+    "attempt opens a new connection with it": lambda: for_sqlite3.transaction(
+        "bank.db"
+    ),
     first_parameter(without_parameters): lambda: decorate(without_parameters),
     first_parameter(with_keywords): lambda: decorate(with_keywords),
     first_parameter(method): lambda: decorate(method),
     first_parameter(len): lambda: decorate(len),
-    f"fn must be a sync function, as the driver is, got {transfer_awaited!r}": (
-        lambda: decorate(transfer_awaited)
-    ),
-    f"fn must be an async function, as the driver is, got {transfer!r}": (
-        lambda: decorate(transfer, for_asyncpg)
-    ),
+    f"fn must be a sync function, since the factory makes sync connections, got "
+    f"{transfer_awaited!r}": (lambda: decorate(transfer_awaited)),
+    f"fn must be an async function, since the factory makes async connections, got "
+    f"{transfer!r}": (lambda: decorate(transfer, for_asyncpg)),
     "attempt_timeout must be None for a transaction, whose COMMIT it could cancel, got "
     "5.0; use a timeout of the database, or write idempotent=True": (
         lambda: decorate(transfer_awaited, for_asyncpg, attempt_timeout=5)
     ),
-    f"fn must be called outside the other transactions of its factory, got "
+    f"fn must be called outside the transaction of transfer_twice, got "
     f"{transfer!r}; call a plain function there, and pass it the connection": (
         transfer_twice
     ),

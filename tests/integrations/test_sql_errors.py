@@ -202,7 +202,9 @@ def test_transient_is_pickled_by_its_name(retries):
     ids=["Session", "scoped_session", "psycopg", "PyMySQL"],
 )
 def test_an_open_connection_is_rejected(retries, open_one):
-    with pytest.raises(ConfigError, match="each attempt needs a new connection"):
+    with pytest.raises(
+        ConfigError, match="each attempt opens a new connection with it"
+    ):
         retries.transaction(open_one)
 
 

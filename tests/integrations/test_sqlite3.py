@@ -274,7 +274,9 @@ def test_a_transaction_in_another_of_its_factory_is_rejected(connect, path):
     def outer(connection):
         inner()
 
-    with pytest.raises(ConfigError, match="fn must be called outside the other"):
+    with pytest.raises(
+        ConfigError, match="fn must be called outside the transaction of"
+    ):
         outer()
     inner()
     assert total(path) == 1
