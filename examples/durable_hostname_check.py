@@ -12,12 +12,15 @@ Prints, where ``...`` stands for an error number, a duration or a time of day::
     Another worker has finished the jobs
       asked twice: blog.example:2, gone.example:2, shop.example:2
     blog.example: succeeded after 2 attempts in ...: '203.0.113.1'
+      ended ... UTC
       1 x ConnectionRefusedError
           1. ... UTC, ConnectionRefusedError: [Errno ...] Connection refused
     shop.example: succeeded after 2 attempts in ...: '203.0.113.2'
+      ended ... UTC
       1 x ConnectionRefusedError
           1. ... UTC, ConnectionRefusedError: [Errno ...] Connection refused
     gone.example: dead, gave up after 3 attempts in ...: the schedule has ended
+      ended ... UTC
       2 x LookupError, 1 x ConnectionRefusedError
           1. ... UTC, ConnectionRefusedError: [Errno ...] Connection refused
           2. ... UTC, LookupError: no such name

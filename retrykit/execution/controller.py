@@ -504,14 +504,15 @@ def _read_clocks(read_clock: Callable[[], float]) -> tuple[float, float]:
 
     If this thread is interrupted between the readings, they are repeated.
     """
-    for _ in range(_MOST_REPETITIONS):
+    left = _MOST_READINGS
+    while True:
         before, wall_time, now = read_clock(), wall(), read_clock()
-        if now - before < _AT_ONCE:
+        left -= 1
+        if now - before < _AT_ONCE or left == 0:
             return wall_time, now
-    return wall(), read_clock()
 
 
-_MOST_REPETITIONS: Final = 3
+_MOST_READINGS: Final = 3
 # In seconds.
 _AT_ONCE: Final = 2e-5
 
