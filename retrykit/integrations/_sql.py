@@ -15,7 +15,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, fina
 
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.tracebacks import add_note_once
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.errors import RetrykitError
 from retrykit.execution.callables import check_retryable
 from retrykit.execution.decorators import retry
@@ -218,6 +218,7 @@ def transaction(  # noqa: PLR0913  the parts of a driver
     Raises:
         ConfigError: A setting is invalid, or the function cannot be decorated.
     """
+    check_instance("idempotent", idempotent, bool)
 
     def decorate(fn: Any) -> Any:
         check_retryable(fn)

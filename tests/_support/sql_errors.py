@@ -104,6 +104,9 @@ ERRORS = {
     "5.0; use a timeout of the database, or write idempotent=True": (
         lambda: decorate(transfer_awaited, for_asyncpg, attempt_timeout=5)
     ),
+    "idempotent must be a bool, got 'yes'": (
+        lambda: for_psycopg.transaction(connect, idempotent="yes")
+    ),
     f"fn must be called outside the transaction of transfer_twice, got "
     f"{transfer!r}; call a plain function there, and pass it the connection": (
         transfer_twice

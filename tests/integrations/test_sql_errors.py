@@ -285,12 +285,9 @@ def test_the_code_of_the_docs_runs(tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     [code] = [each for each in blocks if "import sqlalchemy as" in each]
     path = tmp_path / "bank.db"
+    names = {}
+    exec(code.replace("bank.db", str(path)), names)  # noqa: S102  under test
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE accounts (id int, balance int)")
-        connection.execute("INSERT INTO accounts VALUES (1, 500), (2, 0)")
-        connection.commit()
-        names = {}
-        exec(code.replace("bank.db", str(path)), names)  # noqa: S102  under test
         rows = connection.execute("SELECT balance FROM accounts ORDER BY id")
         assert rows.fetchall() == [(400,), (100,)]
-    names["new_session"].kw["bind"].dispose()
+    names["engine"].dispose()
