@@ -19,7 +19,7 @@ BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
 
 # These libraries are not needed here: see test_readme_integrations.py.
 LIBRARIES = re.compile(
-    r"^(?:import|from) (httpx|dbos|celery|openai|procrastinate|sqlalchemy)",
+    r"^(?:import|from) (httpx|dbos|celery|openai|procrastinate|redis|sqlalchemy)",
     re.MULTILINE,
 )
 WITH_LIBRARIES = {"durable.md", "http.md", "observability.md", "web_frameworks.md"}

@@ -27,9 +27,15 @@ def test_the_code_about_clients_runs():
     run("\n".join([*code_blocks("docs/http.md"), "client.close()"]))
 
 
-def test_the_code_about_telemetry_runs():
+def test_the_code_about_telemetry_records_a_call(capfd):
     blocks = code_blocks("docs/observability.md")
-    run("\n".join(x for x in blocks if re.search("opentelemetry|prometheus", x)))
+    code = [x for x in blocks if re.search("opentelemetry|prometheus", x)]
+    call = "import retrykit\nretrykit.retry(lambda: print('called'))()\nclient.close()"
+    run("\n".join([*code, call, "print(ORDERS.balance == 100)"]))
+    printed = capfd.readouterr().out
+    assert printed.startswith("called\nTrue\n")
+    assert '"name": "attempt <lambda>"' in printed
+    assert '"name": "retrykit.calls"' in printed
 
 
 def test_the_code_about_durable_jobs_runs():

@@ -123,7 +123,7 @@ PARTS = {
         "prometheus_client redis temporalio"
     ),
     "tests/test_readme_integrations.py": (
-        "dbos httpx opentelemetry prometheus_client requests"
+        "dbos httpx opentelemetry opentelemetry.sdk prometheus_client requests"
     ),
     # An app of each engine.
     "tests/cli/test_jobs.py": "celery dbos procrastinate",

@@ -144,3 +144,6 @@ def test_the_page_shows_metrics_as_the_example_prints_them():
     full = 'function="GET 127.0.0.1"'
     assert shown == [x.replace("function=...", full) for x in printed][: len(shown)]
     assert len(shown) == 10
+    settings = r"^\w+ = (TokenBucket\(.+\))\nPOLICY = (policy\(.+), budget=\w+\)$"
+    [on_page] = re.findall(settings, PAGE, re.MULTILINE)
+    assert [on_page] == re.findall(settings, example, re.MULTILINE)

@@ -1,6 +1,7 @@
 """Transient errors of redis-py, on a server that is restarted and reconfigured."""
 
 import asyncio
+import re
 import ssl
 import threading
 
@@ -13,11 +14,29 @@ from retrykit import Policy, retry, state_of
 from retrykit.integrations import redis as retries
 from tests._support import redis_server
 from tests._support.fault_proxy import proxy, reset_at_once
+from tests.test_readme import ROOT
 
 served, server = redis_server.served, redis_server.server
 live_backend = redis_server.live_backend
 
 QUICK = retries.policy(schedule=[0, 0, 0])
+
+
+def test_the_example_of_the_page_sends_each_attempt_once(clock, monkeypatch):
+    page = (ROOT / "docs" / "transient_errors.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    [example] = [block for block in blocks if "import redis\n" in block]
+    names, connections = {}, []
+    exec(compile(example, "transient_errors.md", "exec"), names)  # noqa: S102  our own
+
+    def refuse(_):
+        connections.append(None)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(redis.Connection, "_connect", refuse)
+    with pytest.raises(redis.ConnectionError):
+        names["store"]("name", "one")
+    assert len(connections) == 3
 
 
 def call(backend, policy, fn):
