@@ -50,8 +50,10 @@ class _Transient(TransientErrors):
     They are timeouts, failed and broken connections, but not a rejected certificate;
     and responses for which ``x-should-retry`` says so, or without it those with the
     status 408, 409, 429, or 500 and above. An exhausted quota or budget, which has the
-    status 429, too, is permanent. In a stream, error events are transient if they
-    report an overload, a rate limit or an error of the server.
+    status 429, too, is permanent. The error that the SDK raises in a stream, for an
+    event with a nested ``error`` object, is transient if it reports an overload, a rate
+    limit or an error of the server. The events ``error`` and ``response.failed`` of the
+    Responses API are yielded: the function must raise an error itself.
 
     Source:
         "Error codes" and "Rate limits", OpenAI; the SDK's own retries.

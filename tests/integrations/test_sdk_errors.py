@@ -19,7 +19,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import RetryInfo
 from kubernetes.client import ApiException
 
-from retrykit import Policy
+from retrykit import Policy, RetryAfter
 from retrykit.integrations import (
     anthropic as for_anthropic,
     azure_core as for_azure,
@@ -449,6 +449,37 @@ def test_a_stream_that_breaks_is_begun_anew(name, fault):
         call = sdk.client(server.url)
         sdk.module.policy(schedule=[0]).call(lambda: list(call(stream=True)))
     assert len(server.seen) == 2
+
+
+FAILED = {
+    "error": b'{"type": "error", "code": "server_error", "message": "no", '
+    b'"param": null, "sequence_number": 1}',
+    "response.failed": b'{"type": "response.failed", "sequence_number": 1, '
+    b'"response": {"error": {"code": "server_error", "message": "no"}}}',
+    "response.incomplete": b'{"type": "response.incomplete", "sequence_number": 1, '
+    b'"response": {"incomplete_details": {"reason": "max_output_tokens"}}}',
+}
+
+
+@pytest.mark.parametrize("kind", FAILED)
+def test_a_function_must_raise_an_error_for_an_event_that_openai_yields(kind):
+    def read(*, raises):
+        client = openai.OpenAI(api_key=SECRET, base_url=server.url, max_retries=0)
+        kinds = []
+        with client:
+            for event in client.responses.create(model="m", input="Why?", stream=True):
+                kinds.append(event.type)
+                if raises and event.type == kind:
+                    raise RetryAfter
+        return kinds
+
+    failed = answer(200, EVENTS, b"data: " + FAILED[kind] + b"\n\n", close=True)
+    done = answer(200, EVENTS, b"", close=True)
+    policy = for_openai.policy(schedule=[0])
+    with serve(failed, failed, done) as server:
+        assert policy.call(read, raises=False) == [kind]
+        assert policy.call(read, raises=True) == []
+    assert len(server.seen) == 3
 
 
 async def ask(url):

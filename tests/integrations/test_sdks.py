@@ -183,7 +183,8 @@ def test_attempts_of_stripe_share_an_idempotency_key_that_is_given(key, clock):
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "transient_errors.md"
-DELTA = b"""data: {"type": "response.output_text.delta", "delta": "Hi"}\n\n"""
+TEXT = {"type": "output_text", "text": "Hi", "annotations": []}
+MESSAGE = {"type": "message", "role": "assistant", "content": [TEXT]}
 
 
 def test_the_example_of_the_page_runs(clock):
@@ -191,8 +192,8 @@ def test_the_example_of_the_page_runs(clock):
     [example] = [block for block in blocks if "import openai" in block]
     names = {}
     exec(compile(example, PAGE, "exec"), names)  # noqa: S102  our own
-    stream = answer(200, [("Content-Type", "text/event-stream")], DELTA, close=True)
-    with serve(failure(429, ("retry-after", "9")), stream) as server:
+    done = answer(body=json.dumps({"output": [MESSAGE]}).encode(), close=True)
+    with serve(failure(429, ("retry-after", "9")), done) as server:
         names["client"] = names["client"].with_options(base_url=server.url)
         assert names["ask"]("Why?") == "Hi"
     assert clock.sleeps == [9.0]
