@@ -408,8 +408,8 @@ def test_full_jitter_is_checked_for_its_fewest_calls():
 )
 def test_own_retries_of_the_library_are_reported_once_for_each_library(policy, fixes):
     found = check(policy, rules=["library-retries-too"])
-    assert [each.fix.partition(",")[0] for each in found] == [
-        each.own_retries for each in fixes
+    assert [each.fix for each in found] == [
+        f"switch them off: {each.own_retries}; then ignore this rule" for each in fixes
     ]
 
 

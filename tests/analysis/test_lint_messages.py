@@ -154,7 +154,7 @@ EXACT = [
         "library-retries-too",
         "the library whose errors are retried makes retries of its own by default: "
         "each of up to 5 attempts is then several requests",
-        "Client(retries=0), and then ignore this rule",
+        "switch them off: Client(retries=0); then ignore this rule",
     ),
     Finding(
         "call-outlives-process",

@@ -314,7 +314,7 @@ def _library_retries_too(context: LintContext) -> Iterator[Advice]:
             "the library whose errors are retried makes retries of its own by default: "
             f"each of {context.up_to} {most} attempts is then several requests"
         )
-        yield reason, f"{fix}, and then ignore this rule"
+        yield reason, f"switch them off: {fix}; then ignore this rule"
 
 
 @_rule("call-outlives-process", "a call may take longer than its process lives")
