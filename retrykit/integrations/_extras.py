@@ -16,5 +16,7 @@ def needs(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        message = f"{error.name} is not installed: pip install 'retrykit[{extra}]'"
+        # A namespace, such as google, is not the name of a library.
+        library = extra if extra.startswith(f"{error.name}-") else error.name
+        message = f"{library} is not installed; in a clone: pip install '.[{extra}]'"
         raise ImportError(message, name=error.name) from error
