@@ -160,6 +160,10 @@ def unannotated():
     return 1
 
 
+def send(event, channel):
+    return event, channel
+
+
 async def fetch(_outcome=None):
     return True
 
@@ -444,7 +448,11 @@ SETTING_ERRORS = {
     f"observer must be {OBSERVER}, got Asked(); to await something, start a task in "
     "it": lambda: observe(AsyncPredicate()),
     "observers[0] must be a function that takes the event, and nothing else, got "
-    f"{unannotated!r}": lambda: Policy(observers=[unannotated]),
+    f"{unannotated!r}; if it returns an observer, call it": (
+        lambda: Policy(observers=[unannotated])
+    ),
+    "observer must be a function that takes the event, and nothing else, got "
+    f"{send!r}": lambda: observe(send),
     "observer must be a function that takes an event, got 5": lambda: observe(5),
     "name must be a non-empty string, got ' '; None uses the name of the function": (
         lambda: Policy(name=" ")

@@ -7,8 +7,8 @@ from typing import Any, TypeGuard
 
 from retrykit._internal.late_modules import inspect
 
-__all__ = ["accepts_one_argument", "is_awaitable", "is_coroutine_function"]
-__all__ += ["matches_underlying"]
+__all__ = ["accepts_no_argument", "accepts_one_argument", "is_awaitable"]
+__all__ += ["is_coroutine_function", "matches_underlying"]
 
 
 def is_coroutine_function(value: object) -> bool:
@@ -32,6 +32,18 @@ def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
 
 
 _ITERABLE_COROUTINE = 0x100
+
+
+def accepts_no_argument(value: Callable[..., object]) -> bool:
+    """Return whether *value* can be called without arguments; True if unknown."""
+    try:
+        inspect.signature(value).bind()
+    except TypeError:
+        return False
+    except ValueError:
+        # A built-in function may have no signature.
+        return True
+    return True
 
 
 def accepts_one_argument(value: Callable[..., object]) -> bool:

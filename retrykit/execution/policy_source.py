@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any, cast, final
 
-from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.late_modules import inspect
+from retrykit._internal.introspection import accepts_no_argument, is_coroutine_function
 from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.callables import check_retryable
@@ -36,7 +35,7 @@ class PolicySource:
         self._function, self._changes = function, changes or {}
         # Replaced as a whole, so that threads need no lock.
         self._last: tuple[object, Policy] | None = None
-        if is_coroutine_function(function) or not _takes_nothing(function):
+        if is_coroutine_function(function) or not accepts_no_argument(function):
             rule = "a Policy, or a sync function without parameters that returns one"
             raise invalid_setting("policy", rule, function)
 
@@ -119,14 +118,3 @@ def build_source_driver(
 def _drop_own_frame(error: BaseException) -> None:
     trace = error.__traceback__
     with_traceback(error, trace and trace.tb_next)
-
-
-def _takes_nothing(function: Callable[..., Any]) -> bool:
-    try:
-        inspect.signature(function).bind()
-    except TypeError:
-        return False
-    except ValueError:
-        # A built-in function may have no signature.
-        return True
-    return True

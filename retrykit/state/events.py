@@ -15,6 +15,7 @@ from retrykit._internal import fast_path
 from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import (
+    accepts_no_argument,
     accepts_one_argument,
     is_awaitable,
     is_coroutine_function,
@@ -205,9 +206,10 @@ def check_observer(
         suggestion = "to await something, start a task in it"
         raise invalid_setting(name, rule, observer, suggestion)
     if not accepts_one_argument(observer):
-        raise invalid_setting(
-            name, "a function that takes the event, and nothing else", observer
-        )
+        rule = "a function that takes the event, and nothing else"
+        call = accepts_no_argument(observer)
+        suggestion = "if it returns an observer, call it" if call else ""
+        raise invalid_setting(name, rule, observer, suggestion)
     return observer
 
 

@@ -2,6 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
+from retrykit import observe
 from retrykit.integrations import opentelemetry, prometheus
 from retrykit.integrations.prometheus import BudgetCollector
 
@@ -15,7 +16,14 @@ def register_twice():
     prometheus.observer(registry=REGISTRY, prefix="twice")
 
 
+UNCALLED = opentelemetry.observer, prometheus.observer
 ERRORS = {
+    "observer must be a function that takes the event, and nothing else, got "
+    f"{each!r}; if it returns an observer, call it": lambda each=each: observe(each)
+    for each in UNCALLED
+}
+
+ERRORS |= {
     "spans must be one of 'span', 'event', got 'spans'; None records no spans": (
         lambda: opentelemetry.observer(spans="spans")
     ),
