@@ -357,6 +357,8 @@ SETTING_ERRORS = {
     "retry(policy=function)": lambda: Policy(max_attempts=len),
     f"fn must be a function to retry, got {returns_policy!r}; write "
     "retry(policy=returns_policy)": lambda: retry(returns_policy),
+    f"fn must be a function to retry, got {returns_policy!r}; write "
+    "aretry(policy=returns_policy)": lambda: aretry(returns_policy, max_attempts=2),
     "max_attempts must be an integer >= 1, got True; the first attempt counts; "
     "None is unlimited": lambda: Policy(max_attempts=True),
     f"max_attempts must be an integer >= 1 and <= {2**53 - 1}, got {2**53}; the "

@@ -8,7 +8,7 @@ from redis import Redis
 from requests.adapters import HTTPAdapter
 
 import retrykit
-from retrykit import ConfigError, Policy
+from retrykit import ConfigError, Policy, aretry, retry
 from retrykit.analysis.charts import figure
 from retrykit.budgets import Throttle, TokenBucket
 from retrykit.integrations import grpc as for_grpc
@@ -35,9 +35,22 @@ from tests._support.telemetry_errors import ERRORS as TELEMETRY_ERRORS
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 RULED = Policy(rules=[Rule((ConnectionError, TimeoutError), [1])])
 
+
+def fetch():
+    """Return nothing, where a policy was expected."""
+
+
 SETTING_ERRORS = {
     "policy must be a Policy, got 9; write settings by their names, as "
     "max_attempts=4": lambda: httpx_policy(9),
+    f"policy must be a Policy, got {fetch!r}; write @retry(policy()) above it": (
+        lambda: httpx_policy(fetch)
+    ),
+    f"fn must be a function to retry, got {httpx_policy!r}; write retry(policy())": (
+        lambda: retry(httpx_policy)
+    ),
+    f"fn must be a function to retry, got {for_grpc.policy!r}; write "
+    "aretry(policy())": lambda: aretry(for_grpc.policy, max_attempts=3),
     "methods must be a set of HTTP methods, at least one, got 'POST'; "
     "None means every method": lambda: RetryTransport(methods="POST"),
     "nested must be 'respect' or 'retry' in a client, whose callers expect its own "

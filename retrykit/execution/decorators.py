@@ -209,11 +209,11 @@ def _decorator(
         return lambda function: wrap_callable(function, source, awaited)
     suggested = _as_settings(fn)
     if suggested is None and (callable(fn) or hasattr(fn, "__get__")):
+        _reject_policy_function(name, fn)
         if changes or policy is not None:
             suggestion = f"write {name}(...)(fn), or @{name}(...) above it"
             rule = "a Policy beside other settings"
             raise invalid_setting("policy", rule, fn, suggestion)
-        _reject_policy_function(name, fn)
         return wrap_callable(fn, Policy(), awaited)
     suggestion = f"write {name}({suggested or 'schedule=...'})"
     raise invalid_setting("policy", "a Policy", fn, suggestion)
@@ -223,7 +223,9 @@ def _reject_policy_function(name: str, fn: Any) -> None:
     """Reject a function that returns a policy, in place of one to decorate."""
     returned = getattr(fn, "__annotations__", {}).get("return")
     if returned is Policy or returned == "Policy":
-        suggestion = f"write {name}(policy={format_value(fn)})"
+        ours = str(fn.__module__).startswith("retrykit.integrations.")
+        meant = f"{fn.__name__}()" if ours else f"policy={format_value(fn)}"
+        suggestion = f"write {name}({meant})"
         raise invalid_setting("fn", "a function to retry", fn, suggestion)
 
 

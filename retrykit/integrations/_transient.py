@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Unpack
 
 from retrykit._internal.error_conditions import default_condition
@@ -69,6 +70,8 @@ def fill_in(
 ) -> Policy:
     """Return a policy with the defaults of a library filled in; see `policy`."""
     suggestion = "write settings by their names, as max_attempts=4"
+    if isinstance(base, FunctionType):
+        suggestion = "write @retry(policy()) above it"
     policy = (
         Policy() if base is None else check_instance("policy", base, Policy, suggestion)
     )
