@@ -114,6 +114,7 @@ PARTS = {
     # SQL databases, by all drivers.
     "tests/_support/sql_errors.py": SQL,
     "tests/_support/sql_drivers.py": SQL,
+    "tests/integrations/test_sqlalchemy_sqlite.py": "aiosqlite sqlalchemy",
     "tests/integrations/test_sql_errors.py": f"{SQL} aiosqlite psycopg_pool",
     "tests/integrations/test_sql_mariadb.py": f"{SQL} mariadbd",
     "tests/integrations/test_sql_postgres.py": f"{SQL} postgres psycopg_pool",
