@@ -41,6 +41,11 @@ def is_locked(path):
     return False
 
 
+def total(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT n FROM counters").fetchone()[0]
+
+
 def begin_immediate(engine):
     """Let SQLAlchemy begin transactions itself, as its documentation shows."""
 
@@ -111,6 +116,7 @@ def test_a_driver_that_has_begun_by_itself_is_left_alone(path):
         connection.execute(UPDATE, {"n": connection.scalar(SELECT) + 1})
 
     increment()
+    assert total(path) == 1
     engine.dispose()
 
 
@@ -139,6 +145,7 @@ def test_a_busy_database_is_retried(path):
         connection.execute(UPDATE, {"n": connection.scalar(SELECT) + 1})
 
     increment()
+    assert total(path) == 1
     other.close()
     engine.dispose()
 
