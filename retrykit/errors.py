@@ -7,6 +7,7 @@
         ├── ConfigError        a setting is invalid; also a ValueError
         ├── NestingError       context blocks are closed out of order
         ├── NestedRetryError   a call inside this one gave up, under nested="raise"
+        ├── CommitUnknown      a transaction of a database may have been committed
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
         ├── RetryError         a call gave up; wraps its last error, if there is one
         └── Signal             raised by a retried function to control its call
@@ -19,7 +20,8 @@
 a `RetryError` only if its last result was rejected.
 """
 
-__all__ = ["AttemptTimeout", "ConfigError", "NestingError", "RetrykitError"]
+__all__ = ["AttemptTimeout", "CommitUnknown", "ConfigError", "NestingError"]
+__all__ += ["RetrykitError"]
 
 
 class RetrykitError(Exception):
@@ -66,3 +68,12 @@ class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its na
         # The time left of a deadline has many digits.
         timeout = round(self.timeout, 3) or self.timeout
         return f"the attempt took longer than {timeout:g}s"
+
+
+class CommitUnknown(RetrykitError):  # noqa: N818  told by its name
+    """The connection was lost during COMMIT: the transaction may have been committed.
+
+    The integrations of databases raise it. It is not retried, unless the transaction is
+    ``idempotent``; nor by calls around it, unless they have ``nested="retry"``. Look in
+    the database before you repeat it. Its ``__cause__`` is the error of the driver.
+    """

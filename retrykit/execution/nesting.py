@@ -8,6 +8,7 @@ state that is attached to it.
 from typing import TYPE_CHECKING, Final
 
 from retrykit._internal.late_modules import logging
+from retrykit.errors import CommitUnknown
 from retrykit.execution.call import RetryCall, state_lock
 from retrykit.policy.decision import decide
 from retrykit.state.final_error import RetryError, attach_state, attached_state
@@ -100,7 +101,8 @@ def find_exhausted(
     It is the outcome of the attempt, or belongs to it as a cause, a context, a member
     of a group or a response. A nested call leaves a marker where contexts reach, and
     its state wherever its error goes, from any thread or process. A call that began
-    before the attempt was not made by it.
+    before the attempt was not made by it. An unknown commit must not be repeated, even
+    if its call had retries left.
     """
     # A function that raises RetryAfter from an error has seen that error.
     deep = not isinstance(error, RetryAfter)
@@ -120,7 +122,7 @@ def find_exhausted(
         if (
             inner is not None
             and _ran_since(inner, start)
-            and has_exhausted_retries(inner)
+            and (has_exhausted_retries(inner) or isinstance(outcome, CommitUnknown))
         ):
             return outcome
         seen.add(id(outcome))

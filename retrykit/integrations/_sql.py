@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, fina
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import check_instance, invalid_setting
-from retrykit.errors import RetrykitError
+from retrykit.errors import CommitUnknown
 from retrykit.execution.callables import check_retryable
 from retrykit.execution.decorators import retry
 from retrykit.integrations._transient import TransientErrors
@@ -37,15 +37,6 @@ Verdict = Literal["lost", "undone"] | None
 "lost": the connection was lost or could not be made, so a COMMIT may have succeeded.
 "undone": the database has rolled it back, or refused to begin it.
 """
-
-
-@final
-class CommitUnknown(RetrykitError):  # noqa: N818  told by its name
-    """The connection was lost during COMMIT: the transaction may have been committed.
-
-    It is not retried, unless the transaction is ``idempotent``. Look in the database
-    before you repeat it. Its ``__cause__`` is the error of the driver.
-    """
 
 
 class SqlErrors(TransientErrors):

@@ -32,6 +32,7 @@ from retrykit import (
     state_of,
 )
 from retrykit._internal.clocks import sync_clock, wall
+from retrykit.errors import CommitUnknown
 from retrykit.execution.controller import RetryController
 from retrykit.execution.nesting import mark_exhausted
 from retrykit.state.final_error import NestedRetryError
@@ -631,6 +632,28 @@ def test_run_returns_the_outcome_of_the_outer_call(backend):
     assert isinstance(outcome.error, RetryError)
     assert outcome.state.stop_reason is StopReason.NESTED
     assert outcome.state.nested_state.name == "inner"
+
+
+@pytest.mark.parametrize(("nested", "count"), [("respect", 1), ("retry", 3)])
+def test_an_unknown_commit_is_not_retried_by_calls_around_it(nested, count):
+    calls = []
+
+    @retry(TWICE)
+    def commit():
+        calls.append(1)
+        raise GiveUp(CommitUnknown("lost"))
+
+    @retry(schedule=[0, 0], on=Exception, nested=nested)
+    def transfer():
+        try:
+            commit()
+        except CommitUnknown as error:
+            raise OSError("wrapped") from error
+
+    with pytest.raises(OSError, match="wrapped") as caught:
+        transfer()
+    assert len(calls) == count
+    assert state_of(caught.value).nested_state is not None or nested == "retry"
 
 
 def test_a_nested_state_survives_json(in_layers):
