@@ -121,7 +121,9 @@ def kill(app: Celery, job_id: str) -> None:
 def retry_at(app: Celery, job_id: str, when: datetime) -> None:
     """Reschedule the next attempt of a waiting job.
 
-    Its report shows the new time once a worker has received the message.
+    Its report shows the new time once a worker has received the message. If a worker
+    sends the job's next message at the same moment, the time stays as it was: look at
+    the report, and repeat the call.
 
     Args:
         app: The Celery application.
