@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+import time
 
 import pytest
 from dbos import DBOS
@@ -16,6 +17,7 @@ __all__ = [
     "read",
     "settings",
     "skip_if_unusable",
+    "wait_until",
     "wait_until_ended",
 ]
 
@@ -46,6 +48,14 @@ def launched(tmp_path_factory):
     durable.listen(settings(folder), polling=0.01)
     yield folder / "jobs.sqlite"
     DBOS.destroy()
+
+
+def wait_until(condition):
+    """Wait until a function returns something true, for at most 20 seconds."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def wait_until_ended(job_id):

@@ -10,7 +10,7 @@ from dbos import DBOS
 
 from retrykit import ConfigError, GiveUp, Policy
 from retrykit.integrations import dbos as durable
-from tests._support.dbos_jobs import execute, launched, wait_until_ended
+from tests._support.dbos_jobs import execute, launched, wait_until, wait_until_ended
 
 __all__ = ["launched"]
 
@@ -92,6 +92,8 @@ class TestLog:
     def test_a_dead_job_is_one_line(self, logged):
         job_id = gives_up.start(why="no route")
         report = wait_until_ended(job_id)
+        # DBOS stores the end of a workflow before it logs it.
+        wait_until(lambda: logged)
         [record] = logged
         assert record.getMessage() == f"{job_id}: dead, {report.reason}"
         assert record.exc_info is record.exc_text is None
@@ -101,6 +103,7 @@ class TestLog:
         set_inputs(launched, f"{job_id}:2", '{"positionalArgs":["waits","cut",[],{}]}')
         durable.retry_at(job_id, datetime.now(UTC))
         wait_until_ended(job_id)
+        wait_until(lambda: logged)
         [line] = [record.getMessage() for record in logged]
         assert line.startswith(f"{job_id}: dead, envelope must be ")
 

@@ -12,7 +12,13 @@ from dbos import DBOS
 from retrykit import Policy
 from retrykit.integrations import dbos as durable
 from retrykit.integrations.dbos.killed_attempts import forgive_running, stopping
-from tests._support.dbos_jobs import execute, launched, read, wait_until_ended
+from tests._support.dbos_jobs import (
+    execute,
+    launched,
+    read,
+    wait_until,
+    wait_until_ended,
+)
 
 __all__ = ["launched"]
 
@@ -76,13 +82,6 @@ def killed(database, job, job_id, recoveries=2, begun=None):
 
 def attributes(key):
     return DBOS.retrieve_workflow(key).get_status().attributes
-
-
-def wait_until(condition):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def let_go(*jobs):
