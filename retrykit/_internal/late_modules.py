@@ -8,7 +8,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, final
 
-__all__ = ["inspect", "logging", "traceback"]
+__all__ = ["inspect", "logging", "struct", "traceback"]
 
 
 @final
@@ -28,9 +28,10 @@ class LateModule:
 if TYPE_CHECKING:
     import inspect
     import logging
+    import struct
     import traceback
 else:
-    inspect, logging, traceback = map(LateModule, ("inspect", "logging", "traceback"))
+    inspect, logging, struct, traceback = map(LateModule, __all__)
 
 
 def _import_all() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from sys import modules
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from retrykit._internal.clocks import AsyncClock, ClockSource
 from retrykit._internal.validation import invalid_setting
@@ -25,12 +25,10 @@ class LoopClock:
             """Return the loop's own time."""
             if "trio" not in modules:
                 return asyncio.get_running_loop().time()
-            return self.reader()()
+            return self._timer().time()
 
-        def reader(self) -> Callable[[], float]:
-            """Return a function that reads the loop's time, from any thread."""
-            trio = running_trio()
-            return _trio_time(trio) if trio else asyncio.get_running_loop().time
+        def _timer(self) -> "_Timer":
+            return _trio_timer() or asyncio.get_running_loop()
 
     else:
         # The last loop, if it tells the thread that runs it, as those of asyncio do:
@@ -41,22 +39,25 @@ class LoopClock:
             """Return the loop's own time."""
             loop = self._loop
             if loop is None or loop._thread_id != get_ident() or "trio" in modules:
-                return self.reader()()
+                return self._timer().time()
             time: float = loop.time()
             return time
 
-        def reader(self) -> Callable[[], float]:
-            """Return a function that reads the loop's time, from any thread."""
+        def _timer(self) -> "_Timer":
             loop = self._loop
             if loop is None or loop._thread_id != get_ident() or "trio" in modules:
-                trio = running_trio()
+                trio = _trio_timer()
                 if trio is not None:
                     self._loop = None
-                    return _trio_time(trio)
+                    return trio
                 loop = asyncio.get_running_loop()
                 self._loop = loop if hasattr(loop, "_thread_id") else None
-            read: Callable[[], float] = loop.time
-            return read
+            timer: _Timer = loop
+            return timer
+
+    def reader(self) -> Callable[[], float]:
+        """Return a function that reads the loop's time, from any thread."""
+        return self._timer().time
 
     def sleep(self, delay: float, /) -> Awaitable[None]:
         """Suspend the task for *delay* seconds."""
@@ -65,10 +66,28 @@ class LoopClock:
         sleeping: Awaitable[None] = (running_trio() or asyncio).sleep(delay)
         return sleeping
 
+    def parts(self) -> tuple[Any, Any]:
+        """Return an object with the loop's `time`, and one with its `sleep`."""
+        timer: Any = self._timer()
+        return timer, modules["trio"] if type(timer) is _TrioTimer else asyncio
 
-def _trio_time(trio: ModuleType) -> Callable[[], float]:
-    read: Callable[[], float] = trio.lowlevel.current_clock().current_time
-    return read
+
+class _Timer(Protocol):
+    def time(self) -> float: ...
+
+
+class _TrioTimer:
+    __slots__ = ("time",)
+
+    def __init__(self, time: Callable[[], float]) -> None:
+        self.time = time
+
+
+def _trio_timer() -> _TrioTimer | None:
+    trio = running_trio()
+    if trio is None:
+        return None
+    return _TrioTimer(trio.lowlevel.current_clock().current_time)
 
 
 async def wait_for_event(event: Any, delay: float) -> None:

@@ -3,14 +3,16 @@
 A traceback holds the frames of its functions, and they hold all local variables.
 """
 
+from collections.abc import Callable
 from itertools import islice
+from operator import attrgetter
 from types import CodeType, TracebackType
 
 from retrykit._internal.late_modules import traceback
 
 __all__ = ["WITHOUT_DICT", "FrameLocations", "Location", "add_note_once", "drop_frames"]
-__all__ += ["format_traceback", "keep_context", "locations_of", "reduce_error"]
-__all__ += ["related_errors", "skip_wrapper_frames", "trim_traceback"]
+__all__ += ["format_traceback", "keep_context", "location", "locations_of"]
+__all__ += ["reduce_error", "related_errors", "skip_wrapper_frames", "trim_traceback"]
 __all__ += ["with_traceback"]
 
 with_traceback = BaseException.with_traceback
@@ -107,13 +109,18 @@ def _release(error: BaseException) -> tuple[Location, ...]:
     return locations_of(trace)
 
 
+location: Callable[[TracebackType], Location] = attrgetter(
+    "tb_frame.f_code", "tb_lasti"
+)
+"""Returns the location of the first frame of a traceback."""
+
+
 def locations_of(trace: TracebackType | None) -> tuple[Location, ...]:
     """Return the locations of the frames of a traceback."""
-    if trace is None:
-        return ()
-    locations: tuple[Location, ...] = ((trace.tb_frame.f_code, trace.tb_lasti),)
-    while (trace := trace.tb_next) is not None:
-        locations += ((trace.tb_frame.f_code, trace.tb_lasti),)
+    locations: tuple[Location, ...] = ()
+    while trace is not None:
+        locations += (location(trace),)
+        trace = trace.tb_next
     return locations
 
 

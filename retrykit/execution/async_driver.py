@@ -84,9 +84,12 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                         return result
                     outcome = await handle_failure(controller, call, None, result)
                 if call is None:
-                    # It was a common failure.
-                    await clock.real.sleep(outcome)
-                    entry[1].append(entry[1][3]())
+                    # It was a common failure. Other threads may have made a state.
+                    if entry[0] is not own:
+                        catch_up(entry)
+                    records = entry[1]
+                    await records[5].sleep(outcome)
+                    records.append(records[4].time())
                     if entry[0] is not own:
                         catch_up(entry)
                     continue
@@ -114,7 +117,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
             raise
         finally:
             # Contexts keep the entry, and the errors keep this frame.
-            entry[1] = entry[0] = call = None
+            entry[1] = entry[0] = call = records = None
             try:  # noqa: SIM105  quicker, and every call comes here
                 _leave(token)
             except (TypeError, ValueError):

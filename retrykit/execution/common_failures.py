@@ -10,23 +10,24 @@ At the first failure, `Records` take the place of the start in the entry of the 
 """
 
 import math
+import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, final
 
-from retrykit._internal.clocks import ClockSource, time_passed
+from retrykit._internal.clocks import LONGEST_SLEEP, ClockSource, time_passed
 from retrykit._internal.error_conditions import BY_TYPE, default_condition
 from retrykit._internal.fast_path import blockers
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
+    Location,
+    location,
     locations_of,
     reduce_error,
-    with_traceback,
 )
 from retrykit.execution.call import Entry, RetryCall, state_lock
 from retrykit.policy.decision import EPSILON, match_error
 from retrykit.policy.rules import types_of
-from retrykit.schedules.base import Schedule
-from retrykit.schedules.randomness import call_random, mix, new_seed, step_to
+from retrykit.schedules.randomness import SharedDraws, call_random, new_draws
 from retrykit.schedules.structure import has_user_code, is_uniform
 from retrykit.state.events import process_observers
 from retrykit.state.failures import Failure
@@ -43,19 +44,20 @@ Answer = Callable[[Entry, Exception, ClockSource[Any]], float | None]
 attempt, in seconds; None if the failure is not common, and nothing was recorded."""
 
 Records = list[Any]
-"""[start, seed, trace, now], and five items for each failure.
+"""[start, draws, number, trace, timer, sleeper], and five items for each failure.
 
-The first are the clock's reading when the call began, in seconds; its seed; the
-traceback of the last error; and the function that reads the clock. Those of a failure
+The first are the clock's reading when the call began, in seconds; the draws of the
+call, and its number among those that share them; the traceback of the last error; and
+the parts of the clock: objects with a `time` and a `sleep`. Those of a failure
 are the locations of the error before, if its frames were released, or None; the error;
 the clock's reading when the attempt failed; the delay after it, in seconds; and the
 clock's reading when the next attempt began, which the driver adds.
 
 It is flat to keep the memory of a waiting call small."""
 
-Spread = tuple[float, float, int | None]
-"""The shortest and the longest delay before a retry, in seconds, and the step to the
-number of its draw; None if they are the same."""
+Spread = tuple[float, float | None]
+"""The shortest delay before a retry, and what each unit of its draw adds, in seconds;
+None if the delay does not depend on one draw alone."""
 
 # The delays of so many attempts are remembered.
 _MAX_KNOWN: Final = 256
@@ -97,16 +99,14 @@ def _answer_nothing(_entry: Entry, _error: Exception, _clock: object) -> None:
     """Leave every failure to the general path."""
 
 
-def _make_answer(policy: "Policy") -> Answer:  # noqa: C901, PLR0915  with its function
-    schedule, seed, allowed = policy.schedule, policy.seed, policy.max_elapsed
-    most = policy.max_attempts
-    if policy.limits == "all":
-        # Until the attempts are used, the time does not count.
-        allowed = None
-    last = policy.max_failures if most is None else min(most - 1, policy.max_failures)
-    limit = math.inf if allowed is None else allowed - EPSILON
+def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
+    allowed = math.inf if policy.max_elapsed is None else policy.max_elapsed
+    # Until the attempts are used, the time does not count.
+    limit = math.inf if policy.limits == "all" else allowed - EPSILON
     keeps_frames = policy.keep_tracebacks or policy.raises == "group"
-    uniform, known = is_uniform(schedule), dict[int, Spread]()
+    is_endless, seed = policy.max_attempts is None, policy.seed
+    same_draws = None if seed is None else (SharedDraws(seed), 0)
+    delays, is_logged = _Delays(policy), retry_log().isEnabledFor
     retried: type | None = None
 
     def answer(  # noqa: C901, PLR0911, PLR0912  one step, to be read in one piece
@@ -122,81 +122,108 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901, PLR0915  with its f
         ):
             return None
         if type(error) is not retried:
-            if isinstance(error, _SPECIAL) or match_error(policy, error) is not None:
+            if (
+                isinstance(error, _SPECIAL)
+                or type(error).__setattr__ is not BaseException.__setattr__
+                or match_error(policy, error) is not None
+            ):
                 return None
             retried = type(error)
-        records: Any = entry[1]
-        now: Any
-        attempt, previous = 1, None
+        records, previous = entry[1], None
         if type(records) is list:
             size = len(records)
-            attempt, previous = size // 5 + 1, records[size - 4]
-            start, own_seed, now = records[0], records[1], records[3]
-            if previous is error or (most is None and _stands_still(records)):
+            attempt, previous = size // 5, records[size - 4]
+            if previous is error or (is_endless and _stands_still(records)):
                 return None
-        elif entry[2] is not None or retry_log().isEnabledFor(WARNING):
+            start, draws, number = records[0], records[1], records[2]
+            timer = records[4]
+        elif entry[2] is not None or is_logged(WARNING):
             return None
         else:
-            start, own_seed = records, new_seed() if seed is None else seed
-            now = clock.real_reader()
-        if attempt > last:
-            return None
-        failed = now()
+            attempt, start, (timer, sleeper) = 1, records, clock.real.parts()
+            draws, number = same_draws or new_draws()
+        failed = timer.time()
         try:
-            if uniform:
-                spread = known.get(attempt) or _remember(schedule, attempt, known)
-                delay, high, step = spread
-                if step is not None:
-                    # As `uniform_between`.
-                    drawn = delay + (high - delay) * mix(own_seed + step)
-                    delay = drawn if drawn < high else high
-            else:
-                before = None if previous is None else records[-2]
-                random = call_random(own_seed, attempt)
-                delay = _existing(schedule.delay(attempt, before, random))
+            delay, step = delays[attempt]
+            if step:
+                # As `uniform_between`.
+                delay += step * draws[attempt][number]
+            elif step is None:
+                last = None if previous is None else records[size - 2]
+                delay = delays.draw(attempt, last, draws.seed + number)
         except Exception:  # noqa: BLE001  it ended or failed, as `steps` will tell
             return None
         if failed - start + delay >= limit:
             return None
-        trace = error.__traceback__
-        if trace is not None:  # pragma: no branch  (it was raised)
-            # Without the frame of the driver.
-            trace = trace.tb_next
-            with_traceback(error, trace)
+        # Without the frame of the driver.
+        trace = error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
         if previous is None:
-            entry[1] = [start, own_seed, trace, now, None, error, failed, delay]
-        else:
-            locations = None
-            if not keeps_frames:
-                locations = locations_of(records[2])
-                with_traceback(previous, None)
-            records[2] = trace
-            records += (locations, error, failed, delay)
-        if type(entry[0]) is RetryCall:
-            catch_up(entry)
+            entry[1] = [
+                start,
+                draws,
+                number,
+                trace,
+                timer,
+                sleeper,
+                None,
+                error,
+                failed,
+                delay,
+            ]
+            return delay
+        locations: tuple[Location, ...] | None = None
+        if not keeps_frames:
+            last_trace = records[3]
+            if last_trace is None or last_trace.tb_next is not None:
+                locations = locations_of(last_trace)
+            else:
+                # Most have one frame, and a call would take longer.
+                locations = (location(last_trace),)
+            previous.__traceback__ = None
+        records[3] = trace
+        records += (locations, error, failed, delay)
         return delay
 
     return answer
 
 
-T = TypeVar("T")
+@final
+class _Delays(dict[int, Spread]):
+    """The delays of a policy before its retries, as far as they are known."""
+
+    def __init__(self, policy: "Policy") -> None:
+        most, self._last = policy.max_attempts, policy.max_failures
+        if most is not None:
+            self._last = min(self._last, most - 1)
+        self._schedule = policy.schedule
+        self._uniform = is_uniform(policy.schedule)
+
+    def __missing__(self, retry: int) -> Spread:
+        if retry > self._last:
+            raise LookupError
+        if len(self) > _MAX_KNOWN:
+            self.clear()
+        bounds = self._schedule.bounds(retry) if self._uniform else _UNKNOWN
+        if bounds is None or bounds[1] > LONGEST_SLEEP:
+            raise LookupError
+        low, high = bounds
+        step = (high - low) * 2.0**-53
+        if low < high and step < sys.float_info.min:
+            # It has lost digits.
+            raise LookupError
+        spread = self[retry] = low, step if self._uniform else None
+        return spread
+
+    def draw(self, retry: int, previous: float | None, seed: int) -> float:
+        """Return the delay before a retry that depends on more than one draw."""
+        random = call_random(seed, retry)
+        delay = self._schedule.delay(retry, previous, random)
+        if delay is None or delay > LONGEST_SLEEP:
+            raise LookupError
+        return delay
 
 
-def _existing(value: T | None) -> T:
-    if value is None:
-        raise LookupError
-    return value
-
-
-def _remember(schedule: Schedule, attempt: int, known: dict[int, Spread]) -> Spread:
-    bounds = _existing(schedule.bounds(attempt))
-    step = None if bounds[0] == bounds[1] else step_to((attempt << 32) + 1)
-    spread = known[attempt] = (*bounds, step)
-    if len(known) > _MAX_KNOWN:
-        known.clear()
-    return spread
-
-
+_UNKNOWN: Final = 0.0, 0.0
 _SPECIAL: Final = (Signal, BaseExceptionGroup)
 
 
@@ -225,9 +252,10 @@ def replay(call: RetryCall, records: Records) -> None:
     """Apply the records of a call to its state, each of them once."""
     # A copy, since the driver may add to them.
     state, records = call.state, records[:]
-    _, state.seed, call.last_traceback, _ = records[:4]
+    _, draws, number, call.last_traceback, *_ = records[:6]
+    state.seed = draws.seed + number
     began_at = state._started_at_clock
-    for position in range(5 * state.attempt - 1, len(records), 5):
+    for position in range(5 * state.attempt + 1, len(records), 5):
         locations, error, failed, delay, *begun = records[position : position + 5]
         if state.next_delay is None:
             if locations is not None:

@@ -3,12 +3,14 @@
 import os
 import sys
 from functools import partial
+from itertools import repeat
 from random import Random as Generator
-from typing import Protocol
+from typing import Protocol, final
 
-__all__ = ["MAX_DELAY", "CallRandom", "Random", "call_random", "mix", "new_seed"]
-__all__ += ["step_to"]
-__all__ += ["previous_random", "uniform_between"]
+from retrykit._internal.late_modules import struct
+
+__all__ = ["MAX_DELAY", "CallRandom", "Random", "SharedDraws", "call_random"]
+__all__ += ["new_draws", "new_seed", "previous_random", "uniform_between"]
 
 MAX_DELAY = sys.float_info.max
 """Delays saturate here, in seconds: the largest float."""
@@ -24,9 +26,9 @@ class Random(Protocol):
 
 def uniform_between(low: float, high: float, random: Random) -> float:
     """Return a delay drawn from a range, in seconds."""
-    drawn = low + (high - low) * random.random()
-    # The sum may be rounded up to a float beyond the range.
-    return drawn if drawn < high else high
+    # The sum stays in the range: the largest draw is 1 - 2**-53, which takes as much
+    # off the width as its rounding may have added.
+    return low + (high - low) * random.random()
 
 
 # Independent of the global generator, which programs may seed.
@@ -42,14 +44,10 @@ new_seed = partial(_entropy.getrandbits, 53)
 
 _MASK = 2**64 - 1
 _STEP = 0x9E3779B97F4A7C15
+_FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
-def step_to(draw: int) -> int:
-    """Return what `mix` adds to the seed for the draw of this number."""
-    return draw * _STEP & _MASK
-
-
-def mix(number: int) -> float:
+def _mix(number: int) -> float:
     """Return the draw that belongs to the sum of a seed and a step, in [0, 1).
 
     Source:
@@ -57,8 +55,8 @@ def mix(number: int) -> float:
         Number Generators", OOPSLA 2014.
     """
     z = number & _MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    z = ((z ^ (z >> 30)) * _FACTORS[0]) & _MASK
+    z = ((z ^ (z >> 27)) * _FACTORS[1]) & _MASK
     return ((z ^ (z >> 31)) >> 11) * 2.0**-53
 
 
@@ -81,7 +79,7 @@ class CallRandom:
     def random(self) -> float:
         """Return the next draw, a float in [0, 1)."""
         draw = self.draw = self.draw + 1
-        return mix(self.seed + draw * _STEP)
+        return _mix(self.seed + draw * _STEP)
 
     def previous_retry(self) -> "CallRandom":
         """Return the random numbers of the previous retry, after as many draws."""
@@ -109,3 +107,68 @@ def previous_random(random: Random) -> Random:
     True
     """
     return random.previous_retry() if isinstance(random, CallRandom) else random
+
+
+_CALLS = 16
+# In bits: room for the product of two numbers of 64 bits.
+_WIDTH = 128
+
+
+@final
+class SharedDraws(dict[int, tuple[int, ...]]):
+    """The first draws of retries, for sixteen calls, whose seeds are consecutive.
+
+    The item of a retry has the draw of each call, in units of 2**-53. They are made
+    together, as one large integer: most of the time of a draw is spent on making
+    integers, hardly any on their length.
+
+    Attributes:
+        seed: The seed of the first call.
+    """
+
+    __slots__ = ("seed",)
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def __missing__(self, retry: int) -> tuple[int, ...]:
+        # As `_mix`; the masks remove what one number carries into the next.
+        z = (self.seed + (retry << 32) * _STEP + _STEP & _MASK) * _ONES + _NUMBERS
+        z &= _MASKS
+        z = ((z ^ (z >> 30)) & _MASKS) * _FACTORS[0] & _MASKS
+        z = ((z ^ (z >> 27)) & _MASKS) * _FACTORS[1] & _MASKS
+        packed = ((z ^ (z >> 31)) >> 11).to_bytes(_CALLS * _WIDTH // 8, "little")
+        if len(self) > _MOST_RETRIES:
+            self.clear()
+        draws = self[retry] = struct.unpack(_FORMAT, packed)
+        return draws
+
+
+_ONES = sum(1 << _WIDTH * call for call in range(_CALLS))
+_NUMBERS = sum(call << _WIDTH * call for call in range(_CALLS))
+_MASKS = _ONES * _MASK
+# The lower half of each number is its draw.
+_FORMAT = "<" + "Q8x" * _CALLS
+_MOST_RETRIES = 32
+
+# Each thread takes or adds items in one step.
+_prepared: list[tuple[SharedDraws, int]] = []
+if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
+    os.register_at_fork(after_in_child=_prepared.clear)
+
+
+def new_draws() -> tuple[SharedDraws, int]:
+    """Return draws for a call, and its number among the calls that share them.
+
+    >>> draws, number = new_draws()
+    >>> third = draws[3][number] * 2.0**-53
+    >>> third == call_random(draws.seed + number, 3).random()
+    True
+    """
+    try:
+        return _prepared.pop()
+    except IndexError:
+        draws = SharedDraws(new_seed() // _CALLS * _CALLS)
+        first, *others = zip(repeat(draws), range(_CALLS))
+        _prepared.extend(others)
+        return first

@@ -3,16 +3,20 @@
 import asyncio
 import contextvars
 import copy
+import gc
 import itertools
 import pickle
-import sys
 import threading
 import time
 import traceback
-from contextlib import contextmanager, suppress
+import weakref
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
+import trio
+import trio.lowlevel
+import trio.testing
 from hypothesis import given, settings, strategies as st
 
 from retrykit import Policy, RetryAfter, aretry, current_state, retry, schedules as s
@@ -26,7 +30,7 @@ from retrykit.policy.limits import override
 from retrykit.state.events import observe
 from retrykit.state.failures import StopReason
 from retrykit.state.final_error import state_of
-from tests._support.concurrency import in_thread
+from tests._support.concurrency import in_thread, switching_often
 
 SCHEDULES = [
     s.exponential(0.5).cap(60).jitter(0.5),
@@ -86,6 +90,13 @@ def attempts():
     )
 
 
+class SealedError(ConnectionError):
+    """An error whose class does not allow attributes to be set."""
+
+    def __setattr__(self, name, value):
+        raise AttributeError(name)
+
+
 FAILURES = {
     "plain": lambda number: ConnectionError(f"refused {number}"),
     "other": lambda _number: TimeoutError(),
@@ -100,6 +111,7 @@ FAILURES = {
     "group": lambda _number: ExceptionGroup("several", [ConnectionError()]),
     "mistakes": lambda _number: ExceptionGroup("several", [TypeError()]),
     "interrupt": lambda _number: KeyboardInterrupt(),
+    "sealed": SealedError,
 }
 
 
@@ -183,8 +195,10 @@ def run(policy, script, *, awaited, monkeypatch):  # noqa: C901, PLR0915  a worl
             patched.setattr(time, "sleep", sleep)
             patched.setattr(time, "time", lambda: clock.now)
             patched.setattr(asyncio, "sleep", asleep)
-            real = SystemClock(longest_sleep=1e9)
+            patched.setattr("retrykit._internal.clocks.monotonic", lambda: clock.now)
+            real = SystemClock()
             real.now = lambda: clock.now
+            real.parts = lambda: (SimpleNamespace(time=real.now), time)
             patched.setattr(sync_clock, "real", real)
             patched.setattr(sync_clock, "_real_now", real.now)
             patched.setattr(sync_clock, "_override", ContextOverride(real))
@@ -246,6 +260,66 @@ def test_a_schedule_that_fails_is_left_to_the_general_path(monkeypatch):
     policy = Policy(schedule=s.constant(0), max_attempts=3, on=ConnectionError)
     monkeypatch.setattr("retrykit.schedules.basic.Constant.bounds", fail)
     assert ending(policy).attempt == 3
+
+
+@pytest.mark.parametrize("schedule", [s.constant("3d"), s.decorrelated("3d")])
+def test_a_delay_of_days_is_slept_in_parts(monkeypatch, schedule):
+    """A timer of the platform may not hold it."""
+    sleeps = []
+    monkeypatch.setattr(time, "sleep", sleeps.append)
+    monkeypatch.setattr("retrykit._internal.clocks.monotonic", lambda: sum(sleeps))
+    policy = Policy(schedule=schedule.take(1), on=ConnectionError, max_elapsed=None)
+    delay = ending(policy).failures[0].delay
+    assert sum(sleeps) == pytest.approx(delay)
+    assert max(sleeps) == 86_400
+    assert len(sleeps) >= 3
+
+
+def test_ranges_too_narrow_for_all_digits_of_a_draw():
+    schedule = s.uniform(0, 1e-310)
+    policy = Policy(schedule=schedule, on=ConnectionError, max_attempts=5, seed=7)
+    delays = [failure.delay for failure in ending(policy).failures[:4]]
+    assert delays == [*itertools.islice(schedule.draw(7), 4)]
+
+
+def test_trio_sleeps_between_common_failures():
+    fails = iter([True, True, False])
+    policy = Policy(schedule=[600, 1800], on=ConnectionError, max_elapsed=3600)
+    states = []
+
+    @aretry(policy)
+    async def fetch():
+        if next(fails):
+            raise ConnectionError
+        states.append(current_state())
+        await trio.lowlevel.checkpoint()
+
+    trio.run(fetch, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert states[0].elapsed == pytest.approx(2400)
+    assert [x.started for x in states[0].failures] == pytest.approx([0, 600])
+
+
+def test_locals_are_freed_with_an_error_that_is_raised_again():
+    alive = []
+
+    def fetch():
+        local = {0}
+        alive.append(weakref.ref(local))
+        # No frame may refer to the error.
+        raise RAISED_AGAIN[0]
+
+    RAISED_AGAIN.append(ConnectionError())
+    gc.disable()
+    try:
+        with suppress(ConnectionError):
+            Policy(schedule=[0, 0], on=ConnectionError).call(fetch)
+        RAISED_AGAIN.clear()
+        assert [each() for each in alive] == [None] * 3
+    finally:
+        gc.enable()
+
+
+RAISED_AGAIN = []
 
 
 def test_an_interrupted_first_attempt_has_a_state_before_and_after_a_success():
@@ -426,13 +500,3 @@ def test_threads_that_ask_at_any_moment_see_every_failure_once():
         go.wait()
     thread.join()
     assert looks > runs / 100
-
-
-@contextmanager
-def switching_often():
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)

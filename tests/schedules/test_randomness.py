@@ -4,6 +4,7 @@ import math
 import os
 import random
 import statistics
+import threading
 import warnings
 from itertools import islice
 
@@ -14,12 +15,15 @@ from retrykit import Policy, schedules as s
 from retrykit.execution.backoff import Backoff
 from retrykit.schedules.randomness import (
     MAX_DELAY,
+    SharedDraws,
     call_random,
+    new_draws,
     new_seed,
     previous_random,
     uniform_between,
 )
 from retrykit.testing.strategies import durations, seeds
+from tests._support.concurrency import switching_often
 from tests._support.random_sources import SequenceRandom
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
@@ -30,8 +34,15 @@ def take_draws(source, count):
     return [source.random() for _ in range(count)]
 
 
+def shared_draws(count):
+    """Return the draws for retry 1 of so many new calls."""
+    calls = [new_draws() for _ in range(count)]
+    return [draws[1][number] * 2.0**-53 for draws, number in calls]
+
+
 # The draws of many calls, of many retries of one call, and of one retry.
 DRAWS = {
+    "new calls": shared_draws(MANY),
     "calls": [call_random(seed=seed, retry=1).random() for seed in range(MANY)],
     "calls with far seeds": [
         call_random(seed=seed * 2**37 + 12_345, retry=3).random()
@@ -124,7 +135,7 @@ def test_a_draw_is_in_0_to_1_and_belongs_to_seed_and_retry(seed, retry, count):
     assert all(0.0 <= draw < 1.0 for draw in found)
 
 
-@given(durations(), durations(), st.floats(0, ALMOST_ONE))
+@given(durations(), durations(), st.floats(0, ALMOST_ONE) | st.just(ALMOST_ONE))
 def test_uniform_between_stays_between_its_bounds(one, other, chance):
     low, high = sorted([one, other])
     assert low <= uniform_between(low, high, SequenceRandom(chance)) <= high
@@ -204,6 +215,43 @@ def test_seeds_survive_json():
     assert max(fresh) > 2**52
 
 
+@given(seeds(), st.lists(st.integers(1, 10**6), min_size=1, max_size=3))
+def test_shared_draws_are_the_first_draws_of_each_seed(seed, retries):
+    draws = SharedDraws(seed)
+    for retry in retries:
+        found = [units * 2.0**-53 for units in draws[retry]]
+        own = [call_random(seed + number, retry).random() for number in range(16)]
+        assert found == own
+
+
+def test_shared_draws_are_few_at_a_time():
+    draws = SharedDraws(7)
+    first = draws[1]
+    assert draws[1] is first
+    for retry in range(10_000):
+        assert draws[retry]
+    assert len(draws) < 40
+    assert draws[1] == first
+
+
+def test_threads_never_get_the_draws_of_another_call():
+    def take(taken):
+        for _ in range(5_000):
+            draws, number = new_draws()
+            taken.append(draws.seed + number)
+
+    taken = [[], [], [], []]
+    threads = [threading.Thread(target=take, args=(each,)) for each in taken]
+    with switching_often():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    found = [seed for each in taken for seed in each]
+    assert len({*found}) == len(found) == 20_000
+    assert all(0 <= seed < 2**53 for seed in found)
+
+
 @pytest.fixture
 def global_chance():
     state = random.getstate()
@@ -228,7 +276,12 @@ def test_retries_do_not_affect_the_global_generator(global_chance, clock):
     assert [global_chance.random() for _ in range(3)] == numbers
 
 
-def forked_seed():
+def prepared_seed():
+    draws, number = new_draws()
+    return draws.seed + number
+
+
+def forked_seed(draw):
     """Return the first seed that a forked child draws."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
@@ -238,7 +291,7 @@ def forked_seed():
     if not child:
         # The child must not continue with the tests.
         try:
-            os.write(writing, str(new_seed()).encode())
+            os.write(writing, str(draw()).encode())
         finally:
             os._exit(0)
     os.close(writing)
@@ -249,9 +302,12 @@ def forked_seed():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
-def test_a_forked_child_draws_other_seeds():
-    children = [forked_seed(), forked_seed()]
-    assert len({*children, new_seed()}) == 3
+@pytest.mark.parametrize("draw", [new_seed, prepared_seed])
+def test_a_forked_child_draws_other_seeds(draw):
+    # Prepares draws that the children must not use.
+    draw()
+    children = [forked_seed(draw), forked_seed(draw)]
+    assert len({*children, draw()}) == 3
 
 
 @given(seeds(), st.integers(2, 1000), st.integers(0, 5))
