@@ -2,9 +2,19 @@
 
 import math
 import re
-from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from retrykit._internal.validation import check_number, invalid_setting
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+else:
+    try:
+        # `datetime` takes its classes from there; in Python 3.11 it defines them in
+        # Python before, which takes four times as long.
+        from _datetime import timedelta
+    except ImportError:  # pragma: no cover  (a Python without modules in C)
+        from datetime import timedelta
 
 __all__ = ["CENTURY", "DURATION_PATTERN", "LONGEST_TEXT", "Duration"]
 __all__ += [

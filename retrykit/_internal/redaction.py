@@ -126,10 +126,12 @@ def _get(value: object, *names: str) -> object:
 
 
 def _host(url: object) -> str | None:
+    if url is None:
+        return None
     # Imported here: only failed requests need it.
     from urllib.parse import urlsplit  # noqa: PLC0415
 
     try:
-        return None if url is None else urlsplit(str(url)).hostname
+        return urlsplit(str(url)).hostname
     except Exception:  # noqa: BLE001  as above
         return None

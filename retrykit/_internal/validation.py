@@ -9,12 +9,14 @@ import math
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from retrykit._internal.redaction import redact_urls
 from retrykit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 __all__ = ["LARGEST", "check_aware", "check_choice", "check_encodable"]
 __all__ += ["check_instance", "check_integer", "check_number", "check_text"]
@@ -191,8 +193,11 @@ def check_instance(name: str, value: object, kind: type[T], suggestion: str = ""
     return value
 
 
-def check_aware(name: str, value: object) -> datetime:
+def check_aware(name: str, value: object) -> "datetime":
     """Return *value* if it is a datetime with a time zone."""
+    # Imported here: few programs check one.
+    from datetime import datetime  # noqa: PLC0415
+
     moment = check_instance(name, value, datetime)
     if moment.tzinfo is None:
         raise invalid_setting(

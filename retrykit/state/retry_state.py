@@ -4,8 +4,7 @@ Only the code that runs the call changes it, such as its controller or a `Backof
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.tracebacks import FrameLocations
@@ -27,6 +26,9 @@ from retrykit.state.records import (
     read_list,
     strict_type,
 )
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 __all__ = ["Failure", "RetryState", "Status", "StopReason", "read_state"]
 
@@ -190,8 +192,11 @@ class RetryState:  # noqa: PLW1641  it changes
         return "succeeded" if self.stop_reason is StopReason.SUCCEEDED else "dead"
 
     @property
-    def started_at(self) -> datetime:
+    def started_at(self) -> "datetime":
         """When the call began, by the wall clock, in UTC."""
+        # Imported here: few programs ask for it.
+        from datetime import UTC, datetime  # noqa: PLC0415
+
         return datetime.fromtimestamp(self.epoch, UTC)
 
     @property
