@@ -3,12 +3,19 @@
 import functools
 from collections.abc import Awaitable, Callable
 from types import FunctionType, GeneratorType, MethodType
-from typing import Any, TypeGuard
+from typing import Any, SupportsIndex, TypeGuard, final
 
 from retrykit._internal.late_modules import inspect
 
-__all__ = ["accepts_no_argument", "accepts_one_argument", "is_awaitable"]
-__all__ += ["is_coroutine_function", "matches_underlying"]
+__all__ = ["LateSignature", "accepts_no_argument", "accepts_one_argument"]
+__all__ += ["is_awaitable", "is_coroutine_function", "is_generator_function"]
+__all__ += ["matches_underlying"]
+
+# Flags of code objects, as in `inspect`, which takes milliseconds to import.
+_GENERATOR = 0x20
+_COROUTINE = 0x80
+_ITERABLE_COROUTINE = 0x100
+_ASYNC_GENERATOR = 0x200
 
 
 def is_coroutine_function(value: object) -> bool:
@@ -20,7 +27,36 @@ def is_coroutine_function(value: object) -> bool:
     # Most conditions are types, or left out.
     if value is None or type(value) in {type, tuple}:
         return False
-    return matches_underlying(inspect.iscoroutinefunction, value)
+    return matches_underlying(_makes_coroutine, value)
+
+
+def _makes_coroutine(value: object) -> bool:
+    flags = _code_flags(value)
+    if flags is None:
+        return inspect.iscoroutinefunction(value)
+    return bool(flags & _COROUTINE)
+
+
+def is_generator_function(value: object) -> bool:
+    """Return whether calling *value* returns a generator, sync or async."""
+    flags = _code_flags(value)
+    if flags is None:
+        return inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value)
+    return bool(flags & (_GENERATOR | _ASYNC_GENERATOR))
+
+
+def _code_flags(value: object) -> int | None:
+    """Return the flags of a function's code; None if `inspect` must be asked.
+
+    They are 0 if *value* has no code. Functions with attributes may be marked as
+    coroutine functions, and other objects with code may resemble functions.
+    """
+    if type(value) is FunctionType and not value.__dict__:
+        return value.__code__.co_flags
+    if not callable(value):
+        return 0
+    marks = ("__code__", "_is_coroutine_mark")
+    return None if any(hasattr(value, mark) for mark in marks) else 0
 
 
 def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
@@ -29,9 +65,6 @@ def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
         # Before ``async def``, coroutines were marked generators.
         return bool(value.gi_code.co_flags & _ITERABLE_COROUTINE)
     return value is not None and isinstance(value, Awaitable)
-
-
-_ITERABLE_COROUTINE = 0x100
 
 
 def accepts_no_argument(value: Callable[..., object]) -> bool:
@@ -73,3 +106,47 @@ def matches_underlying(test: Callable[[Any], bool], value: object) -> bool:
         return True
     call = getattr(type(value), "__call__", None)  # noqa: B004
     return type(value) is not FunctionType and test(call)
+
+
+@final
+class LateSignature:
+    """A signature that is made when somebody reads it, since few do.
+
+    `inspect.signature` takes it for an `inspect.Signature`.
+
+    >>> late = LateSignature(lambda: inspect.signature(is_awaitable))
+    >>> late == inspect.signature(is_awaitable), isinstance(late, inspect.Signature)
+    (True, True)
+
+    Args:
+        make: Returns the signature.
+    """
+
+    def __init__(self, make: "Callable[[], inspect.Signature]") -> None:
+        self._make = make
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return inspect.Signature
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._signature, name)
+
+    def __eq__(self, other: object) -> bool:
+        return self._signature == other
+
+    def __hash__(self) -> int:
+        return hash(self._signature)
+
+    def __repr__(self) -> str:
+        return repr(self._signature)
+
+    def __str__(self) -> str:
+        return str(self._signature)
+
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
+        return self._signature.__reduce_ex__(protocol)
+
+    @functools.cached_property
+    def _signature(self) -> "inspect.Signature":
+        return self._make()

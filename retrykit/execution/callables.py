@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from retrykit._internal.introspection import (
     is_awaitable,
     is_coroutine_function,
+    is_generator_function,
     matches_underlying,
 )
-from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.policy.conditions import NEEDS_ARETRY, check_predicates
 from retrykit.state.retry_state import RetryState
@@ -26,7 +26,8 @@ def check_retryable(fn: object) -> None:
     """Check that *fn* can be retried by calling it again."""
     if not callable(fn):
         raise invalid_setting("fn", "a function or another callable", fn)
-    if any(matches_underlying(test, fn) for test in (_yields, _makes_context_manager)):
+    tests = (is_generator_function, _makes_context_manager)
+    if any(matches_underlying(test, fn) for test in tests):
         rule = "a function that runs when it is called, not a generator function"
         suggestion = "its errors are raised where it is iterated: retry that code"
         raise invalid_setting("fn", rule, fn, suggestion)
@@ -98,13 +99,11 @@ def _awaitable(kind: type) -> bool:
     return kind in {Any, object} or hasattr(kind, "__await__")
 
 
-def _yields(fn: Any) -> bool:
-    return inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn)
-
-
 def _makes_context_manager(fn: Any) -> bool:
     """Return whether contextlib made a function from a generator function."""
     if not isinstance(fn, FunctionType):
         return False
     module = fn.__globals__.get("__name__")
-    return module == "contextlib" and _yields(getattr(fn, "__wrapped__", None))
+    return module == "contextlib" and is_generator_function(
+        getattr(fn, "__wrapped__", None)
+    )

@@ -5,12 +5,13 @@ other. Other callables get a proxy.
 """
 
 import functools
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple, cast, final
 
-from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.introspection import LateSignature, is_coroutine_function
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.drivers import build_driver
@@ -80,8 +81,13 @@ def _as_function(
     functools.update_wrapper(driver, fn)
     # For tools that do not follow __wrapped__.
     driver.__defaults__, driver.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
-    with suppress(NameError, TypeError, ValueError):
-        driver.__dict__["__signature__"] = inspect.signature(fn)
+    if fn.__dict__ or sys.version_info >= (3, 14):
+        # It may have an invalid signature, or annotations that cannot be evaluated.
+        with suppress(NameError, TypeError, ValueError):
+            driver.__dict__["__signature__"] = inspect.signature(fn)
+    else:
+        signature = LateSignature(lambda: inspect.signature(fn))
+        driver.__dict__["__signature__"] = signature
     driver.__dict__["__retrykit__"] = wrapped
     return call
 

@@ -5,12 +5,12 @@ Jupyter and the reference read what this module adds at run time.
 """
 
 from collections.abc import Callable
-from functools import cached_property
 from types import FunctionType
 from typing import Any, cast
 
 from retrykit._internal.durations import Duration
 from retrykit._internal.error_conditions import Condition
+from retrykit._internal.introspection import LateSignature
 from retrykit._internal.late_modules import inspect
 from retrykit.hints.base import Hint
 from retrykit.policy.conditions import ResultCondition
@@ -31,7 +31,8 @@ def list_settings(function: Callable[..., Any]) -> None:
     >>> inspect.signature(order).parameters["seed"]
     <Parameter "seed: int | None = None">
     """
-    function.__dict__["__signature__"] = LateSignature(cast("FunctionType", function))
+    own = cast("FunctionType", function)
+    function.__dict__["__signature__"] = LateSignature(lambda: _signature_of(own))
     before, line, after = (function.__doc__ or "").partition(_LINE)
     if line and _LINES:
         lines = ("\n" + before.rpartition("\n")[2]).join(_LINES)
@@ -45,42 +46,23 @@ def _copy(fn: FunctionType) -> FunctionType:
     return copy
 
 
-class LateSignature:
-    """A signature that is made when somebody reads it, since few do.
-
-    `inspect.signature` takes it for an `inspect.Signature`.
-    """
-
-    def __init__(self, function: FunctionType) -> None:
-        self._function = function
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return inspect.Signature
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._signature, name)
-
-    def __str__(self) -> str:
-        return str(self._signature)
-
-    @cached_property
-    def _signature(self) -> "inspect.Signature":
-        named = inspect.Parameter.VAR_KEYWORD
-        own = inspect.signature(_copy(self._function))
-        parameters = [each for each in own.parameters.values() if each.kind != named]
-        names = {each.name for each in parameters}
-        parameters += [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=getattr(Policy, name),
-                annotation=_Annotation(PolicySettings.__annotations__[name]),
-            )
-            for name in VALIDATORS
-            if name not in names
-        ]
-        return own.replace(parameters=parameters)
+def _signature_of(function: FunctionType) -> "inspect.Signature":
+    """Return the signature of a function, with a parameter for each setting."""
+    own = inspect.signature(_copy(function))
+    named = inspect.Parameter.VAR_KEYWORD
+    parameters = [each for each in own.parameters.values() if each.kind != named]
+    names = {each.name for each in parameters}
+    parameters += [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=getattr(Policy, name),
+            annotation=_Annotation(PolicySettings.__annotations__[name]),
+        )
+        for name in VALIDATORS
+        if name not in names
+    ]
+    return own.replace(parameters=parameters)
 
 
 class _Annotation:
