@@ -41,8 +41,10 @@ ROOMS = {
 # Imports that point up, each with its reason; those in functions are late.
 UPWARD = {
     # Methods of schedules return kinds of schedules, which derive from `Schedule`.
-    ("schedules.base", "schedules"),
+    ("schedules.base", "schedules.composition"),
+    ("schedules.base", "schedules.sequences"),
     ("schedules.base", "schedules.structure"),
+    ("schedules.base", "schedules.transforms"),
     # Methods of a policy run calls. This one is not late: the first call may be made in
     # the child of a fork, which hangs in an import that another thread had begun.
     ("policy.policy", "execution.drivers"),

@@ -71,7 +71,7 @@ from retrykit.integrations.logging import observer
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
-from retrykit.schedules import SCHEDULE_KINDS
+from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.schedules.parsing import parse_schedule
 from retrykit.testing import (
     AsyncScriptedFunction,

@@ -195,7 +195,13 @@ def test_a_name_is_imported_on_first_access():
 
 @pytest.mark.parametrize(
     "package",
-    [retrykit, retrykit.budgets, retrykit.hints, retrykit.testing],
+    [
+        retrykit,
+        retrykit.budgets,
+        retrykit.hints,
+        retrykit.schedules,
+        retrykit.testing,
+    ],
     ids=lambda package: package.__name__,
 )
 def test_every_name_is_what_type_checkers_see(package):

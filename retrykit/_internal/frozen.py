@@ -36,13 +36,15 @@ class Frozen:
     def __init_subclass__(cls) -> None:
         """Collect the fields that a class declares, after those of its bases."""
         super().__init_subclass__()
-        declared = cls.__annotations__
         slots = vars(cls).get("__slots__", ())
         slots = (slots,) if isinstance(slots, str) else tuple(slots)
-        own = (name for name in declared if name in slots)
-        cls._field_names += tuple(name for name in own if not name.startswith("_"))
-        untyped = (name for name in slots if name not in declared)
-        cls._untyped_slots += tuple(x for x in untyped if not x.startswith("__"))
+        if not slots:
+            return
+        declared = cls.__annotations__
+        own = [name for name in declared if name in slots and name[0] != "_"]
+        untyped = [x for x in slots if x not in declared and x[:2] != "__"]
+        cls._field_names += tuple(own)
+        cls._untyped_slots += tuple(untyped)
         if cls._field_names and "__match_args__" not in vars(cls):
             # Type checkers infer it, and reject an assignment.
             type.__setattr__(cls, "__match_args__", cls._field_names)

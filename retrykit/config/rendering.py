@@ -15,8 +15,8 @@ from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
 from retrykit.policy.serialization import setting_to_data
 from retrykit.policy.timeouts import AsArgument
-from retrykit.schedules import CONSTRUCTORS
 from retrykit.schedules.base import Schedule, iter_parts
+from retrykit.schedules.kinds import CONSTRUCTORS
 
 __all__ = ["Expression", "import_block", "to_data"]
 __all__ += ["to_expression", "to_python", "to_toml", "toml_key", "toml_value"]

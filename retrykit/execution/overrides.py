@@ -48,7 +48,7 @@ class RetryOverrides(Frozen):
         return override(policy, max_attempts=limit, **changes)
 
 
-retry_overrides: ContextOverride[RetryOverrides] = ContextOverride(
+retry_overrides = ContextOverride(
     RetryOverrides(max_attempts=None, disabled=False, source=None)
 )
 """The limits of this context."""

@@ -65,21 +65,26 @@ class Proxy(BaseObjectProxy[Callable[..., Any]]):
 
     def _wrap(self, fn: Callable[..., Any], recipe: Any = None) -> Any:
         """Return another callable under the same policy."""
-        _, policy, awaited = self._self_retrykit
+        own = self._self_retrykit
         if fn is self.__wrapped__:
             return self
         # Some methods are known to be async only once they are bound.
-        return wrap_callable(fn, policy, awaited or None, recipe)
+        return wrap_callable(fn, own.source, own.awaited or None, recipe)
 
     def __reduce_ex__(self, _protocol: object) -> str | tuple[Any, ...]:
         if self._self_recipe is not None:
             return self._self_recipe
-        fn, policy, awaited = self._self_retrykit
+        own = self._self_retrykit
+        fn = own.fn
         name = getattr(fn, "__qualname__", "")
         found: Any = sys.modules.get(getattr(fn, "__module__", ""))
         for part in name.split("."):
             found = getattr(found, part, None)
-        return str(name) if found is self else (wrap_callable, (fn, policy, awaited))
+        return (
+            str(name)
+            if found is self
+            else (wrap_callable, (fn, own.source, own.awaited))
+        )
 
 
 class DescriptorProxy(Proxy):

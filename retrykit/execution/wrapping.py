@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple, cast, final
+from typing import Any, cast, final
 
+from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import LateSignature, is_coroutine_function
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import invalid_setting
@@ -26,9 +27,10 @@ __all__ = ["WrappedCallable", "find_wrapped", "unwrap", "wrap_callable"]
 
 
 @final
-class WrappedCallable(NamedTuple):
+class WrappedCallable(Frozen):
     """A callable and its policy, or what is asked for the policy of each call."""
 
+    __slots__ = ("awaited", "fn", "source")
     fn: Callable[..., Any]
     source: Policy | PolicySource
     awaited: bool
@@ -105,10 +107,10 @@ def unwrap(
             rule = "a function whose outermost decorator is retry or aretry"
             raise invalid_setting("fn", rule, fn, "put retry above the other decorator")
         return fn, Policy(), None
-    inner, source, awaited = found
+    inner = found.fn
     if type(fn) is MethodType:
         inner = MethodType(inner, fn.__self__)
-    return inner, source, awaited
+    return inner, found.source, found.awaited
 
 
 def _wrapped_by(fn: Any) -> WrappedCallable | None:

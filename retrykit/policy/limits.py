@@ -4,7 +4,6 @@ The defaults are for a policy without a limit of its own: `max_attempts`, `max_e
 or a schedule that ends.
 """
 
-from bisect import bisect_left
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
@@ -142,6 +141,9 @@ def check_limits(policy: "Policy") -> None:
     if policy.rules or policy.hint is not None or has_user_code(schedule):
         return
     if most is not None and most > 1 and not _has_delay(schedule, most - 1):
+        # Imported here: only a limit that cannot take effect needs it.
+        from bisect import bisect_left  # noqa: PLC0415
+
         # Binary search for the first retry without a delay.
         retries = range(1, most)
         delays = bisect_left(retries, 1, key=lambda n: not _has_delay(schedule, n))

@@ -52,8 +52,8 @@ from retrykit.policy.validators import (
     suggest_setting,
 )
 from retrykit.policy.waiting import SleepFunction, StopEvent
-from retrykit.schedules import exponential
 from retrykit.schedules.base import Schedule
+from retrykit.schedules.basic import exponential
 from retrykit.state.events import Event, EventHook, Observer
 from retrykit.state.final_error import is_own_timeout
 from retrykit.state.records import ErrorRecord

@@ -11,8 +11,7 @@ from retrykit.policy.conditions import (
     check_result_condition,
     format_value,
 )
-from retrykit.schedules import ScheduleLike
-from retrykit.schedules.base import Schedule, as_schedule
+from retrykit.schedules.base import Schedule, ScheduleLike, as_schedule
 
 __all__ = ["Rule", "check_rules", "types_of"]
 

@@ -17,7 +17,7 @@ from retrykit.policy.conditions import ResultCondition
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import VALIDATORS, PolicySettings
 from retrykit.policy.waiting import SleepFunction
-from retrykit.schedules import ScheduleLike
+from retrykit.schedules.base import ScheduleLike
 from retrykit.state.events import Observer
 
 __all__ = ["list_settings"]

@@ -29,8 +29,7 @@ from retrykit.policy.waiting import (
     check_sleep,
     check_stop_event,
 )
-from retrykit.schedules import ScheduleLike
-from retrykit.schedules.base import as_schedule
+from retrykit.schedules.base import ScheduleLike, as_schedule
 from retrykit.state.events import EventHook, EventHooks, Observer, check_observer
 
 __all__ = ["VALIDATORS", "DeadlineRule", "GroupRule", "LimitRule"]

@@ -5,7 +5,7 @@ Their results are the classes of `retrykit.schedules.transforms` and
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import ClassVar
 
@@ -18,7 +18,8 @@ from retrykit._internal.frozen import Frozen, fields_of
 from retrykit._internal.validation import check_integer, check_number, invalid_setting
 from retrykit.schedules.randomness import Random, call_random, new_seed
 
-__all__ = ["Bounds", "Schedule", "as_operand", "as_schedule", "iter_parts"]
+__all__ = ["Bounds", "Schedule", "ScheduleLike", "as_operand", "as_schedule"]
+__all__ += ["iter_parts"]
 
 Bounds = tuple[float, float]
 """The shortest and the longest possible delay, in seconds."""
@@ -133,7 +134,7 @@ class Schedule(Frozen, ABC):
             raise invalid_setting(
                 "schedule", rule, self, "give it a length with .take(n)"
             )
-        return self._transform("then", other=as_schedule(other))
+        return self._compose("Then", as_schedule(other))
 
     def switch(self, *, after: int, to: object) -> "Schedule":
         """Use *to* for the retries beyond *after*; numbering continues.
@@ -150,15 +151,15 @@ class Schedule(Frozen, ABC):
             to: The schedule of every later retry.
         """
         after = check_integer("after", after, at_least=0)
-        return self._transform("switch", after=after, to=as_schedule(to))
+        return self._compose("Switch", after, as_schedule(to))
 
     def cap(self, limit: Duration) -> "Schedule":
         """Limit each delay to at most *limit*, a duration >= 0."""
-        return self._transform("cap", limit=parse_duration("limit", limit))
+        return self._transform("Cap", parse_duration("limit", limit))
 
     def at_least(self, limit: Duration) -> "Schedule":
         """Extend each delay to at least *limit*, a duration >= 0."""
-        return self._transform("at_least", limit=parse_duration("limit", limit))
+        return self._transform("AtLeast", parse_duration("limit", limit))
 
     def round_down(self, unit: Duration) -> "Schedule":
         """Round each delay down to a multiple of *unit*, a duration > 0.
@@ -168,13 +169,11 @@ class Schedule(Frozen, ABC):
         [2.0]
         """
         step = parse_positive_duration("unit", unit)
-        return self._transform("round_down", unit=step)
+        return self._transform("RoundDown", step)
 
     def take(self, retries: int) -> "Schedule":
         """End after *retries* delays, a count >= 0."""
-        return self._transform(
-            "take", retries=check_integer("retries", retries, at_least=0)
-        )
+        return self._transform("Take", check_integer("retries", retries, at_least=0))
 
     def within(self, total: Duration) -> "Schedule":
         """End before the delays could sum to more than *total*.
@@ -188,15 +187,15 @@ class Schedule(Frozen, ABC):
         >>> list(constant(4).within(10).draw())
         [4.0, 4.0]
         """
-        return self._transform("within", total=parse_duration("total", total))
+        return self._transform("Within", parse_duration("total", total))
 
     def full_jitter(self) -> "Schedule":
         """Draw each delay between 0 and the delay."""
-        return self._transform("full_jitter")
+        return self._transform("FullJitter")
 
     def equal_jitter(self) -> "Schedule":
         """Draw each delay between half the delay and the delay."""
-        return self._transform("equal_jitter")
+        return self._transform("EqualJitter")
 
     def jitter(self, factor: float) -> "Schedule":
         """Make each delay shorter or longer by up to *factor* of it, at random.
@@ -208,11 +207,11 @@ class Schedule(Frozen, ABC):
         (1.0, 3.0)
         """
         factor = check_number("factor", factor, at_most=1)
-        return self._transform("jitter", factor=factor)
+        return self._transform("Jitter", factor)
 
     def __add__(self, other: object) -> "Schedule":
         """Add the delays of both; end when either ends."""
-        return self._combine("sum", other)
+        return self._compose("Sum", as_schedule(other))
 
     def __radd__(self, other: int) -> "Schedule":
         """Support `sum`, which starts with 0."""
@@ -220,36 +219,43 @@ class Schedule(Frozen, ABC):
 
     def __or__(self, other: object) -> "Schedule":
         """Use the shorter delay; end when both end."""
-        return self._combine("union", other)
+        return self._compose("Union", as_schedule(other))
 
     def __and__(self, other: object) -> "Schedule":
         """Use the longer delay; end when either ends."""
-        return self._combine("intersection", other)
+        return self._compose("Intersection", as_schedule(other))
 
     def __mul__(self, factor: float) -> "Schedule":
         """Multiply each delay by *factor*, >= 0."""
-        return self._transform("scale", factor=check_number("factor", factor))
+        return self._transform("Scale", check_number("factor", factor))
 
     __rmul__ = __mul__
 
-    def _transform(self, kind: str, **parts: object) -> "Schedule":
-        return _class_of(kind)(of=self, **parts)
+    def _transform(self, name: str, *parts: object) -> "Schedule":
+        # Imported here and below: their classes derive from this one.
+        from retrykit.schedules import transforms  # noqa: PLC0415
 
-    def _combine(self, kind: str, other: object) -> "Schedule":
-        return _class_of(kind)(left=self, right=as_schedule(other))
+        made: Schedule = getattr(transforms, name)(self, *parts)
+        return made
+
+    def _compose(self, name: str, *parts: object) -> "Schedule":
+        from retrykit.schedules import composition  # noqa: PLC0415
+
+        made: Schedule = getattr(composition, name)(self, *parts)
+        return made
 
 
-def _class_of(kind: str) -> Callable[..., Schedule]:
-    from retrykit import schedules  # noqa: PLC0415  its classes are subclasses
-
-    return schedules.SCHEDULE_KINDS[kind]
+ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[Duration]]
+"""A schedule, a re-iterable of durations, or a generator function."""
 
 
 def as_schedule(value: object) -> Schedule:
     """Return *value* if it is a schedule, otherwise the sequence of its durations."""
     if isinstance(value, Schedule):
         return value
-    return _class_of("sequence")(value)
+    from retrykit.schedules.sequences import Sequence  # noqa: PLC0415
+
+    return Sequence(value)
 
 
 def as_operand(schedule: Schedule) -> str:

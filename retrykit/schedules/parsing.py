@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 from retrykit._internal.durations import parse_duration
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import check_instance, did_you_mean, invalid_setting
-from retrykit.schedules import CONSTRUCTORS
 from retrykit.schedules.base import Schedule, as_schedule
+from retrykit.schedules.kinds import CONSTRUCTORS
 from retrykit.schedules.sequences import sequence
 from retrykit.schedules.structure import MAX_LEVELS, check_size, has_user_code
 

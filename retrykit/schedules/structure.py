@@ -3,7 +3,6 @@
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import invalid_setting
 from retrykit.schedules.base import Schedule, iter_parts
-from retrykit.schedules.sequences import Sequence
 
 __all__ = ["MAX_LEVELS", "check_size", "has_user_code", "is_endless"]
 __all__ += ["is_uniform"]
@@ -37,8 +36,8 @@ def has_user_code(schedule: Schedule) -> bool:
     (False, True)
     """
     return any(
-        not isinstance(part.delays, tuple)
-        if isinstance(part, Sequence)
+        not isinstance(fields_of(part)["delays"], tuple)
+        if part.kind == "sequence"
         else not part.kind
         for _, part in iter_parts(schedule)
     )

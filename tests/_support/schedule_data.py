@@ -3,8 +3,8 @@
 import operator
 
 from retrykit.analysis.html_report.policy_data import schedule_data
-from retrykit.schedules import CONSTRUCTORS
 from retrykit.schedules.base import iter_parts
+from retrykit.schedules.kinds import CONSTRUCTORS
 
 __all__ = ["kinds_of", "schedule_data", "schedule_from"]
 

@@ -17,7 +17,7 @@ from retrykit.config.grpc_service_config import StatusCodes
 from retrykit.hints import retry_after
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
-from retrykit.schedules import SCHEDULE_KINDS
+from retrykit.schedules.kinds import SCHEDULE_KINDS
 
 
 class PageParser(HTMLParser):

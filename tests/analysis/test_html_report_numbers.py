@@ -16,7 +16,7 @@ from retrykit.analysis.preview import preview
 from retrykit.analysis.preview.projection import project
 from retrykit.policy.limits import override
 from retrykit.policy.timeouts import timeout_seconds
-from retrykit.schedules import SCHEDULE_KINDS
+from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.testing import strategies
 from tests._support import chromium
 from tests._support.chromium import almost_equal

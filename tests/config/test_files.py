@@ -12,6 +12,7 @@ from hypothesis import given
 from retrykit import ConfigError, Policy, presets, schedules as s
 from retrykit.config.files import policy_names
 from retrykit.config.preset_names import BUILT_IN
+from retrykit.schedules.kinds import CONSTRUCTORS
 from retrykit.testing.strategies import policies
 
 
@@ -179,7 +180,7 @@ WRONG = {
         (
             "policies.toml, policy 'fetch': schedule must be made of constructors, "
             "methods and operators of schedules, got '__import__'; the constructors "
-            f"are {', '.join(s.CONSTRUCTORS)}"
+            f"are {', '.join(CONSTRUCTORS)}"
         ),
     ),
     "a type that would have to be imported": (

@@ -15,8 +15,8 @@ from retrykit.budgets.serialization import KINDS
 from retrykit.config.files import policy_names
 from retrykit.config.json_schema import policy_schema
 from retrykit.policy.validators import VALIDATORS
-from retrykit.schedules import SCHEDULE_KINDS
 from retrykit.schedules.base import iter_parts
+from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import policies
 from tests._support.policies_as_data import INVALID, LOADER_ONLY, VALID

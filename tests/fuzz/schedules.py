@@ -8,7 +8,8 @@ from itertools import islice
 
 from retrykit import ConfigError
 from retrykit._internal.durations import format_duration, parse_duration
-from retrykit.schedules import CONSTRUCTORS, Schedule
+from retrykit.schedules import Schedule
+from retrykit.schedules.kinds import CONSTRUCTORS
 from retrykit.schedules.parsing import (
     parse_schedule,
     schedule_from_data,

@@ -13,6 +13,7 @@ from retrykit import ConfigError, Policy, schedules, testing
 from retrykit.integrations.logging import observer
 from retrykit.policy.foreign_settings import ADVICE
 from retrykit.policy.validators import VALIDATORS, Raises
+from retrykit.schedules.kinds import CONSTRUCTORS
 from retrykit.state.events import EventKind
 
 ATTEMPTS = "write max_attempts, which includes the first attempt"
@@ -311,7 +312,7 @@ KNOWN = {
     *OF_THE_CLIENTS,
     *retrykit.__all__,
     *testing.__all__,
-    *schedules.CONSTRUCTORS,
+    *CONSTRUCTORS,
     *dir(schedules.Schedule),
     *inspect.signature(schedules.exponential).parameters,
     *inspect.signature(schedules.decay).parameters,

@@ -16,7 +16,7 @@ from retrykit.budgets.base import Budget
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import VALIDATORS
-from retrykit.schedules import SCHEDULE_KINDS
+from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.schedules.parsing import parse_schedule
 from retrykit.testing.strategies import policies, schedules
 from tests._support.schedule_data import kinds_of

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from retrykit import Failure, RetryState, StopReason, schedules as s
 from retrykit.policy.limits import override
 from retrykit.policy.validators import VALIDATORS
-from retrykit.schedules import SCHEDULE_KINDS
+from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.testing.strategies import (
     durations,
     failure_scripts,

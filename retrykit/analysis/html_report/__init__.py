@@ -23,8 +23,8 @@ from retrykit.analysis.duration_ticks import POWERS, STEPS, suits_log
 from retrykit.analysis.html_report.policy_data import policy_data
 from retrykit.analysis.preview import preview
 from retrykit.policy.policy import Policy
-from retrykit.schedules import SCHEDULE_KINDS
 from retrykit.schedules.base import Schedule
+from retrykit.schedules.kinds import SCHEDULE_KINDS
 
 __all__ = ["page"]
 
