@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import inspect
+import os
 import subprocess
 import sys
 from functools import cache
@@ -183,6 +184,63 @@ def test_import_star_loads_no_integration_and_no_library():
     readers = {"retrykit.config", "retrykit.schedules.parsing"}
     assert readers & set(loaded) == set()
     assert "difflib" not in loaded
+
+
+DECORATED = """
+from retrykit import retry
+@retry(on=ConnectionError, max_attempts=4)
+def fetch(url): ...
+"""
+# They take long to import, and calls seldom need them.
+SLOW = {"ast", "asyncio", "dataclasses", "datetime", "decimal", "difflib", "dis"}
+SLOW |= {"hashlib", "inspect", "json", "logging", "numbers", "pathlib", "pickle"}
+SLOW |= {"statistics", "string", "textwrap", "threading", "tokenize", "traceback"}
+SLOW |= {"urllib.parse", "uuid", "weakref", "wrapt"}
+UNUSED = {"retrykit.policy.outcome", "retrykit.schedules.composition"}
+UNUSED |= {"retrykit.schedules.randomized", "retrykit.schedules.sequences"}
+
+
+@pytest.mark.parametrize("script", ["from retrykit import retry", DECORATED])
+def test_a_decorated_function_loads_only_what_its_calls_need(script):
+    # Not what an environment loads at startup, such as coverage.
+    startup = {*loaded_by("")}
+    loaded = {*loaded_by(script)} - startup
+    assert "retrykit.execution.sync_driver" in loaded
+    assert loaded & (SLOW | UNUSED) == set()
+
+
+def test_a_failure_that_is_logged_loads_no_parser_of_urls():
+    script = """
+import time
+from retrykit import retry
+time.sleep = print
+errors = [OSError()]
+@retry
+def fetch():
+    if errors:
+        raise errors.pop()
+fetch()
+"""
+    loaded = {*loaded_by(script)} - {*loaded_by("")}
+    assert "logging" in loaded
+    assert {"datetime", "inspect", "urllib.parse"} & loaded == set()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_loads_what_is_imported_late():
+    script = """
+import os, sys
+from retrykit import retry
+child = os.fork()
+if not child:
+    late = {"inspect", "logging", "retrykit.policy.outcome"}
+    os._exit(len(late - {*sys.modules}))
+print(os.waitpid(child, 0)[1])
+"""
+    done = subprocess.run(  # noqa: S603  a fixed command
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True
+    )
+    assert done.stdout == "0\n"
 
 
 def test_a_name_is_imported_on_first_access():

@@ -4,6 +4,7 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
     NoReturn,
@@ -16,6 +17,7 @@ from typing import (
 
 from retrykit._internal.error_conditions import Condition, default_condition
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.late_modules import late_module
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
@@ -37,7 +39,6 @@ from retrykit.policy.decision import (
 )
 from retrykit.policy.fallback import NO_FALLBACK
 from retrykit.policy.limits import DECIDING, check_limits, default_limits
-from retrykit.policy.outcome import Outcome, WithError, WithValue
 from retrykit.policy.rules import Rule, types_of
 from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import (
@@ -59,6 +60,12 @@ from retrykit.state.final_error import is_own_timeout
 from retrykit.state.records import ErrorRecord
 from retrykit.state.retry_state import Failure, RetryState, StopReason
 from retrykit.state.signals import GiveUp, RetryAfter
+
+if TYPE_CHECKING:
+    from retrykit.policy import outcome
+    from retrykit.policy.outcome import Outcome
+else:
+    outcome = late_module("retrykit.policy.outcome")
 
 __all__ = ["Policy"]
 
@@ -380,7 +387,7 @@ the first attempt counts; None is unlimited
 
     def run(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> Outcome[T]:
+    ) -> "Outcome[T]":
         """Call a function under this policy, and return its outcome.
 
         >>> outcome = Policy(schedule=[0, 0]).run(int, "seven")
@@ -399,27 +406,27 @@ the first attempt counts; None is unlimited
         events: deque[Event] = deque(maxlen=1)
         try:
             call = build_driver(self._with_observer(events.append), fn, awaited=False)
-            return WithValue(call(*args, **kwargs), events[-1].state)
+            return outcome.WithValue(call(*args, **kwargs), events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
                 raise
-            return WithError(error, events[-1].state)
+            return outcome.WithError(error, events[-1].state)
         finally:
             # The tracebacks of the errors refer to this frame: break the cycle.
             events.clear()
 
     async def arun(
         self, fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> Outcome[T]:
+    ) -> "Outcome[T]":
         """Call an async function and return its outcome, as `run` does."""
         events: deque[Event] = deque(maxlen=1)
         try:
             call = build_driver(self._with_observer(events.append), fn, awaited=True)
-            return WithValue(await call(*args, **kwargs), events[-1].state)
+            return outcome.WithValue(await call(*args, **kwargs), events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
                 raise
-            return WithError(error, events[-1].state)
+            return outcome.WithError(error, events[-1].state)
         finally:
             # The tracebacks of the errors refer to this frame: break the cycle.
             events.clear()

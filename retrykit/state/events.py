@@ -32,6 +32,20 @@ __all__ += ["discard", "function_of", "notify", "notify_one", "observe"]
 __all__ += ["process_observers"]
 
 
+EventKind = Literal[
+    "attempt_started",
+    "attempt_failed",
+    "retry_scheduled",
+    "suspended",
+    "succeeded",
+    "gave_up",
+]
+"""The kinds of events, as labels for metrics and keys of a dict of observers."""
+
+CallParts = tuple[Callable[..., Any] | None, tuple[Any, ...], dict[str, Any]]
+"""The function of a call, its positional and its keyword arguments."""
+
+
 class CallEvent(Frozen):
     """Base class of events: the function and the arguments of the call.
 
@@ -41,8 +55,10 @@ class CallEvent(Frozen):
 
     # Mangled and without a type, so that it is no field.
     __slots__ = ("__call",)
+    kind: ClassVar[EventKind]
+    """The kind of the event."""
 
-    def with_call(self, call: "CallParts") -> Self:
+    def with_call(self, call: CallParts) -> Self:
         """Return this event, which now has the function and the arguments."""
         object.__setattr__(self, "_CallEvent__call", call)
         return self
@@ -62,22 +78,8 @@ class CallEvent(Frozen):
         """The keyword arguments of the call."""
         return self.__parts()[2]
 
-    def __parts(self) -> "CallParts":
+    def __parts(self) -> CallParts:
         return getattr(self, "_CallEvent__call", (None, (), {}))
-
-
-EventKind = Literal[
-    "attempt_started",
-    "attempt_failed",
-    "retry_scheduled",
-    "suspended",
-    "succeeded",
-    "gave_up",
-]
-"""The kinds of events, as labels for metrics and keys of a dict of observers."""
-
-CallParts = tuple[Callable[..., Any] | None, tuple[Any, ...], dict[str, Any]]
-"""The function of a call, its positional and its keyword arguments."""
 
 
 @final
@@ -85,7 +87,7 @@ class AttemptStarted(CallEvent):
     """An attempt has started: number ``state.attempt``."""
 
     __slots__ = ("state",)
-    kind: ClassVar[EventKind] = "attempt_started"
+    kind = "attempt_started"
     state: RetryState
 
 
@@ -94,7 +96,7 @@ class AttemptFailed(CallEvent):
     """An attempt raised an error, or its result was rejected."""
 
     __slots__ = ("failure", "state")
-    kind: ClassVar[EventKind] = "attempt_failed"
+    kind = "attempt_failed"
     state: RetryState
     failure: Failure
 
@@ -104,7 +106,7 @@ class RetryScheduled(CallEvent):
     """The call will be retried after *delay* seconds, >= 0."""
 
     __slots__ = ("delay", "state")
-    kind: ClassVar[EventKind] = "retry_scheduled"
+    kind = "retry_scheduled"
     state: RetryState
     delay: float
 
@@ -114,7 +116,7 @@ class Succeeded(CallEvent):
     """The call has succeeded."""
 
     __slots__ = ("state",)
-    kind: ClassVar[EventKind] = "succeeded"
+    kind = "succeeded"
     state: RetryState
 
 
@@ -123,7 +125,7 @@ class GaveUp(CallEvent):
     """The call has given up, because of ``state.stop_reason``."""
 
     __slots__ = ("state",)
-    kind: ClassVar[EventKind] = "gave_up"
+    kind = "gave_up"
     state: RetryState
 
 
@@ -136,7 +138,7 @@ class Suspended(CallEvent):
     """
 
     __slots__ = ("state",)
-    kind: ClassVar[EventKind] = "suspended"
+    kind = "suspended"
     state: RetryState
 
 

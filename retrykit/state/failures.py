@@ -1,8 +1,8 @@
 """Failed attempts, their evaluation by a policy, and the reasons to stop."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, final
+from typing import Any, NamedTuple, final
 
 from retrykit._internal.redaction import request_summary
 from retrykit._internal.tracebacks import FrameLocations
@@ -10,6 +10,7 @@ from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import safe_repr
 from retrykit.state.records import (
     ErrorRecord,
+    Reader,
     error_from_dict,
     error_text,
     error_to_dict,
@@ -189,7 +190,7 @@ def read_count(value: object) -> int:
     return number
 
 
-_FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
+_FIELDS: dict[str, Reader] = {
     "attempt": read_attempt,
     "error": error_from_dict,
     "result": result_from_data,

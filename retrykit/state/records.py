@@ -17,8 +17,8 @@ from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import escape_unprintable, safe_repr, truncate
 from retrykit.errors import ConfigError
 
-__all__ = ["ErrorRecord", "FieldError", "ResultRecord", "attributes_of"]
-__all__ += ["error_from_dict", "read_fields", "read_list"]
+__all__ = ["ErrorRecord", "FieldError", "Reader", "ResultRecord"]
+__all__ += ["attributes_of", "error_from_dict", "read_fields", "read_list"]
 __all__ += ["error_text", "error_to_dict", "result_from_data", "result_text"]
 __all__ += ["result_to_data", "result_type", "safe_str", "status_of", "strict_type"]
 __all__ += ["traceback_text"]

@@ -1,19 +1,27 @@
 """8. Decorators disappear: `inspect` and its like see the undecorated function."""
 
 import asyncio
+import contextlib
+import copy
 import doctest
 import functools
 import inspect
+import pickle
 import pydoc
 import re
 import types
 import typing
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from retrykit import Policy, aretry, retry
-from retrykit._internal.introspection import is_awaitable
+from retrykit._internal.introspection import (
+    is_awaitable,
+    is_coroutine_function,
+    is_generator_function,
+)
 from tests._support.function_variants import passthrough
 
 POLICY = Policy(schedule=[1, 2], on=OSError)
@@ -283,6 +291,16 @@ def test_arguments_can_be_bound_to_the_signature():
         inspect.signature(RETRIED.get).bind(1, 2)
 
 
+def test_a_signature_can_be_pickled_and_compared():
+    plain, decorated = inspect.signature(fetch), inspect.signature(retry(fetch))
+    assert {plain: 1}[decorated] == 1
+    assert (repr(decorated), str(decorated)) == (repr(plain), str(plain))
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(decorated, protocol)) == plain  # noqa: S301
+    assert copy.deepcopy(decorated) == plain
+    assert decorated.replace(parameters=[]) == plain.replace(parameters=[])
+
+
 class Awaited:
     def __await__(self):
         yield
@@ -318,3 +336,40 @@ def test_awaitable_is_what_inspect_calls_so(make, expected):
     assert is_awaitable(value) is inspect.isawaitable(value) is expected
     if inspect.iscoroutine(value):
         value.close()
+
+
+async def agenerate():
+    yield
+
+
+def marked():
+    return coroutine()
+
+
+if hasattr(inspect, "markcoroutinefunction"):
+    inspect.markcoroutinefunction(marked)
+
+
+FUNCTIONS = {
+    "generator function": plain_generator,
+    "marked generator function": marked_generator,
+    "async generator function": agenerate,
+    "function that is marked": marked,
+    "context manager": contextlib.contextmanager(plain_generator),
+    "class": Page,
+    "number": 5,
+    "mock": mock.Mock(),
+    "async mock": mock.AsyncMock(),
+    "mock of an async function": mock.create_autospec(coroutine),
+}
+
+
+@pytest.mark.parametrize("kind", {**PLAIN, **FUNCTIONS})
+def test_functions_are_what_inspect_calls_them(kind):
+    value = {**PLAIN, **FUNCTIONS}[kind]
+    called = (
+        inspect.iscoroutinefunction(value),
+        (inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value)),
+    )
+    assert is_generator_function(value) is called[1]
+    assert is_coroutine_function(value) is called[0]
