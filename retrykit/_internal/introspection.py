@@ -122,8 +122,12 @@ class LateSignature:
         make: Returns the signature.
     """
 
+    __slots__ = ("_made", "_make")
+
     def __init__(self, make: "Callable[[], inspect.Signature]") -> None:
         self._make = make
+        # Without a lock, which a fork could copy: two threads make equal signatures.
+        self._made: inspect.Signature | None = None
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -147,6 +151,8 @@ class LateSignature:
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
         return self._signature.__reduce_ex__(protocol)
 
-    @functools.cached_property
+    @property
     def _signature(self) -> "inspect.Signature":
-        return self._make()
+        if self._made is None:
+            self._made = self._make()
+        return self._made
