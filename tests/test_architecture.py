@@ -57,7 +57,7 @@ UPWARD = {
 
 # Standard modules for input and output, time and chance, and their importers.
 DOORS = {
-    "random": "schedules.randomness",
+    "random": "",
     "time": "_internal.clocks testing.sleep_guard",
     "asyncio": "_internal.loop_clock execution.attempt_timeout "
     "durable.job_attempt integrations.dbos.job_functions "

@@ -194,10 +194,10 @@ def fetch(url): ...
 # They take long to import, and calls seldom need them.
 SLOW = {"ast", "asyncio", "dataclasses", "datetime", "decimal", "difflib", "dis"}
 SLOW |= {"hashlib", "inspect", "json", "logging", "numbers", "pathlib", "pickle"}
-SLOW |= {"statistics", "string", "textwrap", "threading", "tokenize", "traceback"}
-SLOW |= {"urllib.parse", "uuid", "weakref", "wrapt"}
-UNUSED = {"retrykit.policy.outcome", "retrykit.schedules.composition"}
-UNUSED |= {"retrykit.schedules.randomized", "retrykit.schedules.sequences"}
+SLOW |= {"random", "statistics", "string", "textwrap", "threading", "tokenize"}
+SLOW |= {"traceback", "urllib.parse", "uuid", "wrapt"}
+UNUSED = {"retrykit.schedules.composition", "retrykit.schedules.randomized"}
+UNUSED |= {"retrykit.schedules.sequences"}
 
 
 @pytest.mark.parametrize("script", ["from retrykit import retry", DECORATED])
@@ -233,7 +233,7 @@ import os, sys
 from retrykit import retry
 child = os.fork()
 if not child:
-    late = {"inspect", "logging", "retrykit.policy.outcome"}
+    late = {"inspect", "logging", "struct", "traceback"}
     os._exit(len(late - {*sys.modules}))
 print(os.waitpid(child, 0)[1])
 """

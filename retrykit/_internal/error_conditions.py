@@ -5,10 +5,10 @@ and a warning is logged once; otherwise a forgotten ``return`` would silently di
 retries.
 """
 
-from _weakref import ref
 from collections.abc import Awaitable, Callable, Iterable
 from types import CoroutineType, UnionType
 from typing import Any, Final
+from weakref import ref
 
 from retrykit._internal.introspection import accepts_one_argument, is_awaitable
 from retrykit._internal.late_modules import logging

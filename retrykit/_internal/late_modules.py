@@ -1,4 +1,4 @@
-"""Modules that are imported at their first use, since most programs never use them.
+"""Standard modules that take milliseconds to import, imported at their first use.
 
 Before a fork they are imported at the latest: a child would hang in an import that
 another thread had begun.
@@ -8,7 +8,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, final
 
-__all__ = ["inspect", "late_module", "logging", "struct", "traceback"]
+__all__ = ["inspect", "logging", "struct", "traceback"]
 
 
 @final
@@ -25,28 +25,17 @@ class LateModule:
         return getattr(self._module, name)
 
 
-_names: list[str] = []
-
-
-def late_module(name: str) -> Any:
-    """Return the module with a full name, which is imported at its first use."""
-    _names.append(name)
-    return LateModule(name)
-
-
 if TYPE_CHECKING:
     import inspect
     import logging
     import struct
     import traceback
 else:
-    # These take milliseconds to import.
-    names = "inspect", "logging", "struct", "traceback"
-    inspect, logging, struct, traceback = map(late_module, names)
+    inspect, logging, struct, traceback = map(LateModule, __all__)
 
 
 def _import_all() -> None:
-    for name in _names:
+    for name in __all__:
         import_module(name)
 
 

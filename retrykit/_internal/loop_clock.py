@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from sys import modules
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from retrykit._internal.clocks import AsyncClock, ClockSource
 from retrykit._internal.validation import invalid_setting
@@ -25,9 +25,10 @@ class LoopClock:
             """Return the loop's own time."""
             if "trio" not in modules:
                 return asyncio.get_running_loop().time()
-            return self._timer().time()
+            time: float = self._timer().time()
+            return time
 
-        def _timer(self) -> "_Timer":
+        def _timer(self) -> Any:
             return _trio_timer() or asyncio.get_running_loop()
 
     else:
@@ -39,11 +40,11 @@ class LoopClock:
             """Return the loop's own time."""
             loop = self._loop
             if loop is None or loop._thread_id != get_ident() or "trio" in modules:
-                return self._timer().time()
+                loop = self._timer()
             time: float = loop.time()
             return time
 
-        def _timer(self) -> "_Timer":
+        def _timer(self) -> Any:
             loop = self._loop
             if loop is None or loop._thread_id != get_ident() or "trio" in modules:
                 trio = _trio_timer()
@@ -52,12 +53,12 @@ class LoopClock:
                     return trio
                 loop = asyncio.get_running_loop()
                 self._loop = loop if hasattr(loop, "_thread_id") else None
-            timer: _Timer = loop
-            return timer
+            return loop
 
     def reader(self) -> Callable[[], float]:
         """Return a function that reads the loop's time, from any thread."""
-        return self._timer().time
+        read: Callable[[], float] = self._timer().time
+        return read
 
     def sleep(self, delay: float, /) -> Awaitable[None]:
         """Suspend the task for *delay* seconds."""
@@ -68,12 +69,8 @@ class LoopClock:
 
     def parts(self) -> tuple[Any, Any]:
         """Return an object with the loop's `time`, and one with its `sleep`."""
-        timer: Any = self._timer()
+        timer = self._timer()
         return timer, modules["trio"] if type(timer) is _TrioTimer else asyncio
-
-
-class _Timer(Protocol):
-    def time(self) -> float: ...
 
 
 class _TrioTimer:

@@ -129,7 +129,8 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             ):
                 return None
             retried = type(error)
-        records, previous = entry[1], None
+        records = entry[1]
+        previous = sleeper = None
         if type(records) is list:
             size = len(records)
             attempt, previous = size // 5, records[size - 4]
@@ -149,14 +150,15 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
                 # As `uniform_between`.
                 delay += step * draws[attempt][number]
             elif step is None:
-                last = None if previous is None else records[size - 2]
+                last = None if previous is None else records[-2]
                 delay = delays.draw(attempt, last, draws.seed + number)
         except Exception:  # noqa: BLE001  it ended or failed, as `steps` will tell
             return None
         if failed - start + delay >= limit:
             return None
         # Without the frame of the driver.
-        trace = error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
+        trace: Any = error.__traceback__
+        trace = error.__traceback__ = trace.tb_next
         if previous is None:
             entry[1] = [
                 start,

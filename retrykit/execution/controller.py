@@ -3,7 +3,7 @@
 `retrykit.execution.steps` decides what is recorded.
 """
 
-import _weakref as weakref
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 

@@ -4,7 +4,6 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import (
-    TYPE_CHECKING,
     Any,
     ClassVar,
     NoReturn,
@@ -17,7 +16,6 @@ from typing import (
 
 from retrykit._internal.error_conditions import Condition, default_condition
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.late_modules import late_module
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
@@ -39,6 +37,7 @@ from retrykit.policy.decision import (
 )
 from retrykit.policy.fallback import NO_FALLBACK
 from retrykit.policy.limits import DECIDING, check_limits, default_limits
+from retrykit.policy.outcome import Outcome, WithError, WithValue
 from retrykit.policy.rules import Rule, types_of
 from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import (
@@ -60,12 +59,6 @@ from retrykit.state.final_error import is_own_timeout
 from retrykit.state.records import ErrorRecord
 from retrykit.state.retry_state import Failure, RetryState, StopReason
 from retrykit.state.signals import GiveUp, RetryAfter
-
-if TYPE_CHECKING:
-    from retrykit.policy import outcome
-    from retrykit.policy.outcome import Outcome
-else:
-    outcome = late_module("retrykit.policy.outcome")
 
 __all__ = ["Policy"]
 
@@ -387,7 +380,7 @@ the first attempt counts; None is unlimited
 
     def run(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> "Outcome[T]":
+    ) -> Outcome[T]:
         """Call a function under this policy, and return its outcome.
 
         >>> outcome = Policy(schedule=[0, 0]).run(int, "seven")
@@ -406,27 +399,27 @@ the first attempt counts; None is unlimited
         events: deque[Event] = deque(maxlen=1)
         try:
             call = build_driver(self._with_observer(events.append), fn, awaited=False)
-            return outcome.WithValue(call(*args, **kwargs), events[-1].state)
+            return WithValue(call(*args, **kwargs), events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
                 raise
-            return outcome.WithError(error, events[-1].state)
+            return WithError(error, events[-1].state)
         finally:
             # The tracebacks of the errors refer to this frame: break the cycle.
             events.clear()
 
     async def arun(
         self, fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> "Outcome[T]":
+    ) -> Outcome[T]:
         """Call an async function and return its outcome, as `run` does."""
         events: deque[Event] = deque(maxlen=1)
         try:
             call = build_driver(self._with_observer(events.append), fn, awaited=True)
-            return outcome.WithValue(await call(*args, **kwargs), events[-1].state)
+            return WithValue(await call(*args, **kwargs), events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
                 raise
-            return outcome.WithError(error, events[-1].state)
+            return WithError(error, events[-1].state)
         finally:
             # The tracebacks of the errors refer to this frame: break the cycle.
             events.clear()

@@ -2,9 +2,7 @@
 
 import os
 import sys
-from functools import partial
 from itertools import repeat
-from random import Random as Generator
 from typing import Protocol, final
 
 from retrykit._internal.late_modules import struct
@@ -29,17 +27,6 @@ def uniform_between(low: float, high: float, random: Random) -> float:
     # The sum stays in the range: the largest draw is 1 - 2**-53, which takes as much
     # off the width as its rounding may have added.
     return low + (high - low) * random.random()
-
-
-# Independent of the global generator, which programs may seed.
-_entropy = Generator()  # noqa: S311  no secrets
-if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
-    # Otherwise all forked workers would draw the same seeds.
-    os.register_at_fork(after_in_child=_entropy.seed)
-
-
-new_seed = partial(_entropy.getrandbits, 53)
-"""Returns a new seed, 0 <= seed < 2**53, which is exact in JSON."""
 
 
 _MASK = 2**64 - 1
@@ -154,11 +141,12 @@ _MOST_RETRIES = 32
 # Each thread takes or adds items in one step.
 _prepared: list[tuple[SharedDraws, int]] = []
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
+    # Otherwise all forked workers would draw the same.
     os.register_at_fork(after_in_child=_prepared.clear)
 
 
 def new_draws() -> tuple[SharedDraws, int]:
-    """Return draws for a call, and its number among the calls that share them.
+    """Return draws with a new seed, and the number of the seed among theirs.
 
     >>> draws, number = new_draws()
     >>> third = draws[3][number] * 2.0**-53
@@ -168,7 +156,16 @@ def new_draws() -> tuple[SharedDraws, int]:
     try:
         return _prepared.pop()
     except IndexError:
-        draws = SharedDraws(new_seed() // _CALLS * _CALLS)
+        # Independent of the global generator, which programs may seed. All seeds are
+        # below 2**53.
+        seed = int.from_bytes(os.urandom(7), "little") % (2**53 // _CALLS) * _CALLS
+        draws = SharedDraws(seed)
         first, *others = zip(repeat(draws), range(_CALLS))
         _prepared.extend(others)
         return first
+
+
+def new_seed() -> int:
+    """Return a new seed, 0 <= seed < 2**53, which is exact in JSON."""
+    draws, number = new_draws()
+    return draws.seed + number
