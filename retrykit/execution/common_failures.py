@@ -31,7 +31,7 @@ from retrykit.schedules.randomness import SharedDraws, call_random, new_draws
 from retrykit.schedules.structure import has_user_code, is_uniform
 from retrykit.state.events import process_observers
 from retrykit.state.failures import Failure
-from retrykit.state.retry_log import WARNING, retry_log
+from retrykit.state.retry_log import is_logged
 from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
     keeps_frames = policy.keep_tracebacks or policy.raises == "group"
     is_endless, seed = policy.max_attempts is None, policy.seed
     same_draws = None if seed is None else (SharedDraws(seed), 0)
-    delays, is_logged = _Delays(policy), retry_log().isEnabledFor
+    delays = _Delays(policy)
     retried: type | None = None
 
     def answer(  # noqa: C901, PLR0911, PLR0912  one step, to be read in one piece
@@ -138,7 +138,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
                 return None
             start, draws, number = records[0], records[1], records[2]
             timer = records[4]
-        elif entry[2] is not None or is_logged(WARNING):
+        elif entry[2] is not None or is_logged():
             return None
         else:
             attempt, start, (timer, sleeper) = 1, records, clock.real.parts()

@@ -44,7 +44,7 @@ from retrykit.state.final_error import (
     build_final_error,
     state_of,
 )
-from retrykit.state.retry_log import WARNING, log_retry, logs_retries, retry_log
+from retrykit.state.retry_log import is_logged, log_retry, logs_retries
 from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import Signal
 
@@ -216,7 +216,7 @@ class RetryController:
             recorded = type(started) is list
             call.state = self._make_state(started[0] if recorded else started, watched)
             # Asked once for each call, not for each failure.
-            self._logs = retry_log().isEnabledFor(WARNING)
+            self._logs = is_logged()
             if before is not None:
                 _apply_nesting(call)
             if recorded:

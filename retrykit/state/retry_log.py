@@ -14,25 +14,32 @@ from retrykit.state.events import Event, EventHook, Observer, function_of
 from retrykit.state.records import status_of
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["WARNING", "describe_last_failure", "describe_retry", "log_retry"]
-__all__ += ["logs_retries", "record_fields", "retry_log"]
+__all__ = ["describe_last_failure", "describe_retry", "is_logged", "log_retry"]
+__all__ += ["logs_retries", "record_fields"]
 
-
-WARNING: Final = 30
-"""`logging.WARNING`, without its module."""
+# As in `logging`, which is imported late.
+_WARNING: Final = 30
 
 
 @cache
-def retry_log() -> "logging.Logger":
-    """Return the logger of the records that no observer writes."""
+def _retry_log() -> "logging.Logger":
     return logging.getLogger("retrykit.retries")
+
+
+def is_logged() -> bool:
+    """Return whether scheduled retries are logged that no observer logs."""
+    try:
+        return _retry_log().isEnabledFor(_WARNING)
+    except OSError:
+        # Nobody has imported logging, and no file can be opened to do it.
+        return False
 
 
 def log_retry(event: Event, /) -> None:
     """Log the scheduled retry of a call."""
     state = event.state
     text = describe_retry(state, state.next_delay or 0.0)
-    retry_log().warning("%s", text, extra={"retrykit": record_fields(state)})
+    _retry_log().warning("%s", text, extra={"retrykit": record_fields(state)})
 
 
 def logs_retries(observer: Observer) -> bool:
