@@ -56,10 +56,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = fn(*args, **kwargs) if kwargs else fn(*args)
                 except Exception as error:
-                    outcome = None
                     if call is None:
                         answer = own.answer or own.find_answer()
                         outcome = answer(entry, error, clock)
+                    else:
+                        outcome = None
                     if outcome is None:
                         call = call or controller.ensure_call(entry, args, kwargs)
                         outcome = handle_failure(controller, call, error)

@@ -96,14 +96,14 @@ def previous_random(random: Random) -> Random:
     return random.previous_retry() if isinstance(random, CallRandom) else random
 
 
-_CALLS = 16
+_CALLS = 64
 # In bits: room for the product of two numbers of 64 bits.
 _WIDTH = 128
 
 
 @final
 class SharedDraws(dict[int, tuple[int, ...]]):
-    """The first draws of retries, for sixteen calls, whose seeds are consecutive.
+    """The first draws of retries, for 64 calls, whose seeds are consecutive.
 
     The item of a retry has the draw of each call, in units of 2**-53. They are made
     together, as one large integer: most of the time of a draw is spent on making

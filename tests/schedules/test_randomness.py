@@ -220,7 +220,7 @@ def test_shared_draws_are_the_first_draws_of_each_seed(seed, retries):
     draws = SharedDraws(seed)
     for retry in retries:
         found = [units * 2.0**-53 for units in draws[retry]]
-        own = [call_random(seed + number, retry).random() for number in range(16)]
+        own = [call_random(seed + number, retry).random() for number in range(64)]
         assert found == own
 
 
