@@ -172,13 +172,20 @@ _LEAP = ":59:60"
 _NO_ZONE = re.compile(r"( [0-9]{4}|:[0-9]{2})(?: -0000)?$")
 
 
+def _metadata_headers(response: Any) -> Any:
+    if not hasattr(type(response), "__getitem__"):
+        return None
+    return response["ResponseMetadata"]["HTTPHeaders"]
+
+
 # urllib, urllib3 and aiohttp have the headers on the error or response itself,
-# httpx and requests on the response of the error, botocore in a dict.
+# httpx and requests on the response of the error, botocore in a dict. Most errors have
+# none, which takes longer to tell by an AttributeError.
 _GETTERS: tuple[Callable[[Any], Any], ...] = (
-    lambda outcome: outcome.headers,
-    lambda outcome: outcome.response.headers,
-    lambda outcome: outcome.response["ResponseMetadata"]["HTTPHeaders"],
-    lambda outcome: outcome["ResponseMetadata"]["HTTPHeaders"],
+    lambda outcome: getattr(outcome, "headers", None),
+    lambda outcome: getattr(getattr(outcome, "response", None), "headers", None),
+    lambda outcome: _metadata_headers(getattr(outcome, "response", None)),
+    _metadata_headers,
 )
 
 
@@ -191,7 +198,8 @@ def header_values(outcome: object, name: str) -> list[str]:
     """
     for get_headers in _GETTERS:
         try:
-            values = _find_values(get_headers(outcome), name)
+            headers = get_headers(outcome)
+            values = None if headers is None else _find_values(headers, name)
         except Exception:  # noqa: BLE001, S112  attributes may run anyone's code
             continue
         if values:

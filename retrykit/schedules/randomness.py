@@ -34,19 +34,6 @@ _STEP = 0x9E3779B97F4A7C15
 _FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
-def _mix(number: int) -> float:
-    """Return the draw that belongs to the sum of a seed and a step, in [0, 1).
-
-    Source:
-        SplitMix64: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom
-        Number Generators", OOPSLA 2014.
-    """
-    z = number & _MASK
-    z = ((z ^ (z >> 30)) * _FACTORS[0]) & _MASK
-    z = ((z ^ (z >> 27)) * _FACTORS[1]) & _MASK
-    return ((z ^ (z >> 31)) >> 11) * 2.0**-53
-
-
 class CallRandom:
     """Random numbers of one retry.
 
@@ -56,6 +43,10 @@ class CallRandom:
     Attributes:
         seed: The seed of the call. Integer.
         draw: The number of the last draw; a retry starts at ``retry << 32``.
+
+    Source:
+        SplitMix64: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom
+        Number Generators", OOPSLA 2014.
     """
 
     __slots__ = ("draw", "seed")
@@ -66,7 +57,10 @@ class CallRandom:
     def random(self) -> float:
         """Return the next draw, a float in [0, 1)."""
         draw = self.draw = self.draw + 1
-        return _mix(self.seed + draw * _STEP)
+        z = (self.seed + draw * _STEP) & _MASK
+        z = ((z ^ (z >> 30)) * _FACTORS[0]) & _MASK
+        z = ((z ^ (z >> 27)) * _FACTORS[1]) & _MASK
+        return ((z ^ (z >> 31)) >> 11) * 2.0**-53
 
     def previous_retry(self) -> "CallRandom":
         """Return the random numbers of the previous retry, after as many draws."""
@@ -119,7 +113,7 @@ class SharedDraws(dict[int, tuple[int, ...]]):
         self.seed = seed
 
     def __missing__(self, retry: int) -> tuple[int, ...]:
-        # As `_mix`; the masks remove what one number carries into the next.
+        # As `CallRandom`; the masks remove what one number carries into the next.
         z = (self.seed + (retry << 32) * _STEP + _STEP & _MASK) * _ONES + _NUMBERS
         z &= _MASKS
         z = ((z ^ (z >> 30)) & _MASKS) * _FACTORS[0] & _MASKS

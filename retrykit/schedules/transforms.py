@@ -2,12 +2,13 @@
 
 import math
 from abc import abstractmethod
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
 from retrykit.schedules.base import Bounds, Schedule, as_operand, iter_parts
 from retrykit.schedules.randomness import MAX_DELAY, Random, uniform_between
+from retrykit.schedules.structure import has_user_code, is_uniform
 
 __all__ = ["AtLeast", "Cap", "Derived", "EqualJitter", "FullJitter", "Jitter"]
 __all__ += ["RoundDown", "Scale", "Take", "Within", "round_down_to"]
@@ -30,6 +31,10 @@ def round_down_to(delay: float, unit: float) -> float:
     nearest = round(steps)
     exact = math.isclose(steps, nearest, rel_tol=1e-15)
     return min((nearest if exact else math.floor(steps)) * unit, MAX_DELAY)
+
+
+# Ranges of so many retries are remembered.
+_MOST_KNOWN = 256
 
 
 class Derived(Schedule):
@@ -126,7 +131,14 @@ class _RandomRange(Derived):
         `ExponentialBackOff`, Google HTTP Client Library for Java.
     """
 
-    __slots__ = ()
+    __slots__ = ("_known",)
+    _known: dict[int, Bounds] | None
+    """The ranges of some retries; None if another part is random or user code."""
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        super().__init__(*values, **named)
+        fixed = is_uniform(self) and not has_user_code(self)
+        object.__setattr__(self, "_known", {} if fixed else None)
 
     @abstractmethod
     def _spread(self, delay: float, /) -> Bounds: ...
@@ -134,11 +146,16 @@ class _RandomRange(Derived):
     def delay(
         self, retry: int, previous: float | None, random: Random, /
     ) -> float | None:
-        delay = self.of.delay(retry, previous, random)
-        if delay is None:
-            return None
-        low, high = self._spread(delay)
-        return uniform_between(low, high, random)
+        known = self._known
+        bounds = known.get(retry) if known is not None else None
+        if bounds is None:
+            delay = self.of.delay(retry, previous, random)
+            if delay is None:
+                return None
+            bounds = self._spread(delay)
+            if known is not None and len(known) < _MOST_KNOWN:
+                known[retry] = bounds
+        return uniform_between(*bounds, random)
 
     def bounds(self, retry: int, /) -> Bounds | None:
         bounds = self.of.bounds(retry)
