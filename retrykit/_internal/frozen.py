@@ -9,6 +9,9 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex, dataclass_transform
 __all__ = ["Frozen", "fields_of"]
 
 
+_set = object.__setattr__
+
+
 @dataclass_transform(frozen_default=True)
 class Frozen:
     """An immutable value; its fields are its annotated, public slots.
@@ -50,10 +53,11 @@ class Frozen:
             type.__setattr__(cls, "__match_args__", cls._field_names)
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        if len(values) == len(self._field_names) and not named:
+        names = self._field_names
+        if len(values) == len(names) and not named:
             # Most are made so, among them every event.
-            for name, value in zip(self._field_names, values, strict=True):
-                object.__setattr__(self, name, value)
+            for name, value in zip(names, values):  # noqa: B905  quicker
+                _set(self, name, value)
             return
         given = dict(zip(self._field_names, values, strict=False)) | named
         if len(values) + len(named) != len(given) or given.keys() != {

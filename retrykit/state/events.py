@@ -296,22 +296,29 @@ def notify(
         event: The event.
         pending: Collects what async observers return; None if nothing can await it.
     """
-    failing = bool(event.state._failures)
-    others = [x for x in process_observers[:] if failing or not x.failures_only]
-    for observer in (*observers, *(each.observer for each in others)):
+    others = process_observers and process_observers[:]
+    for observer in observers:
         notify_one(observer, event, pending)
+    if others:
+        failing = bool(event.state._failures)
+        for each in others:
+            if failing or not each.failures_only:
+                notify_one(each.observer, event, pending)
 
 
 def notify_one(observer: Observer, event: Event, pending: Pending | None) -> None:
     """Notify an observer, unless it has made the call itself."""
-    active = [running for running in _active.get() if running]
-    if any(observer in running for running in active):
-        return
+    active = _active.get()
+    if active:
+        active = tuple(running for running in active if running)
+        if any(observer in running for running in active):
+            return
     running, token = [observer], None
     try:
         token = _active.set((*active, running))
         answer = observer(event)
-        if is_awaitable(answer):
+        # Most return nothing, and need no further call.
+        if answer is not None and is_awaitable(answer):
             if pending is None:
                 reject_awaitable("observers", answer)
             else:
