@@ -152,7 +152,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             elif step is None:
                 last = None if previous is None else records[-2]
                 delay = delays.draw(attempt, last, draws.seed + number)
-        except Exception:  # noqa: BLE001  it ended or failed, as `steps` will tell
+        except Exception:  # noqa: BLE001  `steps` will tell
             return None
         if failed - start + delay >= limit:
             return None
@@ -201,31 +201,34 @@ class _Delays(dict[int, Spread]):
         self._uniform = is_uniform(policy.schedule)
 
     def __missing__(self, retry: int) -> Spread:
-        if retry > self._last:
-            raise LookupError
         if len(self) > _MAX_KNOWN:
             self.clear()
-        bounds = self._schedule.bounds(retry) if self._uniform else _UNKNOWN
+        self[retry] = spread = self._find(retry)
+        return spread
+
+    def _find(self, retry: int) -> Spread:
+        if retry > self._last:
+            return _NOT_COMMON
+        if not self._uniform:
+            return 0.0, None
+        bounds = self._schedule.bounds(retry)
         if bounds is None or bounds[1] > LONGEST_SLEEP:
-            raise LookupError
+            return _NOT_COMMON
         low, high = bounds
         step = (high - low) * 2.0**-53
-        if low < high and step < sys.float_info.min:
-            # It has lost digits.
-            raise LookupError
-        spread = self[retry] = low, step if self._uniform else None
-        return spread
+        # A smaller step has lost digits.
+        exact = low == high or step >= sys.float_info.min
+        return (low, step) if exact else _NOT_COMMON
 
     def draw(self, retry: int, previous: float | None, seed: int) -> float:
         """Return the delay before a retry that depends on more than one draw."""
         random = call_random(seed, retry)
         delay = self._schedule.delay(retry, previous, random)
-        if delay is None or delay > LONGEST_SLEEP:
-            raise LookupError
-        return delay
+        return math.inf if delay is None or delay > LONGEST_SLEEP else delay
 
 
-_UNKNOWN: Final = 0.0, 0.0
+# Beyond every limit of time.
+_NOT_COMMON: Final = math.inf, 0.0
 _SPECIAL: Final = (Signal, BaseExceptionGroup)
 
 

@@ -213,8 +213,12 @@ class RetryController:
             call.exhausted_marker = call.last_traceback = call.rule = None
             call.args, call.kwargs, call.pending = args, kwargs, None
             call.warning_issued = False
-            recorded = type(started) is list
-            call.state = self._make_state(started[0] if recorded else started, watched)
+            recorded, seed = type(started) is list, self.policy.seed
+            if seed is None:
+                # Records have their own.
+                seed = 0 if recorded else new_seed()
+            start = started[0] if recorded else started
+            call.state = self._make_state(start, seed, watched)
             # Asked once for each call, not for each failure.
             self._logs = is_logged()
             if before is not None:
@@ -229,7 +233,7 @@ class RetryController:
                 catch_up(entry)
             return cast("RetryCall", entry[0])
 
-    def _make_state(self, started: float, watched: bool) -> RetryState:  # noqa: FBT001
+    def _make_state(self, started: float, seed: int, watched: bool) -> RetryState:  # noqa: FBT001
         """Make the state of a call that began at this time, or continue one."""
         clock = self.clock
         read_clock = clock.reader() if watched else clock.real_reader()
@@ -243,7 +247,7 @@ class RetryController:
         if resumed is None:
             return RetryState(
                 self._name,
-                new_seed() if policy.seed is None else policy.seed,
+                seed,
                 begun,
                 self._time_limit,
                 policy.max_failures,

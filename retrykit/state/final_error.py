@@ -5,6 +5,7 @@ call is attached to it, or to the response that a client returns instead of an e
 `state_of` reads it.
 """
 
+from operator import is_
 from types import FunctionType, ModuleType
 from typing import Any, final
 
@@ -180,20 +181,18 @@ def is_own_timeout(error: BaseException | None) -> bool:
 def _swap_outcome(state: RetryState, old: object, new: Any) -> RetryState:
     if not state._failures:
         return state
-    failures = tuple(
-        failure._replace(error=new)
-        if _same(failure.error, old)
-        else failure._replace(result=new)
-        if failure.result is not None and _same(failure.result, old)
-        else failure
-        for failure in state._failures
-    )
+    same = _equal_records if isinstance(old, ErrorRecord) else is_
+    failures = list(state._failures)
+    for index, failure in enumerate(failures):
+        if same(failure.error, old):
+            failures[index] = failure._replace(error=new)
+        elif failure.result is not None and same(failure.result, old):
+            failures[index] = failure._replace(result=new)
     inner = state.nested_state and _swap_outcome(state.nested_state, old, new)
     return state._replace(failures=failures, nested_state=inner)
 
 
-def _same(one: object, other: object) -> bool:
-    # Records compare by value, because a pickle makes a new one. Errors compare by
-    # identity, because their ``__eq__`` may run any code.
-    records = isinstance(one, ErrorRecord) and isinstance(other, ErrorRecord)
-    return one is other or (records and one == other)
+def _equal_records(one: object, other: object) -> bool:
+    # By value, because a pickle makes a new one. Errors compare by identity, because
+    # their ``__eq__`` may run any code.
+    return isinstance(one, ErrorRecord) and one == other

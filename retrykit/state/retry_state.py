@@ -4,6 +4,7 @@ Only the code that runs the call changes it, such as its controller or a `Backof
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from retrykit._internal.durations import duration_in_words
@@ -159,8 +160,8 @@ class RetryState:  # noqa: PLW1641  it changes
     def _replace(self, **changes: Any) -> "RetryState":
         """Return a copy with some attributes changed."""
         other = object.__new__(RetryState)
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
+        for name, value in zip(self.__slots__, _slots_of(self), strict=True):
+            setattr(other, name, value)
         other._failures = list(changes.pop("failures", self._failures))
         if self._frame_locations is not None:
             other._frame_locations = dict(self._frame_locations)
@@ -356,6 +357,9 @@ def _read_version(version: object) -> None:
         msg = f"it is not {_VERSION}"
         raise ValueError(msg)
 
+
+# Returns all of a state, to copy it.
+_slots_of = attrgetter(*RetryState.__slots__)
 
 _VERSION = 1
 # The end of the year 9999, the last one of a datetime.
