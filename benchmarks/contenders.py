@@ -52,7 +52,7 @@ USUAL = Terms(attempts=ATTEMPTS, first=0.5, cap=60.0, max_elapsed=60.0)
 PATIENT = Terms(attempts=20, first=0.5, cap=60.0, max_elapsed=3600.0)
 
 # Delays so long that none of thousands ends during a measurement.
-ASLEEP = Terms(attempts=ATTEMPTS, first=2e4, cap=5e4, max_elapsed=1e9)
+ASLEEP = Terms(attempts=ATTEMPTS, first=1e6, cap=1e7, max_elapsed=1e9)
 
 
 @contextmanager

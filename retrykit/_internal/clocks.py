@@ -41,9 +41,9 @@ class AsyncClock(Protocol):
         ...
 
 
-LONGEST_SLEEP = 86_400.0
-"""The longest single sleep, in seconds: `time.sleep` rejects what the timer of the
-platform cannot hold, such as 292 years."""
+LONGEST_SLEEP = 30 * 86_400.0
+"""The longest single sleep, in seconds. The timers of some platforms hold no more than
+49 days, and `time.sleep` rejects 292 years on all of them."""
 
 
 class SystemClock:
