@@ -1,21 +1,29 @@
-"""Flag that disables the drivers' fast path, for observers and test clocks.
+"""Flags that disable the drivers' fast path, for observers and test clocks.
 
-These are rare, and drivers are called often: all they check is whether one list is
+These are rare, and drivers are called often: all they check is whether a list is
 empty. Changes are single list operations, so threads, signal handlers and forks need
 no lock.
 """
 
-__all__ = ["block", "blockers", "unblock"]
+__all__ = ["block", "blockers", "failure_blockers", "unblock"]
 
 blockers: list[None] = []
 """One item for each reason to leave the fast path; always the same list."""
 
+failure_blockers: list[None] = []
+"""One item for each reason to leave it after a failure, those of `blockers` included;
+always the same list."""
 
-def block() -> None:
-    """Add a reason to leave the fast path."""
-    blockers.append(None)
+
+def block(*, failures_only: bool = False) -> None:
+    """Add a reason to leave the fast path, or to leave it after a failure only."""
+    failure_blockers.append(None)
+    if not failures_only:
+        blockers.append(None)
 
 
-def unblock() -> None:
-    """Remove a reason to leave the fast path."""
-    blockers.pop()
+def unblock(*, failures_only: bool = False) -> None:
+    """Remove a reason that was added by `block`."""
+    if not failures_only:
+        blockers.pop()
+    failure_blockers.pop()

@@ -25,11 +25,11 @@ class LoopClock:
             """Return the loop's own time."""
             if "trio" not in modules:
                 return asyncio.get_running_loop().time()
-            time: float = self._timer().time()
-            return time
+            return self.reader()()
 
-        def _timer(self) -> Any:
-            return _trio_timer() or asyncio.get_running_loop()
+        def parts(self) -> tuple[Any, ModuleType]:
+            """Return an object with the loop's `time`, and one with its `sleep`."""
+            return _trio_parts() or (asyncio.get_running_loop(), asyncio)
 
     else:
         # The last loop, if it tells the thread that runs it, as those of asyncio do:
@@ -40,24 +40,30 @@ class LoopClock:
             """Return the loop's own time."""
             loop = self._loop
             if loop is None or loop._thread_id != get_ident() or "trio" in modules:
-                loop = self._timer()
+                loop, _ = self._find_parts()
             time: float = loop.time()
             return time
 
-        def _timer(self) -> Any:
+        def parts(self) -> tuple[Any, ModuleType]:
+            """Return an object with the loop's `time`, and one with its `sleep`."""
             loop = self._loop
             if loop is None or loop._thread_id != get_ident() or "trio" in modules:
-                trio = _trio_timer()
-                if trio is not None:
-                    self._loop = None
-                    return trio
-                loop = asyncio.get_running_loop()
-                self._loop = loop if hasattr(loop, "_thread_id") else None
-            return loop
+                return self._find_parts()
+            return loop, asyncio
+
+        def _find_parts(self) -> tuple[Any, ModuleType]:
+            self._loop = None
+            parts = _trio_parts()
+            if parts is not None:
+                return parts
+            loop = asyncio.get_running_loop()
+            if hasattr(loop, "_thread_id"):
+                self._loop = loop
+            return loop, asyncio
 
     def reader(self) -> Callable[[], float]:
         """Return a function that reads the loop's time, from any thread."""
-        read: Callable[[], float] = self._timer().time
+        read: Callable[[], float] = self.parts()[0].time
         return read
 
     def sleep(self, delay: float, /) -> Awaitable[None]:
@@ -67,11 +73,6 @@ class LoopClock:
         sleeping: Awaitable[None] = (running_trio() or asyncio).sleep(delay)
         return sleeping
 
-    def parts(self) -> tuple[Any, Any]:
-        """Return an object with the loop's `time`, and one with its `sleep`."""
-        timer = self._timer()
-        return timer, modules["trio"] if type(timer) is _TrioTimer else asyncio
-
 
 class _TrioTimer:
     __slots__ = ("time",)
@@ -80,11 +81,11 @@ class _TrioTimer:
         self.time = time
 
 
-def _trio_timer() -> _TrioTimer | None:
+def _trio_parts() -> tuple[_TrioTimer, ModuleType] | None:
     trio = running_trio()
     if trio is None:
         return None
-    return _TrioTimer(trio.lowlevel.current_clock().current_time)
+    return _TrioTimer(trio.lowlevel.current_clock().current_time), trio
 
 
 async def wait_for_event(event: Any, delay: float) -> None:

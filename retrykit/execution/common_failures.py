@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from retrykit._internal.clocks import LONGEST_SLEEP, ClockSource, time_passed
 from retrykit._internal.error_conditions import BY_TYPE, default_condition
-from retrykit._internal.fast_path import blockers
+from retrykit._internal.fast_path import failure_blockers
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
     Location,
@@ -29,7 +29,6 @@ from retrykit.policy.decision import EPSILON, match_error
 from retrykit.policy.rules import types_of
 from retrykit.schedules.randomness import SharedDraws, call_random, new_draws
 from retrykit.schedules.structure import has_user_code, is_uniform
-from retrykit.state.events import process_observers
 from retrykit.state.failures import Failure
 from retrykit.state.retry_log import is_logged
 from retrykit.state.signals import Signal
@@ -114,8 +113,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
     ) -> float | None:
         nonlocal retried
         if (
-            blockers
-            or process_observers
+            failure_blockers
             or error.__context__ is not None
             or error.__cause__ is not None
             or len(reduce_error(error)) != WITHOUT_DICT

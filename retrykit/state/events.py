@@ -178,8 +178,7 @@ class observe:  # noqa: N801  used as a function
         self.observer = check_observer("observer", observer)
         self.failures_only = failures_only
         process_observers.append(self)
-        if not failures_only:
-            fast_path.block()
+        fast_path.block(failures_only=failures_only)
 
     def close(self) -> None:
         """Stop notifying the observer; closing twice is harmless."""
@@ -187,8 +186,7 @@ class observe:  # noqa: N801  used as a function
             process_observers.remove(self)
         except ValueError:
             return
-        if not self.failures_only:
-            fast_path.unblock()
+        fast_path.unblock(failures_only=self.failures_only)
 
     def __enter__(self) -> Self:
         return self

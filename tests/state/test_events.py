@@ -293,11 +293,18 @@ def test_observers_can_be_registered_in_several_threads_at_once():
 
 
 def test_the_fast_path_is_unblocked_after_the_last_observer(recorder):
-    before = len(fast_path.blockers)
+    def blockers():
+        return len(fast_path.blockers), len(fast_path.failure_blockers)
+
+    calls, failures = blockers()
     with observe(recorder) as first, observe(recorder):
         first.close()
-        assert len(fast_path.blockers) == before + 1
-    assert len(fast_path.blockers) == before
+        assert blockers() == (calls + 1, failures + 1)
+    assert blockers() == (calls, failures)
+    with observe(recorder, failures_only=True) as only:
+        assert blockers() == (calls, failures + 1)
+        only.close()
+        assert blockers() == (calls, failures)
 
 
 def test_an_observer_is_not_notified_of_its_own_calls():
