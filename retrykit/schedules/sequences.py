@@ -19,12 +19,15 @@ __all__ = ["Sequence", "sequence"]
 class Sequence(Fixed):
     """Listed delays, or those of a user's iterable or generator function."""
 
-    __slots__ = ("delays",)
+    __slots__ = ("_begun", "delays")
     kind: ClassVar[str] = "sequence"
     delays: Any
+    _begun: dict[int, Iterator[Duration]]
+    """Iterations that go on after the delay with this number, one for each."""
 
     def __init__(self, delays: object) -> None:
         Frozen.__init__(self, _check_delays(delays))
+        object.__setattr__(self, "_begun", {})
 
     def delay(
         self, retry: int, _previous: float | None, _random: Random, /
@@ -32,11 +35,17 @@ class Sequence(Fixed):
         delays: Any = self.delays
         if isinstance(delays, tuple):
             return delays[retry - 1] if retry <= len(delays) else None
-        iterable: Any = delays() if inspect.isgeneratorfunction(delays) else delays
-        delay = next(islice(iterable, retry - 1, None), _ENDED)
-        return (
-            None if delay is _ENDED else parse_duration(f"schedule[{retry - 1}]", delay)
-        )
+        begun, skipped = self._begun.pop(retry - 1, None), 0
+        if begun is None:
+            begun = iter(delays() if inspect.isgeneratorfunction(delays) else delays)
+            skipped = retry - 1
+        delay = next(islice(begun, skipped, None), _ENDED)
+        if delay is _ENDED:
+            return None
+        if len(self._begun) >= _MOST_BEGUN:
+            self._begun.clear()
+        self._begun[retry] = begun
+        return parse_duration(f"schedule[{retry - 1}]", delay)
 
     def __repr__(self) -> str:
         delays = self.delays
@@ -69,7 +78,8 @@ def sequence(
     Args:
         delays: A list, a tuple or another re-iterable of durations, or a
             generator function without parameters. Without a length, the n-th delay
-            is found by iterating from the start.
+            is found by iterating from the start, or by continuing an iteration that
+            has stopped at the one before.
         repeat_last: Whether the last delay repeats without end, as in `wait_chain` of
             tenacity. *delays* must then be a list or another sized iterable, and not
             empty.
@@ -91,6 +101,7 @@ def sequence(
 
 
 _ENDED = object()
+_MOST_BEGUN = 64
 _NO_DELAYS = (str, bytes, bytearray, memoryview, Mapping)
 
 

@@ -59,8 +59,9 @@ def test_obeys_the_deadline_rule(rule, delays):
 
 def test_checks_the_elapsed_time_before_it_draws_a_delay():
     def count_draws():
-        drawn.append(1.0)
-        yield from drawn
+        while True:
+            drawn.append(1.0)
+            yield 1.0
 
     drawn = []
     clock = FakeClock()

@@ -4,6 +4,7 @@ import functools
 import itertools
 import pickle
 import re
+import weakref
 from collections import deque
 from datetime import timedelta
 
@@ -106,6 +107,57 @@ def test_an_endless_generator_function_is_read_as_far_as_needed():
     schedule = s.sequence(growing_delays).cap(4)
     assert list(itertools.islice(schedule.draw(), 6)) == [1, 2, 3, 4, 4, 4]
     assert schedule.bounds(10_000) == (4, 4)
+
+
+def test_the_next_retry_continues_an_iteration():
+    """So the 10,000th retry takes no longer than the tenth."""
+    yielded = []
+
+    def counted():
+        for number in itertools.count(1):
+            yielded.append(number)
+            yield number
+
+    delays = s.sequence(counted).draw()
+    assert [next(delays) for _ in range(10_000)] == [*range(1, 10_001)]
+    assert len(yielded) == 10_000
+
+
+def test_calls_that_take_turns_have_iterations_of_their_own():
+    numbers = itertools.count()
+
+    def unique():
+        while True:
+            yield next(numbers)
+
+    schedule = s.sequence(unique)
+    first, second = schedule.draw(), schedule.draw()
+    found = [next(each) for _ in range(50) for each in (first, second)]
+    assert len({*found}) == 100
+
+
+class Iteration(itertools.count):
+    """One that can be referred to weakly."""
+
+
+class Delays:
+    """A re-iterable that knows its iterations."""
+
+    def __init__(self):
+        self.alive = weakref.WeakSet()
+
+    def __iter__(self):
+        iteration = Iteration(1)
+        self.alive.add(iteration)
+        return iteration
+
+
+def test_few_iterations_are_kept():
+    delays = Delays()
+    schedule = s.sequence(delays)
+    for retry in range(1, 1000, 2):
+        assert schedule.bounds(retry) == (retry, retry)
+    assert len(delays.alive) <= 64
 
 
 def test_an_empty_list_allows_no_retry():
