@@ -47,10 +47,10 @@ Records = list[Any]
 
 The first are the clock's reading when the call began, in seconds; the draws of the
 call, and its number among those that share them; the traceback of the last error; and
-the parts of the clock: objects with a `time` and a `sleep`. Those of a failure
-are the locations of the error before, if its frames were released, or None; the error;
-the clock's reading when the attempt failed; the delay after it, in seconds; and the
-clock's reading when the next attempt began, which the driver adds.
+the parts of the clock: objects with a `time` and a `sleep`. Those of a failure are the
+locations of the error before, if its frames were released, or None; the error; the
+clock's reading when the attempt failed; the delay after it, in seconds; and the clock's
+reading when the next attempt began, which the driver adds.
 
 It is flat to keep the memory of a waiting call small."""
 
