@@ -1,6 +1,8 @@
 """The log record of every scheduled retry."""
 
+import errno
 import logging
+import os
 import threading
 from contextlib import suppress
 
@@ -9,6 +11,7 @@ import pytest
 from retrykit import Policy, aretrying, observe, retry, retrying
 from retrykit.durable import Job
 from retrykit.integrations.logging import observer
+from retrykit.state import retry_log
 from retrykit.testing import ScriptedFunction, limit_retries
 
 POLICY = Policy(schedule=[2.4, 90], on=OSError, name="fetch")
@@ -181,3 +184,16 @@ def test_async_blocks_are_logged_too(clock, loop, flaky, records):
 
     loop(main)
     assert records() == [line("2.4 s after OSError (attempt 2)")]
+
+
+def test_a_process_that_cannot_import_logging_retries_without_a_log(
+    monkeypatch, clock, flaky, records
+):
+    """As one that can open no more files."""
+
+    def no_files():
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(retry_log, "_retry_log", no_files)
+    assert POLICY.call(flaky(OSError(), OSError())) == "done"
+    assert records() == []
