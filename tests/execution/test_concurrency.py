@@ -17,6 +17,7 @@ from retrykit._internal.clocks import sync_clock
 from retrykit.execution.call import current_entry, outer_calls, running_call
 from retrykit.execution.controller import RetryController
 from retrykit.schedules import constant
+from tests._support.concurrency import switching_often
 
 FOUR = Policy(schedule=constant(0), max_attempts=4)
 
@@ -40,11 +41,8 @@ def test_threads_that_call_one_function_are_independent():
             fetch(caller)
         return numbers_of(caught.value)
 
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    with ThreadPoolExecutor(8) as pool:
+    with switching_often(), ThreadPoolExecutor(8) as pool:
         results = list(pool.map(call, range(8)))
-    sys.setswitchinterval(before)
     assert results == [[(caller, n) for n in (1, 2, 3, 4)] for caller in range(8)]
 
 
@@ -138,9 +136,6 @@ def test_concurrent_threads_of_an_attempt_get_one_state():
         barrier.wait()
         return current_state()
 
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-
     @retry(FOUR)
     def fetch():
         contexts = [contextvars.copy_context() for _ in range(8)]
@@ -148,8 +143,8 @@ def test_concurrent_threads_of_an_attempt_get_one_state():
             return list(pool.map(lambda context: context.run(get_state), contexts))
 
     fetch()
-    results = [{id(state) for state in fetch()} for _ in range(100)]
-    sys.setswitchinterval(before)
+    with switching_often():
+        results = [{id(state) for state in fetch()} for _ in range(100)]
     assert {len(states) for states in results} == {1}
 
 
@@ -310,6 +305,7 @@ FORKING = """
 import logging, os, signal, threading
 from retrykit import Policy
 from retrykit._internal.clocks import sync_clock
+from tests._support.concurrency import switching_often
 
 # A thread that writes to stderr may hold its lock in a fork.
 logging.getLogger("retrykit.retries").setLevel("ERROR")

@@ -1,7 +1,6 @@
 """Events: which are emitted, in which order, and to which observers."""
 
 import contextvars
-import sys
 import threading
 
 import pytest
@@ -18,6 +17,7 @@ from retrykit.state.events import (
     RetryScheduled,
     Succeeded,
 )
+from tests._support.concurrency import switching_often
 
 POLICY = Policy(schedule=[1, 2], on=OSError)
 
@@ -277,15 +277,11 @@ def test_observers_can_be_registered_in_several_threads_at_once():
             received_lists.append(received)
 
     workers = [threading.Thread(target=come_and_go, args=[str(n)]) for n in range(4)]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
+    with switching_often():
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
-    finally:
-        sys.setswitchinterval(interval)
     before = list(map(len, received_lists))
     Policy().call(int)
     assert counts == [2] * 4000

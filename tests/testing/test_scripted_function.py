@@ -1,7 +1,6 @@
 """Functions with scripted outcomes."""
 
 import asyncio
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -15,6 +14,7 @@ from retrykit.testing import (
     ScriptError,
     virtual_time,
 )
+from tests._support.concurrency import switching_often
 
 
 def test_raises_and_returns_its_outcomes_in_order():
@@ -128,11 +128,6 @@ def test_events_have_the_name_of_the_script():
 
 def test_concurrent_threads_get_each_outcome_once():
     script = ScriptedFunction(range(2000))
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            results = list(pool.map(lambda _: script(), range(2000)))
-    finally:
-        sys.setswitchinterval(interval)
+    with switching_often(), ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: script(), range(2000)))
     assert sorted(results) == list(range(2000))
