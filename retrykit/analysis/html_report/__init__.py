@@ -149,8 +149,8 @@ _OPERATORS: Final = {"sum": "add", "union": "or", "intersection": "and", "scale"
 def _describe(kind: str) -> str:
     """Return the first line of a kind's docstring, with names in backticks."""
     method = f"__{_OPERATORS[kind]}__" if kind in _OPERATORS else kind
-    build: Callable[..., Schedule] = (
-        getattr(Schedule, method, None) or vars(schedules)[kind]
+    build: Callable[..., Schedule] = getattr(Schedule, method, None) or getattr(
+        schedules, kind
     )
     summary = (inspect.getdoc(build) or "").partition("\n")[0]
     return re.sub(r"`+(.*?)`+|\*(\w+)\*", r"`\1\2`", summary)
