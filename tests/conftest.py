@@ -56,10 +56,14 @@ def _coroutine(fn):
     return coroutine
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _no_retry_log():
-    """Log no retries, but where a test says so, as any application can."""
-    logging.getLogger("retrykit.retries").setLevel("ERROR")
+@pytest.fixture
+def quiet():
+    """Log no retries, as an application can."""
+    log = logging.getLogger("retrykit.retries")
+    level = log.level
+    log.setLevel("ERROR")
+    yield
+    log.setLevel(level)
 
 
 @pytest.fixture(params=["sync", "asyncio", "trio"])

@@ -1,9 +1,6 @@
 """Every example runs by itself and prints what its docstring says."""
 
 import ast
-import re
-import subprocess
-import sys
 from doctest import ELLIPSIS, OutputChecker
 from inspect import cleandoc
 from itertools import zip_longest
@@ -13,27 +10,21 @@ from textwrap import dedent
 import pytest
 
 from tests._support import required
+from tests._support.new_process import RETRYING, run_file
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(each for each in FOLDER.glob("*.py") if not required.missing(each))
-RETRY = re.compile(r"^retrying .+ in .+ \(attempt \d+( of \d+)?\)\n", re.MULTILINE)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_prints_what_its_docstring_says(example):
     said = expected_output(example.read_text("utf-8"))
-    run = subprocess.run(  # noqa: S603  a fixed command
-        [sys.executable, "-W", "error", example],
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        timeout=60,
-    )
+    ended = run_file(example)
     # Retries are logged, and reach stderr unless the example configures logging.
-    assert (run.returncode, RETRY.sub("", run.stderr)) == (0, "")
-    if not matches(said, run.stdout):
+    assert (ended.code, RETRYING.sub("", ended.err)) == (0, "")
+    if not matches(said, ended.out):
         # Compared as strings if they differ, for pytest's report.
-        assert run.stdout == said
+        assert ended.out == said
 
 
 def test_finds_the_examples():

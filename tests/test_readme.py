@@ -1,8 +1,9 @@
-"""The code blocks of the README and of docs run, in their order."""
+"""The README and docs: links, tables and length.
+
+Their code is run by tests/as_installed.
+"""
 
 import re
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -10,35 +11,9 @@ import pytest
 import retrykit
 from retrykit import Policy
 from retrykit.schedules import exponential
-from retrykit.testing import virtual_time
+from tests._support.documents import PAGES
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = Path(retrykit.__file__).parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
-
-# These libraries are not needed here: see test_readme_integrations.py.
-LIBRARIES = re.compile(
-    r"^(?:import|from) (httpx|dbos|celery|openai|procrastinate|redis|sqlalchemy)",
-    re.MULTILINE,
-)
-WITH_LIBRARIES = {"durable.md", "http.md", "observability.md", "web_frameworks.md"}
-
-
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if p.name not in WITH_LIBRARIES], ids=lambda p: p.name
-)
-def test_every_block_of_code_runs(page):
-    names, printed = {"__name__": page.stem}, ""
-    with virtual_time():
-        for language, block in BLOCK.findall(page.read_text("utf-8")):
-            if language == "text":
-                assert without_numbers(printed) == without_numbers(block)
-            elif not LIBRARIES.search(block):
-                printed = run(block, page, names)
-    for name, test in names.items():
-        if name.startswith("test_"):
-            test()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -73,18 +48,6 @@ def test_the_readme_states_the_limits_of_a_policy():
 
 def test_the_readme_is_short():
     assert len(PAGES[0].read_text("utf-8").split()) <= 900
-
-
-def run(block, page, names):
-    """Run a block of code, and return the text that it prints."""
-    with redirect_stdout(StringIO()) as output:
-        exec(compile(block, str(page), "exec"), names)  # noqa: S102  under test
-    return output.getvalue()
-
-
-def without_numbers(text):
-    """Return a text without durations and error numbers, which differ in each run."""
-    return re.sub(r"\d+(\.\d+)?( ?[um]?s\b)?", "0", text)
 
 
 def anchors(page):

@@ -5,7 +5,7 @@ import re
 import sys
 from contextlib import contextmanager
 
-from tests.test_readme import ROOT
+from tests._support.documents import ROOT
 
 __all__ = ["imported_page"]
 

@@ -49,6 +49,7 @@ PARTS = {
     "tests/integrations/*dbos*": "dbos",
     "tests/_support/*dbos*": "dbos",
     "examples/durable_hostname_check.py": "dbos",
+    "tests/as_installed/test_job_commands.py": "dbos",
     "retrykit/integrations/grpc/*": "grpc",
     "tests/integrations/*grpc*": "grpc",
     "tests/_support/*grpc*": "grpc",
@@ -92,7 +93,9 @@ PARTS = {
     "tests/integrations/test_sentry.py": "httpx sentry_sdk starlette",
     "tests/integrations/test_sentry_jobs.py": "celery sentry_sdk starlette",
     "tests/_support/sentry_events.py": "sentry_sdk starlette",
-    "tests/integrations/test_observability_page.py": "loguru sentry_sdk structlog",
+    "tests/integrations/test_observability_page.py": (
+        "httpx opentelemetry opentelemetry.sdk prometheus_client"
+    ),
     "examples/coming_from_stamina.py": "stamina",
     "tests/integrations/test_structlog.py": "structlog",
     "tests/integrations/test_loguru.py": "loguru",
@@ -122,9 +125,6 @@ PARTS = {
     "tests/test_errors_of_integrations.py": (
         f"{CLIENTS} {SQL} celery dbos grpc matplotlib opentelemetry procrastinate "
         "prometheus_client redis temporalio"
-    ),
-    "tests/test_readme_integrations.py": (
-        "dbos httpx opentelemetry opentelemetry.sdk prometheus_client requests"
     ),
     # An app of each engine.
     "tests/cli/test_jobs.py": "celery dbos procrastinate",

@@ -32,6 +32,9 @@ from retrykit.state.failures import StopReason
 from retrykit.state.final_error import state_of
 from tests._support.concurrency import in_thread, switching_often
 
+# Only failures that are not logged are answered in one step.
+pytestmark = pytest.mark.usefixtures("quiet")
+
 SCHEDULES = [
     s.exponential(0.5).cap(60).jitter(0.5),
     s.exponential(0.5).jitter(0.5).cap(3),

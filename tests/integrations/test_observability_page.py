@@ -1,28 +1,19 @@
-"""The code of docs/observability.md on logs and Sentry prints what the page says."""
+"""The code of docs/observability.md reports the calls that are made after it."""
 
-import subprocess
-import sys
+import re
 
-from tests.test_readme import BLOCK, ROOT
-
-SECTIONS = ["Logs: logging, structlog, loguru", "Sentry"]
+from tests._support.documents import ROOT, blocks
+from tests._support.new_process import run_python
 
 
-def test_the_code_on_logs_and_sentry_prints_what_the_page_says():
-    page = (ROOT / "docs/observability.md").read_text("utf-8")
-    parts = [page.split(f"## {title}\n")[1].split("\n## ")[0] for title in SECTIONS]
-    blocks = BLOCK.findall("\n".join(parts))
-    code = "".join(block for language, block in blocks if language == "python")
-    # In a process of its own, since it changes loggers.
-    start = "from retrykit.testing import virtual_time; virtual_time().__enter__()"
-    ran = subprocess.run(  # noqa: S603  a fixed command
-        [sys.executable, "-W", "error", "-c", f"{start}\n{code}"],
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        timeout=60,
-    )
-    assert ran.stderr == ""
-    assert ran.stdout == "".join(
-        text for language, text in blocks if language == "text"
-    )
+def test_the_code_about_telemetry_records_a_call(tmp_path):
+    page = ROOT / "docs/observability.md"
+    python = [block for language, block in blocks(page) if language == "python"]
+    code = [x for x in python if re.search("opentelemetry|prometheus", x)]
+    call = "import retrykit\nretrykit.retry(lambda: print('called'))()\nclient.close()"
+    code += [call, "print(ORDERS.balance == 100)"]
+    ended = run_python("\n".join(code), tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("called\nTrue\n")
+    assert '"name": "attempt <lambda>"' in ended.out
+    assert '"name": "retrykit.calls"' in ended.out

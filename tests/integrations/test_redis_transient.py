@@ -13,8 +13,8 @@ from redis.retry import Retry
 from retrykit import Policy, retry, state_of
 from retrykit.integrations import redis as retries
 from tests._support import redis_server
+from tests._support.documents import ROOT
 from tests._support.fault_proxy import proxy, reset_at_once
-from tests.test_readme import ROOT
 
 served, server = redis_server.served, redis_server.server
 live_backend = redis_server.live_backend

@@ -26,10 +26,10 @@ from starlette.routing import Route
 from retrykit import Policy, aretry, current_state, retry, state_of
 from retrykit.budgets import TokenBucket
 from retrykit.testing import virtual_time
+from tests._support.documents import ROOT
 from tests._support.page_modules import imported_page
 from tests._support.ports import free_port
 from tests._support.scripted_server import answer, serve
-from tests.test_readme import ROOT
 
 PAGE = "web_frameworks.md"
 DOWN = answer(503)

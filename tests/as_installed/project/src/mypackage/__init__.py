@@ -1,0 +1,1 @@
+"""The package of a user, whose policies the documented commands name."""

@@ -1,0 +1,97 @@
+"""Every command that the documents show runs, as the first of a new process.
+
+The commands about durable jobs are in test_job_commands.py.
+"""
+
+import json
+
+import pytest
+
+from retrykit.config.preset_names import BUILT_IN
+from tests._support import required
+from tests._support.documented_commands import (
+    documented_commands,
+    leaf_commands,
+    outputs,
+)
+from tests._support.new_process import run_shell
+
+COMMANDS = [each for each in documented_commands() if not each.of_jobs]
+NOT_HERE = {
+    "python3 -m venv": "the gate runs it in a clean clone",
+    "pip install": "it downloads packages",
+    "uvicorn main:app": "it serves until it is stopped",
+}
+"""The commands that cannot run in a test, by their beginning, and the reason."""
+
+WARNINGS_FOUND = 1
+
+
+def why_not_here(command):
+    """Return why a command cannot run in a test; an empty string if it can."""
+    found = (why for part, why in NOT_HERE.items() if f" {part}" in f" {command.line}")
+    return next(found, "")
+
+
+def missing(line):
+    """Return why a command cannot run with what is installed; an empty string else."""
+    image = line.endswith((".png", ".svg"))
+    return "no matplotlib" * (image and not required.installed("matplotlib"))
+
+
+def marked(value, why, name, marks=()):
+    """Return a parameter of a test that is skipped for a reason in its name."""
+    if not why:
+        return pytest.param(value, id=name, marks=marks)
+    skip = pytest.mark.skip(reason=why)
+    return pytest.param(value, id=f"{name} (not here: {why})", marks=[*marks, skip])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [marked(x, why_not_here(x) or missing(x.line), str(x)) for x in COMMANDS],
+)
+def test_a_documented_command_runs(command, project, home):
+    ended = run_shell(command.script, project, home)
+    accepted = {0, WARNINGS_FOUND} if "lint" in command.line else {0}
+    assert ended.code in accepted, ended
+    assert ended.err == ""
+
+
+def test_every_reason_is_that_of_a_command():
+    lines = "\n".join(each.line for each in COMMANDS)
+    assert [part for part in NOT_HERE if part not in lines] == []
+
+
+def variants():
+    """Return each command with each preset and each kind of output, as parameters."""
+    found = {}
+    for preset in ["zizq", *BUILT_IN]:
+        for path, command in leaf_commands():
+            if path and path[0] != "jobs":
+                for kind in outputs(command, preset):
+                    line = " ".join(["retrykit", *path, *kind])
+                    marks = [] if preset == "zizq" else [pytest.mark.thorough]
+                    found.setdefault(line, marked(line, missing(line), line, marks))
+    return [*found.values()]
+
+
+@pytest.mark.parametrize("line", variants())
+def test_a_command_writes_every_kind_of_output(line, project, home):
+    ended = run_shell(line, project, home)
+    assert ended.code in ({0, WARNINGS_FOUND} if "lint" in line else {0}), ended
+    assert ended.err == ""
+    files = [*project.glob("out.*")]
+    assert len(files) == ("--output" in line or "-o " in line)
+    assert all(file.stat().st_size > 500 for file in files)
+    assert files or ended.out or "lint" in line
+    if "json" in line:
+        json.loads(ended.out)
+
+
+@pytest.mark.parametrize("path", [path for path, _ in leaf_commands()], ids=" ".join)
+def test_a_command_shows_its_help(path, tmp_path):
+    ended = run_shell(" ".join(["retrykit", *path, "--help"]), tmp_path)
+    assert ended.code == 0, ended
+    assert ended.out.startswith(" ".join(["Usage: retrykit", *path]))
+    assert ended.err == ""

@@ -1,0 +1,63 @@
+"""Every public name is imported and described as the first of a new process."""
+
+import ast
+import importlib
+import inspect
+
+import pytest
+
+from tests._support import required
+from tests._support.documents import ROOT
+from tests._support.new_process import run_python
+
+
+def reference():
+    """Return the modules of the API reference, which noxfile.py lists."""
+    for node in ast.parse((ROOT / "noxfile.py").read_text("utf-8")).body:
+        match node:
+            case ast.Assign([ast.Name("REFERENCE")], ast.Constant(text)):
+                return [f"retrykit.{name}" for name in text.split()]
+    return []
+
+
+def names_of(module):
+    """Yield the public names of a module, and of the modules that it exports."""
+    exporting = importlib.import_module(module)
+    for name in exporting.__all__:
+        yield module, name
+        value = getattr(exporting, name)
+        if inspect.ismodule(value):
+            yield from names_of(value.__name__)
+
+
+def is_installed(module):
+    return not required.missing(f"{module.replace('.', '/')}.py") and not (
+        required.missing(f"{module.replace('.', '/')}/__init__.py")
+    )
+
+
+MODULES = ["retrykit", *filter(is_installed, reference())]
+NAMES = sorted({each for module in MODULES for each in names_of(module)})
+
+DESCRIBE = """
+from {module} import {name} as value
+import inspect, typing
+assert repr(value)
+if not typing.get_origin(value):
+    assert inspect.getdoc(value)
+    # Those of classes of Python itself cannot be read.
+    if inspect.isroutine(value) or "__init__" in vars(value):
+        inspect.signature(value)
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), NAMES, ids=[f"{module}.{name}" for module, name in NAMES]
+)
+def test_a_name_is_imported_alone(module, name, tmp_path):
+    ended = run_python(DESCRIBE.format(module=module, name=name), tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_the_reference_is_found():
+    assert {"retrykit.analysis.html_report", "retrykit.testing"} <= {*MODULES}
