@@ -124,7 +124,9 @@ def full(session: nox.Session) -> None:
     install_everything(session, "everything", "benchmark")
     session.run(
         *("python", "-m", "pytest", "-n", "auto", "--require-all"),
-        *("--hypothesis-profile", "thorough", "--durations", "10"),
+        # With those that are marked as thorough.
+        *("-m", "not engines", "--hypothesis-profile", "thorough"),
+        *("--durations", "10"),
         *("--cov", "--cov-report", "term", *session.posargs),
     )
 

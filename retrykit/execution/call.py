@@ -31,7 +31,8 @@ in seconds; the `Records` of common failures, which begin with it, take its plac
 None once the call has ended. The entry before is the one that was current, or None.
 
 A list, because nothing is cheaper to make, and most calls need nothing more. Besides
-this module, only the drivers, the controller and `ManualCall` use its indices.
+this module, only the drivers, `common_failures`, the controller and `ManualCall` use
+its indices.
 
 An interrupt may end a call before it can restore `current_entry`. So code that finds an
 entry there, or before another one, asks `innermost_running`.

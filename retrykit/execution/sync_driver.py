@@ -92,7 +92,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     continue
                 if type(outcome) is float:
                     if controller.only_sleeps:
-                        # Not in `pause`, since another coroutine would take memory.
+                        # Inlined from `pause`; the async driver saves a coroutine.
                         clock.sleep(outcome)
                         controller.start_next_attempt(call)
                         continue
