@@ -506,17 +506,20 @@ class RetryController:
 def _read_clocks(read_clock: Callable[[], float]) -> tuple[float, float]:
     """Read the wall clock and another clock at the same time, in seconds.
 
-    If this thread is interrupted between the readings, they are repeated.
+    If this thread is interrupted between the readings, they are repeated, and those
+    that are the closest together are returned.
     """
-    left = _MOST_READINGS
+    readings = []
     while True:
         before, wall_time, now = read_clock(), wall(), read_clock()
-        left -= 1
-        if now - before < _AT_ONCE or left == 0:
+        if now - before < _AT_ONCE:
             return wall_time, now
+        readings.append((now - before, wall_time, now))
+        if len(readings) == _MOST_READINGS:
+            return min(readings)[1:]
 
 
-_MOST_READINGS: Final = 3
+_MOST_READINGS: Final = 5
 # In seconds.
 _AT_ONCE: Final = 2e-5
 

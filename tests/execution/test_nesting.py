@@ -31,9 +31,9 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit._internal.clocks import sync_clock, wall
+from retrykit._internal.clocks import sync_clock, wall, wall_clock_override
 from retrykit.errors import CommitUnknown
-from retrykit.execution.controller import RetryController
+from retrykit.execution.controller import RetryController, _read_clocks
 from retrykit.execution.nesting import mark_exhausted
 from retrykit.state.final_error import NestedRetryError
 from retrykit.testing import disable_retries, virtual_time
@@ -487,6 +487,20 @@ def test_layers_do_not_multiply_across_a_reused_runner():
     with asyncio.Runner() as runner, pytest.raises(OSError):
         retry(TWICE)(lambda: runner.run(inner()))()
     assert len(calls) == 3
+
+
+def test_clocks_are_read_together_even_if_every_reading_is_interrupted():
+    now, pauses = 0.0, iter([5.0, 2.0, 9.0, 7.0, 3.0])
+
+    def interrupted():
+        nonlocal now
+        reading = now
+        now += next(pauses)
+        return reading
+
+    with wall_clock_override.push("a clock", interrupted):
+        reading, clock = _read_clocks(lambda: now)
+    assert clock - reading == 2.0
 
 
 def test_an_exhausted_error_of_an_earlier_call_is_retried():
