@@ -52,7 +52,7 @@ def unguard(call: TrackedCall) -> None:
         return
     _guarded.remove(call.guarded[0])
     call.guarded = None
-    # In another thread, the profiler stays until its next attempt ends.
+    # In another thread, the profiler removes itself.
     if threading.get_ident() not in _guarded and sys.getprofile() is _on_call:
         sys.setprofile(None)
 
@@ -61,6 +61,10 @@ def unguard(call: TrackedCall) -> None:
 def _on_call(  # pragma: no cover
     frame: FrameType, event: str, called: object
 ) -> None:
+    if threading.get_ident() not in _guarded:
+        # The attempt has ended in another thread.
+        sys.setprofile(None)
+        return
     sleep = ""
     if event == "c_call" and called is time.sleep:
         sleep = "time.sleep"

@@ -1,6 +1,8 @@
 """Helpers for concurrent calls on threads, asyncio and trio."""
 
 import asyncio
+import contextvars
+import functools
 import sys
 from contextlib import contextmanager
 from threading import Thread
@@ -23,6 +25,16 @@ def in_thread(fn):
     thread.start()
     thread.join()
     return results[0]
+
+
+def in_own_context(test):
+    """Decorate a test whose context cannot be restored at its end."""
+
+    @functools.wraps(test)
+    def wrapper(*args, **kwargs):
+        contextvars.copy_context().run(test, *args, **kwargs)
+
+    return wrapper
 
 
 @contextmanager

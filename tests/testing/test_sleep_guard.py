@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import contextvars
+import functools
 import inspect
 import sys
 import threading
@@ -15,6 +16,7 @@ import trio.testing
 
 from retrykit import Policy, aretry, retry, retrying
 from retrykit.testing import RealSleepError, ScriptedFunction, virtual_time
+from tests._support.concurrency import in_own_context, in_thread
 
 LONG = 600
 
@@ -262,6 +264,16 @@ def test_stops_profiling_at_the_end_of_virtual_time():
     assert sys.getprofile() is None
     time.sleep(0.001)
     assert attempt.number == 1
+
+
+@in_own_context
+def test_stops_profiling_a_thread_whose_attempt_ends_in_another_thread():
+    with virtual_time(process_wide=True):
+        attempt = next(iter(retrying()))
+        attempt.__enter__()
+        assert sys.getprofile() is not None
+        in_thread(functools.partial(attempt.__exit__, None, None, None))
+        assert sys.getprofile() is None
 
 
 def test_ignores_all_profiler_events_but_sleeps():

@@ -13,7 +13,14 @@ from retrykit import Policy, aretry, current_state, retry, retrying, schedules a
 from retrykit._internal.clocks import sync_clock
 from retrykit.testing import AsyncScriptedFunction, FakeClock, virtual_time
 from retrykit.testing.scheduler import VirtualScheduler
-from tests._support.concurrency import DAY, WEEK, gather, in_thread, sleep_once
+from tests._support.concurrency import (
+    DAY,
+    WEEK,
+    gather,
+    in_own_context,
+    in_thread,
+    sleep_once,
+)
 
 
 class TestOneEventLoop:
@@ -213,6 +220,7 @@ class TestSeveralLoopsAndThreads:
             assert over.is_set()
             assert clock.now() >= 3
 
+    @in_own_context
     def test_a_call_that_ends_in_another_thread_does_not_stop_time(self):
         with virtual_time(process_wide=True) as clock:
             for attempt in retrying():
