@@ -10,6 +10,9 @@ import trio
 from retrykit import Policy, aretry, retry
 from retrykit.testing import ScriptedFunction, virtual_time
 from tests._support.concurrency import AsyncLibrary, under_asyncio, under_trio
+from tests._support.leftovers import nothing_left_behind
+
+__all__ = ["nothing_left_behind"]
 
 # Only type-checked, and input files of the command line.
 collect_ignore = ["typing", "cli/transcripts"]

@@ -56,7 +56,7 @@ class JobFailed(RetrykitError):  # noqa: N818  reads as a status
         self.job = job
 
 
-_current: "ContextVar[_Context]" = ContextVar("retrykit job")
+_current: "ContextVar[_Context | None]" = ContextVar("retrykit job", default=None)
 
 
 def idempotency_key() -> str:
@@ -69,7 +69,7 @@ def idempotency_key() -> str:
     Raises:
         LookupError: No attempt of a durable job runs in this context.
     """
-    context = _current.get(None)
+    context = _current.get()
     if context is None or context.is_abandoned():
         msg = "idempotency_key() must be called within an attempt of a durable job"
         raise LookupError(msg)

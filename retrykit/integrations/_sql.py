@@ -302,4 +302,5 @@ class _Scope:
         self.is_open = True
 
 
-_around: ContextVar[tuple[_Scope, ...]] = ContextVar("transactions", default=())
+_around: ContextVar[tuple[_Scope, ...]]
+_around = ContextVar("retrykit transactions", default=())

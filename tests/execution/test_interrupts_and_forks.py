@@ -19,7 +19,7 @@ from retrykit.state import events
 from retrykit.state.events import AttemptStarted
 from retrykit.testing import FakeClock, ScriptedFunction
 from retrykit.testing.pytest_plugin import _Histories
-from tests._support import interrupts_and_forks
+from tests._support import interrupts_and_forks, leftovers
 
 TWICE = Policy(schedule=[0, 0], on=OSError)
 
@@ -41,11 +41,11 @@ def test_interrupts_and_forks_leave_nothing_behind():
 
 
 @pytest.fixture(autouse=True)
-def isolated_context():
-    """Restore the context after a test that leaves a call in it."""
-    before = current_entry.set([None, 0.0, None])
+def _restored_context():
+    """Clean up after these tests, which leave what an interrupt leaves behind."""
+    before = leftovers.snapshot()
     yield
-    current_entry.reset(before)
+    leftovers.restore(before)
 
 
 def leave_a_block_without_exit():
