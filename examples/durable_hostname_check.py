@@ -96,8 +96,8 @@ def settings(database: str) -> DBOSConfig:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition is true, for at most 30 seconds."""
-    deadline = time.monotonic() + 30
+    """Wait until a condition is true, for at most a minute."""
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -53,6 +53,7 @@ def _run(command, folder, home=None, **settings):
         encoding="utf-8",
         env=bare_environment(home) | settings,
         stdin=subprocess.DEVNULL,
-        timeout=120,
+        # Only to end one that hangs: a busy machine takes a minute for some.
+        timeout=300,
     )
     return Ended(done.returncode, done.stdout, done.stderr)

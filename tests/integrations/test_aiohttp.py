@@ -346,7 +346,7 @@ class TestOuterCalls:
                 return await response.text(), state_of(response).attempt
 
         async def main():
-            with virtual_time():
+            with virtual_time(stall_timeout=60):
                 async with session() as client:
                     return await asyncio.gather(*(get(client, n) for n in range(60)))
 
