@@ -5,6 +5,7 @@ nox does not install.
 """
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -129,6 +130,40 @@ def full(session: nox.Session) -> None:
         *("--durations", "10"),
         *("--cov", "--cov-report", "term", *session.posargs),
     )
+
+
+@nox.session
+def alone(session: nox.Session) -> None:
+    """Run each file of tests or examples in a process of its own."""
+    install_everything(session, "everything", "benchmark")
+    session.run("python", "-m", "tests._support.alone", *session.posargs)
+
+
+@nox.session
+def shuffled(session: nox.Session) -> None:
+    """Run the tests in a random order, which is printed as a seed: ``-- SEED``."""
+    install_everything(session, "everything", "benchmark")
+    session.install("pytest-random-order>=1.2")
+    # In one process, since the order of several depends on how fast each of them is.
+    command = ["python", "-m", "pytest", "--random-order"]
+    for seed in session.posargs or [""]:
+        session.run(*command, *(["--random-order-seed", seed] if seed else []))
+
+
+@nox.session
+def busy(session: nox.Session) -> None:
+    """Run the tests beside two busy processes, three times or more often: ``-- 5``."""
+    install_everything(session, "everything", "benchmark")
+    # It ends with this process.
+    loop = "import os; nox = os.getppid()\nwhile os.getppid() == nox: pass"
+    command = [sys.executable, "-c", loop]
+    loops = [subprocess.Popen(command) for _ in range(2)]  # noqa: S603  fixed
+    try:
+        for _ in range(int(*session.posargs or [3])):
+            session.run("python", "-m", "pytest", "-n", "auto")
+    finally:
+        for each in loops:
+            each.kill()
 
 
 @nox.session

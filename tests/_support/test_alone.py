@@ -1,0 +1,14 @@
+from tests._support import alone
+
+
+def test_a_file_that_needs_another_one_fails_alone(pytester, monkeypatch, capsys):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makepyfile(
+        test_changes="import sys; sys.changed = True\ndef test(): pass",
+        test_needs_it="import sys\ndef test(): assert sys.changed",
+    )
+    assert alone.run_pytest()[0] == 0
+    assert alone.main() == 1
+    out = capsys.readouterr().out
+    assert out.startswith("$ python -m pytest test_needs_it.py\n")
+    assert out.endswith("\n1 of 2 files fail alone\n")
