@@ -1,6 +1,7 @@
 """Leaves out tests whose libraries or programs are missing, and reports it."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Reset the environment; with ``--require-all``, fail if anything is missing."""
+    # Tests send it, and a shell ignores it in what it runs in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Tests start programs, which would read these settings of the terminal.
     for name in ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTEST_ADDOPTS"):
         os.environ.pop(name, None)
