@@ -1,7 +1,7 @@
 """Cost of budgets and attempt timeouts: ``python -m benchmarks.budgets``.
 
 Calls of a decorated function that succeed at once, as in the main table, under
-different settings of retrykit.
+different settings of retrykit. Nothing fails, so nothing is logged.
 """
 
 import asyncio
@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.calls import measure
-from benchmarks.contenders import Contender, Terms
+from benchmarks.contenders import Contender
+from benchmarks.makers import Terms
 from retrykit import retry
 from retrykit.budgets import Budget, RatioBudget, Throttle, TokenBucket
 
@@ -22,7 +23,7 @@ _CALLS = 10_000_000
 
 
 def main() -> None:
-    """Print the nanoseconds of a call, and how many more each setting costs."""
+    """Print the microseconds of a call, and how many more each setting costs."""
     plain = _with("without", budget=None)
     budgets = [_with(name, budget=budget) for name, budget in _budgets().items()]
     timeouts = [_with("attempt_timeout", attempt_timeout=60), _BY_HAND]
@@ -34,7 +35,7 @@ def main() -> None:
         print(f"{title} ({row.unit})")
         for contender, figure in zip(contenders, row.figures, strict=True):
             extra = figure - row.figures[0]
-            print(f"  {contender.name:24}{figure:8,.0f}{extra:+8,.0f}")
+            print(f"  {contender.name:24}{figure:8,.3f}{extra:+8,.3f}")
 
 
 def _with(name: str, **settings: Any) -> Contender:

@@ -3,7 +3,7 @@
 In each round, every contender runs one lap, so that a busy moment of the machine
 affects all of them alike. Laps count the processor time of their thread, and the best
 lap counts, since noise only makes a lap slower. pyperf would measure one contender
-after the other, which distorts their ratios.
+after the other, which distorts their ratios. Who calls has put the logs in their state.
 """
 
 import asyncio
@@ -16,10 +16,11 @@ from time import thread_time
 from timeit import Timer
 from typing import Any, NamedTuple, final
 
-from benchmarks.contenders import PATIENT, USUAL, Contender, Terms
+from benchmarks.contenders import PATIENT, USUAL, Contender
+from benchmarks.makers import Terms
 from benchmarks.proofs import FAILURES, aflaky, flaky
 
-__all__ = ["Lap", "Row", "Times", "best", "measure"]
+__all__ = ["ROWS", "Lap", "Row", "Times", "best", "measure", "no_sleep"]
 
 _LAP = 0.02
 """Duration of a lap, in seconds."""
@@ -63,23 +64,29 @@ class Times(NamedTuple):
 
 
 def measure(contenders: list[Contender], rounds: int, *titles: str) -> Iterator[Row]:
-    """Yield the rows about calls, in nanoseconds per call.
+    """Yield the rows about calls, in microseconds per call.
 
     Args:
         contenders: The libraries to measure.
         rounds: Laps of each of them for each row. Count, >= 1.
         *titles: The rows to measure; all by default.
     """
-    for title, prepare in _ROWS.items():
+    for title, prepare in ROWS.items():
         if titles and title not in titles:
             continue
-        laps = {c.name: lap for c in contenders if (lap := prepare(c)) is not None}
+        laps = {}
+        for contender in contenders:
+            # Some look the function that sleeps up when they decorate.
+            with contender.stub(no_sleep):
+                lap = prepare(contender)
+            if lap is not None:
+                laps[contender.name] = lap
         stubs = [c.stub for c in contenders if c.name in laps]
         times = dict(zip(laps, best([*laps.values()], rounds, stubs), strict=True))
         figures = [
-            times[c.name].best * 1e9 if c.name in laps else 0 for c in contenders
+            times[c.name].best * 1e6 if c.name in laps else 0 for c in contenders
         ]
-        yield Row(title, figures, "ns", max(each.spread for each in times.values()))
+        yield Row(title, figures, "us", max(each.spread for each in times.values()))
 
 
 def best(
@@ -93,21 +100,24 @@ def best(
         stubs: For each of them, a context manager that replaces sleeping.
     """
     runners = list(zip(laps, stubs or [nullcontext] * len(laps), strict=True))
+    # So that a lap collects its own garbage, and not what was imported.
+    gc.collect()
+    gc.freeze()
     sizes = []
     for lap, stub in runners:
-        with stub(_no_sleep):
+        with stub(no_sleep):
             lap(200)
             sizes.append(max(1, int(_LAP / (lap(200) / 200))))
     taken: list[list[float]] = [[] for _ in runners]
     for _ in range(rounds):
         for index, (lap, stub) in enumerate(runners):
             gc.collect()
-            with stub(_no_sleep):
+            with stub(no_sleep):
                 taken[index].append(lap(sizes[index]) / sizes[index])
     return [Times(min(x), median(x) / min(x) - 1) for x in taken]
 
 
-def _no_sleep(_delay: float) -> None:
+def no_sleep(_delay: float) -> None:
     """Return at once."""
 
 
@@ -211,13 +221,16 @@ def _agiving_up(contender: Contender) -> Lap | None:
     return _awaiting(give_up) if contender.counts else None
 
 
-def _with_rules(contender: Contender) -> Lap | None:
-    make = contender.with_rules
-    return make and _lap("fetch(1)", fetch=make(USUAL)(flaky(_fails(FAILURES))))
+def _way(name: str, failures: int) -> Prepare:
+    def prepare(contender: Contender) -> Lap | None:
+        make = contender.way(name)
+        return make and _lap("fetch(1)", fetch=make(USUAL)(flaky(_fails(failures))))
+
+    return prepare
 
 
 def _awith_rules(contender: Contender) -> Lap | None:
-    make = contender.with_rules
+    make = contender.way("rules") if contender.module else contender.amake
     return make and _awaiting(make(USUAL)(aflaky(_fails(FAILURES))))
 
 
@@ -225,19 +238,30 @@ def _fails(failures: int) -> Iterator[bool]:
     return cycle([True] * failures + [False])
 
 
-_ROWS: dict[str, Prepare] = {
+ROWS: dict[str, Prepare] = {
     "function, success": _function,
     "method, success": _method,
     "function, 1 failure": _failing(1),
     "function, 3 failures": _failing(3),
     "function, 10 failures": _failing(10, PATIENT),
     "function, gives up": _giving_up,
-    "function, 3 failures, with rules": _with_rules,
     "coroutine, success": _afunction,
     "coroutine method, success": _amethod,
     "coroutine, 1 failure": _afailing(1),
     "coroutine, 3 failures": _afailing(3),
     "coroutine, 10 failures": _afailing(10, PATIENT),
     "coroutine, gives up": _agiving_up,
-    "coroutine, 3 failures, with rules": _awith_rules,
+    "hook, success": _way("hook", 0),
+    "hook, 3 failures": _way("hook", 3),
+    "observer, success": _way("observer", 0),
+    "observer, 3 failures": _way("observer", 3),
+    "Prometheus, success": _way("prometheus", 0),
+    "Prometheus, 3 failures": _way("prometheus", 3),
+    "rules, hint, budget, 3 failures": _way("rules", 3),
+    "the same in a coroutine": _awith_rules,
+    "block, success": _way("block", 0),
+    "block, 3 failures": _way("block", 3),
+    "call, success": _way("call", 0),
+    "call, 3 failures": _way("call", 3),
 }
+"""The rows of the table, and of `benchmarks.instructions`, by title."""

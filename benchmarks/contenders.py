@@ -1,58 +1,60 @@
-"""The libraries to compare, each configured as its users would.
-
-All make up to `ATTEMPTS` attempts on `ConnectionError`, with exponential delays and
-jitter; but google-api-core has no limit of attempts, and redress classifies errors
-itself. Other defaults are kept, such as the time limit of google-api-core, but for the
-logs: retrykit, stamina and backoff log each retry by default, and here none does.
-"""
-
-# ruff: noqa: PLC0415  a library is imported only if it is measured
+"""The libraries to compare, as one table; `benchmarks.makers` configures them."""
 
 import asyncio
-import functools
 import logging
-import random
+import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr
+from dataclasses import dataclass, field
 from importlib import import_module
-from inspect import iscoroutinefunction
-from typing import Any, final
+from pathlib import Path
+from typing import final
 
-__all__ = ["ASLEEP", "ATTEMPTS", "CONTENDERS", "PATIENT", "USUAL", "Contender"]
-__all__ += ["Terms", "importable", "installed"]
+from benchmarks import makers
+from benchmarks.makers import Maker, Terms
+
+__all__ = ["ASLEEP", "ATTEMPTS", "CONTENDERS", "PATIENT", "RETRYKIT", "USUAL"]
+__all__ += ["Contender", "Sleep", "State", "importable", "in_state", "installed"]
 
 ATTEMPTS = 4
 """Maximum number of attempts of a call, so that three may fail."""
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 Sleep = Callable[[float], None]
-
-
-@final
-@dataclass(frozen=True)
-class Terms:
-    """The limits of a policy, and its delays in seconds.
-
-    Attributes:
-        attempts: The maximum number of attempts.
-        first: The first delay, before jitter.
-        cap: The longest delay.
-        max_elapsed: The time limit of a call.
-    """
-
-    attempts: int
-    first: float
-    cap: float
-    max_elapsed: float
-
 
 USUAL = Terms(attempts=ATTEMPTS, first=0.5, cap=60.0, max_elapsed=60.0)
 PATIENT = Terms(attempts=20, first=0.5, cap=60.0, max_elapsed=3600.0)
 
-# Delays so long that none of thousands ends during a measurement.
-ASLEEP = Terms(attempts=ATTEMPTS, first=1e6, cap=1e7, max_elapsed=1e9)
+# Delays so long that hardly one of thousands ends during a measurement.
+ASLEEP = Terms(attempts=ATTEMPTS, first=1e8, cap=1e9, max_elapsed=1e9)
+
+State = str
+"""The state of the logs: a key of `STATES`."""
+
+STATES = {
+    "as installed": "Logging is not configured, and stderr goes to nowhere.",
+    "quiet": "Logs are off in all of them.",
+}
+
+
+@contextmanager
+def in_state(state: State) -> Iterator[None]:
+    """Write to stderr as a process does whose stderr is /dev/null, or log nothing.
+
+    Raises:
+        RuntimeError: Logging is configured in this process.
+    """
+    if logging.root.handlers:
+        msg = f"logging must not be configured, got {logging.root.handlers}"
+        raise RuntimeError(msg)
+    # Line by line, as stderr is written.
+    with Path(os.devnull).open("w", 1, encoding="utf-8") as nowhere:
+        logging.disable(logging.CRITICAL if state == "quiet" else logging.NOTSET)
+        try:
+            with redirect_stderr(nowhere):
+                yield
+        finally:
+            logging.disable(logging.NOTSET)
 
 
 @contextmanager
@@ -60,7 +62,7 @@ def _replace_sleep(sleep: Sleep) -> Iterator[None]:
     """Replace `time.sleep` and `asyncio.sleep`.
 
     All of these libraries look the function up whenever they sleep, so none needs
-    another configuration.
+    another configuration; but backon does when it decorates.
     """
 
     async def asleep(delay: float) -> None:
@@ -74,208 +76,193 @@ def _replace_sleep(sleep: Sleep) -> Iterator[None]:
         time.sleep, asyncio.sleep = original
 
 
-# As an application switches it off.
-logging.getLogger("retrykit.retries").setLevel("ERROR")
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class Contender:
     """A library, or the hand-written loop.
 
     Attributes:
-        name: The name of its distribution.
+        name: The name of its distribution, or a variant of it.
         module: The module that users import; empty for the hand-written loop.
         make: Takes terms, and returns a decorator of functions.
         amake: The same for coroutine functions.
+        ways: Other makers, by name: ``hook`` (called before each retry), ``observer``
+            (every event), ``prometheus``, ``rules`` (with a hint and a budget),
+            ``block`` and ``call``.
+        logs: What it logs as installed.
+        lines: Whether it then writes a line to stderr for each retry.
         stub: A context manager that replaces sleeping by a function of the delay.
-        with_rules: As `make` and `amake`, with all that a policy may have: rules, a
-            hint and a budget; None for libraries without them.
         counts: Whether it can limit the number of attempts.
     """
 
     name: str
     module: str
-    make: Callable[[Terms], Decorator]
-    amake: Callable[[Terms], Decorator]
+    make: Maker
+    amake: Maker
+    ways: Mapping[str, Maker] = field(default_factory=dict)
+    logs: str = "nothing"
+    lines: bool = False
     stub: Callable[[Sleep], AbstractContextManager[None]] = _replace_sleep
-    with_rules: Callable[[Terms], Decorator] | None = None
     counts: bool = True
 
-
-def _by_hand(terms: Terms) -> Decorator:
-    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(fn)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            failures = 0
-            while True:
-                try:
-                    return fn(*args, **kwargs)
-                except ConnectionError:
-                    failures += 1
-                    if failures == terms.attempts:
-                        raise
-                delay = min(terms.first * 2 ** (failures - 1), terms.cap)
-                time.sleep(delay * random.uniform(0.5, 1.5))  # noqa: S311  jitter
-
-        return wrapper
-
-    return decorate
+    def way(self, name: str) -> Maker | None:
+        """Return another maker; that of the hand-written loop is always the same."""
+        return self.ways.get(name, None if self.module else self.make)
 
 
-def _by_hand_async(terms: Terms) -> Decorator:
-    def decorate(fn: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
-        @functools.wraps(fn)
-        async def wrapper(*args: Any, **kwargs: Any) -> Any:
-            failures = 0
-            while True:
-                try:
-                    return await fn(*args, **kwargs)
-                except ConnectionError:
-                    failures += 1
-                    if failures == terms.attempts:
-                        raise
-                delay = min(terms.first * 2 ** (failures - 1), terms.cap)
-                await asyncio.sleep(delay * random.uniform(0.5, 1.5))  # noqa: S311
-
-        return wrapper
-
-    return decorate
-
-
-def _by_hand_either(terms: Terms) -> Decorator:
-    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
-        by_hand = _by_hand_async if iscoroutinefunction(fn) else _by_hand
-        return by_hand(terms)(fn)
-
-    return decorate
-
-
-def _retrykit(terms: Terms) -> Decorator:
-    from retrykit import retry, schedules
-
-    delays = schedules.exponential(terms.first).cap(terms.cap).jitter(0.5)
-    return retry(
-        on=ConnectionError,
-        schedule=delays,
-        max_attempts=terms.attempts,
-        max_elapsed=terms.max_elapsed,
-    )
-
-
-def _retrykit_with_rules(terms: Terms) -> Decorator:
-    from retrykit import Rule, retry, schedules
-    from retrykit.budgets import TokenBucket
-    from retrykit.hints import retry_after
-
-    delays = schedules.exponential(terms.first).cap(terms.cap).jitter(0.5)
-    return retry(
-        on=ConnectionError,
-        rules=[
-            Rule(TimeoutError, schedule=delays * 2),
-            Rule(ConnectionError, max_attempts=terms.attempts),
-        ],
-        hint=retry_after(),
-        # So large that it never runs out, and full, as it usually is.
-        budget=TokenBucket(10**9, cost=1),
-        schedule=delays,
-        max_attempts=terms.attempts,
-        max_elapsed=terms.max_elapsed,
-    )
-
-
-def _tenacity(terms: Terms) -> Decorator:
-    import tenacity
-
-    return tenacity.retry(
-        retry=tenacity.retry_if_exception_type(ConnectionError),
-        stop=tenacity.stop_after_attempt(terms.attempts),
-        wait=tenacity.wait_random_exponential(terms.first, terms.cap),
-        reraise=True,
-    )
-
-
-def _stamina(terms: Terms) -> Decorator:
-    import stamina
-
-    stamina.instrumentation.set_on_retry_hooks([])
-    return stamina.retry(
-        on=ConnectionError,
-        attempts=terms.attempts,
-        timeout=terms.max_elapsed,
-        wait_initial=terms.first,
-        wait_jitter=terms.first,
-        wait_max=terms.cap,
-    )
-
-
-def _backoff(terms: Terms) -> Decorator:
-    import backoff
-
-    return backoff.on_exception(
-        backoff.expo,
-        ConnectionError,
-        max_tries=terms.attempts,
-        factor=terms.first,
-        max_value=terms.cap,
-    )
-
-
-def _google(terms: Terms, *, awaited: bool) -> Decorator:
-    from google.api_core import retry
-
-    kind = retry.AsyncRetry if awaited else retry.Retry
-    decorate: Decorator = kind(
-        predicate=retry.if_exception_type(ConnectionError),
-        initial=terms.first,
-        maximum=terms.cap,
-        timeout=terms.max_elapsed,
-    )
-    return decorate
-
-
-def _redress(terms: Terms) -> Decorator:
-    import redress
-
-    return redress.retry(
-        strategy=redress.decorrelated_jitter(terms.first, terms.cap),
-        max_attempts=terms.attempts,
-        deadline_s=terms.max_elapsed,
-    )
-
+RETRYKIT = Contender(
+    name="retrykit",
+    module="retrykit",
+    make=makers.retrykit,
+    amake=makers.retrykit,
+    logs="each retry as a warning, which stderr shows",
+    lines=True,
+    ways={
+        "hook": makers.retrykit_hook,
+        "observer": makers.retrykit_observer,
+        "prometheus": makers.retrykit_prometheus,
+        "rules": makers.retrykit_rules,
+        "block": makers.retrykit_block,
+        "call": makers.retrykit_call,
+    },
+)
 
 CONTENDERS = (
     Contender(
-        name="hand-written",
-        module="",
-        make=_by_hand,
-        amake=_by_hand_async,
-        with_rules=_by_hand_either,
+        name="hand-written", module="", make=makers.by_hand, amake=makers.by_hand_async
+    ),
+    RETRYKIT,
+    Contender(
+        name="tenacity",
+        module="tenacity",
+        make=makers.tenacity,
+        amake=makers.tenacity,
+        ways={
+            "hook": makers.tenacity_hook,
+            "observer": makers.tenacity_observer,
+            "block": makers.tenacity_block,
+            "call": makers.tenacity_call,
+        },
     ),
     Contender(
-        name="retrykit",
-        module="retrykit",
-        make=_retrykit,
-        amake=_retrykit,
-        with_rules=_retrykit_with_rules,
+        name="tenacity, logging",
+        module="tenacity",
+        make=makers.tenacity_logging,
+        amake=makers.tenacity_logging,
+        logs="each retry as a warning, by its `before_sleep_log`",
+        lines=True,
     ),
-    Contender(name="tenacity", module="tenacity", make=_tenacity, amake=_tenacity),
-    Contender(name="stamina", module="stamina", make=_stamina, amake=_stamina),
-    Contender(name="backoff", module="backoff", make=_backoff, amake=_backoff),
+    Contender(
+        name="stamina",
+        module="stamina",
+        make=makers.stamina,
+        amake=makers.stamina,
+        logs="each retry as a warning, which stderr shows, where neither structlog nor "
+        "prometheus-client is installed",
+        lines=True,
+        ways={
+            "hook": makers.stamina_hook,
+            "prometheus": makers.stamina_prometheus,
+            "block": makers.stamina_block,
+            "call": makers.stamina_call,
+        },
+    ),
+    Contender(
+        name="backoff",
+        module="backoff",
+        make=makers.backoff,
+        amake=makers.backoff,
+        logs="each retry as information and giving up as an error, which no handler "
+        "shows",
+        ways={
+            "hook": makers.backoff_hook,
+            "observer": makers.backoff_observer,
+            "call": makers.in_each_call(makers.backoff),
+        },
+    ),
     Contender(
         name="google-api-core",
         module="google.api_core.retry",
-        make=functools.partial(_google, awaited=False),
-        amake=functools.partial(_google, awaited=True),
+        make=makers.google,
+        amake=makers.google_async,
+        logs="each retry for debugging, which is not enabled",
         counts=False,
+        ways={
+            "hook": makers.google_hook,
+            "call": makers.in_each_call(makers.google),
+        },
     ),
-    Contender(name="redress", module="redress", make=_redress, amake=_redress),
+    Contender(
+        name="redress",
+        module="redress",
+        make=makers.redress,
+        amake=makers.redress,
+        ways={
+            "hook": makers.redress_hook,
+            "observer": makers.redress_observer,
+            "prometheus": makers.redress_prometheus,
+            "call": makers.redress_call,
+        },
+    ),
+    Contender(
+        name="nopanic",
+        module="nopanic",
+        make=makers.nopanic,
+        amake=makers.nopanic,
+        ways={
+            "hook": makers.nopanic_hook,
+            "observer": makers.nopanic_observer,
+            "call": makers.nopanic_call,
+        },
+    ),
+    Contender(
+        name="resilix",
+        module="resilix",
+        make=makers.resilix,
+        amake=makers.resilix,
+        ways={
+            "hook": makers.resilix_hook,
+            "observer": makers.resilix_observer,
+            "call": makers.in_each_call(makers.resilix),
+        },
+    ),
+    Contender(
+        name="opnieuw",
+        module="opnieuw",
+        make=makers.opnieuw,
+        amake=makers.opnieuw,
+        logs="each retry for debugging, which is not enabled, though it makes the text",
+        ways={"call": makers.in_each_call(makers.opnieuw)},
+    ),
+    Contender(
+        name="backon",
+        module="backon",
+        make=makers.backon,
+        amake=makers.backon,
+        logs="each retry as information, which is not enabled, and giving up as an "
+        "error, which no handler shows",
+        ways={
+            "hook": makers.backon_hook,
+            "observer": makers.backon_observer,
+            "block": makers.backon_block,
+            "call": makers.backon_call,
+        },
+    ),
 )
 
 
-def installed() -> list[Contender]:
-    """Return the contenders that are installed, the hand-written loop first."""
-    return [c for c in CONTENDERS if not c.module or importable(c.module)]
+def installed(state: State = "as installed") -> list[Contender]:
+    """Return the contenders that are installed, the hand-written loop first.
+
+    Args:
+        state: If quiet, variants that differ only by their logs are left out.
+    """
+    return [
+        each
+        for each in CONTENDERS
+        if not each.module
+        or (importable(each.module) and (state != "quiet" or "," not in each.name))
+    ]
 
 
 def importable(module: str) -> bool:

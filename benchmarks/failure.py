@@ -1,9 +1,9 @@
 """Where the time of a failing call goes: ``python -m benchmarks.failure``.
 
-Profiles calls with three failures, then success: of common failures, of failures under
-a policy with rules, and of calls that give up. Prints each function's share of the
-time. The profiler makes each call of a function slower, so that functions with many
-calls have too large a share.
+Profiles calls with three failures, then success: under a plain policy, under one with
+rules, and calls that give up, as installed and with the logs off. Prints each
+function's share of the time. The profiler makes each call of a function slower, so that
+functions with many calls have too large a share.
 """
 
 import cProfile
@@ -14,7 +14,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contenders import CONTENDERS, USUAL
+from benchmarks.contenders import RETRYKIT, STATES, USUAL, in_state
+from benchmarks.makers import retrykit_rules
 from benchmarks.proofs import FAILURES, flaky
 from benchmarks.table import markdown
 
@@ -25,14 +26,14 @@ _ROWS = 12
 
 
 def main() -> None:
-    """Print a table for each kind of call."""
-    (contender,) = (each for each in CONTENDERS if each.name == "retrykit")
-    with_rules = contender.with_rules or contender.make
+    """Print a table for each kind of call, in each state of the logs."""
     fails = [True] * FAILURES + [False]
-    with contender.stub(lambda _delay: None):
-        _print("common failures", contender.make(USUAL)(flaky(cycle(fails))))
-        _print("with rules", with_rules(USUAL)(flaky(cycle(fails))))
-        _print("gives up", contender.make(USUAL)(flaky(cycle([True]))))
+    for state in STATES:
+        with in_state(state), RETRYKIT.stub(lambda _delay: None):
+            plain, rules = RETRYKIT.make(USUAL), retrykit_rules(USUAL)
+            _print(f"failures, {state}", plain(flaky(cycle(fails))))
+            _print(f"with rules, {state}", rules(flaky(cycle(fails))))
+            _print(f"gives up, {state}", plain(flaky(cycle([True]))))
 
 
 def _print(title: str, fetch: Callable[[int], Any]) -> None:

@@ -1,18 +1,17 @@
 """Whether late failures cost more than early ones: ``python -m benchmarks.growth``.
 
 One call with thousands of failures, under different policies; prints the microseconds
-from one attempt to the next, the median of twenty around each number. Generators are
-run anew for each delay, since they may not yield the same again.
+from one attempt to the next, the median of twenty around each number, as installed and
+with the logs off. Generators are run again for each delay.
 """
 
-import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from statistics import median
 from time import perf_counter
 from typing import Any
 
-from benchmarks.contenders import CONTENDERS
+from benchmarks.contenders import RETRYKIT, STATES, in_state
 from benchmarks.table import markdown
 from retrykit import Policy, Rule
 from retrykit.schedules import constant, exponential, fibonacci, sequence
@@ -24,8 +23,15 @@ _LAST = _NUMBERS[-1] + 10
 
 
 def main() -> None:
-    """Print one row for each policy."""
-    logging.getLogger("retrykit").setLevel("ERROR")
+    """Print one row for each policy, in each state of the logs."""
+    for state in STATES:
+        with in_state(state):
+            rows = _rows()
+        heads = [state, "built (ms)", *(f"failure {x:,} (us)" for x in _NUMBERS)]
+        print(f"{markdown(heads, rows)}\n")
+
+
+def _rows() -> list[list[str]]:
     rows = []
     for title, settings in _policies().items():
         started = perf_counter()
@@ -37,8 +43,7 @@ def main() -> None:
         built = (perf_counter() - started) * 1e3
         figures = [f"{each * 1e6:.1f}" for each in _times(policy)]
         rows.append([title, f"{built:.1f}", *figures])
-    heads = ["", "built (ms)", *(f"failure {number:,} (us)" for number in _NUMBERS)]
-    print(markdown(heads, rows))
+    return rows
 
 
 def _times(policy: Policy) -> list[float]:
@@ -49,8 +54,7 @@ def _times(policy: Policy) -> list[float]:
         starts.append(perf_counter())
         raise ConnectionError
 
-    (contender,) = (each for each in CONTENDERS if each.name == "retrykit")
-    with contender.stub(lambda _delay: None), suppress(ConnectionError):
+    with RETRYKIT.stub(lambda _delay: None), suppress(ConnectionError):
         policy.call(fail)
     return [
         median(starts[n + 1] - starts[n] for n in range(number - 10, number + 9))

@@ -1,7 +1,8 @@
-"""Cost of retries in HTTP clients if nothing fails: ``python -m benchmarks.http``.
+"""Cost of retries in HTTP clients: ``python -m benchmarks.http``.
 
 Each client, bare and with retries, sends requests to a stub in the same process, which
-shows the cost alone, and to a server on loopback, for comparison.
+shows the cost alone, and to a server on loopback, for comparison. The main benchmark
+has a table of the stub alone, which also fails.
 """
 
 import argparse
@@ -9,17 +10,24 @@ import asyncio
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from time import perf_counter
+from itertools import cycle
+from time import perf_counter, thread_time
 from timeit import Timer
 from typing import Any, NamedTuple, final
 
 from benchmarks.calls import Lap, best
-from benchmarks.contenders import importable
+from benchmarks.contenders import RETRYKIT, importable
 from benchmarks.faulty import Faulty
-from benchmarks.table import machine, markdown, versions
+from benchmarks.table import machine, markdown, number, versions
 from benchmarks.ways import SUBJECTS, Fetch, Subject, Way
 
-__all__ = ["Cost", "costs", "prove"]
+__all__ = ["LIBRARIES", "Cost", "costs", "prove", "table"]
+
+LIBRARIES = ["httpx", "httpx-retries", "requests", "urllib3", "aiohttp"]
+LIBRARIES += ["aiohttp-retry", "prometheus-client"]
+"""The distributions that the tables need besides those of the contenders."""
+
+_OK, _BUSY = 200, 503
 
 _NOTES = """\
 Times are microseconds per request, the best of {rounds} laps, run in turns; brackets
@@ -54,11 +62,31 @@ def costs(subject: Subject, url: str, rounds: int) -> list[Cost]:
         rounds: Laps of each way. Count, >= 1.
     """
     ways = _ways(subject)
-    at_once, loopback = (_measure(subject, ways, to, rounds) for to in ("", url))
+    at_once, loopback = (_measure(subject, ways, rounds, to, [_OK]) for to in ("", url))
     return [
         Cost(subject.name, subject.title(way), *times)
         for way, *times in zip(ways, at_once, loopback, strict=True)
     ]
+
+
+def table(rounds: int) -> str:
+    """Return the table of clients that are answered at once, in microseconds.
+
+    Args:
+        rounds: Laps of each way. Count, >= 1.
+    """
+    rows = []
+    for subject in SUBJECTS:
+        ways = _ways(subject)
+        ways.remove(Way.DECORATED)
+        for title, statuses in (("success", [_OK]), ("503, success", [_BUSY, _OK])):
+            times = _measure(subject, ways, rounds, "", statuses)
+            # Nobody repeats a request of the bare client.
+            times[0] *= len(statuses)
+            cells = [f"{number(x * 1e6)} ({x / times[0]:.2f})" for x in times]
+            rows.append([subject.name, title, subject.peer, *cells])
+    heads = ["client (µs)", "", "other", "bare", "retrykit", "the other"]
+    return markdown(heads, rows, words=3)
 
 
 def prove(subject: Subject, server: Faulty) -> None:
@@ -89,49 +117,56 @@ def _ways(subject: Subject) -> list[Way]:
 async def _succeeds(subject: Subject, way: Way, url: str) -> bool:
     """Return whether three requests succeed, of which the server fails at least one."""
     async with AsyncExitStack() as stack:
-        fetch = await _open(stack, subject, way, url)
+        fetch = await _open(stack, subject, way, url, [_OK])
         for _ in range(3):
             try:
                 response = await fetch() if subject.aopen else fetch()
             except Exception:  # noqa: BLE001  errors differ by client
                 return False
             status = getattr(response, "status_code", None) or response.status
-            if status != 200:  # noqa: PLR2004  OK
+            if status != _OK:
                 return False
     return True
 
 
-async def _open(stack: AsyncExitStack, subject: Subject, way: Way, url: str) -> Fetch:
+async def _open(
+    stack: AsyncExitStack, subject: Subject, way: Way, url: str, statuses: list[int]
+) -> Fetch:
+    answers = cycle(statuses)
     if subject.aopen is not None:
-        return await stack.enter_async_context(subject.aopen(way, url))
+        return await stack.enter_async_context(subject.aopen(way, url, answers))
     assert subject.open is not None  # noqa: S101  it has one of the two
-    return stack.enter_context(subject.open(way, url))
+    return stack.enter_context(subject.open(way, url, answers))
 
 
-def _measure(subject: Subject, ways: list[Way], url: str, rounds: int) -> list[float]:
+def _measure(
+    subject: Subject, ways: list[Way], rounds: int, url: str, statuses: list[int]
+) -> list[float]:
     """Return the seconds per request in each way, measured in turns."""
+    timer = perf_counter if url else thread_time
     # One event loop for all, since connections belong to a loop.
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        fetches = [runner.run(_open(stack, subject, way, url)) for way in ways]
-        make_lap = _alap(runner) if subject.aopen else _lap
-        times = [
-            each.best for each in best([make_lap(fetch) for fetch in fetches], rounds)
+        fetches = [
+            runner.run(_open(stack, subject, way, url, statuses)) for way in ways
         ]
+        make_lap = _alap(runner, timer) if subject.aopen else _lap(timer)
+        laps = [make_lap(fetch) for fetch in fetches]
+        times = [each.best for each in best(laps, rounds, [RETRYKIT.stub] * len(laps))]
         runner.run(stack.aclose())
     return times
 
 
-def _lap(fetch: Fetch) -> Lap:
-    return Timer(fetch).timeit
+def _lap(timer: Callable[[], float]) -> Callable[[Fetch], Lap]:
+    return lambda fetch: Timer(fetch, timer=timer).timeit
 
 
-def _alap(runner: asyncio.Runner) -> Callable[[Fetch], Lap]:
+def _alap(runner: asyncio.Runner, timer: Callable[[], float]) -> Callable[[Fetch], Lap]:
     async def run(fetch: Callable[[], Any], number: int) -> float:
-        start = perf_counter()
+        start = timer()
         for _ in range(number):
             await fetch()
-        return perf_counter() - start
+        return timer() - start
 
     return lambda fetch: lambda number: runner.run(run(fetch, number))
 

@@ -42,14 +42,14 @@ def measure(contenders: list[Contender], rounds: int) -> list[Row]:
 
 
 def _row(title: str, loaded: str, contenders: list[Contender], rounds: int) -> Row:
-    codes = {c.name: _code(c.module, loaded) for c in contenders if c.module}
+    codes = {c.module: _code(c.module, loaded) for c in contenders if c.module}
     best = dict.fromkeys(codes, float("inf"))
     with TemporaryDirectory() as folder:
         # The first round compiles, and is slower than any other.
         for _ in range(rounds + 1):
             for name, code in codes.items():
                 best[name] = min(best[name], float(_printed(code, folder)))
-    return Row(title, [best.get(c.name, 0.0) * 1e3 for c in contenders], "ms")
+    return Row(title, [best.get(c.module, 0.0) * 1e3 for c in contenders], "ms")
 
 
 def _code(module: str, loaded: str) -> str:

@@ -1,9 +1,9 @@
 """Memory of a call that waits for its retry.
 
-``python -m benchmarks.memory NAME`` prints the bytes for one contender, including the
-asyncio task and its timer. Each is measured in a separate process, so that none counts
-the caches of another, and by tracemalloc, since the size of a process includes noise
-of the allocator.
+``python -m benchmarks.memory NAME STATE`` prints the bytes for one contender in a state
+of the logs, including the asyncio task and its timer. Each is measured in a separate
+process, so that none counts the caches of another, and by tracemalloc, since the size
+of a process includes noise of the allocator.
 """
 
 import asyncio
@@ -13,26 +13,31 @@ import sys
 import tracemalloc
 
 from benchmarks.calls import Row
-from benchmarks.contenders import ASLEEP, CONTENDERS, Contender
+from benchmarks.contenders import ASLEEP, CONTENDERS, Contender, State, in_state
 
 __all__ = ["CALLS", "measure"]
 
-CALLS = 10_000
+CALLS = 2_000
 """Calls that wait at the same time."""
 
 
-def measure(contenders: list[Contender]) -> Row:
-    """Return the row about memory, in bytes per call."""
+def measure(contenders: list[Contender], state: State) -> Row:
+    """Return the row about memory, in bytes per call.
+
+    Args:
+        contenders: The libraries to measure.
+        state: The state of the logs.
+    """
     figures = []
     for contender in contenders:
         done = subprocess.run(  # noqa: S603  this interpreter, and this module
-            [sys.executable, "-m", "benchmarks.memory", contender.name],
+            [sys.executable, "-m", "benchmarks.memory", contender.name, state],
             check=True,
             capture_output=True,
             text=True,
         )
         figures.append(float(done.stdout))
-    return Row(f"memory, each of {CALLS:,} calls waiting to retry", figures, "B")
+    return Row("memory of a waiting call", figures, "B")
 
 
 async def weigh(contender: Contender) -> float:
@@ -76,4 +81,6 @@ async def weigh(contender: Contender) -> float:
 
 if __name__ == "__main__":
     (chosen,) = (c for c in CONTENDERS if c.name == sys.argv[1])
-    print(asyncio.run(weigh(chosen)))
+    with in_state(sys.argv[2]):
+        weight = asyncio.run(weigh(chosen))
+    print(weight)

@@ -1,8 +1,9 @@
 """Functions that a failing call runs: ``python -m benchmarks.path``.
 
-A call that gives up after two failures, under retrykit and tenacity. Counts the
-function calls in each package, their modules, and the switches between modules. With
-``-v``, lists the calls in retrykit.
+A call that gives up after two failures, under retrykit and tenacity, as installed:
+retrykit logs the retry, to nowhere, and tenacity logs nothing. Counts the function
+calls in each package, their modules, and the switches between modules. With ``-v``,
+lists the calls in retrykit.
 """
 
 import sys
@@ -14,23 +15,25 @@ from typing import Any
 
 import tenacity
 
+from benchmarks.contenders import in_state
 from retrykit import Policy, retry
 
 
 def main() -> None:
     """Print one line for each package."""
-    print(f"{'package':<10}{'calls':>8}{'modules':>9}{'switches':>10}")
-    paths = {
-        "retrykit": path(retry(Policy(schedule=[0, 0], max_attempts=2))(fail)),
-        "tenacity": path(tenacity.retry(stop=tenacity.stop_after_attempt(2))(fail)),
-    }
+    print(f"{'as installed':<12}{'calls':>8}{'modules':>9}{'switches':>10}")
+    with in_state("as installed"):
+        paths = {
+            "retrykit": path(retry(Policy(schedule=[0, 0], max_attempts=2))(fail)),
+            "tenacity": path(tenacity.retry(stop=tenacity.stop_after_attempt(2))(fail)),
+        }
     for package, calls in paths.items():
         inside = [
             (module, name) for module, name in calls if module.split(".")[0] == package
         ]
         modules = [module for module, _ in inside]
         switches = sum(a != b for a, b in pairwise(modules))
-        print(f"{package:<10}{len(inside):>8}{len({*modules}):>9}{switches:>10}")
+        print(f"{package:<12}{len(inside):>8}{len({*modules}):>9}{switches:>10}")
         if "-v" in sys.argv and package == "retrykit":
             for module, name in inside:
                 print(f"  {module}: {name}")

@@ -1,14 +1,16 @@
 """Checks that a contender retries correctly before it is timed, sync and async.
 
-They count attempts and sleeps. A contender that skips work is an error, not a winner.
+They count attempts, sleeps, and the lines on stderr. A contender that skips work is an
+error, not a winner.
 """
 
 import asyncio
+import io
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
 from typing import Any, NamedTuple, final
 
-from benchmarks.contenders import ATTEMPTS, USUAL, Contender
+from benchmarks.contenders import ATTEMPTS, USUAL, Contender, State
 
 __all__ = ["FAILURES", "aflaky", "flaky", "prove"]
 
@@ -24,11 +26,13 @@ class Run(NamedTuple):
         result: Its result; None if it gave up.
         calls: The number of attempts.
         sleeps: Its delays, in seconds.
+        lines: The number of lines on stderr.
     """
 
     result: int | None
     calls: int
     sleeps: list[float]
+    lines: int
 
 
 def flaky(fails: Iterator[bool]) -> Callable[[int], int]:
@@ -53,41 +57,65 @@ def aflaky(fails: Iterator[bool]) -> Callable[[int], Any]:
     return fetch
 
 
-def prove(contender: Contender) -> None:
-    """Check that a contender retries, waits, jitters its delays and gives up.
+def prove(contender: Contender, state: State) -> None:
+    """Check that a contender retries, waits, jitters its delays, logs and gives up.
+
+    Args:
+        contender: A library.
+        state: The state of the logs in which it is called.
 
     Raises:
         RuntimeError: It does not.
     """
-    for run in (_run, _arun):
-        smooth, rough, again = (run(contender, n) for n in (0, FAILURES, FAILURES))
+    makers = [contender.make, *contender.ways.values()]
+    runs = [*((_run, each) for each in makers), (_arun, contender.amake)]
+    lines = FAILURES if contender.lines and state == "as installed" else 0
+    for run, make in runs:
+        smooth, rough, again = (
+            run(contender, make, number) for number in (0, FAILURES, FAILURES)
+        )
         claims = {
-            "call once if nothing fails": smooth == Run(7, 1, []),
+            "call once if nothing fails": smooth == Run(7, 1, [], 0),
             "call again after each failure": rough[:2] == (7, FAILURES + 1),
             "wait after each failure": len(rough.sleeps) == FAILURES,
             "wait longer than 0 s": min(rough.sleeps, default=0) > 0,
             "jitter its delays": rough.sleeps != again.sleeps,
+            f"write {lines} lines": rough.lines == lines,
         }
         if contender.counts:
-            claims["give up in the end"] = run(contender, 99)[:2] == (None, ATTEMPTS)
+            ended = run(contender, make, 99)
+            claims["give up in the end"] = ended[:2] == (None, ATTEMPTS)
         for claim, holds in claims.items():
             if not holds:
                 msg = f"{contender.name} must {claim}, got {smooth}, {rough}, {again}"
                 raise RuntimeError(msg)
 
 
-def _run(contender: Contender, failures: int) -> Run:
+def _run(contender: Contender, make: Any, failures: int) -> Run:
     fails, sleeps, result = _fails(failures), list[float](), None
-    with contender.stub(sleeps.append), suppress(ConnectionError):
-        result = contender.make(USUAL)(flaky(fails))(7)
-    return Run(result, failures + 1 - len(list(fails)), sleeps)
+    text, stub = io.StringIO(), contender.stub(sleeps.append)
+    with redirect_stderr(text), stub, suppress(ConnectionError):
+        result = make(USUAL)(flaky(fails))(7)
+    return _made(result, failures, fails, sleeps, text)
 
 
-def _arun(contender: Contender, failures: int) -> Run:
+def _arun(contender: Contender, make: Any, failures: int) -> Run:
     fails, sleeps, result = _fails(failures), list[float](), None
-    with contender.stub(sleeps.append), suppress(ConnectionError):
-        result = asyncio.run(contender.amake(USUAL)(aflaky(fails))(7))
-    return Run(result, failures + 1 - len(list(fails)), sleeps)
+    text, stub = io.StringIO(), contender.stub(sleeps.append)
+    with redirect_stderr(text), stub, suppress(ConnectionError):
+        result = asyncio.run(make(USUAL)(aflaky(fails))(7))
+    return _made(result, failures, fails, sleeps, text)
+
+
+def _made(
+    result: int | None,
+    failures: int,
+    fails: Iterator[bool],
+    sleeps: list[float],
+    text: io.StringIO,
+) -> Run:
+    calls = failures + 1 - len(list(fails))
+    return Run(result, calls, sleeps, len(text.getvalue().splitlines()))
 
 
 def _fails(failures: int) -> Iterator[bool]:

@@ -4,7 +4,8 @@ Prints one row for each library: the microseconds of processor time of a call wh
 100,000 tasks fail once and wait, the nanoseconds of a call that succeeds when threads
 share one function, and the microseconds of each level when a function calls itself,
 and the innermost call fails once. Each is the best of a few runs, and threads are
-measured by the clock on the wall. The last row is retrykit with a budget.
+measured by the clock on the wall. The logs are off. The last row is retrykit with a
+budget.
 """
 
 import asyncio
@@ -15,7 +16,8 @@ from threading import Thread
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.contenders import USUAL, Contender, Terms, installed
+from benchmarks.contenders import USUAL, Contender, in_state, installed
+from benchmarks.makers import Terms
 from benchmarks.table import machine, markdown, versions
 from retrykit import retry
 from retrykit.budgets import RatioBudget
@@ -32,7 +34,16 @@ _DEEP = 300
 def main() -> None:
     """Print the table."""
     sys.setrecursionlimit(20_000)
-    libraries = installed()
+    libraries = installed("quiet")
+    with in_state("quiet"):
+        rows = _rows(libraries)
+    heads = ["quiet", f"{_TASKS:,} tasks (us)"]
+    heads += [f"{number} thread{'s'[: number > 1]} (ns)" for number in _THREADS]
+    print(markdown([*heads, f"{_DEEP} deep (us)"], rows))
+    print(f"\n{machine()}\n{versions([c.name for c in libraries if c.module])}")
+
+
+def _rows(libraries: list[Contender]) -> list[list[str]]:
     rows = [
         [
             contender.name,
@@ -43,10 +54,7 @@ def main() -> None:
         for contender in libraries
     ]
     rows.append(["retrykit, RatioBudget", "", *_by_threads(_BUDGETED), ""])
-    heads = ["", f"{_TASKS:,} tasks (us)"]
-    heads += [f"{number} thread{'s'[: number > 1]} (ns)" for number in _THREADS]
-    print(markdown([*heads, f"{_DEEP} deep (us)"], rows))
-    print(f"\n{machine()}\n{versions([c.name for c in libraries if c.module])}")
+    return rows
 
 
 def _best(measured: Callable[..., float], *arguments: Any) -> float:

@@ -10,49 +10,31 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.calls import Row
-from benchmarks.contenders import ATTEMPTS, CONTENDERS, Contender
-from benchmarks.memory import CALLS
+from benchmarks.contenders import CONTENDERS, Contender
 
-__all__ = ["format_table", "machine", "markdown", "versions"]
+__all__ = ["format_table", "machine", "markdown", "number", "versions"]
 
-_NOTES = """\
-Times are processor time, the best of {rounds} laps, run in turns; brackets show the
-multiple of the hand-written loop, and the spread how much longer the median lap of any
-library took. Every library was first checked to make up to {attempts} attempts with
-jittered delays; google-api-core has only a time limit. In the rows with failures,
-`time.sleep` and `asyncio.sleep` are replaced and nothing sleeps. "With rules" is a
-policy with two rules, a hint and a budget; its loop has none. Imports are the best
-of {rounds} fresh interpreters with compiled modules. Memory is counted by tracemalloc,
-including task and timer, with {calls:,} calls at once.
-"""
+_UNITS = {"us": "µs"}
 
 
-def format_table(contenders: list[Contender], rows: list[Row], rounds: int) -> str:
-    """Return the table, with notes on how to read it.
+def format_table(contenders: list[Contender], rows: list[Row]) -> str:
+    """Return the table, and which library is missing.
 
     Args:
         contenders: One for each column; the others are compared with the first.
         rows: The rows.
-        rounds: Laps of each of them.
     """
     cells = [
         [
-            f"{row.title} ({row.unit})",
+            f"{row.title} ({_UNITS.get(row.unit, row.unit)})",
             *(_cell(x, row.figures[0]) for x in row.figures),
             f"{row.spread:.0%}" if row.spread else "",
         ]
         for row in rows
     ]
-    notes = _NOTES.format(rounds=rounds, attempts=ATTEMPTS, calls=CALLS)
-    absent = [c.name for c in CONTENDERS if c not in contenders]
-    missing = (
-        f"Not installed, and not measured: {', '.join(absent)}.\n" if absent else ""
-    )
-    named = [c.name for c in contenders if c.module]
-    return (
-        f"{markdown(['', *(c.name for c in contenders), 'spread'], cells)}\n\n"
-        f"{notes}{missing}\n{machine()}\n\n{versions(named)}\n"
-    )
+    absent = [c.name for c in CONTENDERS if c.module and c not in contenders]
+    missing = f"\n\nNot measured: {', '.join(absent)}." if absent else ""
+    return f"{markdown(['', *(c.name for c in contenders), 'spread'], cells)}{missing}"
 
 
 def markdown(heads: list[str], rows: list[list[str]], words: int = 1) -> str:
@@ -80,8 +62,15 @@ def _cell(figure: float, reference: float) -> str:
     if not figure:
         return ""
     if not reference:
-        return f"{figure:,.1f}"
-    return f"{figure:,.0f} ({figure / reference:.1f})"
+        return number(figure)
+    ratio = figure / reference
+    return f"{number(figure)} ({ratio:.{1 if ratio < 9.95 else 0}f})"  # noqa: PLR2004
+
+
+def number(figure: float) -> str:
+    """Return a number with three digits, or all of its integer part."""
+    digits = max(0, 3 - len(f"{figure:.0f}")) if figure >= 1 else 3
+    return f"{figure:,.{digits}f}"
 
 
 def machine() -> str:

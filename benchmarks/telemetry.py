@@ -2,6 +2,7 @@
 
 Calls of a decorated function with each observer, compared with the same calls without
 one: that succeed at once, that succeed after one or three failures, and that give up.
+The default log is off, so that only the observer costs something.
 The last column is the cost of one event, of the 11 of a call with three failures.
 Nothing is exported: spans go to a batch processor, whose thread drops them.
 """
@@ -26,8 +27,8 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 from prometheus_client import CollectorRegistry
 
 from benchmarks.calls import Row, measure
-from benchmarks.contenders import CONTENDERS, Contender, Sleep
-from benchmarks.table import machine, markdown, versions
+from benchmarks.contenders import RETRYKIT, Contender, Sleep
+from benchmarks.table import machine, markdown, number, versions
 from retrykit import observe
 from retrykit.integrations import logging as retry_logging, opentelemetry, prometheus
 from retrykit.state.events import Observer
@@ -38,13 +39,12 @@ _ROUNDS = 15
 _EVENTS = 11
 _TITLES = ("success", "1 failure", "3 failures", "gives up")
 
-_RETRYKIT = next(each for each in CONTENDERS if each.name == "retrykit")
-
 
 def main() -> None:
     """Print a row for each observer."""
+    logging.getLogger("retrykit.retries").setLevel("ERROR")
     plain = Contender(
-        name="without", module="", make=_RETRYKIT.make, amake=_RETRYKIT.amake
+        name="without", module="", make=RETRYKIT.make, amake=RETRYKIT.amake
     )
     contenders = [plain, *(_with(name, make()) for name, make in _OBSERVERS.items())]
     contenders.append(_with("prometheus, failures_only", _counting(), only=True))
@@ -57,28 +57,28 @@ def main() -> None:
         cells = [_cell(row.figures[index], row.figures[0]) for row in columns]
         failing = columns[2].figures
         extra = (failing[index] - failing[0]) / _EVENTS
-        rows.append([contender.name, *cells, f"{extra:,.0f}" if index else ""])
-    print(markdown(["observer (ns)", *_TITLES, "event"], rows))
+        rows.append([contender.name, *cells, f"{extra:.3f}" if index else ""])
+    print(markdown(["observer, no other log (us)", *_TITLES, "event"], rows))
     libraries = ["opentelemetry-sdk", "prometheus-client"]
     print(f"\n{machine()}\n\n{versions(libraries)}")
 
 
 def _cell(figure: float, reference: float) -> str:
-    return f"{figure:,.0f} ({figure / reference:.1f})"
+    return f"{number(figure)} ({figure / reference:.1f})"
 
 
 def _with(name: str, observer: Observer, *, only: bool = False) -> Contender:
     @contextmanager
     def stub(sleep: Sleep) -> Iterator[None]:
         # Around each lap, so that the other contenders are not observed.
-        with _RETRYKIT.stub(sleep), observe(observer, failures_only=only):
+        with RETRYKIT.stub(sleep), observe(observer, failures_only=only):
             yield
 
     return Contender(
         name=name,
         module="retrykit",
-        make=_RETRYKIT.make,
-        amake=_RETRYKIT.amake,
+        make=RETRYKIT.make,
+        amake=RETRYKIT.amake,
         stub=stub,
     )
 

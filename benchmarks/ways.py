@@ -1,7 +1,7 @@
 """HTTP clients to measure, each bare and with retries of several kinds.
 
 A subject opens its client in one of these ways, on a server or on a stub in the same
-process, and yields a function that sends a request.
+process, which answers with given statuses, and yields a function that sends a request.
 """
 
 # ruff: noqa: PLC0415  a client is imported only if it is measured
@@ -22,7 +22,7 @@ from benchmarks.contenders import ATTEMPTS
 from retrykit import Policy, aretry, retry
 from retrykit.schedules import constant
 
-__all__ = ["NOWHERE", "POLICY", "SUBJECTS", "Fetch", "Subject", "Way"]
+__all__ = ["NOWHERE", "POLICY", "SUBJECTS", "Fetch", "Statuses", "Subject", "Way"]
 
 POLICY = Policy(schedule=constant(0), max_attempts=ATTEMPTS)
 """Without delays, so that the checks do not wait."""
@@ -31,6 +31,8 @@ NOWHERE = "http://127.0.0.1/"
 
 Fetch = Callable[[], Any]
 """Fetches one response with its body; async if the client is."""
+
+Statuses = Iterator[int]
 
 
 @final
@@ -54,7 +56,8 @@ class Subject:
         transport: The class of that module that retries.
         peer: Another library that retries with it; empty if none is measured.
         needs: The module of that library.
-        open: Takes a way, and the URL of a server; empty for the stub.
+        open: Takes a way, the URL of a server, empty for the stub, and the statuses of
+            the stub.
         aopen: The same for an async client; one of the two is None.
         server: The module of the server.
     """
@@ -64,8 +67,10 @@ class Subject:
     transport: str
     peer: str = ""
     needs: str = ""
-    open: Callable[[Way, str], AbstractContextManager[Fetch]] | None = None
-    aopen: Callable[[Way, str], AbstractAsyncContextManager[Fetch]] | None = None
+    open: Callable[[Way, str, Statuses], AbstractContextManager[Fetch]] | None = None
+    aopen: Callable[[Way, str, Statuses], AbstractAsyncContextManager[Fetch]] | None = (
+        None
+    )
     server: str = "benchmarks.faulty"
 
     def title(self, way: Way) -> str:
@@ -75,13 +80,13 @@ class Subject:
 
 
 @contextmanager
-def _httpx(way: Way, url: str) -> Iterator[Fetch]:
+def _httpx(way: Way, url: str, statuses: Statuses) -> Iterator[Fetch]:
     import httpx
 
     from retrykit.integrations import httpx as retries
 
     inner: httpx.BaseTransport
-    inner = httpx.HTTPTransport() if url else httpx.MockTransport(_httpx_at_once)
+    inner = httpx.HTTPTransport() if url else _httpx_at_once(statuses)
     if way is Way.TRANSPORT:
         inner = retries.RetryTransport(POLICY, inner)
     elif way is Way.PEER:
@@ -98,13 +103,15 @@ def _httpx(way: Way, url: str) -> Iterator[Fetch]:
 
 
 @asynccontextmanager
-async def _httpx_awaited(way: Way, url: str) -> AsyncIterator[Fetch]:
+async def _httpx_awaited(
+    way: Way, url: str, statuses: Statuses
+) -> AsyncIterator[Fetch]:
     import httpx
 
     from retrykit.integrations import httpx as retries
 
     inner: httpx.AsyncBaseTransport
-    inner = httpx.AsyncHTTPTransport() if url else httpx.MockTransport(_httpx_at_once)
+    inner = httpx.AsyncHTTPTransport() if url else _httpx_at_once(statuses)
     if way is Way.TRANSPORT:
         inner = retries.AsyncRetryTransport(POLICY, inner)
     elif way is Way.PEER:
@@ -120,14 +127,14 @@ async def _httpx_awaited(way: Way, url: str) -> AsyncIterator[Fetch]:
         yield around(fetch) if way is Way.DECORATED else fetch
 
 
-def _httpx_at_once(_request: Any) -> Any:
+def _httpx_at_once(statuses: Statuses) -> Any:
     import httpx
 
-    return httpx.Response(200, content=b"ok")
+    return httpx.MockTransport(lambda _: httpx.Response(next(statuses), content=b"ok"))
 
 
 @contextmanager
-def _requests(way: Way, url: str) -> Iterator[Fetch]:
+def _requests(way: Way, url: str, statuses: Statuses) -> Iterator[Fetch]:
     import requests
     from requests.adapters import HTTPAdapter
 
@@ -135,7 +142,7 @@ def _requests(way: Way, url: str) -> Iterator[Fetch]:
 
     inner = HTTPAdapter(max_retries=_peer() if way is Way.PEER else 0)
     if not url:
-        inner.poolmanager.pool_classes_by_scheme = {"http": _urllib3_at_once()}
+        inner.poolmanager.pool_classes_by_scheme = {"http": _urllib3_at_once(statuses)}
     adapter = retries.RetryAdapter(POLICY, inner) if way is Way.TRANSPORT else inner
     with requests.Session() as session:
         session.mount("http://", adapter)
@@ -148,14 +155,14 @@ def _requests(way: Way, url: str) -> Iterator[Fetch]:
 
 
 @contextmanager
-def _urllib3(way: Way, url: str) -> Iterator[Fetch]:
+def _urllib3(way: Way, url: str, statuses: Statuses) -> Iterator[Fetch]:
     import urllib3
 
     from retrykit.integrations import urllib3 as retries
 
     pools = urllib3.PoolManager(retries=_peer() if way is Way.PEER else False)
     if not url:
-        pools.pool_classes_by_scheme = {"http": _urllib3_at_once()}
+        pools.pool_classes_by_scheme = {"http": _urllib3_at_once(statuses)}
     if way is Way.TRANSPORT:
         pools = retries.RetryPoolManager(POLICY, pools)
     with pools:
@@ -173,7 +180,7 @@ def _peer() -> Any:
     return urllib3.Retry(ATTEMPTS - 1, status_forcelist=[429, 503])
 
 
-def _urllib3_at_once() -> Any:
+def _urllib3_at_once(statuses: Statuses) -> Any:
     """Return a class of pools whose connections answer at once."""
     import urllib3
     from urllib3.connection import HTTPConnection
@@ -184,7 +191,10 @@ def _urllib3_at_once() -> Any:
 
         def getresponse(self) -> Any:
             return urllib3.HTTPResponse(
-                io.BytesIO(b"ok"), {"Content-Length": "2"}, 200, preload_content=False
+                io.BytesIO(b"ok"),
+                {"Content-Length": "2"},
+                next(statuses),
+                preload_content=False,
             )
 
     class Pool(urllib3.HTTPConnectionPool):
@@ -194,12 +204,12 @@ def _urllib3_at_once() -> Any:
 
 
 @asynccontextmanager
-async def _aiohttp(way: Way, url: str) -> AsyncIterator[Fetch]:
+async def _aiohttp(way: Way, url: str, statuses: Statuses) -> AsyncIterator[Fetch]:
     import aiohttp
 
     from retrykit.integrations import aiohttp as retries
 
-    middlewares: list[Any] = [] if url else [_aiohttp_at_once()]
+    middlewares: list[Any] = [] if url else [_aiohttp_at_once(statuses)]
     if way is Way.TRANSPORT:
         middlewares.insert(0, retries.RetryMiddleware(POLICY))
     async with aiohttp.ClientSession(middlewares=middlewares) as session:
@@ -221,7 +231,7 @@ async def _aiohttp(way: Way, url: str) -> AsyncIterator[Fetch]:
         yield around(fetch) if way is Way.DECORATED else fetch
 
 
-def _aiohttp_at_once() -> Any:
+def _aiohttp_at_once(statuses: Statuses) -> Any:
     """Return the innermost middleware, which answers without a server."""
     import aiohttp
 
@@ -230,7 +240,8 @@ def _aiohttp_at_once() -> Any:
 
         def __init__(self) -> None:
             # Other attributes have defaults on the class.
-            self.status, self.method, self._raw_cookie_headers = 200, "GET", ()
+            self.status = next(statuses)
+            self.method, self._raw_cookie_headers = "GET", ()
 
         async def read(self) -> bytes:
             return b"ok"

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import grpc
 from grpc import aio
 
-from benchmarks.ways import NOWHERE, POLICY, Fetch, Subject, Way
+from benchmarks.ways import NOWHERE, POLICY, Fetch, Statuses, Subject, Way
 from retrykit import aretry, retry
 from retrykit.integrations import grpc as retries
 
@@ -18,7 +18,7 @@ _OPTIONS = [("grpc.enable_retries", 0)]
 
 
 @contextmanager
-def _grpc(way: Way, url: str) -> Iterator[Fetch]:
+def _grpc(way: Way, url: str, _: Statuses) -> Iterator[Fetch]:
     around: list[Any] = [] if url else [_grpc_at_once()]
     if way is Way.TRANSPORT:
         around.insert(0, retries.RetryInterceptor(POLICY))
@@ -35,7 +35,7 @@ def _grpc(way: Way, url: str) -> Iterator[Fetch]:
 
 
 @asynccontextmanager
-async def _grpc_awaited(way: Way, url: str) -> AsyncIterator[Fetch]:
+async def _grpc_awaited(way: Way, url: str, _: Statuses) -> AsyncIterator[Fetch]:
     around: list[Any] = [] if url else [_grpc_awaited_at_once()]
     if way is Way.TRANSPORT:
         around = [*retries.async_interceptors(POLICY), *around]
