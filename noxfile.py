@@ -92,9 +92,16 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Print the table of docs/benchmarks.md, or another one: ``-- http``."""
+    """Print the tables of docs/benchmarks.md, or another one: ``-- http``."""
     install_everything(session, "benchmark")
     session.run("python", "-m", ".".join(["benchmarks", *session.posargs]))
+
+
+@nox.session
+def speed(session: nox.Session) -> None:
+    """Fail if a call takes 5 % more instructions than before: ``-- COMMIT``."""
+    session.install("-e", ".[cli,prometheus]")
+    session.run("python", "-m", "benchmarks.instructions", *session.posargs)
 
 
 @nox.session(python=sorted(OTHERS))

@@ -177,7 +177,7 @@ CONTENDERS = (
         ways={
             "hook": makers.backoff_hook,
             "observer": makers.backoff_observer,
-            "call": makers.in_each_call(makers.backoff),
+            "call": makers.backoff_call,
         },
     ),
     Contender(

@@ -16,10 +16,10 @@ __all__ = ["measure"]
 
 _TIMED = """
 {loaded}
-from time import perf_counter
-start = perf_counter()
+from time import process_time
+start = process_time()
 {statement}
-print(perf_counter() - start)
+print(process_time() - start)
 """
 
 

@@ -27,7 +27,6 @@ from typing import NamedTuple, final
 
 from benchmarks.calls import ROWS
 from benchmarks.contenders import STATES
-from benchmarks.counted import CALLS
 from benchmarks.table import machine, markdown
 
 __all__ = ["Row", "compare", "excuses", "start_of_series", "titles"]
@@ -215,8 +214,8 @@ def _count(folder: Path) -> dict[tuple[str, str], float]:
         sys.exit(f"{folder.name} must be counted, got:\n{done.stderr}")
     sys.stderr.write(re.sub(r"^==.*\n", "", done.stderr, flags=re.MULTILINE))
     return {
-        (state, title): (_total(out, last) - _total(out, last - 1)) / CALLS
-        for state, title, last in json.loads(done.stdout)
+        (state, title): (_total(out, last) - _total(out, last - 1)) / calls
+        for state, title, calls, last in json.loads(done.stdout)
     }
 
 

@@ -310,6 +310,11 @@ def backoff_hook(terms: Terms) -> Decorator:
     return backoff(terms, on_backoff=nothing)
 
 
+def backoff_call(terms: Terms) -> Decorator:
+    # Each function that one decorator decorates adds a handler to those before it.
+    return _by_call(lambda fn, number: backoff(terms)(fn)(number))
+
+
 def backoff_observer(terms: Terms) -> Decorator:
     return backoff(terms, on_success=nothing, on_backoff=nothing, on_giveup=nothing)
 

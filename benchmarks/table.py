@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.calls import Row
-from benchmarks.contenders import CONTENDERS, Contender
+from benchmarks.contenders import CONTENDERS, Contender, importable
 
 __all__ = ["format_table", "machine", "markdown", "number", "versions"]
 
@@ -32,8 +32,8 @@ def format_table(contenders: list[Contender], rows: list[Row]) -> str:
         ]
         for row in rows
     ]
-    absent = [c.name for c in CONTENDERS if c.module and c not in contenders]
-    missing = f"\n\nNot measured: {', '.join(absent)}." if absent else ""
+    absent = [c.name for c in CONTENDERS if c.module and not importable(c.module)]
+    missing = f"\n\nNot installed: {', '.join(absent)}." if absent else ""
     return f"{markdown(['', *(c.name for c in contenders), 'spread'], cells)}{missing}"
 
 
