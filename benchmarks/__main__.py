@@ -50,7 +50,7 @@ def _section(state: State, rounds: int) -> Iterator[str]:
     yield clients
     if state == "as installed":
         yield "Logged by default:\n\n" + _logs(contenders)
-    named = [c.name for c in contenders if c.module and "," not in c.name]
+    named = [c.name for c in contenders if c.module and not c.variant]
     yield f"{machine()}; {versions([*named, *http.LIBRARIES])}."
 
 

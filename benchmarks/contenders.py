@@ -93,6 +93,7 @@ class Contender:
         lines: Whether it then writes a line to stderr for each retry.
         stub: A context manager that replaces sleeping by a function of the delay.
         counts: Whether it can limit the number of attempts.
+        variant: Whether it differs from another one only by its log.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Contender:
     lines: bool = False
     stub: Callable[[Sleep], AbstractContextManager[None]] = _replace_sleep
     counts: bool = True
+    variant: bool = False
 
     def way(self, name: str) -> Maker | None:
         """Return another maker; that of the hand-written loop is always the same."""
@@ -151,6 +153,7 @@ CONTENDERS = (
         amake=makers.tenacity_logging,
         logs="each retry as a warning, by its `before_sleep_log`",
         lines=True,
+        variant=True,
     ),
     Contender(
         name="stamina",
@@ -255,13 +258,13 @@ def installed(state: State = "as installed") -> list[Contender]:
     """Return the contenders that are installed, the hand-written loop first.
 
     Args:
-        state: If quiet, variants that differ only by their logs are left out.
+        state: The state of the logs; variants are measured as installed alone.
     """
     return [
         each
         for each in CONTENDERS
-        if not each.module
-        or (importable(each.module) and (state != "quiet" or "," not in each.name))
+        if (not each.module or importable(each.module))
+        and not (each.variant and state == "quiet")
     ]
 
 
