@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
@@ -24,6 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, final
+from zipfile import ZipFile
 
 from benchmarks.calls import ROWS
 from benchmarks.contenders import STATES
@@ -181,13 +181,13 @@ def _git(*arguments: str, check: bool = True) -> str:
 def _export(commit: str, folder: Path) -> None:
     """Write the package of a commit to a folder."""
     done = subprocess.run(  # noqa: S603  a commit from above
-        ["git", "archive", commit, "retrykit"],  # noqa: S607  as in a terminal
+        ["git", "archive", "--format=zip", commit, "retrykit"],  # noqa: S607  as in a terminal
         cwd=_ROOT,
         check=True,
         stdout=subprocess.PIPE,
     )
-    with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
-        archive.extractall(folder, filter="data")
+    with ZipFile(BytesIO(done.stdout)) as archive:
+        archive.extractall(folder)
 
 
 def _count(folder: Path) -> dict[tuple[str, str], float]:
@@ -202,7 +202,7 @@ def _count(folder: Path) -> dict[tuple[str, str], float]:
         # Addresses are hashed, so they must be the same in each run.
         ["setarch", "-R", *command],  # noqa: S607  as in a terminal
         env={
-            "PATH": os.environ["PATH"],
+            **os.environ,
             "PYTHONHASHSEED": "0",
             "PYTHONPATH": os.pathsep.join([str(folder), str(_ROOT)]),
         },
