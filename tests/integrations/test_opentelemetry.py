@@ -27,6 +27,7 @@ from retrykit._internal.clocks import wall
 from retrykit.budgets import TokenBucket, shared
 from retrykit.durable import Job
 from retrykit.integrations.opentelemetry import observer
+from tests._support.concurrency import in_own_context
 from tests._support.telemetry_collector import Collected, values_of
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -301,6 +302,7 @@ def test_a_call_that_ends_in_another_context_leaves_that_alone(calls, caplog):
     assert caplog.text == ""
 
 
+@in_own_context
 def test_a_block_that_is_left_before_its_attempt_is_left_with_the_attempt_around_it(
     calls,
 ):
