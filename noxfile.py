@@ -4,6 +4,7 @@ CONTRIBUTING.md lists them, and the servers and the browser that some tests need
 nox does not install.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,11 +19,20 @@ nox.options.error_on_missing_interpreters = False
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["check", "test"]
 
+# The versions that the gate installs, and each session that does not remove these.
+PINS = Path(".ci/pins.txt")
+CONSTRAINTS = ["PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"]
+CONSTRAINTS += ["UV_CONSTRAINT", "UV_BUILD_CONSTRAINT"]
+os.environ.update(dict.fromkeys(CONSTRAINTS, str(PINS)))
+UNPINNED = dict.fromkeys(CONSTRAINTS)
+
 PROJECT = nox.project.load_toml("pyproject.toml")
+EXTRAS = PROJECT["project"]["optional-dependencies"]
 # Airflow has its own session, since it is too large to be installed with the others.
-EXTRAS = ",".join(PROJECT["project"]["optional-dependencies"].keys() - {"airflow"})
+TOGETHER = sorted(EXTRAS.keys() - {"airflow"})
+PYTHONS = nox.project.python_versions(PROJECT)
 CURRENT = f"{sys.version_info.major}.{sys.version_info.minor}"
-OTHERS = {*nox.project.python_versions(PROJECT), "3.14"} - {CURRENT}
+OTHERS = {*PYTHONS, "3.14"} - {CURRENT}
 AIRFLOW = "retrykit/integrations/airflow.py"
 # The files in the root folder that tests read.
 FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
@@ -48,7 +58,7 @@ REFERENCE = """
 def install_everything(session: nox.Session, *groups: str) -> None:
     """Install the project with every extra, and some dependency groups."""
     dependencies = nox.project.dependency_groups(PROJECT, *groups)
-    session.install("-e", f".[{EXTRAS}]", *dependencies)
+    session.install("-e", f".[{','.join(TOGETHER)}]", *dependencies)
 
 
 @nox.session
@@ -118,7 +128,7 @@ def wheel(session: nox.Session) -> None:
     session.run("python", "-m", "build", "--outdir", str(folder), ".", silent=True)
     [path] = folder.glob("*.whl")
     session.install(f"{path}[test]")
-    for name in ("benchmarks", "docs", "examples", "tests"):
+    for name in (".ci", "benchmarks", "docs", "examples", "tests"):
         shutil.copytree(name, folder / name)
     for name in FILES:
         shutil.copy(name, folder)
@@ -197,11 +207,33 @@ def airflow(session: nox.Session) -> None:
     """Test the integration of Airflow, without the dependencies of Airflow."""
     session.install("-e", ".[test]", "mypy", "pytest-cov")
     # These are 130 packages, and its retry policies need none of them.
-    extra = PROJECT["project"]["optional-dependencies"]["airflow"]
-    session.install("--no-deps", *extra)
+    session.install("--no-deps", *EXTRAS["airflow"])
     session.run(
         *("python", "-m", "pytest", "tests/integrations/test_airflow.py", AIRFLOW),
         *("--cov=retrykit.integrations.airflow", "--cov-branch"),
         *("--cov-config=/dev/null", "--cov-fail-under=100"),
     )
     session.run("mypy", "--config-file=", "--strict", AIRFLOW)
+
+
+@nox.session(reuse_venv=False)
+def newest(session: nox.Session) -> None:
+    """Run `full` with the newest versions, any of which can break it."""
+    session.env.update(UNPINNED)
+    full.func(session)
+
+
+@nox.session
+def pins(session: nox.Session) -> None:
+    """Renew .ci/pins.txt, the versions that the gate installs."""
+    session.env.update(UNPINNED)
+    session.install("uv")
+    command = ["uv", "pip", "compile", "--quiet", "--upgrade", "pyproject.toml"]
+    command += ["--universal", "--python-version", PYTHONS[0]]
+    command += ["--no-header", "--no-annotate"]
+    together = [f"--extra={extra}" for extra in TOGETHER]
+    together += [f"--group={group}" for group in PROJECT["dependency-groups"]]
+    lines = {"# Made by nox -s pins."}
+    for selected in (together, ["--extra=airflow", "--no-deps"]):
+        lines.update(session.run(*command, *selected, silent=True).splitlines())
+    PINS.write_text("\n".join([*sorted(lines), ""]), "utf-8")
