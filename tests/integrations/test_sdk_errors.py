@@ -1,6 +1,7 @@
 """Which errors of SDKs are transient, and the delays that they request."""
 
 import asyncio
+import importlib
 import pickle
 import ssl
 from types import SimpleNamespace
@@ -32,8 +33,13 @@ from retrykit.integrations import (
 from tests._support.scripted_server import answer, cut, serve
 from tests._support.sdk_clients import MESSAGES, SDKS, SECRET
 
-# The HTTP client of both, whose errors they wrap.
-http = pytest.importorskip(openai.DefaultHttpxClient.__base__.__module__)
+
+def http_of(sdk):
+    """Return the HTTP client of an SDK: httpx2, or httpx in older versions."""
+    return importlib.import_module(sdk.DefaultHttpxClient.__base__.__module__)
+
+
+http = http_of(openai)
 REQUEST = http.Request("POST", "https://host/p")
 CERTIFICATE = ssl.SSLCertVerificationError(1, "self-signed")
 
@@ -61,8 +67,8 @@ def of_anthropic(status=429, headers=(), **error):
 def both(error, passes):
     """Return rows for an error that both SDKs have."""
     return [
-        (for_openai, error(openai), passes),
-        (for_anthropic, error(anthropic), passes),
+        (for_openai, error(openai, http_of(openai)), passes),
+        (for_anthropic, error(anthropic, http_of(anthropic)), passes),
     ]
 
 
@@ -73,8 +79,8 @@ def of_both(status, passes, headers=()):
     ]
 
 
-def connection(cause):
-    return lambda sdk: caused_by(sdk.APIConnectionError(request=REQUEST), cause)
+def connection(sdk, cause):
+    return caused_by(sdk.APIConnectionError(request=REQUEST), cause)
 
 
 def in_stream(**error):
@@ -82,21 +88,28 @@ def in_stream(**error):
 
 
 GENERATED = [
-    *both(lambda sdk: sdk.APITimeoutError(REQUEST), True),
-    *both(connection(None), True),
-    *both(connection(http.ConnectError("refused")), True),
-    *both(connection(http.RemoteProtocolError("closed")), True),
-    *both(connection(ConnectionResetError()), True),
-    *both(connection(caused_by(http.ConnectError("no"), CERTIFICATE)), False),
-    *both(connection(http.UnsupportedProtocol("htp://")), False),
-    *both(connection(http.LocalProtocolError("a header")), False),
-    *both(lambda _: http.ReadTimeout("in a stream"), True),
-    *both(lambda _: http.RemoteProtocolError("in a stream"), True),
-    *both(lambda _: http.InvalidURL("no"), False),
-    *both(lambda sdk: sdk.APIResponseValidationError(response(200), None), False),
-    *both(lambda _: ConnectionResetError(), False),
-    *both(lambda _: ValueError("429"), False),
-    *both(lambda _: None, False),
+    *both(lambda sdk, _: sdk.APITimeoutError(REQUEST), True),
+    *both(lambda sdk, _: connection(sdk, None), True),
+    *both(lambda sdk, http: connection(sdk, http.ConnectError("refused")), True),
+    *both(lambda sdk, http: connection(sdk, http.RemoteProtocolError("closed")), True),
+    *both(lambda sdk, _: connection(sdk, ConnectionResetError()), True),
+    *both(
+        lambda sdk, http: connection(
+            sdk, caused_by(http.ConnectError("no"), CERTIFICATE)
+        ),
+        False,
+    ),
+    *both(lambda sdk, http: connection(sdk, http.UnsupportedProtocol("htp://")), False),
+    *both(
+        lambda sdk, http: connection(sdk, http.LocalProtocolError("a header")), False
+    ),
+    *both(lambda _, http: http.ReadTimeout("in a stream"), True),
+    *both(lambda _, http: http.RemoteProtocolError("in a stream"), True),
+    *both(lambda _, http: http.InvalidURL("no"), False),
+    *both(lambda sdk, _: sdk.APIResponseValidationError(response(200), None), False),
+    *both(lambda *_: ConnectionResetError(), False),
+    *both(lambda *_: ValueError("429"), False),
+    *both(lambda *_: None, False),
     *(
         row
         for status in (408, 409, 429, 500, 502, 529)
@@ -326,7 +339,12 @@ MODULES = [sdk.module for sdk in SDKS.values()]
 @pytest.mark.parametrize("module", MODULES, ids=SDKS)
 def test_errors_of_other_libraries_are_not_transient(module):
     foreign = [error for other, error, _ in EVERY if other is not module]
-    shared = (http.HTTPError, requests.RequestException, of_urllib3.HTTPError)
+    shared = (
+        http.HTTPError,
+        http_of(anthropic).HTTPError,
+        requests.RequestException,
+        of_urllib3.HTTPError,
+    )
     # The last one is raised by requests and urllib3 as it is.
     shared += (anthropic.AnthropicError, openai.OpenAIError, ConnectionError)
     for error in [*foreign, OSError(), BaseException(), object(), 503, "503"]:
@@ -348,7 +366,7 @@ LIMIT = "x-ratelimit-{}-requests"
 DATED = {"date": "Mon, 03 Nov 2025 12:34:00 GMT"}
 NEXT = "2025-11-03T12:34:56Z"
 HINTS = [
-    *both(lambda _: ConnectionResetError(), None),
+    *both(lambda *_: ConnectionResetError(), None),
     (for_openai, of_openai(headers=SOON), 0.25),
     (for_openai, of_openai(headers={"retry-after": "7"}), 7.0),
     (for_openai, of_openai(headers={"x-ratelimit-reset-tokens": "6m0s"}), 360.0),
