@@ -22,6 +22,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="fail if a library or program that tests need is missing",
     )
+    parser.addoption(
+        "--extra",
+        metavar="NAME",
+        help="run only the files that need the libraries of this extra",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -33,15 +38,24 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     # Airflow is too large to be installed with the others.
     missing = {*required.missing()} - {"airflow"}
+    extra = config.getoption("extra")
+    if extra and not required.libraries(extra):
+        msg = f"--extra {extra}: tests/_support/required.py lists none of its libraries"
+        raise pytest.UsageError(msg)
     if missing and config.getoption("require_all"):
         msg = f"--require-all, but not installed: {', '.join(sorted(missing))}"
         raise pytest.UsageError(msg)
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out a file whose libraries or programs are missing."""
+    extra = config.getoption("extra")
+    if extra and collection_path.is_file():
+        selected = required.libraries(extra) <= required.needs(collection_path)
+    else:
+        selected = True
     # None, unlike False, leaves the decision to the other hooks.
-    return bool(required.missing(collection_path)) or None
+    return not selected or bool(required.missing(collection_path)) or None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

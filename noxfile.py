@@ -19,7 +19,7 @@ nox.options.error_on_missing_interpreters = False
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["check", "test"]
 
-# The versions that the gate installs, and each session that does not remove these.
+# All sessions install these versions, except those that remove the variables.
 PINS = Path(".ci/pins.txt")
 CONSTRAINTS = ["PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"]
 CONSTRAINTS += ["UV_CONSTRAINT", "UV_BUILD_CONSTRAINT"]
@@ -33,6 +33,11 @@ TOGETHER = sorted(EXTRAS.keys() - {"airflow"})
 PYTHONS = nox.project.python_versions(PROJECT)
 CURRENT = f"{sys.version_info.major}.{sys.version_info.minor}"
 OTHERS = {*PYTHONS, "3.14"} - {CURRENT}
+# The extra `test` includes these.
+INCLUDED = ["cli", "hypothesis"]
+OLDEST = sorted(EXTRAS.keys() - INCLUDED)
+# No version of the second can be installed with the oldest version of the first.
+APART = {"sqlalchemy": "dbos"}
 AIRFLOW = "retrykit/integrations/airflow.py"
 # The files in the root folder that tests read.
 FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
@@ -214,6 +219,35 @@ def airflow(session: nox.Session) -> None:
         *("--cov-config=/dev/null", "--cov-fail-under=100"),
     )
     session.run("mypy", "--config-file=", "--strict", AIRFLOW)
+
+
+@nox.session(python=PYTHONS[0], reuse_venv=False)
+@nox.parametrize("extra", OLDEST, ids=OLDEST)
+def oldest(session: nox.Session, extra: str) -> None:
+    """Test an extra with its oldest versions: ``nox -s "oldest(redis)"``."""
+    session.env.update(UNPINNED)
+    included = INCLUDED if extra == "test" else []
+    asked = [*PROJECT["project"]["dependencies"]]
+    asked += [each for name in [extra, *included] for each in EXTRAS[name]]
+    # Unlike `--resolution lowest-direct`, this keeps the test tools new, and fails if a
+    # version cannot be installed.
+    versions = [each.replace(">=", "==") for each in asked if "retrykit[" not in each]
+    selected = ["--extra", extra]
+    if extra == "test":
+        session.install("-e", ".[test]", *versions)
+        selected = []
+    elif extra == "airflow":
+        session.install("-e", ".[test]")
+        session.install("--no-deps", *versions)
+    else:
+        # Files that need several libraries are tested with the newest of the others.
+        others = ",".join(each for each in TOGETHER if each != APART.get(extra))
+        groups = nox.project.dependency_groups(PROJECT, "everything", "benchmark")
+        session.install("-e", f".[{others}]", *groups, *versions)
+    session.run(
+        *("python", "-m", "pytest", "-n", "auto", "-W", "ignore::DeprecationWarning"),
+        *(*selected, *session.posargs),
+    )
 
 
 @nox.session(reuse_venv=False)

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,25 @@ def test_require_all_fails_if_something_is_missing(tmp_path):
     run = run_suite(tmp_path, "--require-all")
     assert run.returncode == 4
     assert re.search(r"not installed: .*\bmb\b", run.stderr)
+
+
+def test_an_extra_without_libraries_of_its_own_has_no_tests_of_its_own(tmp_path):
+    run = run_suite(tmp_path, "--extra", "test")
+    last = run.stderr.splitlines()[-1]
+    assert run.returncode == 4
+    assert "--extra test: tests/_support/required.py lists none of its lib" in last
+
+
+def test_every_extra_that_is_installed_has_tests():
+    """Otherwise nox -s oldest could not test it."""
+    extras = {*metadata.metadata("retrykit").get_all("Provides-Extra")}
+    tests = [*map(required.needs, ROOT.glob("tests/**/test_*.py"))]
+    untested = []
+    for extra in extras - {"cli", "hypothesis", "test"}:
+        try:
+            libraries = required.libraries(extra)
+        except metadata.PackageNotFoundError:
+            continue
+        if not libraries or not any(libraries <= needs for needs in tests):
+            untested.append(extra)
+    assert untested == []

@@ -7,10 +7,13 @@ not collected, which ``conftest.py`` reports at the end of the run.
 import os
 import shutil
 from functools import cache
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["PARTS", "installed", "missing", "needs", "program"]
+from packaging.requirements import Requirement
+
+__all__ = ["PARTS", "installed", "libraries", "missing", "needs", "program"]
 
 CLIENTS = "aiohttp httpx requests urllib3"
 SQL = "asyncpg psycopg pymysql sqlalchemy"
@@ -176,6 +179,24 @@ def needs(path):
     """Return the names of the libraries and programs that a file needs."""
     wanted = (names for part, names in PARTS.items() if Path(path).match(part))
     return {name for names in wanted for name in names.split()}
+
+
+@cache
+def libraries(extra):
+    """Return the names of the needs that an extra of retrykit installs."""
+    requirements = map(Requirement, metadata.requires("retrykit"))
+    paths = {
+        str(path)
+        for each in requirements
+        if each.marker and each.marker.evaluate({"extra": extra})
+        for path in metadata.files(each.name)
+    }
+    every = {name for names in PARTS.values() for name in names.split()} - PROGRAMS
+    return {
+        name
+        for name in every
+        if any(path.startswith(f"{name.replace('.', '/')}/") for path in paths)
+    }
 
 
 def missing(path=None):

@@ -1,6 +1,7 @@
 """Transient errors of redis-py, on a server that is restarted and reconfigured."""
 
 import asyncio
+import errno
 import re
 import ssl
 import threading
@@ -31,7 +32,7 @@ def test_the_example_of_the_page_sends_each_attempt_once(clock, monkeypatch):
 
     def refuse(_):
         connections.append(None)
-        raise ConnectionRefusedError
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
 
     monkeypatch.setattr(redis.Connection, "_connect", refuse)
     with pytest.raises(redis.ConnectionError):
