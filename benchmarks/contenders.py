@@ -25,8 +25,8 @@ Sleep = Callable[[float], None]
 USUAL = Terms(attempts=ATTEMPTS, first=0.5, cap=60.0, max_elapsed=60.0)
 PATIENT = Terms(attempts=20, first=0.5, cap=60.0, max_elapsed=3600.0)
 
-# Delays so long that hardly one of thousands ends during a measurement.
-ASLEEP = Terms(attempts=ATTEMPTS, first=1e8, cap=1e9, max_elapsed=1e9)
+# Delays so long that none of thousands ends during a measurement.
+ASLEEP = Terms(attempts=ATTEMPTS, first=1e6, cap=1e7, max_elapsed=1e9)
 
 State = str
 """The state of the logs: a key of `STATES`."""

@@ -39,7 +39,7 @@ def _calls(state: State, title: str) -> int:
     if title.endswith("success"):
         return 256
     # So many share a draw, unless retries are logged.
-    return 64 if state == "quiet" else 16
+    return 64 if state == "quiet" else 32
 
 
 def _run(title: str, calls: int) -> int:

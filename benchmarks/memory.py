@@ -8,6 +8,7 @@ of a process includes noise of the allocator.
 
 import asyncio
 import gc
+import random
 import subprocess
 import sys
 import tracemalloc
@@ -81,6 +82,8 @@ async def weigh(contender: Contender) -> float:
 
 if __name__ == "__main__":
     (chosen,) = (c for c in CONTENDERS if c.name == sys.argv[1])
+    # Full jitter may draw any delay, and these are long.
+    random.seed(1)
     with in_state(sys.argv[2]):
         weight = asyncio.run(weigh(chosen))
     print(weight)
