@@ -113,7 +113,6 @@ _STATES = {
     "environment variables": (_environment, _restore_environment),
     "the current directory": (os.getcwd, os.chdir),
     "sys.path": _items(sys.path),
-    "sys.meta_path": _items(sys.meta_path),
     "sys.stdout": _attribute(sys, "stdout"),
     "the profiler": (sys.getprofile, sys.setprofile),
     "the recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),
