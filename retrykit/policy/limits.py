@@ -142,13 +142,12 @@ def check_limits(policy: "Policy") -> None:
         return
     if most is not None and most > 1 and not _has_delay(schedule, most - 1):
         # Imported here: only a limit that cannot take effect needs it.
-        from bisect import bisect_left  # noqa: PLC0415
+        from retrykit._internal.binary_search import first_where  # noqa: PLC0415
 
-        # Binary search for the first retry without a delay.
-        retries = range(1, most)
-        delays = bisect_left(retries, 1, key=lambda n: not _has_delay(schedule, n))
+        possible = first_where(lambda n: not _has_delay(schedule, n), 1, most)
+        delays = possible - 1
         end = f"the schedule ends after {delays} delay{'s' * (delays != 1)}"
-        _reject_attempts(most, delays + 1, end, "the schedule")
+        _reject_attempts(most, possible, end, "the schedule")
     if allowed is None or policy.deadline != "stop" or policy.limits == "all":
         return
     elapsed = 0.0

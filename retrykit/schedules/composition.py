@@ -1,10 +1,10 @@
 """Schedules made of two others: ``+``, ``|``, ``&``, `then` and `switch`."""
 
 from abc import abstractmethod
-from bisect import bisect_left
 from collections.abc import Callable
 from typing import ClassVar, final
 
+from retrykit._internal.binary_search import first_where
 from retrykit._internal.frozen import Frozen
 from retrykit.schedules.base import Bounds, Schedule, as_operand
 from retrykit.schedules.randomness import MAX_DELAY, Random
@@ -122,10 +122,8 @@ class Then(Derived):
     def later(self, retry: int, /) -> int:
         """Return the number that a retry has in the other schedule."""
         if self._length is None:
-            # Binary search for the first retry without a delay.
-            ends = range(1, retry + 1)
-            length = bisect_left(ends, 1, key=lambda n: self.of.bounds(n) is None)
-            object.__setattr__(self, "_length", length)
+            after = first_where(lambda n: self.of.bounds(n) is None, 1, retry + 1)
+            object.__setattr__(self, "_length", after - 1)
         return retry - (self._length or 0)
 
 

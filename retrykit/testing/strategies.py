@@ -4,7 +4,6 @@ All values consist of retrykit's own parts, so they compare, print as expression
 can be written as data. Needs the library hypothesis.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from retrykit import schedules as s
+from retrykit._internal.binary_search import first_where
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import (
     check_instance,
@@ -222,12 +222,11 @@ def _build_policy(limits: dict[str, Any], others: dict[str, Any]) -> Policy:
     if first is not None and allowed is not None and allowed < first[0]:
         settings["max_elapsed"] = min(allowed + first[0], MAX_DELAY)
     if most := settings.get("max_attempts"):
-        # Binary search for the largest number that the other limits allow.
-        numbers = range(1, most + 1)
-        valid = bisect_left(
-            numbers, 1, key=lambda n: not _is_valid(settings | {"max_attempts": n})
+        # The largest number that the other limits allow.
+        rejected = first_where(
+            lambda n: not _is_valid(settings | {"max_attempts": n}), 1, most + 1
         )
-        settings["max_attempts"] = valid
+        settings["max_attempts"] = rejected - 1
     return Policy(**settings)
 
 

@@ -6,12 +6,12 @@ from sampled calls.
 
 import math
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, islice
 from typing import final
 
+from retrykit._internal.binary_search import first_where
 from retrykit._internal.frozen import Frozen
 from retrykit.analysis.preview.distributions import Distribution, saturating_sum
 from retrykit.analysis.preview.projection import RetryRow, walk
@@ -111,8 +111,8 @@ def _quantile_of_sum(widths: Sequence[float], share: float) -> float:
         parts = ((sign, total - corner) for sign, corner in corners)
         return sum(sign * part**count for sign, part in parts if part > 0)
 
-    wanted = Fraction(share) * math.factorial(count) * math.prod(steps)
-    found = bisect_left(range(sum(steps)), math.ceil(wanted), key=below)
+    wanted = math.ceil(Fraction(share) * math.factorial(count) * math.prod(steps))
+    found = first_where(lambda total: below(total) >= wanted, 0, sum(steps))
     return float(found * step)
 
 
