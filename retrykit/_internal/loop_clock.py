@@ -1,18 +1,19 @@
 """The clock of coroutines: that of the running event loop, asyncio's or trio's."""
 
 import asyncio
+import math
 import sys
 from _thread import get_ident
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine
 from sys import modules
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from retrykit._internal.clocks import AsyncClock, ClockSource
 from retrykit._internal.validation import invalid_setting
 
-__all__ = ["LoopClock", "async_clock", "running_trio", "wait_for_event"]
+__all__ = ["LoopClock", "async_clock", "move_on_after", "running_trio"]
+__all__ += ["wait_for_event"]
 
 
 class LoopClock:
@@ -95,13 +96,60 @@ async def wait_for_event(event: Any, delay: float) -> None:
     if library in {"asyncio", "trio"} - {running.__name__}:
         rule = f"an event of {running.__name__}, whose event loop is running"
         raise invalid_setting("stop_event", rule, event)
-    if trio is not None:
-        with trio.move_on_after(delay):
-            await event.wait()
-        return
-    with suppress(TimeoutError):
-        async with asyncio.timeout(delay):
-            await event.wait()
+    with move_on_after(delay):
+        await event.wait()
+
+
+def move_on_after(delay: float) -> Any:
+    """Return a ``with`` block that the event loop cancels after *delay* seconds.
+
+    It is a cancel scope of trio, or has the interface of one.
+    """
+    trio = running_trio()
+    return trio.move_on_after(delay) if trio else _Scope(delay)
+
+
+class _Scope:
+    """A timeout of asyncio with the interface of trio's cancel scope."""
+
+    def __init__(self, delay: float) -> None:
+        self._timeout = asyncio.timeout(None if delay == math.inf else delay)
+        self._entered = False
+
+    def __enter__(self) -> None:
+        try:
+            _run_to_completion(self._timeout.__aenter__())
+        except ValueError:
+            # The loop of Pyodide rejects a time that has passed since asyncio looked.
+            self._timeout.reschedule(-math.inf)
+        self._entered = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> bool:
+        self._entered = False
+        try:
+            _run_to_completion(self._timeout.__aexit__(kind, error, trace))
+        except TimeoutError:
+            return True
+        return False
+
+    def cancel(self) -> None:
+        """Cancel the block at its next await, unless it has ended."""
+        if self._entered:
+            self._timeout.reschedule(-math.inf)
+
+
+def _run_to_completion(coroutine: Coroutine[Any, Any, object]) -> None:
+    """Run a coroutine that never suspends."""
+    try:  # noqa: SIM105  half a microsecond faster, at every attempt
+        coroutine.send(None)
+    except StopIteration:
+        pass
 
 
 def running_trio() -> ModuleType | None:

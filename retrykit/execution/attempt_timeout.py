@@ -3,16 +3,14 @@
 The timeout is computed for every attempt, since the remaining time shrinks.
 """
 
-import asyncio
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from inspect import Parameter
-from types import TracebackType
 from typing import Any, Self
 
 from retrykit._internal.clocks import AsyncClock
 from retrykit._internal.late_modules import inspect
-from retrykit._internal.loop_clock import async_clock, running_trio
+from retrykit._internal.loop_clock import async_clock, move_on_after
 from retrykit._internal.tracebacks import keep_context
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout
@@ -72,8 +70,7 @@ class TimeoutScope:
         # A timeout of 0 needs no timer.
         self._timer = timer if self.timeout else None
         delay = self.timeout if self._timer is None else math.inf
-        trio = running_trio()
-        self._scope: Any = trio.move_on_after(delay) if trio else _Scope(delay)
+        self._scope: Any = move_on_after(delay)
         self._stop: Callable[[], None] | None = None
         self._fault: BaseException | None = None
 
@@ -122,45 +119,6 @@ class TimeoutScope:
     def _cancel(self, fault: BaseException | None) -> None:
         self._fault = fault
         self._scope.cancel()
-
-
-class _Scope:
-    """A timeout of asyncio with the interface of trio's cancel scope."""
-
-    def __init__(self, delay: float) -> None:
-        self._timeout = asyncio.timeout(None if delay == math.inf else delay)
-        self._entered = False
-
-    def __enter__(self) -> None:
-        _run_to_completion(self._timeout.__aenter__())
-        self._entered = True
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> bool:
-        self._entered = False
-        try:
-            _run_to_completion(self._timeout.__aexit__(kind, error, trace))
-        except TimeoutError:
-            return True
-        return False
-
-    def cancel(self) -> None:
-        """Cancel the block at its next await, unless it has ended."""
-        if self._entered:
-            self._timeout.reschedule(-math.inf)
-
-
-def _run_to_completion(coroutine: Coroutine[Any, Any, object]) -> None:
-    """Run a coroutine that never suspends."""
-    try:  # noqa: SIM105  half a microsecond faster, at every attempt
-        coroutine.send(None)
-    except StopIteration:
-        pass
 
 
 def with_timeout(

@@ -5,13 +5,15 @@ import math
 import traceback
 
 import pytest
-import trio
 from hypothesis import given, strategies as st
 
+from retrykit import aretry
 from retrykit._internal.loop_clock import LoopClock, async_clock
 from retrykit.errors import AttemptTimeout
 from retrykit.execution.attempt_timeout import TimeoutScope, timeout_scope
+from retrykit.testing import AsyncScriptedFunction
 from tests._support.concurrency import AsyncLibrary, under_asyncio
+from tests._support.optional_trio import trio
 
 
 async def now():
@@ -358,3 +360,35 @@ def test_a_clock_without_timers_uses_those_of_the_event_loop():
         return caught.value.timeout
 
     assert under_asyncio(main) == 5.0
+
+
+class FastLoop(asyncio.SelectorEventLoop):
+    """A second passes at each look at its time; as Pyodide's, it rejects a past one."""
+
+    seconds = 0
+
+    def time(self):
+        self.seconds += 1
+        return self.seconds
+
+    def call_at(self, when, callback, *args, context=None):
+        if when < self.time():
+            raise ValueError("Can't schedule in the past")
+        return super().call_at(when, callback, *args, context=context)
+
+
+class TestTimeThatPassesWhileATimerIsSet:
+    def test_a_timeout_cancels_the_block(self):
+        async def main():
+            with pytest.raises(AttemptTimeout), timeout_scope(1.5):
+                await asyncio.Event().wait()
+            return "went on"
+
+        with asyncio.Runner(loop_factory=FastLoop) as runner:
+            assert runner.run(main()) == "went on"
+
+    def test_a_wait_for_an_event_ends(self):
+        waiting = aretry(schedule=[1.5], stop_event=asyncio.Event())
+        fetch = waiting(AsyncScriptedFunction([OSError, "ok"]))
+        with asyncio.Runner(loop_factory=FastLoop) as runner:
+            assert runner.run(fetch()) == "ok"
