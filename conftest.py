@@ -1,7 +1,8 @@
-"""Leaves out tests whose libraries or programs are missing, and reports it."""
+"""Leaves out tests whose needs are missing, and reports it."""
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,11 @@ from tests._support import required
 # The same examples in every run, so that a failure can be repeated.
 settings.register_profile("quick", max_examples=25, deadline=None, derandomize=True)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
+settings.register_profile("few", settings.get_profile("quick"), max_examples=3)
 settings.load_profile("quick")
+
+SKIPPED: Counter[str] = Counter()
+"""The numbers of single tests that were skipped, by their reasons."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,6 +63,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return not selected or bool(required.missing(collection_path)) or None
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose libraries, programs or abilities are missing."""
+    for marker in item.iter_markers("needs"):
+        required.skip_without(*marker.args)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count the tests that were skipped."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        SKIPPED[report.longrepr[2].removeprefix("Skipped: ")] += 1
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Report in the last line what was left out, and how to run it."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
@@ -68,6 +85,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         left_out.append("durable jobs on servers that are killed")
     if missing := required.missing():
         left_out.append(f"tests that need {', '.join(missing)}")
+    left_out += [
+        f"{count} single tests, since each {reason}"
+        for reason, count in sorted(SKIPPED.items())
+        if reason.startswith("needs ")
+    ]
     if left_out:
         parts = ", and ".join(left_out)
         reporter.write_line(f"Left out: {parts}. To run everything: nox -s test-all")

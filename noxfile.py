@@ -39,6 +39,9 @@ OLDEST = sorted(EXTRAS.keys() - INCLUDED)
 # No version of the second can be installed with the oldest version of the first.
 APART = {"sqlalchemy": "dbos"}
 AIRFLOW = "retrykit/integrations/airflow.py"
+# CPython 3.14. Its packages of the extra `test` that have no compiled parts.
+PYODIDE = "pyodide@314.0.7"
+PURE_PYTHON = ["anyio", "looptime", "pytest", "tomli-w", "tzdata"]
 # The files in the root folder that tests read.
 FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
 FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
@@ -86,7 +89,7 @@ def test(session: nox.Session) -> None:
 @nox.session(name="test-all", python=False)
 def test_all(session: nox.Session) -> None:
     """Run the sessions of tests below, one after another."""
-    for name in ("full", "fuzz", "engines", "airflow", "wheel"):
+    for name in ("full", "fuzz", "engines", "airflow", "wheel", "wasm"):
         session.notify(name)
     for python in sorted(OTHERS):
         session.notify(f"versions-{python}")
@@ -125,20 +128,51 @@ def versions(session: nox.Session) -> None:
     test.func(session)
 
 
-@nox.session(reuse_venv=False)
-def wheel(session: nox.Session) -> None:
-    """Build the wheel, and test it without the source folder of the package."""
+def build_wheel(session: nox.Session) -> Path:
+    """Build the wheel, and return its path, beside copies of all but the package."""
     session.install("build")
     folder = Path(session.create_tmp())
     session.run("python", "-m", "build", "--outdir", str(folder), ".", silent=True)
-    [path] = folder.glob("*.whl")
-    session.install(f"{path}[test]")
     for name in (".ci", "benchmarks", "docs", "examples", "tests"):
         shutil.copytree(name, folder / name)
     for name in FILES:
         shutil.copy(name, folder)
-    with session.chdir(folder):
+    [path] = folder.glob("*.whl")
+    return path
+
+
+@nox.session(reuse_venv=False)
+def wheel(session: nox.Session) -> None:
+    """Build the wheel, and test it without the source folder of the package."""
+    path = build_wheel(session)
+    session.install(f"{path}[test]")
+    with session.chdir(path.parent):
         session.run("python", "-m", "pytest", "-n", "auto", "tests", *session.posargs)
+
+
+@nox.session(reuse_venv=False)
+def wasm(session: nox.Session) -> None:
+    """Test the wheel in Pyodide: Python of a browser, 32 bits and without threads."""
+    path = build_wheel(session)
+    folder, site = path.parent, path.parent / "site-packages"
+    session.run(
+        *("npm", "install", "--prefix", str(folder), "--ignore-scripts", "--no-save"),
+        *("--no-audit", "--no-fund", "--loglevel=error", PYODIDE),
+        external=True,
+    )
+    session.install("pip")
+    session.run(
+        *("python", "-m", "pip", "install", "--quiet", "--target", str(site)),
+        *("--no-compile", "--only-binary=:all:", "--platform=any", "--abi=none"),
+        *("--implementation=py", "--python-version=3.14"),
+        *(f"{path}[cli,hypothesis]", *PURE_PYTHON),
+    )
+    session.run(
+        *("node", str(folder / "tests/wasm/run.mjs")),
+        *(str(folder / "node_modules/pyodide"), str(site), str(folder)),
+        *("--hypothesis-profile", "few", *(session.posargs or ["tests"])),
+        external=True,
+    )
 
 
 @nox.session

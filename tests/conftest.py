@@ -5,12 +5,12 @@ import logging
 from importlib.util import find_spec
 
 import pytest
-import trio
 
 from retrykit import Policy, aretry, retry
 from retrykit.testing import ScriptedFunction, virtual_time
 from tests._support.concurrency import AsyncLibrary, under_asyncio, under_trio
 from tests._support.leftovers import nothing_left_behind
+from tests._support.optional_trio import trio
 
 __all__ = ["nothing_left_behind"]
 

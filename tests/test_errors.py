@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-import trio
 
 import retrykit
 from retrykit import (
@@ -87,6 +86,7 @@ from retrykit.testing import (
 from tests._support import required
 from tests._support.config_checks import untested_checks
 from tests._support.durable_errors import ERRORS as JOB_ERRORS
+from tests._support.optional_trio import trio
 from tests._support.preset_errors import ERRORS as PRESET_ERRORS
 
 

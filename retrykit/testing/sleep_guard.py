@@ -18,6 +18,8 @@ __all__ = ["RealSleepError", "guard", "unguard"]
 
 # Real seconds. Shorter async sleeps are meant to let other tasks run.
 _SHORT: Final = 0.05
+# In Pyodide, time.sleep is a wrapper of the one that sleeps.
+_time_sleep: Final = getattr(time.sleep, "__wrapped__", time.sleep)
 
 
 @final
@@ -66,7 +68,7 @@ def _on_call(  # pragma: no cover
         sys.setprofile(None)
         return
     sleep = ""
-    if event == "c_call" and called is time.sleep:
+    if event == "c_call" and called is _time_sleep:
         sleep = "time.sleep"
     elif event == "call" and frame.f_code.co_name == "sleep":
         sleep = _async_sleep(frame)

@@ -7,8 +7,6 @@ import time
 from types import ModuleType
 
 import pytest
-import trio
-import trio.testing
 
 from retrykit import Policy, aretry, current_state
 from retrykit._internal import loop_clock
@@ -16,6 +14,7 @@ from retrykit._internal.clocks import SystemClock, sync_clock, wait_for_event, w
 from retrykit._internal.loop_clock import LoopClock, async_clock
 from retrykit.schedules import constant
 from retrykit.testing import FakeClock, virtual_time
+from tests._support.optional_trio import trio
 
 MOMENT = 0.003
 
@@ -37,6 +36,7 @@ def test_the_sync_clock_really_sleeps():
     assert clock.now() - before >= MOMENT
 
 
+@pytest.mark.needs("signals")
 def test_a_sleep_too_long_for_a_timer_is_split():
     clock = SystemClock(longest_sleep=0.0)
     reached = []
@@ -90,6 +90,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         return self.now
 
 
+@pytest.mark.needs("threads")
 @pytest.mark.parametrize("modules", [{}, sys.modules], ids=["no trio", "trio"])
 def test_each_loop_has_its_own_time_in_turn_and_in_threads(monkeypatch, modules):
     """The last loop is remembered only for the thread that runs it."""
@@ -163,7 +164,7 @@ def test_a_partially_imported_trio_does_not_break_asyncio_calls(monkeypatch):
 
 
 def test_the_async_clock_works_without_trio(monkeypatch):
-    monkeypatch.delitem(sys.modules, "trio")
+    monkeypatch.delitem(sys.modules, "trio", raising=False)
 
     async def main():
         await LoopClock().sleep(0)

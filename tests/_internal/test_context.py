@@ -28,12 +28,14 @@ def test_is_restored_after_an_error():
     assert scope.get() == "default"
 
 
+@pytest.mark.needs("threads")
 def test_applies_only_in_its_own_thread():
     scope = ContextOverride("default")
     with scope.push("a block", "value"):
         assert in_thread(scope.get) == "default"
 
 
+@pytest.mark.needs("threads")
 def test_applies_to_all_threads_if_process_wide():
     scope = ContextOverride("default")
     with scope.push("a block", "outer", process_wide=True):

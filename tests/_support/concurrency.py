@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from threading import Thread
 
 import looptime
-import trio
-import trio.testing
 
 from retrykit import Policy, aretry
 from retrykit.testing import AsyncScriptedFunction
+from tests._support import required
+from tests._support.optional_trio import trio
 
 DAY = 86_400.0
 WEEK = Policy(schedule=["1d"] * 7, max_attempts=None)
@@ -20,6 +20,7 @@ WEEK = Policy(schedule=["1d"] * 7, max_attempts=None)
 
 def in_thread(fn):
     """Run a function in a new thread, and return its result."""
+    required.skip_without("threads")
     results = []
     thread = Thread(target=lambda: results.append(fn()))
     thread.start()

@@ -2,10 +2,10 @@
 
 import asyncio
 
-import trio
 import wrapt
 
 from retrykit import Policy, aretry, retry
+from tests._support.optional_trio import trio
 
 POLICY = Policy(schedule=[1, 2], on=OSError)
 

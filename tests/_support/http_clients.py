@@ -13,7 +13,6 @@ from typing import NamedTuple
 import aiohttp
 import httpx
 import requests
-import trio
 import urllib3
 
 from retrykit import Policy, aretry, retry, state_of
@@ -23,6 +22,7 @@ from retrykit.integrations import (
     requests as for_requests,
     urllib3 as for_urllib3,
 )
+from tests._support.optional_trio import trio
 
 __all__ = ["CLIENTS", "LAYERS", "NO_FILES", "READS_BODIES", "Fetched"]
 __all__ += ["timeout_for"]

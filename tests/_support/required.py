@@ -1,19 +1,23 @@
-"""The libraries and programs that parts of the suite need, by their files.
+"""The libraries, programs and abilities that parts of the suite need, by their files.
 
 Everything else needs only the extra `test`. If something is missing, its part is
-not collected, which ``conftest.py`` reports at the end of the run.
+not collected, which ``conftest.py`` reports at the end of the run. A single test says
+what it needs by ``@pytest.mark.needs("threads")``, and is skipped.
 """
 
 import os
 import shutil
+import sys
 from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
 __all__ = ["PARTS", "installed", "libraries", "missing", "needs", "program"]
+__all__ += ["skip_without"]
 
 CLIENTS = "aiohttp httpx requests urllib3"
 SQL = "asyncpg psycopg pymysql sqlalchemy"
@@ -124,6 +128,13 @@ PARTS = {
     "tests/integrations/test_sql_errors.py": f"{SQL} aiosqlite psycopg_pool",
     "tests/integrations/test_sql_mariadb.py": f"{SQL} mariadbd",
     "tests/integrations/test_sql_postgres.py": f"{SQL} postgres psycopg_pool",
+    # Python in a browser has neither these libraries nor these abilities.
+    "retrykit/testing/trio_backend.py": "trio",
+    "tests/config/test_json_schema.py": "jsonschema",
+    "tests/testing/test_pytest_plugin.py": "pytest_trio",
+    "tests/testing/test_strategies.py": "speed",
+    "tests/budgets/test_forks.py": "processes",
+    "tests/budgets/test_threads.py": "threads",
     # All integrations that have a library.
     "tests/test_errors_of_integrations.py": (
         f"{CLIENTS} {SQL} celery dbos grpc matplotlib opentelemetry procrastinate "
@@ -149,7 +160,16 @@ PROGRAMS = {
     *("chromedriver", "chromium", "epmd", "mariadbd", "mb"),
     *("postgres", "rabbitmq-server", "redis-server"),
 }
-"""The needs that are programs; all others are libraries."""
+"""The needs that are programs."""
+
+ABILITIES = {
+    *("a precise wall clock", "deep recursion", "processes", "signals"),
+    *("sockets", "speed", "symbolic links", "threads"),
+}
+"""The needs that are abilities of the platform, none of which a browser has.
+
+All others are libraries."""
+
 
 # Debian keeps these off the PATH, or has a wrapper of the same name there.
 _SERVERS = [
@@ -167,7 +187,9 @@ def program(name):
 
 @cache
 def installed(name):
-    """Return whether a library or a program is installed."""
+    """Return whether a library or a program is installed, or the platform able."""
+    if name in ABILITIES:
+        return sys.platform != "emscripten"
     try:
         return (program if name in PROGRAMS else find_spec)(name) is not None
     except ModuleNotFoundError:
@@ -205,3 +227,10 @@ def missing(path=None):
     return sorted(
         name for name in (needs(path) if path else every) if not installed(name)
     )
+
+
+def skip_without(*names):
+    """Skip the running test unless all of these are installed."""
+    for name in names:
+        if not installed(name):
+            pytest.skip(f"needs {name}")

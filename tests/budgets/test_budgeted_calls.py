@@ -362,6 +362,7 @@ def test_the_ratio_budget_in_calls(clock):
         fetch(fail_times(9))()
 
 
+@pytest.mark.needs("threads")
 def test_threads_share_a_budget_to_the_last_token():
     bucket = TokenBucket(1000, cost=5)
     start = threading.Barrier(8)

@@ -276,6 +276,7 @@ def test_a_registry_drops_the_least_recently_used_key():
     assert list(hosts.balances()) == ["first", "second"]
 
 
+@pytest.mark.needs("threads")
 def test_a_key_may_use_the_registry_in_its_own_hash_and_eq():
     hosts = Registry(TokenBucket)
 

@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 from retrykit._internal.clocks import sync_clock
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
 from retrykit.testing import virtual_time
+from tests._support import required
 
 ERROR = OSError()
 LATE = TimeoutError()
@@ -229,6 +230,7 @@ class InterruptingCost(int):
 
 def run_in_a_thread(work):
     """Run in a thread, so that a deadlock is a failure."""
+    required.skip_without("threads")
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
     worker.join(10)

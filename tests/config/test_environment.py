@@ -227,6 +227,7 @@ def test_variables_that_are_not_strings_are_rejected():
         Policy.from_env("APP", base=5, environ={})
 
 
+@pytest.mark.needs("processes")
 def test_the_environment_is_read_at_the_call():
     script = (
         "import os; from retrykit import Policy; os.environ['APP_SEED'] = '7'; "

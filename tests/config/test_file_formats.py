@@ -116,6 +116,7 @@ def test_json_may_have_its_ending_in_upper_case(write):
     assert read_document(write("SOME.JSON", '{"a": 1}')) == {"a": 1}
 
 
+@pytest.mark.needs("deep recursion")
 def test_json_nested_too_deeply_is_rejected(write):
     message = error_of(write("some.json", "[" * 100_000))
     assert message.startswith("some.json must be less deeply nested")
@@ -132,6 +133,7 @@ def test_a_missing_file_is_rejected_with_those_that_exist(tmp_path):
     assert error_of(path) == f"{missing}directory'; the folder has {names}, ..."
 
 
+@pytest.mark.needs("symbolic links")
 def test_unreadable_files_are_not_suggested(tmp_path):
     path = tmp_path / "policies.toml"
     path.symlink_to(path)

@@ -58,6 +58,7 @@ class TestTheIdempotencyKey:
 
         assert asyncio.run(main()).result == ["job-7:1"] * 2
 
+    @pytest.mark.needs("threads")
     def test_is_available_in_a_thread_with_a_copy_of_the_context(self):
         def fetch():
             context = contextvars.copy_context()
@@ -66,6 +67,7 @@ class TestTheIdempotencyKey:
 
         assert JobHarness("sync", fetch)().result == "job-7:1"
 
+    @pytest.mark.needs("threads")
     def test_is_not_available_in_a_bare_thread(self):
         """Like the state: nothing shows to which job the thread belongs."""
         errors = []

@@ -5,7 +5,6 @@ import traceback
 from pathlib import Path
 
 import pytest
-import trio
 
 from retrykit import (
     AsArgument,
@@ -25,6 +24,7 @@ from retrykit import (
     retrying,
     state_of,
 )
+from tests._support.optional_trio import trio
 
 QUICK = Policy(schedule=[1, 1], attempt_timeout=5, on=ConnectionError)
 

@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-import trio
 
 from retrykit import (
     ConfigError,
@@ -19,6 +18,7 @@ from retrykit import (
     state_of,
 )
 from retrykit.testing import virtual_time
+from tests._support.optional_trio import trio
 
 
 class SyncAsAsync:

@@ -6,7 +6,6 @@ import json
 import threading
 
 import pytest
-import trio
 
 from retrykit import (
     GiveUp,
@@ -21,6 +20,7 @@ from retrykit import (
 from retrykit._internal.clocks import sync_clock as thread_clock
 from retrykit.state.events import RetryScheduled
 from retrykit.testing import virtual_time
+from tests._support.optional_trio import trio
 
 TWICE = Policy(schedule=[0, 0, 0], on=lambda _error: True)
 
@@ -76,6 +76,7 @@ def test_a_recursive_block_is_a_call_at_each_level():
     assert seen == [(0, 1, 0), (0, 2, 1), (1, 1, 0), (0, 1, 0), (0, 2, 1), (1, 2, 1)]
 
 
+@pytest.mark.needs("threads")
 def test_threads_that_share_one_object_are_independent():
     attempts, barrier = retrying(TWICE), threading.Barrier(4)
     seen = [[] for _ in range(4)]

@@ -6,12 +6,11 @@ import signal
 import threading
 
 import pytest
-import trio
-import trio.testing
 
 from retrykit import Policy, StopReason, aretry, current_state, retry, state_of
 from retrykit._internal.clocks import sync_clock
 from retrykit.schedules import constant
+from tests._support.optional_trio import trio
 
 SACRED = [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError]
 NEGATIVE = Policy(
@@ -131,6 +130,7 @@ def test_a_trio_scope_around_a_retried_call_ends_it():
     assert trio.run(cancelled_in_the_call)
 
 
+@pytest.mark.needs("threads")
 def test_ctrl_c_in_a_real_sleep_ends_the_call():
     failed, over = threading.Event(), threading.Event()
     pressed = []
@@ -194,6 +194,7 @@ def test_a_task_cancelled_after_a_first_success_leaves_no_call_behind():
     asyncio.run(main())
 
 
+@pytest.mark.needs("threads")
 def test_a_cancelled_call_knows_its_elapsed_time_if_a_thread_created_its_state():
     """The thread cannot read the clock of the event loop."""
     states = []

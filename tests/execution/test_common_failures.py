@@ -14,9 +14,6 @@ from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
-import trio
-import trio.lowlevel
-import trio.testing
 from hypothesis import given, settings, strategies as st
 
 from retrykit import Policy, RetryAfter, aretry, current_state, retry, schedules as s
@@ -31,6 +28,7 @@ from retrykit.state.events import observe
 from retrykit.state.failures import StopReason
 from retrykit.state.final_error import state_of
 from tests._support.concurrency import in_thread, switching_often
+from tests._support.optional_trio import trio
 
 # Only failures that are not logged are answered in one step.
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -456,6 +454,7 @@ def raised(error):
         return error
 
 
+@pytest.mark.needs("threads")
 def test_threads_that_ask_at_any_moment_see_every_failure_once():
     """They make the state while the driver records the next failure."""
     thorough = settings.get_current_profile_name() == "thorough"

@@ -9,8 +9,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import trio
-import trio.lowlevel
 
 from retrykit import Policy, aretry, current_state, retry, state_of
 from retrykit._internal.clocks import sync_clock
@@ -18,6 +16,7 @@ from retrykit.execution.call import current_entry, outer_calls, running_call
 from retrykit.execution.controller import RetryController
 from retrykit.schedules import constant
 from tests._support.concurrency import switching_often
+from tests._support.optional_trio import trio
 
 FOUR = Policy(schedule=constant(0), max_attempts=4)
 
@@ -26,6 +25,7 @@ def numbers_of(error):
     return [failure.error.args for failure in state_of(error).failures]
 
 
+@pytest.mark.needs("threads")
 def test_threads_that_call_one_function_are_independent():
     barrier = threading.Barrier(8)
 
@@ -106,6 +106,7 @@ def test_recursive_calls_have_a_state_at_each_level(clock):
     assert clock.sleeps == [1.0, 1.0, 1.0]
 
 
+@pytest.mark.needs("threads")
 def test_a_thread_started_by_an_attempt_sees_its_state():
     @aretry(FOUR)
     async def fetch():
@@ -129,6 +130,7 @@ def test_a_coroutine_function_can_be_called_twice():
     assert asyncio.run(main()) == ["value", "value"]
 
 
+@pytest.mark.needs("threads")
 def test_concurrent_threads_of_an_attempt_get_one_state():
     barrier = threading.Barrier(8)
 
@@ -182,6 +184,7 @@ def test_every_call_draws_its_own_seed_and_a_set_seed_is_kept():
     assert {Policy(seed=7).call(fetch) for _ in range(50)} == {7}
 
 
+@pytest.mark.needs("threads")
 def test_a_custom_clock_applies_only_in_its_own_thread():
     class Frozen:
         def now(self):
@@ -263,6 +266,7 @@ def test_a_state_requested_while_it_is_created_is_that_of_the_call(clock):
         assert Policy().call(current_state) is seen_state[0]
 
 
+@pytest.mark.needs("threads")
 def test_a_thread_that_asks_while_the_call_ends_leaves_no_state_behind():
     answers = []
 
@@ -345,6 +349,7 @@ print(codes == [2] * 20)
 """
 
 
+@pytest.mark.needs("processes")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_while_states_are_created_leaves_no_lock_behind():
     # In a new process, in which no other tool holds locks.

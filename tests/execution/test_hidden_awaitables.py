@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Coroutine
 from typing import Any, TypeVar
 
 import pytest
-import trio
 
 from retrykit import ConfigError, Policy, RetryState, aretry, resume, retry, with_policy
+from tests._support.optional_trio import trio
 
 POLICY = Policy(schedule=[1, 2])
 STATE = RetryState("fetch", seed=7, epoch=0.0)

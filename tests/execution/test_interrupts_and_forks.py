@@ -24,6 +24,7 @@ from tests._support import interrupts_and_forks, leftovers
 TWICE = Policy(schedule=[0, 0], on=OSError)
 
 
+@pytest.mark.needs("processes")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGALRM")
 def test_interrupts_and_forks_leave_nothing_behind():
     # In a new process, in which no other tool uses threads and signals.
@@ -156,6 +157,7 @@ def plugin_lock():
     return seen, lambda: seen.on_event(AttemptStarted(state))
 
 
+@pytest.mark.needs("processes")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("make", [virtual_time_lock, script_lock, plugin_lock])
 def test_a_forked_child_can_take_a_lock_that_another_thread_held(make):

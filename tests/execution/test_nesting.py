@@ -13,7 +13,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import trio
 
 from retrykit import (
     ConfigError,
@@ -37,6 +36,7 @@ from retrykit.execution.controller import RetryController, _read_clocks
 from retrykit.execution.nesting import mark_exhausted
 from retrykit.state.final_error import NestedRetryError
 from retrykit.testing import disable_retries, virtual_time
+from tests._support.optional_trio import trio
 
 TWICE = Policy(schedule=[0, 0], on=OSError)
 
@@ -183,6 +183,7 @@ def test_another_error_after_an_exhausted_one_is_retried(backend):
     assert len(calls) == 3
 
 
+@pytest.mark.needs("a precise wall clock")
 def test_one_error_object_is_retried_if_no_inner_call_gave_up(backend):
     shared, calls = OSError("the one and only"), []
 
@@ -361,6 +362,7 @@ def test_the_state_has_the_remaining_time_and_the_depth():
     assert seen == [(0, 20.0), (1, 20.0), (2, 20.0)]
 
 
+@pytest.mark.needs("threads")
 def test_calls_in_tasks_and_worker_threads_of_an_attempt_are_nested():
     calls = []
     sync = retry(TWICE, name="in a thread")(fails(calls))
@@ -432,6 +434,7 @@ def through_a_process(_pool, fn):
     return lambda: contextvars.Context().run(fetch)
 
 
+@pytest.mark.needs("threads")
 @pytest.mark.parametrize(
     "across", [through_a_pool, through_an_executor, through_a_process]
 )
@@ -503,6 +506,7 @@ def test_clocks_are_read_together_even_if_every_reading_is_interrupted():
     assert clock - reading == 2.0
 
 
+@pytest.mark.needs("a precise wall clock")
 def test_an_exhausted_error_of_an_earlier_call_is_retried():
     """As from a cache: it is not about this attempt."""
     calls = []
@@ -592,6 +596,7 @@ def test_a_call_that_has_ended_does_not_mark_the_error():
     assert vars(error) == {}
 
 
+@pytest.mark.needs("threads")
 def test_a_call_in_a_bare_thread_is_not_nested():
     depths = []
     inner = retry(TWICE)(lambda: depths.append(current_state().depth))

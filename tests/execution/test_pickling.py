@@ -161,6 +161,7 @@ ignores_fork_warning = pytest.mark.filterwarnings(
 )
 
 
+@pytest.mark.needs("processes")
 @ignores_fork_warning
 @pytest.mark.parametrize("kind", CALLABLES)
 def test_is_retried_in_another_process(pool, kind):
@@ -171,6 +172,7 @@ def test_is_retried_in_another_process(pool, kind):
     assert result[-1] == "a"
 
 
+@pytest.mark.needs("processes")
 @ignores_fork_warning
 def test_a_decorated_function_can_be_submitted_to_a_pool(pool):
     assert pool.submit(os.getpid).result() != os.getpid()
@@ -178,6 +180,7 @@ def test_a_decorated_function_can_be_submitted_to_a_pool(pool):
     assert list(pool.map(importable.builtin, ["a", "bc"])) == [1, 2]
 
 
+@pytest.mark.needs("processes")
 @ignores_fork_warning
 @pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
 def test_an_error_from_another_process_has_its_state(pool, raises):
@@ -198,6 +201,7 @@ def test_an_error_from_another_process_has_its_state(pool, raises):
     assert str(last).endswith("[Errno localhost] 3")
 
 
+@pytest.mark.needs("processes")
 @ignores_fork_warning
 def test_an_error_from_another_process_has_its_attributes_and_note(pool):
     error = pool.submit(importable.give_up, "last").exception()
@@ -208,6 +212,7 @@ def test_an_error_from_another_process_has_its_attributes_and_note(pool):
     ]
 
 
+@pytest.mark.needs("processes")
 @ignores_fork_warning
 def test_a_group_from_another_process_has_its_errors(pool):
     group = pool.submit(importable.give_up, "group").exception()

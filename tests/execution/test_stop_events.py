@@ -6,7 +6,6 @@ import time
 import traceback
 
 import pytest
-import trio
 
 from retrykit import (
     ConfigError,
@@ -23,6 +22,8 @@ from retrykit import (
 from retrykit.schedules import constant
 from retrykit.state.final_error import RetryError
 from retrykit.testing import limit_retries, virtual_time
+from tests._support import required
+from tests._support.optional_trio import trio
 
 HOUR = Policy(schedule=["1h"] * 3, on=OSError)
 SOON = 0.05
@@ -55,6 +56,7 @@ def check_stopped(error, attempts=1):
 @pytest.fixture
 def event():
     """Return an event that is set soon, by another thread."""
+    required.skip_without("threads")
     event = threading.Event()
     timer = threading.Timer(SOON, event.set)
     timer.start()
@@ -81,6 +83,12 @@ def test_an_event_ends_the_wait_of_a_block(event):
 
 
 LOOPS = {"asyncio": asyncio, "trio": trio}
+TRIO = pytest.mark.needs("trio")
+
+
+def run_trio(main):
+    """Run a coroutine."""
+    return trio.run(lambda: main)
 
 
 @pytest.mark.parametrize("block", [False, True])
@@ -220,7 +228,7 @@ class TestSleep:
         retry(schedule=[60, 3600], sleep=slept.append)(flaky(OSError(), OSError()))()
         assert slept == [60.0, 3600.0]
 
-    @pytest.mark.parametrize("run", [asyncio.run, lambda main: trio.run(lambda: main)])
+    @pytest.mark.parametrize("run", [asyncio.run, pytest.param(run_trio, marks=TRIO)])
     def test_a_function_sleeps_in_place_of_the_loop(self, run, flaky):
         slept = []
 
@@ -302,8 +310,8 @@ def test_a_sleep_that_returns_an_awaitable_is_an_error(flaky):
 @pytest.mark.parametrize(
     ("event", "run"),
     [
-        (trio.Event, asyncio.run),
-        (asyncio.Event, lambda main: trio.run(lambda: main)),
+        pytest.param(trio.Event, asyncio.run, marks=TRIO),
+        pytest.param(asyncio.Event, run_trio, marks=TRIO),
     ],
     ids=["trio", "asyncio"],
 )

@@ -8,12 +8,12 @@ import traceback
 import weakref
 
 import pytest
-import trio
 
 from retrykit._internal.loop_clock import LoopClock
 from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.execution.attempt_timeout import timeout_scope
 from tests._support.concurrency import under_asyncio, under_trio
+from tests._support.optional_trio import trio
 
 
 class TestTheError:

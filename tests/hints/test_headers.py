@@ -243,7 +243,8 @@ def test_the_headers_of_urllib_are_found():
     with error:
         assert retry_after()(error) == 7.0
         assert milliseconds("retry-after-ms")(error) is None
-    assert retry_after()(HTTPError("http://[::1]/", 503, "busy", {}, None)) is None
+    with HTTPError("http://[::1]/", 503, "busy", {}, None) as error:
+        assert retry_after()(error) is None
 
 
 class FakeSocket(io.BytesIO):

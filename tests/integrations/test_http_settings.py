@@ -7,7 +7,6 @@ import time
 import grpc
 import httpx
 import pytest
-import trio
 
 from retrykit import ConfigError, Policy, Rule, StopReason, state_of
 from retrykit.integrations.aiohttp import RetryMiddleware
@@ -18,6 +17,7 @@ from retrykit.integrations.urllib3 import RetryPoolManager
 from retrykit.testing import virtual_time
 from tests._support.grpc_server import DOWN, OPTIONS, retrying_channel, shop, stub
 from tests._support.http_clients import CLIENTS
+from tests._support.optional_trio import trio
 from tests._support.scripted_server import answer, serve
 
 LATE = Policy(schedule=["30s"] * 9)

@@ -8,7 +8,6 @@ import weakref
 
 import httpx
 import pytest
-import trio
 
 from retrykit import (
     AsArgument,
@@ -25,6 +24,7 @@ from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport
 from retrykit.integrations.logging import observer
 from retrykit.state.events import RetryScheduled
 from retrykit.testing import record, virtual_time
+from tests._support.optional_trio import trio
 from tests._support.scripted_server import answer, close, hang, redirect, serve
 
 QUICK = Policy(schedule=[0, 0])

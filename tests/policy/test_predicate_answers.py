@@ -140,6 +140,7 @@ def test_warns_about_a_predicate_once_for_all_callers(caplog):
     assert len(warnings(caplog)) == 2
 
 
+@pytest.mark.needs("threads")
 def test_warns_about_a_predicate_once_in_many_threads(caplog):
     predicate_with_answer, _ = predicate(None)
     together = threading.Barrier(8)

@@ -399,6 +399,7 @@ def nested_data(depth, wrap):
     return data
 
 
+@pytest.mark.needs("deep recursion")
 @pytest.mark.parametrize(
     "wrap",
     {

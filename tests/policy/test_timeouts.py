@@ -7,13 +7,12 @@ import pickle
 import traceback
 
 import pytest
-import trio
-import trio.testing
 
 from retrykit import ConfigError
 from retrykit.errors import AttemptTimeout
 from retrykit.execution.attempt_timeout import with_timeout, with_timeout_argument
 from retrykit.policy.timeouts import AsArgument
+from tests._support.optional_trio import trio
 
 FIVE = AsArgument("5s")
 

@@ -234,6 +234,7 @@ def test_shared_draws_are_few_at_a_time():
     assert draws[1] == first
 
 
+@pytest.mark.needs("threads")
 def test_threads_never_get_the_draws_of_another_call():
     def take(taken):
         for _ in range(5_000):
@@ -301,6 +302,7 @@ def forked_seed(draw):
     return seed
 
 
+@pytest.mark.needs("processes")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 @pytest.mark.parametrize("draw", [new_seed, prepared_seed])
 def test_a_forked_child_draws_other_seeds(draw):

@@ -212,6 +212,7 @@ def test_an_observer_registered_during_a_call_receives_the_rest(
     assert clock.sleeps == [1.0]
 
 
+@pytest.mark.needs("threads")
 def test_observe_receives_calls_of_other_threads(flaky, recorder):
     with observe(recorder):
         worker = threading.Thread(target=POLICY.call, args=[flaky()])
@@ -265,6 +266,7 @@ def test_ctrl_c_in_an_observer_is_raised(backend, flaky):
         backend(POLICY, observers=[interrupted])(flaky())()
 
 
+@pytest.mark.needs("threads")
 def test_observers_can_be_registered_in_several_threads_at_once():
     counts, received_lists = [], []
 

@@ -150,6 +150,7 @@ def test_the_errors_of_requests_are_redacted(clock, flaky, records):
     assert "secret" not in records()[0][2]
 
 
+@pytest.mark.needs("threads")
 def test_threads_are_logged_alike(flaky, records):
     def run():
         POLICY.replace(schedule=[0]).call(flaky(OSError()))

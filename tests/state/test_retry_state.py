@@ -79,6 +79,7 @@ class SkippingLoop(asyncio.SelectorEventLoop):
         return super().time() + self.skipped
 
 
+@pytest.mark.needs("threads")
 def test_a_state_created_in_a_worker_thread_measures_time():
     async def main():
         @retry(schedule=[0] * 9, max_attempts=None, max_elapsed=25)

@@ -6,7 +6,6 @@ import traceback
 from pathlib import Path
 
 import pytest
-import trio
 
 import retrykit
 from retrykit import (
@@ -20,6 +19,7 @@ from retrykit import (
     retrying,
     state_of,
 )
+from tests._support.optional_trio import trio
 
 PACKAGE = Path(retrykit.__file__).parent
 POLICY = Policy(schedule=[1, 2])

@@ -29,7 +29,7 @@ XDIST = ("-p", "xdist.plugin", "-p", "xdist.looponfail", "-n1")
 FETCH = """
 import asyncio
 import pytest
-import trio
+from tests._support.optional_trio import trio
 from retrykit import retry
 from retrykit.testing import AsyncScriptedFunction, ScriptedFunction
 

@@ -5,10 +5,10 @@ import functools
 from inspect import cleandoc
 
 import pytest
-import trio
 
 from retrykit import Policy, StopReason, aretry, retry, with_policy
 from retrykit.testing import ScriptedFunction, record, virtual_time
+from tests._support.optional_trio import trio
 
 POLICY = Policy(schedule=[1, 60], on=OSError, name="fetch")
 

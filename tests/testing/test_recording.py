@@ -4,7 +4,6 @@ import asyncio
 from threading import Barrier, Thread
 
 import pytest
-import trio
 
 from retrykit import Policy, aretrying, retrying
 from retrykit._internal import fast_path
@@ -12,6 +11,7 @@ from retrykit.errors import NestingError
 from retrykit.state import events
 from retrykit.testing import AsyncScriptedFunction, ScriptedFunction, record
 from retrykit.testing.context_block import Block
+from tests._support.optional_trio import trio
 
 POLICY = Policy(schedule=[1, 60], on=OSError, name="fetch")
 ATTEMPT = ["AttemptStarted", "AttemptFailed", "RetryScheduled"]
@@ -129,6 +129,7 @@ class TestRecording:
 
 
 class TestScope:
+    @pytest.mark.needs("threads")
     def test_is_one_thread_or_the_process(self):
         with record() as thread_only, record(process_wide=True) as process_wide:
             in_thread(succeed, "other")
@@ -136,6 +137,7 @@ class TestScope:
         assert names(thread_only) == ["own"]
         assert names(process_wide) == ["other", "own"]
 
+    @pytest.mark.needs("threads")
     def test_concurrent_threads_record_only_their_own_calls(self):
         barrier, seen = Barrier(2), {}
 
@@ -153,6 +155,7 @@ class TestScope:
             worker.join()
         assert seen == {"a": ["a"], "b": ["b"]}
 
+    @pytest.mark.needs("threads")
     def test_asyncio_tasks_record_only_their_own_calls(self):
         seen = {}
 

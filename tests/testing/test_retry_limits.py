@@ -5,7 +5,6 @@ import inspect
 import time
 
 import pytest
-import trio
 
 from retrykit import (
     Policy,
@@ -31,6 +30,7 @@ from retrykit.testing import (
     virtual_time,
 )
 from tests._support.concurrency import in_thread
+from tests._support.optional_trio import trio
 
 PATIENT = Policy(schedule=["1h"] * 5, max_attempts=None)
 
@@ -180,6 +180,7 @@ class TestLimitRetries:
             asyncio.run(main())
         assert numbers == ["a", "b"] * 3
 
+    @pytest.mark.needs("threads")
     def test_elapsed_is_the_same_in_a_worker_thread(self):
         async def fetch():
             state = current_state()
@@ -246,6 +247,7 @@ class TestTheInnermostBlock:
             assert count_attempts() == 1
         assert clock.sleeps == [3600.0, 3600.0]
 
+    @pytest.mark.needs("threads")
     def test_one_test_of_a_session_without_retries_has_them(self):
         with disable_retries(process_wide=True):
             with virtual_time(process_wide=True):

@@ -4,7 +4,6 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import trio
 
 from retrykit import Policy, aretry, retry
 from retrykit.testing import (
@@ -15,6 +14,7 @@ from retrykit.testing import (
     virtual_time,
 )
 from tests._support.concurrency import switching_often
+from tests._support.optional_trio import trio
 
 
 def test_raises_and_returns_its_outcomes_in_order():
@@ -126,6 +126,7 @@ def test_events_have_the_name_of_the_script():
     assert {event.state.name for event in events} == {"fetch"}
 
 
+@pytest.mark.needs("threads")
 def test_concurrent_threads_get_each_outcome_once():
     script = ScriptedFunction(range(2000))
     with switching_often(), ThreadPoolExecutor(4) as pool:

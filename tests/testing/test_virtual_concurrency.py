@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Thread
 
 import pytest
-import trio
 
 from retrykit import Policy, aretry, current_state, retry, retrying, schedules as s
 from retrykit._internal.clocks import sync_clock
@@ -21,6 +20,7 @@ from tests._support.concurrency import (
     in_thread,
     sleep_once,
 )
+from tests._support.optional_trio import trio
 
 
 class TestOneEventLoop:
@@ -96,6 +96,7 @@ class TestOneEventLoop:
         asyncio.run(main())
         assert order == [(name, 5.0) for name in range(50)]
 
+    @pytest.mark.needs("threads")
     def test_threads_wake_in_the_order_of_their_times(self):
         calls, begun = [], Barrier(4)
 
@@ -112,6 +113,7 @@ class TestOneEventLoop:
             list(pool.map(call, [4, 3, 2, 1]))
         assert calls == [0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 6.0, 8.0]
 
+    @pytest.mark.needs("threads")
     def test_threads_and_tasks_share_one_time(self):
         order, begun = [], Event()
 
@@ -158,6 +160,7 @@ class TestOneEventLoop:
 
 
 class TestSeveralLoopsAndThreads:
+    @pytest.mark.needs("threads")
     def test_two_loops_share_one_time(self):
         script, begun = AsyncScriptedFunction([OSError, "ok"]), Event()
 
@@ -192,6 +195,7 @@ class TestSeveralLoopsAndThreads:
             sleeper.get_coro().close()
             sleeper._log_destroy_pending = False  # noqa: SLF001  avoid a message
 
+    @pytest.mark.needs("threads")
     @pytest.mark.parametrize("kind", ["asyncio", "trio"])
     def test_a_loop_is_woken_from_another_thread(self, kind):
         sleeping, over = Event(), Event()

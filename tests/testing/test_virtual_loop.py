@@ -55,6 +55,7 @@ class TestVirtualLoop:
 
         assert self.run(main) == 150.0
 
+    @pytest.mark.needs("threads")
     def test_timeouts_do_not_expire_while_a_thread_runs(self):
         async def main():
             async with asyncio.timeout(60):
@@ -64,6 +65,7 @@ class TestVirtualLoop:
 
         assert self.run(main) == 0.0
 
+    @pytest.mark.needs("sockets")
     def test_timeouts_do_not_expire_while_a_socket_is_awaited(self):
         async def main():
             with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -88,6 +90,7 @@ class TestVirtualLoop:
 
         assert self.run(main) == (b"data", 0.0)
 
+    @pytest.mark.needs("sockets")
     def test_an_idle_server_delays_time_only_once(self):
         async def main():
             loop = asyncio.get_running_loop()
@@ -102,6 +105,7 @@ class TestVirtualLoop:
         assert elapsed == 20 * 3600
         assert took < 10
 
+    @pytest.mark.needs("sockets")
     def test_an_open_server_does_not_stall_a_call_that_sleeps(self):
         """A listening server could receive data, but nothing waits for it."""
 
@@ -143,6 +147,7 @@ class TestVirtualLoop:
         self.run(main)
         assert order == [*range(100)]
 
+    @pytest.mark.needs("threads")
     def test_a_thread_pool_may_run_as_long_as_stall_timeout(self):
         async def main():
             async with asyncio.timeout(3600):
@@ -151,6 +156,7 @@ class TestVirtualLoop:
 
         assert self.run(main) == 0.0
 
+    @pytest.mark.needs("threads")
     def test_the_shutdown_of_a_thread_pool_waits_in_real_time(self):
         """Since Python 3.12, asyncio waits up to 300 s for them in a closing loop."""
 
@@ -165,6 +171,7 @@ class TestVirtualLoop:
 
         assert self.run(main) == 0.0
 
+    @pytest.mark.needs("sockets")
     def test_readers_and_writers_can_be_added_and_removed(self):
         async def main():
             loop = asyncio.get_running_loop()
@@ -183,6 +190,7 @@ class TestVirtualLoop:
 
         assert self.run(main) == (b"x", False, False)
 
+    @pytest.mark.needs("sockets")
     def test_another_thread_can_advance_a_loop_that_waits_for_a_socket(self):
         async def main():
             loop = asyncio.get_running_loop()
@@ -200,6 +208,7 @@ class TestVirtualLoop:
 
         assert self.run(main) == (b"x", 5.0)
 
+    @pytest.mark.needs("threads")
     def test_timeouts_do_not_expire_while_a_pipe_is_awaited(self):
         async def main():
             loop = asyncio.get_running_loop()

@@ -7,6 +7,7 @@ import time
 from threading import Event, Thread
 
 import anyio.to_thread
+import pytest
 
 from retrykit import Policy, retry, state_of
 from retrykit.testing import virtual_time
@@ -37,6 +38,7 @@ class TestOneLoop:
 
 
 class TestOtherThreads:
+    @pytest.mark.needs("threads")
     def test_time_waits_for_a_worker_thread_of_an_attempt(self):
         """A thread that started before, and is not one of a pool."""
         jobs = queue.SimpleQueue()
@@ -67,6 +69,7 @@ class TestOtherThreads:
             jobs.put(None)
             server.join()
 
+    @pytest.mark.needs("threads")
     def test_time_waits_for_threads_of_anyio(self):
         async def main():
             await anyio.to_thread.run_sync(time.sleep, 0)
@@ -77,6 +80,7 @@ class TestOtherThreads:
 
         assert asyncio.run(main()).state.elapsed == 0.0
 
+    @pytest.mark.needs("threads")
     def test_a_call_that_started_before_uses_the_real_clock(self):
         begun, go = Event(), Event()
         outcomes = []

@@ -9,8 +9,6 @@ from threading import Barrier, Event, Thread
 
 import looptime
 import pytest
-import trio
-import trio.testing
 
 from retrykit import (
     aretry,
@@ -32,8 +30,8 @@ from retrykit.testing import (
     virtual_time,
 )
 from retrykit.testing.scheduler import VirtualScheduler
-from retrykit.testing.trio_backend import TrioBackend
 from tests._support.concurrency import DAY, WEEK, gather, in_thread, sleep_once
+from tests._support.optional_trio import trio
 
 
 class TestClock:
@@ -159,6 +157,7 @@ class TestCalls:
 
 
 class TestScope:
+    @pytest.mark.needs("threads")
     def test_includes_tasks_and_their_threads(self):
         async def main():
             with virtual_time() as clock:
@@ -198,6 +197,7 @@ class TestScope:
         assert sync_clock.current() is sync_clock.real
         assert async_clock.current() is async_clock.real
 
+    @pytest.mark.needs("threads")
     def test_concurrent_threads_have_independent_clocks(self):
         both = Barrier(2, timeout=60)
 
@@ -211,6 +211,7 @@ class TestScope:
         with ThreadPoolExecutor(2) as pool:
             assert list(pool.map(test, [2, 3])) == [[DAY] * 2, [DAY] * 3]
 
+    @pytest.mark.needs("threads")
     def test_a_call_outside_of_it_does_not_stop_time(self):
         begun, over = Event(), Event()
 
@@ -293,6 +294,8 @@ def test_a_sleep_cancelled_at_its_end_raises_cancelled_error():
 
 def test_an_ended_trio_run_does_not_stop_time():
     async def main():
+        from retrykit.testing.trio_backend import TrioBackend
+
         return TrioBackend(VirtualScheduler(0.0, 5.0))
 
     backend = trio.run(main)

@@ -6,8 +6,6 @@ import socket
 import threading
 
 import pytest
-import trio
-import trio.testing
 
 from retrykit import aretry, state_of
 from retrykit._internal.loop_clock import async_clock
@@ -18,6 +16,7 @@ from retrykit.execution.attempt_timeout import (
 )
 from retrykit.testing import FakeClock, TimeStalledError, limit_retries, virtual_time
 from tests._support.concurrency import gather, sleep_once
+from tests._support.optional_trio import trio
 
 
 async def hang():
@@ -234,6 +233,7 @@ class TestAnAttemptThatWaitsForRealWork:
 
         assert run_virtually(main) == 0.0
 
+    @pytest.mark.needs("sockets")
     @pytest.mark.parametrize("kind", ["real loop", "virtual loop"])
     def test_has_time_for_a_socket(self, kind):
         async def fetch(address):
@@ -279,6 +279,7 @@ def test_a_block_that_ended_before_its_timeout_fired_causes_no_error():
         assert asyncio.run(main()) == []
 
 
+@pytest.mark.needs("threads")
 @pytest.mark.parametrize("run", [asyncio.run, trio.run], ids=["asyncio", "trio"])
 def test_another_thread_can_advance_time_to_the_end_of_an_attempt(run):
     begun = threading.Event()

@@ -10,18 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
-import trio
-import trio.lowlevel
-import trio.testing
 
 from retrykit import Policy, aretry, retry
 from retrykit.testing import ScriptedFunction, TimeStalledError, virtual_time
 from tests._support.concurrency import WEEK, gather, sleep_once
+from tests._support.optional_trio import trio
 
 
 class TestAttempts:
     """Time stands still while an attempt waits."""
 
+    @pytest.mark.needs("sockets")
     def test_time_waits_for_a_socket(self):
         async def serve(reader, writer):
             await reader.readline()
@@ -102,6 +101,7 @@ class TestAttempts:
         loop(main)
         assert [each.state.elapsed for each in outcomes] == [0.0]
 
+    @pytest.mark.needs("threads")
     def test_time_waits_for_an_attempt_in_another_thread(self):
         begun = Event()
 
@@ -188,6 +188,7 @@ class TestStalls:
             trio.run(main) if module is trio else asyncio.run(main())
         assert caught.group_contains(TimeStalledError, match="attempt 1 of")
 
+    @pytest.mark.needs("threads")
     def test_a_thread_that_waits_for_a_call_that_sleeps(self):
         begun, slept = Event(), Event()
 
@@ -209,6 +210,7 @@ class TestStalls:
         assert outcome.result().ok
         assert clock.now() == 0.0
 
+    @pytest.mark.needs("threads")
     def test_an_error_that_is_not_raised_before_is_raised_at_the_end_of_the_block(self):
         over = Event()
 
@@ -224,6 +226,7 @@ class TestStalls:
         with pytest.raises(TimeStalledError), virtual_time(stall_timeout=0.05):
             asyncio.run(main())
 
+    @pytest.mark.needs("sockets")
     def test_a_virtual_loop_that_waits_for_an_idle_socket(self):
         """Data could still arrive."""
 

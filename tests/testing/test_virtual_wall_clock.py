@@ -6,7 +6,6 @@ from email.utils import formatdate
 from types import SimpleNamespace
 
 import pytest
-import trio
 
 from retrykit import Policy, current_state, hints, retry
 from retrykit._internal.clocks import wall
@@ -20,6 +19,7 @@ from tests._support.durable_jobs import (
     attempt_when_due,
     fail_to_connect,
 )
+from tests._support.optional_trio import trio
 
 
 def test_starts_at_the_real_time_whatever_start_is():
