@@ -133,6 +133,7 @@ PARTS = {
     "tests/config/test_json_schema.py": "jsonschema",
     "tests/testing/test_pytest_plugin.py": "pytest_trio",
     "tests/testing/test_strategies.py": "speed",
+    "tests/as_installed/*.py": "processes",
     "tests/budgets/test_forks.py": "processes",
     "tests/budgets/test_threads.py": "threads",
     # All integrations that have a library.
