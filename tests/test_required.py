@@ -102,9 +102,9 @@ def test_require_all_fails_if_something_is_missing(tmp_path):
 
 
 def test_an_extra_without_libraries_of_its_own_has_no_tests_of_its_own(tmp_path):
-    run = run_suite(tmp_path, "--extra", "test")
+    run = run_suite(tmp_path, "--extra", "cli")
     assert run.returncode == 4
-    assert "--extra test: tests/_support/required.py lists none of its" in run.stderr
+    assert "--extra cli: tests/_support/required.py lists none of its" in run.stderr
 
 
 def test_every_extra_that_is_installed_has_tests():
