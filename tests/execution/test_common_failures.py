@@ -457,8 +457,7 @@ def raised(error):
 @pytest.mark.needs("threads")
 def test_threads_that_ask_at_any_moment_see_every_failure_once():
     """They make the state while the driver records the next failure."""
-    thorough = settings.get_current_profile_name() == "thorough"
-    runs = 9_000 if thorough else 1_000
+    runs = 9_000 if settings().max_examples >= 200 else 1_000
     policy = Policy(schedule=s.uniform(0, 1e-9), max_attempts=6, on=ConnectionError)
     asking, seen, looks = None, [], 0
     go = threading.Barrier(2, timeout=20)
