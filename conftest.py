@@ -3,7 +3,9 @@
 import os
 import signal
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -73,6 +75,17 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Count the tests that were skipped."""
     if report.skipped and isinstance(report.longrepr, tuple):
         SKIPPED[report.longrepr[2].removeprefix("Skipped: ")] += 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Let pytest-xdist send what was logged, even if UTF-8 cannot encode it."""
+    data = yield
+    data["sections"] = [
+        (name, text.encode("utf-8", "backslashreplace").decode())
+        for name, text in data.get("sections", ())
+    ]
+    return data
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -1,6 +1,6 @@
 """Every block of Python in the documents runs as the first of a new process.
 
-A block runs after those before it on its page that define what it uses.
+A block runs after what its page has defined before of what it uses.
 """
 
 import ast
@@ -59,48 +59,56 @@ def python_blocks():
             before.append(block)
 
 
-def used_and_defined(code):
+def used_and_defined(node):
     """Return the names that code uses, and those that it defines or imports."""
     used, defined = set(), set()
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Name):
-            (used if isinstance(node.ctx, ast.Load) else defined).add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            defined.add(node.name)
-        elif isinstance(node, ast.alias):
-            defined.add(node.asname or node.name.split(".")[0])
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name):
+            (used if isinstance(each.ctx, ast.Load) else defined).add(each.id)
+        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            defined.add(each.name)
+        elif isinstance(each, ast.alias):
+            defined.add(each.asname or each.name.split(".")[0])
     return used - {*dir(builtins)}, defined
 
 
-def with_definitions(block):
-    """Return the blocks that a block needs, in their order, and the block itself."""
-    used, defined = used_and_defined(block.code)
-    needed, chosen = used - defined, [block]
-    for earlier in reversed(block.before):
-        used, defined = used_and_defined(earlier.code)
-        if needed & defined and not earlier.module:
+def definitions(block):
+    """Return the code before a block, on its page, that defines what it uses."""
+    used, defined = used_and_defined(ast.parse(block.code))
+    needed, chosen = used - defined, []
+    earlier = [each.code for each in block.before if not each.module]
+    for statement in reversed(ast.parse("\n".join(earlier)).body):
+        used, defined = used_and_defined(statement)
+        if needed & defined:
             needed = needed - defined | (used - defined)
-            chosen.append(earlier)
-    return chosen[::-1]
+            chosen.append(ast.unparse(statement))
+    return "\n".join(reversed(chosen))
 
 
-def libraries(chosen):
-    """Return the libraries that blocks import, other than retrykit."""
-    own = {each.module for block in chosen for each in block.before}
-    for block in chosen:
-        for node in ast.walk(ast.parse(block.code)):
-            names = [alias.name for alias in getattr(node, "names", [])]
-            if isinstance(node, ast.ImportFrom):
-                names = [f"{node.module}.{name}" for name in names]
-                # The library of an integration has its name.
-                names = [n.removeprefix("retrykit.integrations.") for n in names]
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                yield from {name.split(".")[0] for name in names} & KNOWN - own
+def libraries(block):
+    """Return the libraries that a block needs, other than retrykit."""
+    own = {each.module for each in block.before}
+    found = set()
+    for node in ast.walk(ast.parse(f"{definitions(block)}\n{block.code}")):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            first, *others = name.split(".")
+            found |= {first} & KNOWN - own
+            if first == "retrykit" and others[0] == "integrations":
+                module = f"retrykit/integrations/{others[1]}"
+                found |= required.needs(f"{module}.py")
+                found |= required.needs(f"{module}/__init__.py")
+    return found
 
 
 def parameters():
     for block in python_blocks():
-        needed = sorted({*libraries(with_definitions(block))})
+        needed = sorted(libraries(block))
         missing = [name for name in needed if not required.installed(name)]
         why = f" (not here: no {', '.join(missing)})" if missing else ""
         marks = [pytest.mark.skip(reason=why)] if why else []
@@ -127,10 +135,10 @@ def test_a_block_of_code_runs(block, tmp_path):
 
 def program(block):
     """Return the program of a block, which also calls the tests that it defines."""
-    *definitions, last = (each.code for each in with_definitions(block))
-    tests = re.findall(r"^def (test_\w+)\(\)", last, re.MULTILINE)
+    tests = re.findall(r"^def (test_\w+)\(\)", block.code, re.MULTILINE)
     separator = f"print({SEPARATOR!r}, end='')"
-    return "\n".join([*definitions, separator, last, *(f"{name}()" for name in tests)])
+    calls = [f"{name}()" for name in tests]
+    return "\n".join([definitions(block), separator, block.code, *calls])
 
 
 def variables(page):
@@ -150,14 +158,14 @@ def test_every_text_that_is_printed_is_compared():
     assert len({page for page, _ in printed}) >= 4
 
 
-def test_a_block_runs_after_those_that_define_what_it_uses():
-    first = Block("page", 1, "a = 1", "", ())
+def test_a_block_runs_after_the_definitions_of_what_it_uses():
+    first = Block("page", 1, "a = 1\nprint(a)", "", ())
     second = Block("page", 2, "b = 2", "", (first,))
-    third = Block("page", 3, "def f(): return a", "", (first, second))
+    third = Block("page", 3, "def f():\n    return a", "", (first, second))
     last = Block("page", 4, "f()", "", (first, second, third))
-    assert with_definitions(last) == [first, third, last]
+    assert definitions(last) == "a = 1\ndef f():\n    return a"
 
 
 def test_the_library_of_an_integration_is_needed():
     code = "import sys\nfrom retrykit.integrations import httpx as retries"
-    assert {*libraries([Block("page", 1, code, "", ())])} == {"httpx"}
+    assert libraries(Block("page", 1, code, "", ())) == {"httpx"}

@@ -47,10 +47,15 @@ def marked(value, why, name, marks=()):
     return pytest.param(value, id=f"{name} (not here: {why})", marks=[*marks, skip])
 
 
-@pytest.mark.parametrize(
-    "command",
-    [marked(x, why_not_here(x) or missing(x.line), str(x)) for x in COMMANDS],
-)
+def commands():
+    """Return all commands as parameters; the examples in helps are thorough."""
+    for each in COMMANDS:
+        why = why_not_here(each) or missing(each.line)
+        marks = [pytest.mark.thorough] if each.source.endswith("--help") else []
+        yield marked(each, why, str(each), marks)
+
+
+@pytest.mark.parametrize("command", [*commands()])
 def test_a_documented_command_runs(command, project, home):
     ended = run_shell(command.script, project, home)
     accepted = {0, WARNINGS_FOUND} if "lint" in command.line else {0}
