@@ -18,11 +18,11 @@ class Slow:
     """An async condition that takes an hour the first time."""
 
     def __init__(self):
-        self.calls = 0
+        self.running = asyncio.Event()
 
     async def __call__(self, response):
-        self.calls += 1
-        if self.calls == 1:
+        if not self.running.is_set():
+            self.running.set()
             await asyncio.sleep(3600)
         return response.status_code == 503
 
@@ -43,11 +43,14 @@ def test_a_condition_that_raises_leaves_no_response_open():
 def test_a_cancellation_during_the_condition_leaves_no_response_open():
     async def main(url):
         inner = httpx.AsyncHTTPTransport(limits=ALONE)
-        transport = AsyncRetryTransport(Policy(on_result=Slow()), inner)
+        condition = Slow()
+        transport = AsyncRetryTransport(Policy(on_result=condition), inner)
         async with httpx.AsyncClient(transport=transport, timeout=5) as client:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await client.get(url)
+            request = asyncio.create_task(client.get(url))
+            await condition.running.wait()
+            request.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await request
             return (await client.get(url)).status_code
 
     with serve(answer(200, body=BIG)) as server:
