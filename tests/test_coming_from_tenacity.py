@@ -9,6 +9,7 @@ import tenacity
 
 from retrykit import Policy, schedules
 from retrykit.testing import ScriptedFunction
+from tests._support.exports import exports_of
 from tests._support.side_by_side import draw, run
 
 TABLES = (Path(__file__).parents[1] / "docs" / "migrating.md").read_text("utf-8")
@@ -23,7 +24,7 @@ DELAYS = {x: y for x, y in ROW.findall(TABLES) if "function" not in x}
 @pytest.mark.parametrize(("theirs", "ours"), DELAYS.items(), ids=DELAYS)
 def test_the_delays_of_a_row_are_equal(theirs, ours, share):
     wait = eval(theirs, vars(tenacity))  # noqa: S307  from our own document
-    schedule = eval(ours, vars(schedules))  # noqa: S307
+    schedule = eval(ours, exports_of(schedules))  # noqa: S307
     stop, script = tenacity.stop_after_attempt(8), [OSError, ...]
     with draw(share):
         before = run(tenacity.Retrying(wait=wait, stop=stop, reraise=True), script)

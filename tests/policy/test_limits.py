@@ -9,6 +9,7 @@ from retrykit.hints import retry_after
 from retrykit.policy.limits import override
 from retrykit.schedules import constant, exponential, linear, sequence
 from retrykit.schedules.base import Schedule
+from tests._support.exports import exports_of
 
 
 def readable(value):
@@ -89,7 +90,7 @@ def test_defaults_give_way_to_a_limit_that_is_written_later():
 )
 def test_only_written_limits_are_printed_and_stored(policy):
     other = policy.replace(max_attempts=2)
-    names = {"Policy": Policy} | vars(schedules)
+    names = {"Policy": Policy} | exports_of(schedules)
     for again in (
         eval(repr(policy), names),  # noqa: S307  our own text
         Policy.from_dict(policy.to_dict()),

@@ -17,6 +17,7 @@ from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import VALIDATORS
 from retrykit.testing.strategies import policies
+from tests._support.exports import exports_of
 
 
 class BusyError(Exception):
@@ -195,8 +196,8 @@ NAMES = {
     "Rule": Rule,
     "TokenBucket": TokenBucket,
     "shared": shared,
-    **vars(hints),
-    **vars(s),
+    **exports_of(hints),
+    **exports_of(s),
 }
 EXPRESSIONS = [
     "Policy()",

@@ -12,6 +12,7 @@ from retrykit import schedules as s
 from retrykit.schedules.parsing import schedule_from_data, schedule_to_text
 from retrykit.schedules.randomness import MAX_DELAY, call_random
 from retrykit.testing.strategies import durations, schedules, seeds
+from tests._support.exports import exports_of
 from tests._support.random_sources import FixedRandom
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
@@ -93,7 +94,7 @@ ONE, TWO = s.constant(1), s.linear(2)
 @example((ONE * 2 * 3).cap(1).take(2).then((ONE | TWO).full_jitter()))
 def test_its_repr_is_the_expression_that_builds_it(schedule):
     """`repr` evaluates back to an equal value."""
-    assert eval(repr(schedule), dict(vars(s))) == schedule  # noqa: S307  under test
+    assert eval(repr(schedule), exports_of(s)) == schedule  # noqa: S307  under test
 
 
 @given(schedules())
