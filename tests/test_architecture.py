@@ -59,7 +59,7 @@ UPWARD = {
 DOORS = {
     "random": "",
     "time": "_internal.clocks testing.sleep_guard",
-    "asyncio": "_internal.loop_clock execution.attempt_timeout "
+    "asyncio": "_internal.loop_clock "
     "durable.job_attempt integrations.dbos.job_functions "
     "integrations.dbos.killed_attempts "
     "integrations.procrastinate.serving testing.event_loops testing.fake_clock "

@@ -45,6 +45,7 @@ error that ended the waiting.
 class TimeoutScope:
     """Cancels an async block that exceeds its timeout.
 
+    >>> import asyncio
     >>> async def main():
     ...     with TimeoutScope(0.01):
     ...         await asyncio.sleep(3600)

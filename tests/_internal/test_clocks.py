@@ -212,6 +212,7 @@ def test_an_async_sleep_lets_other_tasks_run():
 
 
 @pytest.mark.parametrize("changes", [{}, {"max_attempts": 9}], ids=["time", "attempts"])
+@pytest.mark.usefixtures("quiet")
 def test_warns_if_a_patched_sleep_would_make_a_call_endless(
     monkeypatch, caplog, changes
 ):
@@ -231,6 +232,7 @@ def test_warns_if_a_patched_sleep_would_make_a_call_endless(
         assert "retrykit.testing.virtual_time" in message
 
 
+@pytest.mark.usefixtures("quiet")
 def test_does_not_warn_about_short_or_virtual_sleeps(monkeypatch, caplog):
     limits = {"max_attempts": None, "max_elapsed": 30}
     with virtual_time(), pytest.raises(OSError):

@@ -117,6 +117,7 @@ class TestAnAttempt:
             Job(int, PATIENT, "verify").attempt(envelope, [], {})
 
 
+@pytest.mark.usefixtures("quiet")
 class TestAChangedPolicy:
     def test_is_adopted_and_logged_once(self, caplog):
         changed = Job(

@@ -13,6 +13,9 @@ from retrykit.testing import (
     virtual_time,
 )
 
+# Only warnings about the policy are counted.
+pytestmark = pytest.mark.usefixtures("quiet")
+
 TWICE = Policy(schedule=[0, 0], on=OSError)
 WARNING = (
     "sync_all: not retried, since fetch, which is retried inside it, gave up; "

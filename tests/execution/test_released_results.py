@@ -62,6 +62,7 @@ def test_errors_are_not_released(backend, flaky, clock):
     assert rejects.released == []
 
 
+@pytest.mark.usefixtures("quiet")
 def test_an_error_in_release_is_logged_and_the_call_continues(
     backend, flaky, clock, caplog
 ):

@@ -199,6 +199,7 @@ def test_hints_apply_to_rules():
     assert decide(policy, BusyError(30)) == Again(30.0)
 
 
+@pytest.mark.usefixtures("quiet")
 def test_a_failing_hint_leaves_the_schedules_delay(backend, caplog):
     def broken(_error):
         raise ZeroDivisionError
@@ -211,6 +212,7 @@ def test_a_failing_hint_leaves_the_schedules_delay(backend, caplog):
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
+@pytest.mark.usefixtures("quiet")
 def test_a_failing_hint_is_logged_once_per_call(backend, caplog):
     def broken(_error):
         raise ZeroDivisionError

@@ -120,6 +120,7 @@ def test_a_first_attempt_that_gives_up_is_an_error(flaky, log):
     assert [level for level, _ in log.lines] == ["ERROR"]
 
 
+@pytest.mark.usefixtures("quiet")
 def test_a_resumed_call_logs_the_error_of_the_other_process(flaky, log):
     outcomes = flaky(OSError("busy"), KeyboardInterrupt())
     events = []
@@ -170,6 +171,7 @@ def test_logs_to_the_given_logger(flaky, log):
     assert [record["name"] for record in log.everything] == ["shop.retries"] * 2
 
 
+@pytest.mark.usefixtures("quiet")
 def test_logs_every_call_of_the_process(flaky, log):
     with observe(observer()):
         POLICY.call(flaky(OSError()))

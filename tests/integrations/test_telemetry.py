@@ -129,6 +129,7 @@ def test_an_interrupted_attempt_has_the_type_of_its_interruption(names, error):
     assert names.errors == [error.__name__]
 
 
+@pytest.mark.usefixtures("quiet")
 def test_labels_are_bounded_and_a_warning_is_logged_once(caplog):
     names = Names(2)
     with observe(names):

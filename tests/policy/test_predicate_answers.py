@@ -66,6 +66,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.usefixtures("quiet")
 def test_the_warning_names_the_setting_of_the_predicate(name, backend, caplog):
     predicate_with_answer, warning = predicate(None)
     policy = Policy(schedule=[0], **SETTINGS[name](predicate_with_answer))
@@ -77,6 +78,7 @@ def test_the_warning_names_the_setting_of_the_predicate(name, backend, caplog):
 
 
 @pytest.mark.parametrize("answer", [None, 0, "", [], 1, "yes", ["x"]])
+@pytest.mark.usefixtures("quiet")
 def test_an_answer_counts_by_its_truth_value(answer, backend, caplog):
     predicate_with_answer, warning = predicate(answer)
     error = failed(Policy(on=predicate_with_answer, schedule=[0, 0]), backend)
@@ -97,6 +99,7 @@ def test_warns_about_an_async_predicate(caplog):
     assert "returns_none returned None, neither True nor False" in warnings(caplog)[0]
 
 
+@pytest.mark.usefixtures("quiet")
 def test_does_not_warn_about_true_and_false(backend, caplog):
     for answer in (True, False):
         policy = Policy(schedule=[0], on=lambda _, answer=answer: answer)
@@ -114,6 +117,7 @@ class OldBool:
 OldBool.__module__, OldBool.__qualname__ = "numpy", "bool_"
 
 
+@pytest.mark.usefixtures("quiet")
 def test_does_not_warn_about_a_numpy_bool(caplog):
     answers = [OldBool()]
     if installed("numpy"):

@@ -479,6 +479,7 @@ class TestFailuresOnly:
                 POLICY.call(flaky(KeyError("id")))
         assert recorder.received == []
 
+    @pytest.mark.usefixtures("quiet")
     def test_a_failing_observer_does_not_affect_the_call(self, clock, flaky, caplog):
         def broken(_event):
             raise ZeroDivisionError
