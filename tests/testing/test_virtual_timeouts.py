@@ -119,6 +119,7 @@ class TestAnAttemptThatSleepsInVirtualTime:
 
         assert loop(main) == (4, 10.0)
 
+    @pytest.mark.needs("threads")
     def test_time_stands_still_during_its_cleanup(self, loop):
         """Its cleanup may wait for real work."""
         seen = []
@@ -217,6 +218,7 @@ class TestAnAttemptThatHangs:
 
 
 class TestAnAttemptThatWaitsForRealWork:
+    @pytest.mark.needs("threads")
     def test_has_time_for_a_thread(self, loop):
         async def main():
             with virtual_time() as clock:
@@ -226,6 +228,7 @@ class TestAnAttemptThatWaitsForRealWork:
 
         assert loop(main) == 0.0
 
+    @pytest.mark.needs("threads")
     def test_has_time_for_a_thread_on_a_virtual_loop(self, run_virtually):
         async def main(clock):
             await aretry(schedule=[])(with_timeout(work_in_thread, lambda: 5))()

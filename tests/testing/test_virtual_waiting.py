@@ -80,6 +80,7 @@ class TestAttempts:
         assert [each.value for each in outcomes] == [b"data"]
         assert [each.state.elapsed for each in outcomes] == [0.0]
 
+    @pytest.mark.needs("threads")
     def test_time_waits_for_a_thread_of_an_attempt(self, loop):
         outcomes = []
 
