@@ -44,6 +44,7 @@ class TestTheIdempotencyKey:
         assert keys == [("job-7:1", 1), ("job-7:1", 2)]
         assert attempt.envelope.status == "waiting"
 
+    @pytest.mark.needs("threads")
     def test_is_available_in_tasks_of_the_attempt(self):
         async def fetch():
             task = asyncio.create_task(message())
