@@ -16,6 +16,10 @@ class Placeholder:
             raise AttributeError(name)
         return self
 
+    def current_task(self):
+        """Raise the error of trio for code outside of its tasks."""
+        raise RuntimeError("must be called from async context")
+
     def __call__(self, *args, **kwargs):
         required.skip_without("trio")
 

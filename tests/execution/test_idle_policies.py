@@ -145,6 +145,7 @@ def test_a_member_of_a_group_names_no_call(caplog):
     assert caplog.messages == [WARNING.replace("fetch", "a call")]
 
 
+@pytest.mark.needs("speed")
 def test_a_thousand_names_are_enough(caplog):
     fetch = retry(TWICE, name="fetch")(fails)
     for number in range(1001):

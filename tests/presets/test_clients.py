@@ -246,6 +246,7 @@ def test_polly_is_the_example_of_its_documentation(backend, clock):
     assert (policy.schedule, policy.max_attempts) == (s.polly_interval(0.02), 1)
 
 
+@pytest.mark.needs("speed")
 def test_tenacity_retries_without_waiting_and_without_end(backend, clock):
     failing = iter([ConnectionError()] * 1000)
 

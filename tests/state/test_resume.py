@@ -82,6 +82,7 @@ def comparable(state):
     }
 
 
+@pytest.mark.needs("speed")
 @given(EXACT_POLICIES, seeds(), EXACT_DURATIONS)
 @example(Policy(schedule=s.decorrelated(1).round_down(STEP), max_elapsed=99), 7, 2.0)
 @example(POLICY.replace(max_failures=2), 7, 0.5)
