@@ -18,8 +18,6 @@ __all__ = ["RealSleepError", "guard", "unguard"]
 
 # Real seconds. Shorter async sleeps are meant to let other tasks run.
 _SHORT: Final = 0.05
-# In Pyodide, time.sleep is a wrapper of the one that sleeps.
-_time_sleep: Final = getattr(time.sleep, "__wrapped__", time.sleep)
 
 
 @final
@@ -61,14 +59,15 @@ def unguard(call: TrackedCall) -> None:
 
 # Python does not trace profilers, so coverage does not see these three.
 def _on_call(  # pragma: no cover
-    frame: FrameType, event: str, called: object
+    frame: FrameType, event: str, called: Any
 ) -> None:
     if threading.get_ident() not in _guarded:
         # The attempt has ended in another thread.
         sys.setprofile(None)
         return
     sleep = ""
-    if event == "c_call" and called is _time_sleep:
+    # By its name, since tools wrap time.sleep, and Pyodide does.
+    if event == "c_call" and called.__name__ == "sleep" and called.__self__ is time:
         sleep = "time.sleep"
     elif event == "call" and frame.f_code.co_name == "sleep":
         sleep = _async_sleep(frame)

@@ -41,6 +41,17 @@ def test_raises_at_the_line_that_calls_time_sleep(sleep):
     assert clock.sleeps == []
 
 
+def test_raises_even_if_time_sleep_is_wrapped(monkeypatch):
+    sleep = time.sleep
+
+    def wrapper(delay):
+        sleep(delay)
+
+    monkeypatch.setattr(time, "sleep", wrapper)
+    with pytest.raises(RealSleepError), virtual_time():
+        retry(lambda: time.sleep(0.001))()
+
+
 def test_raises_in_a_later_attempt():
     attempts = ScriptedFunction([OSError, "go on"])
 
