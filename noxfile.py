@@ -91,7 +91,7 @@ def test(session: nox.Session) -> None:
 @nox.session(name="test-all", python=False)
 def test_all(session: nox.Session) -> None:
     """Run the sessions of tests below, one after another."""
-    for name in ("full", "fuzz", "engines", "airflow"):
+    for name in ("full", "fuzz", "engines", "airflow", "wasm"):
         session.notify(name)
     # On this Python, `full` tests the package, if there is another one.
     others = [each for each in OTHERS if shutil.which(f"python{each}")]
@@ -171,7 +171,7 @@ def wasm(session: nox.Session) -> None:
     session.run(
         *("node", str(folder / "tests/wasm/run.mjs")),
         *(str(folder / "node_modules/pyodide"), str(site), str(folder)),
-        *("--hypothesis-profile", "few", *(session.posargs or tests)),
+        *("--hypothesis-profile=few", *(session.posargs or tests)),
         external=True,
     )
 
