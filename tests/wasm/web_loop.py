@@ -40,7 +40,7 @@ async def test_a_coroutine_waits_by_the_timers_of_the_browser():
     assert loop.time() - begun >= 2 * MOMENT * 0.9
 
 
-async def test_a_function_blocks_while_it_waits():
+async def test_a_function_waits_for_its_delays():
     begun = time.monotonic()
     assert retry(schedule=[MOMENT])(ScriptedFunction([OSError, "ok"]))() == "ok"
     assert time.monotonic() - begun >= MOMENT * 0.9
