@@ -83,14 +83,22 @@ def copy_state(result: object, error: RetryError) -> None:
         vars(result)[_MARKER] = vars(error)[_MARKER]
 
 
-def _ran_since(inner: RetryState, start: float) -> bool:
-    """Return whether a call began and ended after a time of the wall clock."""
-    began_after = inner.epoch >= start - _WALL_CLOCK_PRECISION
-    return began_after and inner.epoch + inner.elapsed_at_end > start
+def _ran_within(inner: RetryState, outer: RetryState) -> bool:
+    """Return whether a call began and ended since the attempt of another one began."""
+    start = outer.epoch + outer.attempt_started
+    # How much longer ago each clock was started, by the wall clock.
+    apart = inner.epoch - inner._started_at_clock
+    apart -= outer.epoch - outer._started_at_clock
+    # If it is the same one, it is more precise: the wall clock of a browser has steps
+    # of a millisecond. A state that was read has none.
+    same = abs(apart) < _SAME_CLOCK and inner._started_at_clock != 0.0
+    began = inner.epoch - apart if same else inner.epoch
+    return began >= start - _CLOCK_PRECISION and began + inner.elapsed_at_end > start
 
 
 # In seconds.
-_WALL_CLOCK_PRECISION: Final = 2e-3
+_SAME_CLOCK: Final = 0.05
+_CLOCK_PRECISION: Final = 2e-3
 
 
 def find_exhausted(
@@ -107,7 +115,6 @@ def find_exhausted(
     # A function that raises RetryAfter from an error has seen that error.
     deep = not isinstance(error, RetryAfter)
     outcome = result if error is None else error
-    start = call.state.epoch + call.state.attempt_started
     marker = call.exhausted_marker
     seen: set[int] = set()
     pending: list[object] = [outcome]
@@ -121,7 +128,7 @@ def find_exhausted(
         inner = attached_state(outcome)
         if (
             inner is not None
-            and _ran_since(inner, start)
+            and _ran_within(inner, call.state)
             and (has_exhausted_retries(inner) or isinstance(outcome, CommitUnknown))
         ):
             return outcome

@@ -164,7 +164,7 @@ PROGRAMS = {
 """The needs that are programs."""
 
 ABILITIES = {
-    *("a precise wall clock", "deep recursion", "processes", "signals"),
+    *("deep recursion", "processes", "signals"),
     *("sockets", "speed", "symbolic links", "threads"),
 }
 """The needs that are abilities of the platform, none of which a browser has.
