@@ -3,10 +3,13 @@ from tests._support import alone
 
 def test_a_file_that_needs_another_one_fails_alone(pytester, monkeypatch, capsys):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    pytester.makepyfile(
-        test_changes="import sys; sys.changed = True\ndef test(): pass",
-        test_needs_it="import sys\ndef test(): assert sys.changed",
-    )
+    files = {
+        "setup": "",
+        "project/test_changes": "import sys; sys.changed = True\ndef test(): pass",
+        "project/test_needs_it": "import sys\ndef test(): assert sys.changed",
+    }
+    pytester.makepyfile(**files)
+    monkeypatch.chdir("project")
     assert alone.run_pytest()[0] == 0
     assert alone.main() == 1
     out = capsys.readouterr().out
