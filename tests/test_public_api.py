@@ -3,7 +3,6 @@
 import ast
 import importlib.metadata
 import inspect
-import os
 import subprocess
 import sys
 from functools import cache
@@ -224,23 +223,6 @@ fetch()
     loaded = {*loaded_by(script)} - {*loaded_by("")}
     assert "logging" in loaded
     assert {"datetime", "inspect", "urllib.parse"} & loaded == set()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_loads_what_is_imported_late():
-    script = """
-import os, sys
-from retrykit import retry
-child = os.fork()
-if not child:
-    late = {"inspect", "logging", "struct", "traceback"}
-    os._exit(len(late - {*sys.modules}))
-print(os.waitpid(child, 0)[1])
-"""
-    done = subprocess.run(  # noqa: S603  a fixed command
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True
-    )
-    assert done.stdout == "0\n"
 
 
 def test_a_name_is_imported_on_first_access():

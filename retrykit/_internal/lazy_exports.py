@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
+
+from retrykit._internal.late_modules import import_late
 
 __all__ = ["lazy_exports"]
 
@@ -22,11 +23,11 @@ def lazy_exports(
 
     def get(name: str) -> object:
         if name in modules:
-            return import_module(f"{package}.{name}")
+            return import_late(f"{package}.{name}")
         if name not in home:
             msg = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(msg)
-        value = getattr(import_module(f"retrykit.{home[name]}"), name)
+        value = getattr(import_late(f"retrykit.{home[name]}"), name)
         vars(sys.modules[package])[name] = value
         return value
 

@@ -26,7 +26,13 @@ from retrykit.execution.call import (
     outer_call,
     state_lock,
 )
-from retrykit.execution.common_failures import Answer, answer_of, catch_up, replay
+from retrykit.execution.common_failures import (
+    Answer,
+    Records,
+    answer_of,
+    catch_up,
+    replay,
+)
 from retrykit.execution.nesting import (
     has_exhausted_retries,
     limit_nested_states,
@@ -198,40 +204,40 @@ class RetryController:
             watched: Whether the call begins now, and this context's clock times it.
                 Otherwise it began earlier, and the real clock times it.
         """
-        # Threads that the function starts may ask at once, and must share one state.
-        with state_lock:
-            owner, started, before = entry[:3]
-            if isinstance(owner, RetryCall):
-                if kwargs is not None:
-                    owner.args, owner.kwargs = args, kwargs
-                return owner
+        owner, started, before = entry[:3]
+        if not isinstance(owner, RetryCall):
             if started is None:
                 # The call is about to end, in another thread.
                 return cast("RetryCall", None)
-            call = RetryCall()
-            call.controller, call.before = self, before
-            call.exhausted_marker = call.last_traceback = call.rule = None
-            call.args, call.kwargs, call.pending = args, kwargs, None
-            call.warning_issued = False
-            recorded, seed = type(started) is list, self.policy.seed
-            if seed is None:
-                # Records have their own.
-                seed = 0 if recorded else new_seed()
-            start = started[0] if recorded else started
-            call.state = self._make_state(start, seed, watched)
-            # Asked once for each call, not for each failure.
-            self._logs = is_logged()
-            if before is not None:
-                _apply_nesting(call)
-            if recorded:
-                replay(call, started)
-            # A signal handler may have asked meanwhile, in the same thread.
-            if entry[0] is owner:
-                entry[0] = call
-            if recorded or entry[1] is not started:
-                # The driver may have recorded a failure meanwhile, or the end.
-                catch_up(entry)
-            return cast("RetryCall", entry[0])
+            # Without the lock: clocks, outer calls and logging run other code.
+            call = self._make_call(started, before, watched=watched)
+            _publish(entry, owner, started, call)
+        call = cast("RetryCall", entry[0])
+        if kwargs is not None:
+            call.args, call.kwargs = args, kwargs
+        return call
+
+    def _make_call(
+        self, started: float | Records, before: Entry | None, *, watched: bool
+    ) -> RetryCall:
+        """Make the `RetryCall` of an entry that has none."""
+        call = RetryCall()
+        call.controller, call.before = self, before
+        call.exhausted_marker = call.last_traceback = call.rule = None
+        call.args, call.kwargs, call.pending = (), None, None
+        call.warning_issued = False
+        seed = self.policy.seed
+        if isinstance(started, list):
+            # Records have their own seed.
+            start, seed = started[0], seed or 0
+        else:
+            start, seed = started, new_seed() if seed is None else seed
+        call.state = self._make_state(start, seed, watched)
+        # Asked once for each call, not for each failure.
+        self._logs = is_logged()
+        if before is not None:
+            _apply_nesting(call)
+        return call
 
     def _make_state(self, started: float, seed: int, watched: bool) -> RetryState:  # noqa: FBT001
         """Make the state of a call that began at this time, or continue one."""
@@ -501,6 +507,23 @@ class RetryController:
         if self._function is not None:
             event.with_call((self._function, call.args, call.kwargs or {}))
         events.notify(self._observers, event, call.pending)
+
+
+def _publish(
+    entry: Entry, owner: object, started: float | Records, call: RetryCall
+) -> None:
+    """Put a call into its entry, unless there is one, or its call has ended."""
+    # Threads that the function starts may ask at once, and must share one state.
+    with state_lock:
+        # A signal handler may have asked, too.
+        if entry[0] is not owner:
+            return
+        if isinstance(started, list):
+            replay(call, started)
+        entry[0] = call
+        if isinstance(started, list) or entry[1] is not started:
+            # The driver may have recorded a failure meanwhile, or the end.
+            catch_up(entry)
 
 
 def _read_clocks(read_clock: Callable[[], float]) -> tuple[float, float]:
