@@ -31,6 +31,8 @@ UNDER_LOCKS = {
     "execution/common_failures.py": "replay type",
     "execution/controller.py": "catch_up isinstance replay",
     "execution/nesting.py": "add len object",
+    # How many calls have given up.
+    "state/retry_state.py": "",
     # The tokens of a budget. Its clock is one of retrykit.
     "budgets/ratio.py": "_turn max",
     "budgets/throttle.py": "max min",

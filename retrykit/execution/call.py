@@ -23,12 +23,13 @@ __all__ += ["outer_calls", "running_call", "state_lock"]
 
 
 Entry = list[Any]
-"""The entry of a call in its context: [owner, start, before].
+"""The entry of a call in its context: [owner, start, before, give_ups].
 
 The owner is the controller of the call at first, its `RetryCall` once an attempt fails
 or the state is needed, and None once the call has ended. The start is a clock reading,
 in seconds; the `Records` of common failures, which begin with it, take its place, and
 None once the call has ended. The entry before is the one that was current, or None.
+The last item is how many calls had given up when the attempt began.
 
 A list, because nothing is cheaper to make, and most calls need nothing more. Besides
 this module, only the drivers, `common_failures`, the controller and `ManualCall` use
@@ -49,6 +50,7 @@ class RetryCall:
         controller: The controller of the call; None once the call has ended.
         before: The entry before that of this call, or None.
         state: The history of the call.
+        give_ups_before: How many calls had given up when the attempt began.
         exhausted_marker: Attached to the final errors of calls nested in this attempt
             that have exhausted their retries.
         last_traceback: The traceback of the last error when it was recorded.
@@ -65,6 +67,7 @@ class RetryCall:
         "before",
         "controller",
         "exhausted_marker",
+        "give_ups_before",
         "kwargs",
         "last_traceback",
         "pending",
@@ -76,6 +79,7 @@ class RetryCall:
     controller: "RetryController | None"
     before: Entry | None
     state: RetryState
+    give_ups_before: int
     exhausted_marker: object
     last_traceback: TracebackType | None
     args: tuple[Any, ...]

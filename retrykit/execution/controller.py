@@ -51,7 +51,7 @@ from retrykit.state.final_error import (
     state_of,
 )
 from retrykit.state.retry_log import is_logged, log_retry, logs_retries
-from retrykit.state.retry_state import RetryState
+from retrykit.state.retry_state import RetryState, give_ups
 from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
@@ -204,13 +204,13 @@ class RetryController:
             watched: Whether the call begins now, and this context's clock times it.
                 Otherwise it began earlier, and the real clock times it.
         """
-        owner, started, before = entry[:3]
+        owner, started = entry[:2]
         if not isinstance(owner, RetryCall):
             if started is None:
                 # The call is about to end, in another thread.
                 return cast("RetryCall", None)
             # Without the lock: clocks, outer calls and logging run other code.
-            call = self._make_call(started, before, watched=watched)
+            call = self._make_call(entry, started, watched=watched)
             _publish(entry, owner, started, call)
         call = cast("RetryCall", entry[0])
         if kwargs is not None:
@@ -218,11 +218,11 @@ class RetryController:
         return call
 
     def _make_call(
-        self, started: float | Records, before: Entry | None, *, watched: bool
+        self, entry: Entry, started: float | Records, *, watched: bool
     ) -> RetryCall:
         """Make the `RetryCall` of an entry that has none."""
         call = RetryCall()
-        call.controller, call.before = self, before
+        call.controller, call.before, call.give_ups_before = self, *entry[2:]
         call.exhausted_marker = call.last_traceback = call.rule = None
         call.args, call.kwargs, call.pending = (), None, None
         call.warning_issued = False
@@ -235,7 +235,7 @@ class RetryController:
         call.state = self._make_state(start, seed, watched)
         # Asked once for each call, not for each failure.
         self._logs = is_logged()
-        if before is not None:
+        if call.before is not None:
             _apply_nesting(call)
         return call
 
@@ -261,6 +261,7 @@ class RetryController:
                 redact=policy.redact,
                 _read_clock=read_clock,
                 _started_at_clock=started,
+                _clock_id=_id_of(read_clock),
             )
         return resumed._replace(
             stop_reason=None,
@@ -275,6 +276,7 @@ class RetryController:
             max_attempts=self._most_attempts,
             redact=policy.redact,
             _read_clock=read_clock,
+            _clock_id=_id_of(read_clock),
             # The time that was spent before counts.
             _started_at_clock=started - resumed.elapsed_at_end,
         )
@@ -434,7 +436,7 @@ class RetryController:
         """Record that the delay is over and the next attempt begins."""
         state = call.state
         state._begin_attempt(state.elapsed)
-        call.exhausted_marker = None
+        call.exhausted_marker, call.give_ups_before = None, give_ups.count
         if self.policy.max_attempts is None:
             _check_time_passed(call, state)
         if self._observers or events.process_observers:
@@ -507,6 +509,11 @@ class RetryController:
         if self._function is not None:
             event.with_call((self._function, call.args, call.kwargs or {}))
         events.notify(self._observers, event, call.pending)
+
+
+def _id_of(read_clock: Callable[[], float] | None) -> int:
+    """Return the identity of the clock that a function reads; 0 if there is none."""
+    return 0 if read_clock is None else id(getattr(read_clock, "__self__", read_clock))
 
 
 def _publish(

@@ -22,7 +22,7 @@ from retrykit.execution.steps import (
 )
 from retrykit.policy.fallback import check_no_fallback
 from retrykit.state import events
-from retrykit.state.retry_state import RetryState
+from retrykit.state.retry_state import RetryState, give_ups
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -70,7 +70,7 @@ class ManualCall:
         ).with_overrides()
         self._controller = controller
         before = innermost_running(current_entry.get())
-        self._entry: Entry = [controller, 0.0, before]
+        self._entry: Entry = [controller, 0.0, before, give_ups.count]
         self._call: RetryCall = controller.ensure_call(self._entry, watched=True)
         self.policy = controller.policy
 

@@ -5,9 +5,10 @@ Only the code that runs the call changes it, such as its controller or a `Backof
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from retrykit._internal.durations import duration_in_words
+from retrykit._internal.locks import ForkSafe
 from retrykit._internal.tracebacks import FrameLocations
 from retrykit.state.failures import (
     EXPLANATIONS,
@@ -71,8 +72,10 @@ class RetryState:  # noqa: PLW1641  it changes
     """
 
     __slots__ = (
+        "_clock_id",
         "_failures",
         "_frame_locations",
+        "_give_up_number",
         "_outer_deadline",
         "_read_clock",
         "_started_at_clock",
@@ -125,6 +128,7 @@ class RetryState:  # noqa: PLW1641  it changes
         _outer_deadline: float | None = None,
         _read_clock: Callable[[], float] | None = None,
         _started_at_clock: float = 0.0,
+        _clock_id: int = 0,
     ) -> None:
         self.name = name
         self.seed = seed
@@ -151,11 +155,14 @@ class RetryState:  # noqa: PLW1641  it changes
         # For the code that runs the call: when the time limit of a call around it is
         # reached, in seconds since this one began; where errors were raised whose
         # frames were released, by the number of the attempt; the clock of a running
-        # call, and its reading when the call began.
+        # call, its reading when the call began, and its identity; and the number of
+        # this call among those that gave up or were read in this process.
         self._outer_deadline = _outer_deadline
         self._frame_locations: dict[int, FrameLocations] | None = None
         self._read_clock = _read_clock
         self._started_at_clock = _started_at_clock
+        self._clock_id = _clock_id
+        self._give_up_number = 0
 
     def _replace(self, **changes: Any) -> "RetryState":
         """Return a copy with some attributes changed."""
@@ -258,6 +265,8 @@ class RetryState:  # noqa: PLW1641  it changes
         self.elapsed_at_end = self.elapsed
         self._read_clock = None
         self.stop_reason = reason
+        if reason is not StopReason.SUCCEEDED:
+            self._give_up_number = give_ups.add()
 
     def describe(self) -> str:
         """Return the outcome of the call, as the end of a sentence.
@@ -313,12 +322,39 @@ class RetryState:  # noqa: PLW1641  it changes
             ConfigError: *data* has another version or another form.
         """
         try:
-            return read_state(data)
+            state = read_state(data)
         except FieldError as error:
             raise error.as_setting("state") from None
+        # An error that another process has pickled arrives.
+        state._give_up_number = give_ups.add()
+        return state
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RetryState.from_dict, (self.to_dict(),)
+
+
+@final
+class GiveUps(ForkSafe):
+    """Counts the calls that have given up in this process.
+
+    So calls are ordered without a clock, which may stand still or be set back.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+        super().__init__()
+
+    def add(self) -> int:
+        """Count one more, and return its number, >= 1."""
+        with self._lock:
+            self.count += 1
+            return self.count
+
+
+give_ups: Final = GiveUps()
+"""Those of this process."""
 
 
 def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def test_a_durable_attempt_left_by_an_interrupt_is_no_longer_current():
 
 def test_an_interrupt_after_the_end_of_a_call_is_unchanged():
     controller = RetryController(TWICE, "fetch", sync_clock, None)
-    call = controller.ensure_call([controller, 0.0, None])
+    call = controller.ensure_call([controller, 0.0, None, 0])
     controller.record_success(call, 0)
     interrupt = KeyboardInterrupt()
     controller.record_interruption(call, interrupt)
