@@ -108,8 +108,8 @@ def find_exhausted(
     It is the outcome of the attempt, or belongs to it as a cause, as the error that the
     outcome replaces, as a member of a group or as a response. A nested call leaves a
     marker where contexts reach, and its state wherever its error goes, from any thread
-    or process. A call that gave up before the attempt was not made by it. An unknown commit must not be repeated, even
-    if its call had retries left.
+    or process. A call that gave up before the attempt was not made by it. An unknown
+    commit must not be repeated, even if its call had retries left.
     """
     # A function that raises RetryAfter from an error has seen that error.
     deep = not isinstance(error, RetryAfter)
