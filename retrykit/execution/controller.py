@@ -415,7 +415,8 @@ class RetryController:
         policy, state = self.policy, call.state
         state._end(reason, describe_limit(policy, state, reason, failure))
         if policy.fallback is not NO_FALLBACK:
-            retried = reason is not StopReason.NOT_RETRYABLE
+            ends = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
+            retried = reason not in ends
             state.used_fallback = retried and has_value(policy.fallback, failure)
         call.controller = None
         if self._observers or events.process_observers:

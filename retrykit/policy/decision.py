@@ -21,6 +21,11 @@ from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.hints.base import read_hint, requested_delay
+from retrykit.policy.control_flow import (
+    control_flow_reason,
+    find_control_flow,
+    names_control_flow,
+)
 from retrykit.schedules.randomness import MAX_DELAY, CallRandom
 from retrykit.state.failures import Evaluation, Failure, StopReason
 from retrykit.state.fault_log import note_policy_fault
@@ -73,7 +78,7 @@ _MARGINS: Final = {"stop": 0.0, "clip": -EPSILON, "overshoot": EPSILON}
 _OWN_ERRORS: Final = (Signal, ConfigError)
 
 
-def match_error(  # noqa: C901  all conditions, in their order
+def match_error(  # noqa: C901, PLR0911  all conditions, in their order
     policy: "Policy", error: Exception, *, own_timeout: bool = False
 ) -> StopReason | int | None:
     """Match an error against the policy's rules.
@@ -93,6 +98,9 @@ def match_error(  # noqa: C901  all conditions, in their order
     """
     if isinstance(error, _OWN_ERRORS):
         return _signal_reason(error)
+    flow = find_control_flow(type(error))
+    if flow is not None and not names_control_flow(policy, error, flow[0]):
+        return flow[1]
     give_up_on, on = policy.give_up_on, policy.on
     try:
         if give_up_on and matches_condition("give_up_on", give_up_on, error):
@@ -118,12 +126,15 @@ def match_error(  # noqa: C901  all conditions, in their order
     return StopReason.NOT_RETRYABLE
 
 
-async def amatch_error(  # noqa: C901  all conditions, in their order
+async def amatch_error(  # noqa: C901, PLR0911  all conditions, in their order
     policy: "Policy", error: Exception, *, own_timeout: bool = False
 ) -> StopReason | int | None:
     """Match an error against the policy's rules, as `match_error` does."""
     if isinstance(error, _OWN_ERRORS):
         return _signal_reason(error)
+    flow = find_control_flow(type(error))
+    if flow is not None and not names_control_flow(policy, error, flow[0]):
+        return flow[1]
     give_up_on, on = policy.give_up_on, policy.on
     try:
         if give_up_on and await amatches_condition("give_up_on", give_up_on, error):
@@ -177,7 +188,10 @@ async def amatch_group(
 def match_members(policy: "Policy", group: Exception) -> StopReason | int | None:
     """Match the errors in an ExceptionGroup, and the group itself by its type."""
     members = find_members(group)
-    reasons = [_signal_reason(each) for each in members if _is_own(each)]
+    reasons = [
+        _signal_reason(each) if _is_own(each) else control_flow_reason(policy, each)
+        for each in members
+    ]
     stops = [each for each in reasons if each is not None]
     others = [each for each in members if not _is_own(each)]
     if stops or not others:
@@ -201,7 +215,10 @@ def match_members(policy: "Policy", group: Exception) -> StopReason | int | None
 async def amatch_members(policy: "Policy", group: Exception) -> StopReason | int | None:
     """Match the errors in an ExceptionGroup, as `match_members` does."""
     members = find_members(group)
-    reasons = [_signal_reason(each) for each in members if _is_own(each)]
+    reasons = [
+        _signal_reason(each) if _is_own(each) else control_flow_reason(policy, each)
+        for each in members
+    ]
     stops = [each for each in reasons if each is not None]
     others = [each for each in members if not _is_own(each)]
     if stops or not others:

@@ -110,7 +110,9 @@ the first attempt counts; None is unlimited
             the error, which may be async under `aretry`. ``()`` is none, for a policy
             that judges results. By default every `Exception` but those that a mistake
             in the code raises, such as a `TypeError` or a `NameError`; nothing wider
-            than `Exception` is ever retried.
+            than `Exception` is ever retried. Exceptions that are control flow, such
+            as `StopIteration` or the ``Retry`` of Celery, are retried only if a type
+            in `on` names them.
         give_up_on: Errors not to retry even if `on` or a rule matches them, in the
             same forms as `on`. ``()``, the default, matches no error.
         on_result: Predicate of the result: true rejects it, and the attempt counts

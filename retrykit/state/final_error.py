@@ -80,7 +80,8 @@ def build_final_error(
     raises: str, state: RetryState, error: Exception | None
 ) -> Exception:
     """Build the exception to raise when a call gives up, with its state and note."""
-    not_retryable = state.stop_reason is StopReason.NOT_RETRYABLE
+    ends = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
+    not_retryable = state.stop_reason in ends
     form = "last" if not_retryable else raises
     errors = state.errors if form == "group" else ()
     members = [each for each in errors if isinstance(each, Exception)]
