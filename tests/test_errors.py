@@ -1011,6 +1011,7 @@ SETTING_ERRORS |= {
 
 OF_DATA = "one of retrykit.hints in a policy that is written as data"
 TEXTS = "retry_after, milliseconds:HEADER, grpc_pushback, attribute:PATH, reset_at"
+TEXTS += ", rate_limit"
 OUTCOME = "the error or result"
 SETTING_ERRORS |= {
     f"hint must be a function of {OUTCOME}, got 5; write one, or use one of "

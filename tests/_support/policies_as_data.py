@@ -119,6 +119,7 @@ VALID = {
     "a hint of an attribute": {"hint": "attribute:response.wait"},
     "a hint in milliseconds": {"hint": "attribute:wait:ms, attribute:wait:s"},
     "a hint of a date": {"hint": "reset_at, reset_at:x-ratelimit-reset"},
+    "a hint of a quota": {"hint": "retry_after, rate_limit"},
     "a longest hint": {"hint_cap": "5m"},
     "no longest hint": {"hint_cap": "unlimited", "on_long_hint": "honor"},
     "the default of hints": {"hint_cap": 3600, "on_long_hint": "give_up"},
