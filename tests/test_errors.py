@@ -240,9 +240,9 @@ DELAYED = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
 MADE = "made of constructors, methods and operators of schedules"
 NAMES = (
     "schedule, max_attempts, max_elapsed, limits, deadline, on, give_up_on, on_result, "
-    "exception_groups, rules, hint, hint_cap, on_long_hint, budget, attempt_timeout, "
-    "nested, raises, fallback, stop_event, sleep, redact, keep_tracebacks, "
-    "max_failures, seed, observers, name"
+    "exception_groups, rules, hint, hint_cap, on_long_hint, hint_jitter, budget, "
+    "attempt_timeout, nested, raises, fallback, stop_event, sleep, redact, "
+    "keep_tracebacks, max_failures, seed, observers, name"
 )
 KINDS_OF_EVENTS = (
     "'attempt_started', 'attempt_failed', 'retry_scheduled', 'suspended', "
@@ -1210,8 +1210,10 @@ SETTING_ERRORS |= {
     f"hint_cap must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(hint_cap=-1)
     ),
-    "on_long_hint must be one of 'honor', 'clip', 'give_up', got 60; for a bound "
-    "use hint_cap": lambda: Policy(on_long_hint=60),
+    "on_long_hint must be one of 'honor', 'clip', 'ignore', 'give_up', got 60; for a "
+    "bound use hint_cap": lambda: Policy(on_long_hint=60),
+    "hint_jitter must be a finite number >= 0 and <= 1, got 10; 0.1 adds up to 10 % of "
+    "a hint; 0 adds nothing": lambda: Policy(hint_jitter=10),
     "budget must be a budget, got <class 'retrykit.budgets.throttle.Throttle'>; create "
     "one: Throttle()": lambda: Policy(budget=Throttle),
     "budget must be a budget, got 500; use one of retrykit.budgets": (

@@ -35,6 +35,7 @@ _SETTINGS = {
     "HINT": "hint",
     "HINT_CAP": "hint_cap",
     "ON_LONG_HINT": "on_long_hint",
+    "HINT_JITTER": "hint_jitter",
     "ATTEMPT_TIMEOUT": "attempt_timeout",
     "NESTED": "nested",
     "RAISES": "raises",
@@ -189,6 +190,8 @@ def _policy_settings(variables: _Variables) -> dict[str, Any]:
 def _parse_setting(name: str, text: str) -> object:
     if name in {"max_attempts", "max_failures", "seed"}:
         return parse_number(int, text)
+    if name == "hint_jitter":
+        return parse_number(float, text)
     if name in {"redact", "keep_tracebacks"}:
         return {"true": True, "false": False}.get(text.lower(), text)
     if name in {"on", "give_up_on"} and "," in text:

@@ -221,8 +221,8 @@ def fingerprint(policy: Policy) -> str:
     """Return a hash of a policy's settings: 16 hexadecimal digits.
 
     It is the same in every process. The name, the observers, and the settings for
-    keeping and redacting failures are left out, since they do not affect retries.
-    Predicates are included by name.
+    keeping and redacting failures are left out, since they do not affect retries, and
+    `hint_jitter` where it is the default. Predicates are included by name.
 
     >>> fingerprint(Policy(name="a")) == fingerprint(Policy(name="b"))
     True
@@ -234,6 +234,9 @@ def fingerprint(policy: Policy) -> str:
     )
     # All of them, since limits may be the defaults or written.
     settings = {name: getattr(bare, name) for name in VALIDATORS}
+    if bare.hint_jitter == Policy.hint_jitter:
+        # It came later: a waiting job would be logged as one of another policy.
+        del settings["hint_jitter"]
     try:
         text = json.dumps(policy_to_dict(settings), sort_keys=True)
     except ConfigError:

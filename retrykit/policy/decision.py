@@ -26,7 +26,7 @@ from retrykit.policy.control_flow import (
     find_control_flow,
     names_control_flow,
 )
-from retrykit.schedules.randomness import MAX_DELAY, CallRandom
+from retrykit.schedules.randomness import MAX_DELAY, CallRandom, uniform_between
 from retrykit.state.failures import Evaluation, Failure, StopReason
 from retrykit.state.fault_log import note_policy_fault
 from retrykit.state.retry_state import RetryState
@@ -329,15 +329,17 @@ def find_hint(
     Of the errors in an ExceptionGroup: a `GiveUp`, or else the longest delay.
     """
     hint = policy.hint
+    longest = policy.hint_cap if policy.on_long_hint == "ignore" else None
     if isinstance(matched, int) and matched < len(policy.rules):
         hint = policy.rules[matched].hint or hint
     if hint is None or isinstance(error, Signal):
         return None
     if not isinstance(error, ExceptionGroup) or policy.exception_groups == "whole":
         return read_hint(
-            hint, result if error is None else error, error, already_warned
+            hint, result if error is None else error, error, already_warned, longest
         )
-    answers = [read_hint(hint, x, x, already_warned) for x in find_members(error)]
+    members = find_members(error)
+    answers = [read_hint(hint, x, x, already_warned, longest) for x in members]
     ends = [each for each in answers if isinstance(each, GiveUp)]
     if ends:
         return ends[0]
@@ -405,7 +407,7 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
         # A custom schedule may return another kind of number.
         delay = float(delay)
     if hint is not None:
-        return _apply_hint(policy, state, elapsed, allowed, delay, hint)
+        return _apply_hint(policy, state, attempt, elapsed, allowed, delay, hint)
     if state._outer_deadline is None and (
         allowed is None or elapsed + delay < allowed - EPSILON
     ):
@@ -416,6 +418,7 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
 def _apply_hint(  # noqa: PLR0913, PLR0917  as _apply_deadline, and the hint
     policy: "Policy",
     state: RetryState,
+    attempt: int,
     elapsed: float,
     allowed: float | None,
     delay: float,
@@ -429,13 +432,46 @@ def _apply_hint(  # noqa: PLR0913, PLR0917  as _apply_deadline, and the hint
     if cap is not None and asked > cap and policy.on_long_hint != "honor":
         if policy.on_long_hint == "give_up":
             return StopReason.HINT
+        if policy.on_long_hint == "ignore":
+            # It comes from a stored failure: one that is read now is left out before.
+            return _apply_deadline(policy, state, elapsed, allowed, delay)
         asked = cap
     # To retry sooner than requested would do harm.
     if _apply_deadline(policy, state, elapsed, allowed, asked) != asked:
         return StopReason.HINT
     if exact:
         return asked
+    asked = _spread(policy, state, attempt, elapsed, allowed, asked)
     return _apply_deadline(policy, state, elapsed, allowed, max(delay, asked))
+
+
+def _spread(  # noqa: PLR0913, PLR0917  as _apply_hint
+    policy: "Policy",
+    state: RetryState,
+    attempt: int,
+    elapsed: float,
+    allowed: float | None,
+    asked: float,
+) -> float:
+    """Return a delay drawn from that of a hint up to `hint_jitter` above it.
+
+    It stays within the limits, as far as the hint does.
+    """
+    ends = [x for x in (allowed, state._outer_deadline) if x is not None]
+    # With a margin for any deadline rule.
+    limits = [MAX_DELAY, *(end - elapsed - 2 * EPSILON for end in ends)]
+    if policy.hint_cap is not None and policy.on_long_hint != "honor":
+        limits.append(policy.hint_cap)
+    most = min(asked * (1 + policy.hint_jitter), *limits)
+    if most <= asked:
+        return asked
+    random = CallRandom()
+    # Apart from the draws of the schedule, whose number depends on it.
+    random.seed, random.draw = state.seed, (attempt << 32) + _DRAW_OF_HINT
+    return uniform_between(asked, most, random)
+
+
+_DRAW_OF_HINT: Final = 1 << 31
 
 
 def _apply_deadline(

@@ -126,14 +126,20 @@ the first attempt counts; None is unlimited
             which the first that matches applies. Empty by default.
         hint: Reads the delay that an error or a rejected result asks for: one of
             `retrykit.hints`, or a function. If it returns a duration, the delay is
-            that or the schedule's, whichever is longer; a `RetryAfter` sets the delay
-            exactly; a `GiveUp` ends the call. So does a hint beyond `max_elapsed`,
-            unless ``deadline="overshoot"``. None by default.
+            that, spread by `hint_jitter`, or the schedule's, whichever is longer; a
+            `RetryAfter` sets the delay exactly; a `GiveUp` ends the call. So does a
+            hint beyond `max_elapsed`, unless ``deadline="overshoot"``. None by
+            default.
         hint_cap: Longest delay that a hint may ask for. A duration, >= 0; None is
             unlimited; 1 h by default.
         on_long_hint: What to do with a hint above `hint_cap`: ``"give_up"``, the
-            default, ends the call; ``"clip"`` waits for `hint_cap`; ``"honor"``
-            waits as long as the hint asks.
+            default, ends the call; ``"clip"`` waits for `hint_cap`; ``"ignore"``
+            waits for the next hint of `first_of`, or as the schedule says;
+            ``"honor"`` waits as long as the hint asks.
+        hint_jitter: Longest random addition to a hint, as a part of it, so that
+            clients that were told the same time do not all return at once. The sum
+            stays within `hint_cap` and `max_elapsed`. Dimensionless, 0 to 1; 0.1 by
+            default; 0 adds nothing.
         budget: Limit on retries that many calls share: one of `retrykit.budgets`,
             or a subclass of `retrykit.budgets.Budget`. None by default.
         attempt_timeout: Time limit of each attempt. A duration, > 0; None, the
@@ -196,6 +202,7 @@ the first attempt counts; None is unlimited
     hint: Hint | None = None
     hint_cap: float | None = 3600.0
     on_long_hint: LongHintRule = "give_up"
+    hint_jitter: float = 0.1
     budget: Budget | None = None
     attempt_timeout: float | AsArgument | None = None
     nested: NestedRule = "respect"
@@ -529,7 +536,7 @@ the first attempt counts; None is unlimited
         _MAX_ATTEMPTS, _MAX_ELAPSED (``90s``; both may be ``unlimited``), _LIMITS,
         _DEADLINE, _ON and _GIVE_UP_ON (names of exception types, separated by
         commas), _EXCEPTION_GROUPS, _HINT (such as ``retry_after``), _HINT_CAP,
-        _ON_LONG_HINT, _ATTEMPT_TIMEOUT (the cap and the timeout may be
+        _ON_LONG_HINT, _HINT_JITTER, _ATTEMPT_TIMEOUT (the cap and the timeout may be
         ``unlimited``), _NESTED, _RAISES, _REDACT and _KEEP_TRACEBACKS (``true`` or
         ``false``), _MAX_FAILURES, _SEED, _NAME, and _EXTENDS, a preset such as
         ``zizq:retry_limit=10`` that replaces *base*. Rules, budgets and code have no

@@ -14,6 +14,7 @@ from retrykit._internal.validation import (
     check_choice,
     check_encodable,
     check_integer,
+    check_number,
     did_you_mean,
     invalid_setting,
 )
@@ -50,7 +51,7 @@ LimitRule = Literal["any", "all"]
 GroupRule = Literal["all", "any", "whole"]
 """When to retry an ExceptionGroup."""
 
-LongHintRule = Literal["honor", "clip", "give_up"]
+LongHintRule = Literal["honor", "clip", "ignore", "give_up"]
 """What to do with a hint above `hint_cap`."""
 
 
@@ -70,6 +71,7 @@ class PolicySettings(TypedDict, total=False):
     hint: Hint | None
     hint_cap: Duration | None
     on_long_hint: LongHintRule
+    hint_jitter: float
     budget: Budget | None
     attempt_timeout: Duration | AsArgument | None
     nested: NestedRule
@@ -153,6 +155,9 @@ _max_attempts = partial(
 _max_failures = partial(
     check_integer, at_least=2, suggestion="the first and the last are always kept"
 )
+_hint_jitter = partial(
+    check_number, at_most=1, suggestion="0.1 adds up to 10 % of a hint; 0 adds nothing"
+)
 # The generator has 64 bits of state.
 _seed = partial(check_integer, at_least=0, at_most=2**64 - 1)
 
@@ -172,6 +177,7 @@ VALIDATORS: dict[str, _Validator] = {
     "hint": _optional(check_hint),
     "hint_cap": _optional(parse_duration),
     "on_long_hint": _one_of(LongHintRule, "for a bound use hint_cap"),
+    "hint_jitter": _hint_jitter,
     "budget": _optional(_budget),
     "attempt_timeout": _optional(_attempt_timeout),
     "nested": _one_of(NestedRule),

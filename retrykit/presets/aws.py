@@ -58,6 +58,7 @@ def aws_standard(
         hint=milliseconds("x-amz-retry-after"),
         hint_cap=5,
         on_long_hint="clip",
+        hint_jitter=0,
     )
     if throttled is None:
         return common.replace(budget=TokenBucket(cost=14, costs=()))

@@ -122,7 +122,12 @@ VALID = {
     "a hint of a quota": {"hint": "retry_after, rate_limit"},
     "a longest hint": {"hint_cap": "5m"},
     "no longest hint": {"hint_cap": "unlimited", "on_long_hint": "honor"},
-    "the default of hints": {"hint_cap": 3600, "on_long_hint": "give_up"},
+    "the default of hints": {
+        "hint_cap": 3600,
+        "on_long_hint": "give_up",
+        "hint_jitter": 0.1,
+    },
+    "no spread of hints": {"on_long_hint": "ignore", "hint_jitter": 0},
     "no budget": {"budget": None},
     "a bucket": budget("token_bucket"),
     "a bucket with costs": budget(
@@ -206,6 +211,7 @@ INVALID = {
             ],
             "hint_cap": [-1, True, "soon", "", []],
             "on_long_hint": ["", "stop", None, 60],
+            "hint_jitter": [-0.1, 1.1, True, None, "10%", []],
             "budget": [
                 True,
                 5,

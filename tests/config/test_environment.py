@@ -55,6 +55,7 @@ EACH = {
     "HINT_CAP": ("5m", {"hint_cap": 300}),
     "HINT_CAP without end": ("unlimited", {"hint_cap": None}),
     "ON_LONG_HINT": ("clip", {"on_long_hint": "clip"}),
+    "HINT_JITTER": ("0.25", {"hint_jitter": 0.25}),
     "ATTEMPT_TIMEOUT": ("500ms", {"attempt_timeout": 0.5}),
     "ATTEMPT_TIMEOUT without end": ("unlimited", {"attempt_timeout": None}),
     "NESTED": ("retry", {"nested": "retry"}),

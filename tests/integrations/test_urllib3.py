@@ -234,7 +234,7 @@ def test_a_one_shot_body_is_sent_once(clock, caplog, stream):
 def test_retry_after_is_obeyed_or_ignored(clock, sent, nap):
     headers = [DATE, *(("Retry-After", value) for value in sent)]
     with serve(answer(429, headers), answer()) as server:
-        with pool(schedule=[1], max_elapsed=30) as client:
+        with pool(schedule=[1], max_elapsed=30, hint_jitter=0) as client:
             response = client.request("GET", server.url)
         if nap is None:
             assert (response.status, clock.sleeps) == (429, [])
@@ -323,7 +323,7 @@ def test_a_budget_pays_for_retries_and_is_repaid(clock):
 
 
 def test_a_manager_of_one_attempt_leaves_retries_to_a_decorator(clock):
-    policy = retries.policy(schedule=[1, 2])
+    policy = retries.policy(schedule=[1, 2], hint_jitter=0)
     fetch = retry(policy)(lambda: client.request("GET", server.url))
     steps = answer(503, [("Retry-After", "7")]), reset(), redirect("/"), answer()
     with served(*steps, max_attempts=1) as (server, client):
