@@ -426,7 +426,14 @@ SETTING_ERRORS = {
     "raises must be one of 'last', 'retry_error', 'group', got 'all'": (
         lambda: Policy(raises="all")
     ),
-    "redact must be True or False, got 'no'": lambda: Policy(redact="no"),
+    "redact must be True, False or a function of the text, got 'no'": lambda: Policy(
+        redact="no"
+    ),
+    f"redact must be a function that takes the text, got {plain!r}": lambda: Policy(
+        redact=plain
+    ),
+    f"redact must be a sync function, even under aretry, got {fetch!r}; it returns "
+    "the text without secrets": lambda: Policy(redact=fetch),
     "keep_tracebacks must be True or False, got 1": lambda: Policy(keep_tracebacks=1),
     "max_failures must be an integer >= 2, got 1; the first and the last are "
     "always kept": lambda: Policy(max_failures=1),

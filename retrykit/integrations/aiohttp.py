@@ -154,6 +154,7 @@ class RetryMiddleware:
             request.url.host or "",
             request.headers,
             _build_rewind(request.body),
+            request.url,
         )
         try:
             response: aiohttp.ClientResponse = await self._sender.send(http_request)

@@ -226,7 +226,8 @@ def _sender_of(sender: _Sender, request: httpx.Request) -> _Sender:
 
 def _as_http_request(request: httpx.Request) -> HttpRequest:
     host, rewind = request.url.host, _build_rewind(request.stream)
-    return HttpRequest(request, request.method, host, request.headers, rewind)
+    url = request.url
+    return HttpRequest(request, request.method, host, request.headers, rewind, url)
 
 
 def _build_rewind(stream: object) -> Rewind | None:

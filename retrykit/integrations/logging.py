@@ -23,6 +23,7 @@ from retrykit.state.retry_log import (
     describe_last_failure,
     describe_retry,
     record_fields,
+    title_of,
 )
 from retrykit.state.retry_state import RetryState, StopReason
 
@@ -131,7 +132,7 @@ def _check_level(name: str, level: object) -> int | None:
 def _describe(event: Event) -> str:
     """Return the text of an event; empty if nothing was retried, or to be retried."""
     state = event.state
-    text = f"{state.name}: attempt {state.attempt}"
+    text = f"{title_of(state)}: attempt {state.attempt}"
     match event:
         case RetryScheduled(delay=delay):
             text = describe_retry(state, delay)
@@ -142,11 +143,11 @@ def _describe(event: Event) -> str:
         case Suspended():
             text = f"{text} failed, and the next one waits in the job engine"
         case Succeeded():
-            text = f"{state.name} {state.describe()}" if state.failures else ""
+            text = f"{title_of(state)} {state.describe()}" if state.failures else ""
         case GaveUp() if _was_not_to_retry(state):
             text = ""
         case _:
-            text = f"{state.name} {state.describe()}{_failure(state)}"
+            text = f"{title_of(state)} {state.describe()}{_failure(state)}"
     return text
 
 

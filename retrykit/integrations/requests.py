@@ -200,6 +200,7 @@ class RetryAdapter(BaseAdapter):
                 str(urlsplit(request.url or "").hostname or ""),
                 request.headers,
                 build_rewind(request.body),
+                request.url,
             )
         )
         # Digest authentication sends the request again through it.

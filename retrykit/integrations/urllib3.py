@@ -195,7 +195,7 @@ class RetryPoolManager(urllib3.PoolManager):
         host, rewind = parse_url(url).host or "", build_rewind(kw.get("body"))
         sent = (method, url, *args), kw
         response: urllib3.BaseHTTPResponse = sender.send(
-            HttpRequest(sent, method, host, headers, rewind)
+            HttpRequest(sent, method, host, headers, rewind, url)
         )
         return response
 

@@ -16,6 +16,7 @@ from typing import (
 
 from retrykit._internal.error_conditions import Condition, default_condition
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.redaction import Redaction
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
@@ -169,8 +170,10 @@ the first attempt counts; None is unlimited
             loop or the thread does. Not called in virtual time.
         redact: Whether to leave secrets out of logs, notes, states as data and
             durable histories: a failed request is described by error type, method,
-            host and status, and URLs lose their user info and query. The message
-            of the error itself is never changed. True by default.
+            host, port, path and status, and URLs lose their user info, their query
+            and each segment of the path that may be a token. A function gets each
+            text after that, and returns it without further secrets. The message of
+            the error itself is never changed. True by default.
         keep_tracebacks: Whether errors before the last keep their tracebacks, and so
             the local variables of every frame, until the call ends; they do under
             ``raises="group"``. By default they keep the file, line and function of
@@ -210,7 +213,7 @@ the first attempt counts; None is unlimited
     fallback: Any = NO_FALLBACK
     stop_event: StopEvent | None = None
     sleep: SleepFunction | None = None
-    redact: bool = True
+    redact: Redaction = True
     keep_tracebacks: bool = False
     max_failures: int = 100
     seed: int | None = None

@@ -10,6 +10,8 @@ from retrykit._internal.durations import (
     parse_positive_duration,
 )
 from retrykit._internal.error_conditions import Condition, check_condition
+from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
+from retrykit._internal.redaction import Redaction
 from retrykit._internal.validation import (
     check_choice,
     check_encodable,
@@ -79,7 +81,7 @@ class PolicySettings(TypedDict, total=False):
     fallback: Any
     stop_event: StopEvent | None
     sleep: SleepFunction | None
-    redact: bool
+    redact: Redaction
     keep_tracebacks: bool
     max_failures: int
     seed: int | None
@@ -126,6 +128,19 @@ def _attempt_timeout(name: str, value: object) -> float | AsArgument:
 def _flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise invalid_setting(name, "True or False", value)
+    return value
+
+
+def _redaction(name: str, value: object) -> object:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, type) or not callable(value):
+        raise invalid_setting(name, "True, False or a function of the text", value)
+    if not accepts_one_argument(value):
+        raise invalid_setting(name, "a function that takes the text", value)
+    if is_coroutine_function(value):
+        rule = "a sync function, even under aretry"
+        raise invalid_setting(name, rule, value, "it returns the text without secrets")
     return value
 
 
@@ -185,7 +200,7 @@ VALIDATORS: dict[str, _Validator] = {
     "fallback": check_fallback,
     "stop_event": _optional(check_stop_event),
     "sleep": _optional(check_sleep),
-    "redact": _flag,
+    "redact": _redaction,
     "keep_tracebacks": _flag,
     "max_failures": _max_failures,
     "seed": _optional(_seed),

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.late_modules import logging
+from retrykit._internal.redaction import redact_text, request_target
 from retrykit.state.events import Event, EventHook, Observer, function_of
 from retrykit.state.records import status_of
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["describe_last_failure", "describe_retry", "is_logged", "log_retry"]
-__all__ += ["logs_retries", "record_fields"]
+__all__ += ["logs_retries", "record_fields", "title_of"]
 
 # As in `logging`, which is imported late.
 _WARNING: Final = 30
@@ -56,11 +57,20 @@ def describe_retry(state: RetryState, delay: float) -> str:
     >>> describe_retry(state, 2.4)
     'retrying fetch in 2.4 s (attempt 2 of 5)'
     """
-    last = describe_last_failure(state)
+    title, last = title_of(state), describe_last_failure(state)
     after = f" after {last}" if last else ""
     most = "" if state.max_attempts is None else f" of {state.max_attempts}"
     number = f"(attempt {state.attempt + 1}{most})"
-    return f"retrying {state.name} in {duration_in_words(delay)}{after} {number}"
+    return f"retrying {title} in {duration_in_words(delay)}{after} {number}"
+
+
+def title_of(state: RetryState) -> str:
+    """Return the name of a call, or the method, host, port and path of its request."""
+    if state._request is None:
+        return state.name
+    method, url = state._request
+    text = f"{method} {url}" if state.redact is False else request_target(method, url)
+    return " ".join(redact_text(text, state.redact).split())
 
 
 def describe_last_failure(state: RetryState) -> str:
@@ -72,8 +82,14 @@ def describe_last_failure(state: RetryState) -> str:
         return " ".join(last.describe(redact=state.redact).split())
     # Not the result, which is the user's data.
     status = status_of(last.result)
-    detail = "" if status is None else f" (status {status})"
-    return f"a rejected result{detail}"
+    if status is None:
+        return "a rejected result"
+    # Other objects may have a status of their own.
+    is_http = _HTTP[0] <= status <= _HTTP[1]
+    return f"status {status}" if is_http else f"a rejected result (status {status})"
+
+
+_HTTP: Final = (100, 599)
 
 
 def record_fields(state: RetryState) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.locks import ForkSafe
+from retrykit._internal.redaction import Redaction, combine_redactions
 from retrykit._internal.tracebacks import FrameLocations
 from retrykit.state.failures import (
     EXPLANATIONS,
@@ -68,7 +69,7 @@ class RetryState:  # noqa: PLW1641  it changes
         nested_state: The state of the nested call whose failure ended this one. Of
             calls nested deeper than 16 the first and the last ones are kept.
         redact: Whether secrets of requests and URLs are left out of texts about the
-            errors.
+            errors, or the function of the policy that leaves out more of them.
     """
 
     __slots__ = (
@@ -78,6 +79,7 @@ class RetryState:  # noqa: PLW1641  it changes
         "_give_up_number",
         "_outer_deadline",
         "_read_clock",
+        "_request",
         "_started_at_clock",
         "attempt",
         "attempt_started",
@@ -124,7 +126,7 @@ class RetryState:  # noqa: PLW1641  it changes
         retry_cost: float | None = None,
         depth: int = 0,
         nested_state: "RetryState | None" = None,
-        redact: bool = True,
+        redact: Redaction = True,
         _outer_deadline: float | None = None,
         _read_clock: Callable[[], float] | None = None,
         _started_at_clock: float = 0.0,
@@ -152,7 +154,8 @@ class RetryState:  # noqa: PLW1641  it changes
         self.redact = redact
         # A list, since there may be thousands.
         self._failures = list(failures)
-        # For the code that runs the call: when the time limit of a call around it is
+        # For the code that runs the call: the method and the URL of the request that
+        # it is, for texts; when the time limit of a call around it is
         # reached, in seconds since this one began; where errors were raised whose
         # frames were released, by the number of the attempt; the clock of a running
         # call, its reading when the call began, and its identity; and the number of
@@ -160,6 +163,7 @@ class RetryState:  # noqa: PLW1641  it changes
         self._outer_deadline = _outer_deadline
         self._frame_locations: dict[int, FrameLocations] | None = None
         self._read_clock = _read_clock
+        self._request: tuple[str, object] | None = None
         self._started_at_clock = _started_at_clock
         self._clock_id = _clock_id
         self._give_up_number = 0
@@ -357,12 +361,13 @@ give_ups: Final = GiveUps()
 """Those of this process."""
 
 
-def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:
+def _data(state: RetryState, *, redact: Redaction) -> dict[str, Any]:
     locations, inner = state._frame_locations or {}, state.nested_state
+    within = combine_redactions(redact, redact if inner is None else inner.redact)
     return {name: getattr(state, name) for name in _READ} | {
         "version": _VERSION,
         "rule_counts": list(state.rule_counts),
-        "nested_state": inner and _data(inner, redact=redact or inner.redact),
+        "nested_state": inner and _data(inner, redact=within),
         "elapsed_at_end": state.elapsed,
         "stop_reason": state.stop_reason and state.stop_reason.value,
         "failures": [

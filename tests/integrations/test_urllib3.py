@@ -7,6 +7,7 @@ import logging
 import pytest
 import urllib3
 from urllib3.exceptions import (
+    EmptyPoolError,
     MaxRetryError,
     NewConnectionError,
     ProtocolError,
@@ -346,4 +347,31 @@ def test_a_decorator_retries_and_closes_rejected_responses(clock):
         )
         assert retries.policy(schedule=[1]).call(fetch).data == b"ok"
         assert (responses[0].closed, server.accepted) == (True, 2)
+        client.close()
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_an_own_condition_closes_rejected_responses_by_its_release(clock, released):
+    """As docs/http.md says; without it, the only connection is not free again."""
+
+    def is_busy(response):
+        return response.status == 503
+
+    def fetch():
+        options = {"preload_content": False, "pool_timeout": 0.01}
+        return client.request("GET", "/", **options)
+
+    if released:
+        is_busy.release = retries.transient.release
+    policy = retries.policy(schedule=[1], on=(), on_result=is_busy)
+    big = answer(503, body=b"x" * 10**6)
+    with serve(big, answer()) as server:
+        client = urllib3.HTTPConnectionPool(
+            "127.0.0.1", server.port, block=True, retries=False
+        )
+        if released:
+            assert policy.call(fetch).data == b"ok"
+        else:
+            with pytest.raises(EmptyPoolError):
+                policy.call(fetch)
         client.close()
