@@ -126,7 +126,8 @@ class RetryPoolManager(urllib3.PoolManager):
     ``preload_content=False``, reading the body.
 
     Pass ``request(..., policy=policy)`` to give a request another policy, or None to
-    send it once.
+    send it once. A request with ``retries=False``, or with a ``Retry`` that allows
+    redirects alone, is sent once as well, unless it has a policy, too.
 
     Args:
         policy: As for `policy`.
@@ -186,10 +187,12 @@ class RetryPoolManager(urllib3.PoolManager):
         self, method: str, url: str, *args: Any, **kw: Any
     ) -> urllib3.BaseHTTPResponse:
         """Send a request, and retry it under the policy."""
-        sender = self._sender
+        sender, given = self._sender, kw.get("retries")
         if "policy" in kw:
             sender = sender.with_policy("policy", kw.pop("policy"))
-        given = kw.get("retries")
+        elif given is not None:
+            # It allows no retries, or is rejected below.
+            sender = sender.with_policy("retries", None)
         kw["retries"] = self._retries if given is None else _redirects_only(given)
         headers = urllib3.HTTPHeaderDict(kw.setdefault("headers", self.headers))
         host, rewind = parse_url(url).host or "", build_rewind(kw.get("body"))
