@@ -4,9 +4,12 @@ A call knows the call around it wherever its context reaches: in its task or
 thread, in the tasks that it starts, and in ``asyncio.to_thread``.
 """
 
+import copyreg
 import os
 from _thread import RLock
+from collections.abc import Callable
 from contextvars import ContextVar
+from operator import methodcaller
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast, final
 
@@ -41,6 +44,27 @@ entry there, or before another one, asks `innermost_running`.
 
 current_entry: ContextVar[Entry | None] = ContextVar("retrykit call", default=None)
 """The entry of the innermost retried call of this context."""
+
+
+def _reduce_variable(variable: ContextVar[Any]) -> Any:
+    """Return the parts of `current_entry` for pickle; other variables have none.
+
+    A driver that is pickled by value, as those of scripts and notebooks, refers to it.
+    """
+    if variable is current_entry:
+        return _find_current_entry, ()
+    return _reduce_others(variable)
+
+
+def _find_current_entry() -> ContextVar[Entry | None]:
+    return current_entry
+
+
+# By default, Python's own error.
+_reduce_others: Callable[[Any], Any] = copyreg.dispatch_table.get(
+    ContextVar, methodcaller("__reduce_ex__", 2)
+)
+copyreg.pickle(ContextVar, _reduce_variable)
 
 
 class RetryCall:

@@ -171,6 +171,11 @@ class RetryController:
         other.judges_results = self.judges_results and not overrides.disabled
         return other
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # With a driver that is pickled by value.
+        parts = self.policy, self._name, self.clock, self._resumed, self._function
+        return _restore_controller, parts
+
     def find_answer(self) -> Answer:
         """Return the answer to common failures, at the first of them."""
         self.answer = answer = answer_of(self.policy)
@@ -532,6 +537,16 @@ def _publish(
         if isinstance(started, list) or entry[1] is not started:
             # The driver may have recorded a failure meanwhile, or the end.
             catch_up(entry)
+
+
+def _restore_controller(
+    policy: "Policy",
+    name: str,
+    clock: ClockSource[Any],
+    resumed: RetryState | None,
+    function: Callable[..., Any] | None,
+) -> RetryController:
+    return RetryController(policy, name, clock, resumed, function=function)
 
 
 def _read_clocks(read_clock: Callable[[], float]) -> tuple[float, float]:

@@ -66,12 +66,16 @@ def wrap_callable(
         call = build_driver(source, fn, awaited=awaited)
     else:
         call = build_source_driver(source, fn, awaited=awaited)
-    if kind is FunctionType and recipe is None:
-        return _as_function(call, wrapped)
+    if kind is FunctionType:
+        call = _as_function(call, wrapped)
+        if recipe is None:
+            return call
     # Imported here, since few programs need wrapt.
-    from retrykit.execution.proxies import DescriptorProxy, Proxy  # noqa: PLC0415
+    from retrykit.execution import proxies  # noqa: PLC0415
 
-    proxy = DescriptorProxy if hasattr(kind, "__get__") else Proxy
+    proxy = proxies.DescriptorProxy if hasattr(kind, "__get__") else proxies.Proxy
+    if kind is FunctionType:
+        proxy = proxies.FunctionProxy
     return proxy(call, wrapped, recipe)
 
 
