@@ -380,9 +380,13 @@ SETTING_ERRORS = {
     "got 10.0; for a single attempt write max_attempts=1": (
         lambda: Policy(schedule=["30s"], max_elapsed="10s")
     ),
+    "schedule must be at least one delay, or nothing is ever retried, got "
+    "sequence([]); for a single attempt write max_attempts=1": (
+        lambda: retry(schedule=[])
+    ),
     "max_attempts must be at most 3, since the schedule ends after 2 delays, got 4; "
-    "None leaves the end to the schedule": lambda: Policy(
-        schedule=[1, 2], max_attempts=4
+    "with limits='any' the first that is reached ends a call": lambda: Policy(
+        schedule=[1, 2], max_attempts=4, max_elapsed=9, limits="all"
     ),
     "on must be at least one Exception type where no result is judged, got (); write "
     "Exception, or on_result": lambda: Policy(on=()),

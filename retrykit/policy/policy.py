@@ -234,6 +234,8 @@ the first attempt counts; None is unlimited
         given: Mapping[str, object],
         others: Mapping[str, object],
         written: frozenset[str],
+        *,
+        may_idle: bool = False,
     ) -> None:
         """Set the given settings, and the others, of which some had been written."""
         for name, value in given.items():
@@ -251,7 +253,7 @@ the first attempt counts; None is unlimited
             values |= default_limits(written | ruled, values["schedule"], elapsed)
         vars(self).update(values, _written=written)
         self._check_contradictions()
-        if not _RELATED.isdisjoint(given):
+        if not may_idle and not _RELATED.isdisjoint(given):
             check_limits(self)
 
     def _check_contradictions(self) -> None:
@@ -288,8 +290,14 @@ the first attempt counts; None is unlimited
         Raises:
             ConfigError: A setting is unknown, is invalid, or contradicts another.
         """
+        return self._replace(changes)
+
+    def _replace(
+        self, changes: Mapping[str, object], *, may_idle: bool = False
+    ) -> Self:
+        """Return a copy with some settings changed, which may never retry."""
         other = object.__new__(type(self))
-        other._set(changes, vars(self), self._written)
+        other._set(changes, vars(self), self._written, may_idle=may_idle)
         return other
 
     # For copy.replace.

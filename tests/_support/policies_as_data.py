@@ -22,7 +22,7 @@ def budget(kind, **settings):
 VALID = {
     "nothing": {},
     "a list": {"schedule": [0, 1.5, "500ms"]},
-    "an empty list": {"schedule": []},
+    "an empty list": {"schedule": [], "max_attempts": 1},
     "constant": of("constant(1)"),
     "linear": of("linear('1m')"),
     "exponential": of("exponential(1)"),
@@ -51,14 +51,14 @@ VALID = {
     "cap": of("fibonacci().cap('1m')"),
     "at_least": of("fibonacci().at_least(0)"),
     "round_down": of("sequence([1]).round_down('1s')"),
-    "take": of("fibonacci().take(0)"),
-    "within": of("fibonacci().within(0)"),
+    "take": of("fibonacci().take(9)"),
+    "within": of("fibonacci().within(9)"),
     "full_jitter": of("fibonacci().full_jitter()"),
     "equal_jitter": of("fibonacci().equal_jitter()"),
     "jitter": of("fibonacci().jitter(1)"),
     "sum": of("fibonacci() + [2]"),
     "union": of("fibonacci() | constant(1)"),
-    "intersection": of("fibonacci() & []"),
+    "intersection": of("fibonacci() & [1]"),
     "scale": of("fibonacci() * 0"),
     "delays in a string": of("1s, 5s, 1m"),
     "a list in a string": of("[1, '5s']"),
@@ -343,9 +343,9 @@ LOADER_ONLY = {
         "max_elapsed must be at least 250ms, the first delay",
         {"max_elapsed": 0},
     ),
-    "the schedule is enough for all attempts": (
-        "max_attempts must be at most 2, since the schedule ends",
-        {"max_attempts": 3, "schedule": [1]},
+    "the schedule is enough for a retry": (
+        "schedule must be at least one delay",
+        {"max_attempts": 3, "schedule": []},
     ),
     "giving up leaves something of a rule": (
         "must be narrower than the on of each rule",
@@ -361,11 +361,7 @@ LOADER_ONLY = {
     ),
     "the schedule allows the attempts": (
         "max_attempts must be at most .*, since the schedule",
-        {"schedule": [1], "max_attempts": 3},
-    ),
-    "the time allows the attempts": (
-        "max_attempts must be at most .*, since max_elapsed",
-        {"max_elapsed": "1s", "max_attempts": 9},
+        {"schedule": [1], "max_attempts": 3, "max_elapsed": 9, "limits": "all"},
     ),
     "an attribute has a name": (
         "path must be the name of an attribute",

@@ -17,6 +17,13 @@ def polite(**settings):
     return Policy(**{"on": OSError} | settings)
 
 
+def from_variables(**variables):
+    """A policy of variables, which may leave no retry."""
+    return Policy.from_env(
+        "FETCH", environ={f"FETCH_{x}": y for x, y in variables.items()}
+    )
+
+
 def rule_names(policy, **thresholds):
     return {finding.rule for finding in check(policy, **thresholds)}
 
@@ -82,8 +89,11 @@ POLICIES = {
         set(),
     ),
     "one attempt": (Policy(max_attempts=1), {"never-retries"}),
-    "no delay": (Policy(schedule=[]), {"never-retries"}),
-    "no delay and no time": (Policy(schedule=[], max_elapsed=0), {"never-retries"}),
+    "no delay": (from_variables(SCHEDULE="[]"), {"never-retries"}),
+    "no delay and no time": (
+        from_variables(SCHEDULE="[]", MAX_ELAPSED="0s"),
+        {"never-retries"},
+    ),
     "one attempt in no time": (
         Policy(max_attempts=1, max_elapsed=0),
         {"never-retries"},
@@ -112,6 +122,18 @@ POLICIES = {
     "time for all but one": (
         polite(schedule=OWN, max_attempts=5, max_elapsed=7.4),
         {"max-attempts-unreachable"},
+    ),
+    "time for half of the attempts": (
+        polite(max_attempts=9, max_elapsed="2s"),
+        {"max-attempts-unreachable"},
+    ),
+    "time for all attempts, however long": (
+        polite(schedule=GROWING, max_attempts=3, max_elapsed="1m", attempt_timeout=9),
+        {"max-elapsed-unreachable"},
+    ),
+    "time for all attempts but the longest": (
+        polite(schedule=GROWING, max_attempts=3, max_elapsed=20, attempt_timeout=9),
+        set(),
     ),
     "a schedule shorter than by default": (polite(schedule=GROWING.take(2)), set()),
     "a schedule shorter than max_attempts": (
@@ -260,6 +282,7 @@ def test_every_rule_has_a_stable_name_and_a_description():
         "never-retries",
         "deadline-before-first-delay",
         "max-attempts-unreachable",
+        "max-elapsed-unreachable",
         "delays-never-used",
         "cap-never-reached",
         "no-jitter",

@@ -50,6 +50,12 @@ EXACT = [
         "max_elapsed above 850ms, or a shorter first delay",
     ),
     Finding(
+        "max-elapsed-unreachable",
+        "max_elapsed=60.0 is never reached: up to 3 attempts of 2.0 s and their delays "
+        "take 10.5s at most",
+        "leave it out, or shorten it",
+    ),
+    Finding(
         "max-attempts-unreachable",
         "max_elapsed=64.0 ends every call after 7 of max_attempts=8",
         "max_attempts=7, or max_elapsed=198",
@@ -179,8 +185,9 @@ EXACT = [
 BROKEN = [
     polite(max_attempts=None),
     polite(max_attempts=1),
-    polite(schedule=[]),
+    Policy.from_env("FETCH", environ={"FETCH_SCHEDULE": "[]"}),
     (polite(max_elapsed=0.3), "100ms"),
+    polite(schedule=GROWING, max_attempts=3, max_elapsed=60, attempt_timeout=2),
     (polite(schedule=GROWING, max_attempts=8, max_elapsed=64), "1s"),
     (polite(schedule=RANDOM, max_attempts=10_000, max_elapsed=9), "1s"),
     (polite(schedule=RANDOM, max_attempts=100, max_elapsed=9), "1s"),

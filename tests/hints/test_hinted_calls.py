@@ -248,7 +248,7 @@ def test_a_failing_hint_does_not_replace_an_error_that_rejects_attributes(backen
 
     error = FrozenError()
     with virtual_time(), pytest.raises(FrozenError) as caught:
-        backend(PATIENT.replace(hint=broken, schedule=[]))(raise_in_turn(error))()
+        backend(PATIENT.replace(hint=broken, max_attempts=1))(raise_in_turn(error))()
     assert caught.value is error
 
 

@@ -135,7 +135,7 @@ def test_a_file_closed_before_a_retry_raises_its_own_error():
 
 def test_a_retry_error_of_another_call_is_raised_unchanged():
     other = RetryError(
-        Policy(on_result=lambda _: True, schedule=[]).run(lambda: 1).state
+        Policy(on_result=lambda _: True, max_attempts=1).run(lambda: 1).state
     )
 
     def respond(_request):

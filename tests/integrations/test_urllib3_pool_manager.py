@@ -159,7 +159,7 @@ def test_a_shorter_timeout_is_kept(clock):
     inner = urllib3.PoolManager(timeout=0.05)
     limit = AsArgument(60)
     with serve(hang()) as server:
-        with pool(schedule=[], manager=inner, attempt_timeout=limit) as client:
+        with pool(max_attempts=1, manager=inner, attempt_timeout=limit) as client:
             with pytest.raises(ReadTimeoutError, match=r"read timeout=0\.05"):
                 client.request("GET", server.url)
 

@@ -182,6 +182,18 @@ def _max_attempts_unreachable(context: LintContext) -> Iterator[Advice]:
         yield f"the schedule ends {reason}", f"{fix}, or a longer schedule"
 
 
+@_rule("max-elapsed-unreachable", "every call ends before max_elapsed")
+def _max_elapsed_unreachable(context: LintContext) -> Iterator[Advice]:
+    policy, longest = context.policy, context.preview.worst_case
+    if "max_elapsed" in context.preview.never_reached and longest is not None:
+        reason = (
+            f"max_elapsed={policy.max_elapsed!r} is never reached: {context.up_to} "
+            f"{context.attempt_limit} attempts of {policy.attempt_timeout!r} s and "
+            f"their delays take {_readable(longest)} at most"
+        )
+        yield reason, "leave it out, or shorten it"
+
+
 @_rule("delays-never-used", "a limit ends every call before its schedule ends")
 def _delays_never_used(context: LintContext) -> Iterator[Advice]:
     end, last = context.preview.end, context.preview.limits.get("schedule")
