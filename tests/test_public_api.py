@@ -137,7 +137,7 @@ def docstrings(path):
 
 
 def test_the_typed_settings_are_those_of_a_policy():
-    assert [*PolicySettings.__annotations__] == [*VALIDATORS]
+    assert {*PolicySettings.__annotations__} == {*VALIDATORS}
     assert PolicySettings.__required_keys__ == frozenset()
 
 

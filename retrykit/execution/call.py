@@ -6,11 +6,12 @@ thread, in the tasks that it starts, and in ``asyncio.to_thread``.
 
 import copyreg
 import os
+import sys
 from _thread import RLock
 from collections.abc import Callable
 from contextvars import ContextVar
 from operator import methodcaller
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, cast, final
 
 from retrykit.policy.timeouts import AsArgument
@@ -78,8 +79,9 @@ class RetryCall:
         exhausted_marker: Attached to the final errors of calls nested in this attempt
             that have exhausted their retries.
         last_traceback: The traceback of the last error when it was recorded.
+        function: The function of the call; None for a block.
         args: The positional arguments of the call, for events.
-        kwargs: Its keyword arguments, or None.
+        kwargs: Its keyword arguments; None if its driver has not told them yet.
         pending: What async observers have returned and is not awaited yet.
         rule: The index of the rule that rejected the last result, or None.
         warning_issued: Whether a warning was logged for this call: its hint
@@ -87,11 +89,13 @@ class RetryCall:
     """
 
     __slots__ = (
+        "__weakref__",
         "args",
         "before",
         "controller",
         "exhausted_marker",
         "give_ups_before",
+        "function",
         "kwargs",
         "last_traceback",
         "pending",
@@ -106,11 +110,42 @@ class RetryCall:
     give_ups_before: int
     exhausted_marker: object
     last_traceback: TracebackType | None
+    function: Callable[..., Any] | None
     args: tuple[Any, ...]
     kwargs: dict[str, Any] | None
     pending: Pending | None
     rule: int | None
     warning_issued: bool
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of the call.
+
+        Raises:
+            LookupError: Its driver has not told them yet, and is not further up in this
+                thread or task.
+        """
+        if self.kwargs is None and self.function is not None:
+            frame: FrameType | None = sys._getframe()  # noqa: SLF001  documented
+            while frame is not None and not self._take_arguments(frame):
+                frame = frame.f_back
+            if self.kwargs is None:
+                msg = "state.args must be read in the thread or task of the call"
+                raise LookupError(msg)
+        return self.args, self.kwargs or {}
+
+    def _take_arguments(self, frame: FrameType) -> bool:
+        """Take the arguments from a frame, if it is that of the driver of this call."""
+        if frame.f_code.co_name != "call_with_retries":
+            return False
+        variables = frame.f_locals
+        entry, args, kwargs = (variables[name] for name in ("entry", "args", "kwargs"))
+        if sys.version_info < (3, 13):  # pragma: no branch
+            # It is a copy, which lives as long as the frame.
+            variables.clear()
+        if type(entry) is not list or entry[0] is not self:
+            return False
+        self.args, self.kwargs = args, kwargs
+        return True
 
     def already_warned(self) -> bool:
         """Return whether a warning was logged before; the caller logs one if not."""
@@ -171,7 +206,13 @@ def current_state() -> RetryState:
     Raises:
         LookupError: No retried call runs in this context.
     """
-    entry = innermost_running(current_entry.get())
+    current = current_entry.get()
+    if current is not None and type(current[0]) is RetryCall:
+        state: RetryState = current[0].state
+        if state.used_fallback:
+            # The fallback runs: the call is over for nested calls only.
+            return state
+    entry = innermost_running(current)
     call = None if entry is None else running_call(entry)
     if call is None:
         msg = "current_state() was called outside a retried call"

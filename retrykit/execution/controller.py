@@ -229,7 +229,8 @@ class RetryController:
         call = RetryCall()
         call.controller, call.before, call.give_ups_before = self, *entry[2:]
         call.exhausted_marker = call.last_traceback = call.rule = None
-        call.args, call.kwargs, call.pending = (), None, None
+        call.function, call.args, call.kwargs = self._function, (), None
+        call.pending = None
         call.warning_issued = False
         seed = self.policy.seed
         if isinstance(started, list):
@@ -237,14 +238,20 @@ class RetryController:
             start, seed = started[0], seed or 0
         else:
             start, seed = started, new_seed() if seed is None else seed
-        call.state = self._make_state(start, seed, watched)
+        call.state = self._make_state(call, start, seed, watched)
         # Asked once for each call, not for each failure.
         self._logs = is_logged()
         if call.before is not None:
             _apply_nesting(call)
         return call
 
-    def _make_state(self, started: float, seed: int, watched: bool) -> RetryState:  # noqa: FBT001
+    def _make_state(
+        self,
+        call: RetryCall,
+        started: float,
+        seed: int,
+        watched: bool,  # noqa: FBT001
+    ) -> RetryState:
         """Make the state of a call that began at this time, or continue one."""
         clock = self.clock
         read_clock = clock.reader() if watched else clock.real_reader()
@@ -267,6 +274,7 @@ class RetryController:
                 _read_clock=read_clock,
                 _started_at_clock=started,
                 _clock_id=_id_of(read_clock),
+                _call=weakref.ref(call),
             )
         return resumed._replace(
             stop_reason=None,
@@ -284,6 +292,7 @@ class RetryController:
             _clock_id=_id_of(read_clock),
             # The time that was spent before counts.
             _started_at_clock=started - resumed.elapsed_at_end,
+            _call=weakref.ref(call),
         )
 
     def start(self, call: RetryCall) -> float | None:

@@ -1,7 +1,7 @@
 """The decorators `retry` and `aretry`, and functions on decorated functions."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar, Unpack, cast, overload
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.validation import invalid_setting
@@ -12,24 +12,83 @@ from retrykit.execution.wrapping import find_wrapped, unwrap, wrap_callable
 from retrykit.policy.conditions import format_value
 from retrykit.policy.policy import Policy
 from retrykit.policy.signatures import list_settings
-from retrykit.policy.validators import PolicySettings
+from retrykit.policy.validators import OtherSettings, PolicySettings
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["aretry", "policy_of", "resume", "retry", "with_policy"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C")
+P = ParamSpec("P")
+R = TypeVar("R")
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+
+
+class FallbackDecorator(Protocol[V_co]):
+    """A decorator of functions that return their result, or the fallback."""
+
+    @overload
+    def __call__(
+        self, fn: "classmethod[C, P, Coroutine[Any, Any, R]]", /
+    ) -> "classmethod[C, P, Coroutine[Any, Any, R | V_co]]": ...
+    @overload
+    def __call__(
+        self, fn: "classmethod[C, P, R]", /
+    ) -> "classmethod[C, P, R | V_co]": ...
+    @overload
+    def __call__(
+        self, fn: "staticmethod[P, Coroutine[Any, Any, R]]", /
+    ) -> "staticmethod[P, Coroutine[Any, Any, R | V_co]]": ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, fn: "staticmethod[P, R]", /
+    ) -> "staticmethod[P, R | V_co]": ...
+    @overload
+    def __call__(
+        self, fn: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Callable[P, Coroutine[Any, Any, R | V_co]]: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Callable[P, R | V_co]: ...
 
 
 @overload
 def retry(fn: F, /) -> F: ...
 @overload
 def retry(
-    policy: Policy | None = None, /, **changes: Unpack[PolicySettings]
+    policy: Policy | None = None, /, **changes: Unpack[OtherSettings]
 ) -> Callable[[F], F]: ...
 @overload
 def retry(
-    *, policy: Policy | Callable[[], Policy], **changes: Unpack[PolicySettings]
+    *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
 ) -> Callable[[F], F]: ...
+@overload
+def retry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def retry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], V],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def retry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: V,
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
 def retry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     """Retry the decorated function when it fails, as its policy says.
 
@@ -69,12 +128,39 @@ def retry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
 def aretry(fn: F, /) -> F: ...
 @overload
 def aretry(
-    policy: Policy | None = None, /, **changes: Unpack[PolicySettings]
+    policy: Policy | None = None, /, **changes: Unpack[OtherSettings]
 ) -> Callable[[F], F]: ...
 @overload
 def aretry(
-    *, policy: Policy | Callable[[], Policy], **changes: Unpack[PolicySettings]
+    *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
 ) -> Callable[[F], F]: ...
+@overload
+def aretry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def aretry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], V],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def aretry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: V,
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
 def aretry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     """Retry the decorated async function when it fails, as its policy says.
 

@@ -160,7 +160,8 @@ the first attempt counts; None is unlimited
             `on` does not include is always raised directly.
         fallback: Value to return instead of raising an error on giving up, or a
             function of the state that returns it, which may be async under `aretry`,
-            such as `last_result`. An error that `on` does not include is raised all
+            such as `last_result`. The state knows the ``args``, ``kwargs`` and
+            ``function`` of the call. An error that `on` does not include is raised all
             the same. By default there is none.
         stop_event: Event that ends the call instead of another attempt, and the wait
             for one at once: a `threading.Event`, or under `aretry` one of asyncio or

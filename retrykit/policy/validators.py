@@ -36,7 +36,8 @@ from retrykit.schedules.base import ScheduleLike, as_schedule
 from retrykit.state.events import EventHook, EventHooks, Observer, check_observer
 
 __all__ = ["VALIDATORS", "DeadlineRule", "GroupRule", "LimitRule"]
-__all__ += ["LongHintRule", "NestedRule", "PolicySettings", "Raises", "suggest_setting"]
+__all__ += ["LongHintRule", "NestedRule", "OtherSettings", "PolicySettings", "Raises"]
+__all__ += ["suggest_setting"]
 
 DeadlineRule = Literal["stop", "clip", "overshoot"]
 """What to do if the next attempt would start too late."""
@@ -57,8 +58,11 @@ LongHintRule = Literal["honor", "clip", "ignore", "give_up"]
 """What to do with a hint above `hint_cap`."""
 
 
-class PolicySettings(TypedDict, total=False):
-    """The settings of a policy as keyword arguments."""
+class OtherSettings(TypedDict, total=False):
+    """The settings of a policy as keyword arguments, except `fallback`.
+
+    Where `fallback` is given, the decorated type includes its type.
+    """
 
     schedule: ScheduleLike
     max_attempts: int | None
@@ -78,7 +82,6 @@ class PolicySettings(TypedDict, total=False):
     attempt_timeout: Duration | AsArgument | None
     nested: NestedRule
     raises: Raises
-    fallback: Any
     stop_event: StopEvent | None
     sleep: SleepFunction | None
     redact: Redaction
@@ -87,6 +90,12 @@ class PolicySettings(TypedDict, total=False):
     seed: int | None
     observers: Iterable[Observer] | EventHooks
     name: str | None
+
+
+class PolicySettings(OtherSettings, total=False):
+    """The settings of a policy as keyword arguments."""
+
+    fallback: Any
 
 
 def _optional(check: "_Validator") -> "_Validator":

@@ -39,6 +39,10 @@ Status = Literal["running", "succeeded", "dead"]
 """A call is running, has its result, or has given up."""
 
 
+def _no_call() -> None:
+    """Return None: the call is over, or ran in another process."""
+
+
 @final
 class RetryState:  # noqa: PLW1641  it changes
     """The history of one call, up to now.
@@ -74,6 +78,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     __slots__ = (
         "_clock_id",
+        "_call",
         "_failures",
         "_frame_locations",
         "_give_up_number",
@@ -131,6 +136,7 @@ class RetryState:  # noqa: PLW1641  it changes
         _read_clock: Callable[[], float] | None = None,
         _started_at_clock: float = 0.0,
         _clock_id: int = 0,
+        _call: Callable[[], Any] = _no_call,
     ) -> None:
         self.name = name
         self.seed = seed
@@ -161,6 +167,8 @@ class RetryState:  # noqa: PLW1641  it changes
         # call, its reading when the call began, and its identity; and the number of
         # this call among those that gave up or were read in this process.
         self._outer_deadline = _outer_deadline
+        # Returns the running call, which refers to this state, or None.
+        self._call = _call
         self._frame_locations: dict[int, FrameLocations] | None = None
         self._read_clock = _read_clock
         self._request: tuple[str, object] | None = None
@@ -195,6 +203,45 @@ class RetryState:  # noqa: PLW1641  it changes
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
         """The errors of the failed attempts, in order."""
         return tuple(f.error for f in self._failures if f.error is not None)
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function that is retried; None for a block of code.
+
+        As `args` and `kwargs`, it is known while the call runs, in the policy's
+        `fallback`, too, and is no part of the data. Afterwards it is released.
+
+        Raises:
+            LookupError: The call is over; or the arguments are not known yet in another
+                thread or task than that of the call.
+        """
+        function: Callable[..., Any] | None = self._running_call().function
+        return function
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The positional arguments of the call; the first one of a method is `self`.
+
+        >>> from retrykit import Policy
+        >>> policy = Policy(schedule=[0], fallback=lambda state: len(*state.args))
+        >>> policy.call(int, "seven")
+        5
+        """
+        args: tuple[Any, ...] = self._running_call().arguments()[0]
+        return args
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The keyword arguments of the call."""
+        kwargs: dict[str, Any] = self._running_call().arguments()[1]
+        return kwargs
+
+    def _running_call(self) -> Any:
+        call = self._call()
+        if call is None:
+            msg = "state.function, args and kwargs are only available while a call runs"
+            raise LookupError(msg)
+        return call
 
     @property
     def status(self) -> Status:
