@@ -77,8 +77,8 @@ class RetryState:  # noqa: PLW1641  it changes
     """
 
     __slots__ = (
-        "_clock_id",
         "_call",
+        "_clock_id",
         "_failures",
         "_frame_locations",
         "_give_up_number",
