@@ -270,7 +270,7 @@ DOTS = "a list in which ... comes last and after an outcome"
 GRPC = (
     "maxAttempts, initialBackoff, maxBackoff, backoffMultiplier, retryableStatusCodes"
 )
-SHORT = 'longer than 0s, such as "0.1s", with at most nine decimals'
+SHORT = '>= 0.001s, such as "0.1s", with at most nine decimals'
 
 SETTING_ERRORS = {
     f"wait must be a finite number >= 0, got -1; {SECONDS}": lambda: s.constant(-1),
@@ -797,8 +797,17 @@ SETTING_ERRORS = {
     "jitter must be one of 'proportional', 'full', got 0.2": write_config(jitter=0.2),
     "config must be JSON, got '{'; Expecting property name enclosed in double quotes: "
     "line 1 column 2 (char 1)": lambda: from_service_config("{"),
+    "config must be JSON, got '{\"a\": NaN}'; NaN is not in the JSON of gRPC": lambda: (
+        from_service_config('{"a": NaN}')
+    ),
+    'config must be JSON, got \'{"a": 1, "a": 1}\'; repeated keys: a': lambda: (
+        from_service_config('{"a": 1, "a": 1}')
+    ),
     "config must be a service config or a retryPolicy, as a dict or as JSON, got []": (
         lambda: from_service_config("[]")
+    ),
+    "config must be a service config or a retryPolicy, as a dict or as JSON, got 5": (
+        lambda: from_service_config(5)
     ),
     "method must be left out with a single retryPolicy, got 'a.B/C'": (
         lambda: from_service_config({}, method="a.B/C")
@@ -807,14 +816,17 @@ SETTING_ERRORS = {
     "config has the key methodConfig": lambda: from_service_config({}),
     "retryThrottling must be a dict with the keys maxTokens, tokenRatio, got "
     "{'maxTokens': 9}": read_throttle(maxTokens=9),
-    "maxTokens must be an integer >= 1, got 0": read_throttle(
+    "maxTokens must be an integer from 1 to 4294967295, got 0": read_throttle(
         maxTokens=0, tokenRatio=0.1
     ),
-    "maxTokens must be an integer <= 1000, for gRPC, got 1001": read_throttle(
-        maxTokens=1001, tokenRatio=0.1
+    "max_tokens must be an integer <= 1000, for gRPC, got 1001": write_config(
+        budget=Throttle(1001)
     ),
-    "tokenRatio must be a finite number >= 0.001, got 0": read_throttle(
-        maxTokens=10, tokenRatio=0
+    "token_ratio must be <= 4294967, for gRPC, got 1e+16": write_config(
+        budget=Throttle(10, 1e16)
+    ),
+    "tokenRatio must be a number from 0.001 to 4294967, without an exponent, got 0": (
+        read_throttle(maxTokens=10, tokenRatio=0)
     ),
     "budget must be a Throttle or None in a policy for gRPC, got TokenBucket()": (
         write_config(budget=TokenBucket())
@@ -842,33 +854,34 @@ SETTING_ERRORS = {
     "retries, write Policy(max_attempts=1)": lambda: from_service_config(
         {
             "methodConfig": [
-                {"name": [{}], "retryPolicy": {}},
+                {"name": [{}], "retryPolicy": RETRY_POLICY},
                 {"name": [{"service": "a.B"}]},
             ]
         },
         method="a.B/C",
     ),
     "method must be like \"package.Service/Method\", got 'a/b/c'": read_part("a/b/c"),
-    "maxAttempts must be an integer >= 2, got 1": read_retry_policy(maxAttempts=1),
+    "maxAttempts must be an integer from 2 to 2147483647, got 1": read_retry_policy(
+        maxAttempts=1
+    ),
     f"initialBackoff must be {SHORT}, got '0s'": read_retry_policy(initialBackoff="0s"),
     f"maxBackoff must be {SHORT}, got 1": read_retry_policy(maxBackoff=1),
-    f"timeout must be {SHORT}, got '1m'": read_part(
-        timeout="1m",
-        retryPolicy=dict.fromkeys(GRPC.split(", "), 2)
-        | {
-            "initialBackoff": "1s",
-            "maxBackoff": "1s",
-            "retryableStatusCodes": [14],
-        },
-    ),
-    "backoffMultiplier must be a finite number >= 0, got '2'": read_retry_policy(
-        backoffMultiplier="2"
+    'methodConfig[0]: timeout must be >= 0s, such as "0.1s", with at most nine '
+    "decimals, got '1m'": read_part(timeout="1m"),
+    "methodConfig[0]: waitForReady must be true or false, got 'true'": read_part(
+        waitForReady="true"
     ),
     "backoffMultiplier must be a number > 0, got 0": read_retry_policy(
         backoffMultiplier=0
     ),
-    "retryableStatusCodes must be a list of status codes, at least one, got []": (
-        read_retry_policy(retryableStatusCodes=[])
+    "retryableStatusCodes must be a list of names of status codes, at least one, got "
+    "['unavailable']; gRPC reads neither numbers nor small letters": (
+        read_retry_policy(retryableStatusCodes=["unavailable"])
+    ),
+    "retryableStatusCodes must be a list of names of status codes, at least one, got "
+    "[]": read_retry_policy(retryableStatusCodes=[]),
+    "codes must be a list of status codes, at least one, got []": (
+        lambda: StatusCodes([])
     ),
     "codes must be names of status codes of failures, or their numbers, 1 to 16, got "
     "'OK'": lambda: StatusCodes([14, "OK"]),
@@ -887,12 +900,12 @@ SETTING_ERRORS = {
     "schedule must be a capped exponential with gRPC's jitter, such as exponential("
     "0.1, factor=2.0).cap(1.0).full_jitter(), got exponential(1.0, factor=2.0).cap(9.0)"
     ".jitter(0.2); jitter='full' requires this form": write_config(jitter="full"),
-    "max_elapsed must be from a nanosecond to 315576000000 seconds, for gRPC, "
+    "max_elapsed must be from a millisecond to 315576000000 seconds, for gRPC, "
     "got 1e+300": (write_config(max_elapsed=1e300)),
-    "first must be from a nanosecond to 315576000000 seconds, for gRPC, got 0.0": (
+    "first must be from a millisecond to 315576000000 seconds, for gRPC, got 0.0": (
         write_config(schedule=s.exponential(0).cap(9).jitter(0.2))
     ),
-    "limit must be from a nanosecond to 315576000000 seconds, for gRPC, got 1e+300": (
+    "limit must be from a millisecond to 315576000000 seconds, for gRPC, got 1e+300": (
         write_config(schedule=s.exponential(1).cap(1e300).jitter(0.2))
     ),
     f"outcomes must be a list, got {OSError!r}; write ScriptedFunction([...]), errors "
