@@ -1,6 +1,9 @@
 """Parts that integrations of SDKs share.
 
-One generator writes the SDKs of OpenAI and Anthropic, so they make the same decisions.
+One generator writes the SDKs of OpenAI and Anthropic, so they make the same decisions
+about errors and responses. They differ where a service requests a long delay: OpenAI's
+raises the error if it is above 120 s (3.57), Anthropic's waits however long it is
+(2.14).
 """
 
 import sys
@@ -35,8 +38,9 @@ def is_transient_cause(error: Exception, kinds: tuple[type[Exception], ...]) -> 
 def is_transient_response(response: Any) -> bool:
     """Return whether a response is transient, as the SDKs decide it.
 
-    ``x-should-retry`` decides; without it, the statuses 408, 409 (a lock timeout), 429
-    and all from 500 on are transient.
+    The requested delay is left to the hint and its limits. ``x-should-retry`` decides;
+    without it, the statuses 408, 409 (a lock timeout), 429 and all from 500 on are
+    transient.
     """
     should_retry = response.headers.get("x-should-retry")
     if should_retry in {"true", "false"}:

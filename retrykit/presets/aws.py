@@ -94,6 +94,9 @@ def aws_adaptive(
 def throttling(error: Exception) -> bool:
     """Return whether an error of an AWS client is a throttling error.
 
+    It is one with an error code for throttling, or with the status 429 and a code that
+    the model of the service does not have.
+
     >>> throttling(OSError("refused"))
     False
 
@@ -101,10 +104,18 @@ def throttling(error: Exception) -> bool:
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026.
     """
     response = getattr(error, "response", None)
-    error_data = response.get("Error") if isinstance(response, Mapping) else None
-    return isinstance(error_data, Mapping) and error_data.get("Code") in _THROTTLING
+    if not isinstance(response, Mapping):
+        return False
+    error_data, metadata = response.get("Error"), response.get("ResponseMetadata")
+    if isinstance(error_data, Mapping) and error_data.get("Code") in _THROTTLING:
+        return True
+    # The class of an error whose code the model has is made by botocore's factory.
+    modeled = type(error).__module__ == "botocore.errorfactory"
+    status = metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None
+    return status == _TOO_MANY_REQUESTS and not modeled
 
 
+_TOO_MANY_REQUESTS = 429
 _THROTTLING = {
     "BandwidthLimitExceeded",
     "EC2ThrottledException",
