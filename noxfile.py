@@ -54,7 +54,8 @@ REFERENCE = """
     execution.backoff integrations.aio_pika integrations.aiohttp integrations.aiokafka
     integrations.anthropic integrations.asyncpg integrations.azure_core
     integrations.botocore integrations.celery integrations.confluent_kafka
-    integrations.dbos integrations.google_api_core integrations.grpc integrations.httpx
+    integrations.dbos integrations.django integrations.google_api_core
+    integrations.grpc integrations.httpx
     integrations.kubernetes integrations.logging integrations.openai
     integrations.opentelemetry integrations.pika integrations.procrastinate
     integrations.prometheus integrations.psycopg integrations.pymongo

@@ -92,6 +92,7 @@ LIBRARIES = {
     "integrations.celery": "celery kombu",
     "integrations.confluent_kafka": "confluent_kafka",
     "integrations.dbos": "dbos",
+    "integrations.django": "django",
     "integrations.google_api_core": "google",
     "integrations.grpc": "grpc",
     "integrations.httpx": "httpx",

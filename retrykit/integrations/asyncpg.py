@@ -47,7 +47,8 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of asyncpg.
 
     They are lost and failed connections, timeouts of asyncpg, serialization failures,
-    deadlocks, locks that are not available, and a full server.
+    deadlocks, locks that are not available, a primary that has become read-only, and a
+    full server.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -107,6 +108,12 @@ def transaction(
 
 @asynccontextmanager
 async def _abegin(pool: Any, commit: Commit) -> AsyncIterator[Any]:
-    async with pool.acquire() as connection, connection.transaction():
-        yield connection
-        commit.sent = True
+    try:
+        async with pool.acquire() as connection, connection.transaction():
+            yield connection
+            commit.sent = True
+    except asyncpg.PostgresError as error:
+        if transient.judge(error) == "read-only":
+            # The pool opens new connections instead of all that it has.
+            await pool.expire_connections()
+        raise

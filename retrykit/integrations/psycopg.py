@@ -56,7 +56,7 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of psycopg.
 
     They are lost and failed connections, serialization failures, deadlocks, locks that
-    are not available, and a full pool or server.
+    are not available, a primary that has become read-only, and a full pool or server.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -162,10 +162,18 @@ def _begin(factory: Any, commit: Commit) -> Iterator[Any]:
     connect = getattr(factory, "connection", factory)
     with connect() as connection:
         _check_idle(connection)
-        with connection.transaction():
-            yield connection
-            _check_not_aborted(connection)
-            commit.sent = True
+        try:
+            with connection.transaction():
+                yield connection
+                _check_not_aborted(connection)
+                commit.sent = True
+        except psycopg.Error as error:
+            if transient.judge(error) == "read-only":
+                # Not only this connection of a pool leads to the same server.
+                connection.close()
+                if hasattr(factory, "drain"):
+                    factory.drain()
+            raise
 
 
 @asynccontextmanager
@@ -175,10 +183,17 @@ async def _abegin(factory: Any, commit: Commit) -> AsyncIterator[Any]:
         connected = await connected
     async with connected as connection:
         _check_idle(connection)
-        async with connection.transaction():
-            yield connection
-            _check_not_aborted(connection)
-            commit.sent = True
+        try:
+            async with connection.transaction():
+                yield connection
+                _check_not_aborted(connection)
+                commit.sent = True
+        except psycopg.Error as error:
+            if transient.judge(error) == "read-only":
+                await connection.close()
+                if hasattr(factory, "drain"):
+                    await factory.drain()
+            raise
 
 
 def _check_idle(connection: Any) -> None:

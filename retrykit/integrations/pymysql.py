@@ -43,7 +43,7 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of PyMySQL.
 
     They are lost and failed connections, deadlocks, conflicts, locks that are not
-    available in time, and a full server.
+    available in time, a primary that has become read-only, and a full server.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -52,7 +52,7 @@ class _Transient(SqlErrors):
         # The connection was already closed, and nothing was sent.
         if isinstance(error, pymysql.InterfaceError):
             return "undone" if error.args[0] == 0 else None
-        return judge_mysql(error.args[0])
+        return judge_mysql(error.args[0], error)
 
 
 transient: Final = _Transient()

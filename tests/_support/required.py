@@ -53,6 +53,8 @@ PARTS = {
     "retrykit/integrations/confluent_kafka.py": "confluent_kafka",
     "tests/integrations/test_confluent_kafka.py": "confluent_kafka",
     "retrykit/integrations/dbos/*": "dbos",
+    "retrykit/integrations/django.py": "django",
+    "tests/integrations/test_django*": "django psycopg pymysql postgres mariadbd",
     "tests/integrations/*dbos*": "dbos",
     "tests/_support/*dbos*": "dbos",
     "examples/durable_hostname_check.py": "dbos",
@@ -122,7 +124,7 @@ PARTS = {
     "tests/_support/*mountebank*": "mb",
     "tests/integrations/test_soak.py": f"{CLIENTS} grpc",
     # SQL databases, by all drivers.
-    "tests/_support/sql_errors.py": SQL,
+    "tests/_support/sql_errors.py": f"{SQL} django",
     "tests/_support/sql_drivers.py": SQL,
     "tests/integrations/test_sqlalchemy_sqlite.py": "aiosqlite sqlalchemy",
     "tests/integrations/test_sql_errors.py": f"{SQL} aiosqlite psycopg_pool",
@@ -138,8 +140,8 @@ PARTS = {
     "tests/budgets/test_threads.py": "threads",
     # All integrations that have a library.
     "tests/test_errors_of_integrations.py": (
-        f"{CLIENTS} {SQL} celery dbos grpc matplotlib opentelemetry procrastinate "
-        "prometheus_client redis temporalio"
+        f"{CLIENTS} {SQL} celery dbos django grpc matplotlib opentelemetry "
+        "procrastinate prometheus_client redis temporalio"
     ),
     # An app of each engine.
     "tests/cli/test_jobs.py": "celery dbos procrastinate",
