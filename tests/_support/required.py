@@ -112,8 +112,12 @@ PARTS = {
     "tests/integrations/test_temporal.py": "temporalio",
     "examples/coming_from_tenacity.py": "tenacity",
     "tests/test_coming_from_tenacity.py": "tenacity",
+    "tests/test_coming_from_backoff.py": "backoff",
+    "tests/test_coming_from_stamina.py": "stamina",
     "retrykit/integrations/urllib3.py": "urllib3",
     "tests/integrations/test_urllib3*": "urllib3",
+    "tests/integrations/test_coming_from_urllib3.py": "requests urllib3",
+    "tests/integrations/test_coming_from_httpx_retries.py": "httpx httpx_retries",
     "tests/integrations/test_task_queues.py": "celery redis redis-server rq",
     "tests/integrations/test_web_frameworks.py": "django fastapi httpx starlette",
     # All clients, through one table.
