@@ -5,10 +5,13 @@ import contextlib
 import functools
 import json
 import math
+import sys
 import tempfile
 import threading
+import traceback
 from datetime import datetime, timedelta
 from pathlib import Path
+from subprocess import run
 
 import pytest
 
@@ -477,8 +480,64 @@ SETTING_ERRORS = {
     f"color is not a policy setting, got 3; the settings are {NAMES}": (
         lambda: retry(color=3)
     ),
+    "base is not a parameter of exponential, got 2; write factor": (
+        lambda: s.exponential(base=2)
+    ),
+    "multiplier is not a parameter of exponential, got 2; write first or factor": (
+        lambda: s.exponential(1, multiplier=2)
+    ),
+    "max is not a parameter of exponential, got 9; write .cap(...) on the schedule": (
+        lambda: s.exponential(1, max=9)
+    ),
+    "faktor is not a parameter of exponential, got 2; did you mean factor?": (
+        lambda: s.exponential(1, faktor=2)
+    ),
+    "foo is not a parameter of exponential, got 2; the parameters are first, factor": (
+        lambda: s.exponential(1, foo=2)
+    ),
+    "arguments of exponential must be given by name after the first, got 2; write "
+    "factor=2": lambda: s.exponential(1, 2),
+    "exponential takes 1 argument without a name, got 2": (
+        lambda: s.exponential(1, 3, factor=2)
+    ),
+    "exponential must be given a value for first": s.exponential,
+    "first must be given once, got 2": lambda: s.exponential(1, first=2),
+    "constant takes 1 argument, got 2": lambda: s.constant(1, 2),
+    "full_jitter takes no arguments, got 1": lambda: s.constant(1).full_jitter(0.5),
+    "max_value is not a parameter of full_jitter, got 2": (
+        lambda: s.constant(1).full_jitter(max_value=2)
+    ),
+    "arguments of resume must be given by name after the first 3, got 5; write "
+    "max_attempts=5": lambda: resume(plain, STATE, None, 5),
+    "max_tries is not a parameter of Rule, got 3; "
+    "write max_attempts, which includes the first attempt": (
+        lambda: Rule(on=OSError, max_tries=3)
+    ),
+    "seed is not a parameter of Rule, got 3; write it in the policy": (
+        lambda: Rule(on=OSError, seed=3)
+    ),
+    "arguments of Policy must be given by name, got <class 'OSError'>; "
+    "write on=OSError": lambda: Policy(OSError),
+    "arguments of Policy must be given by name, got 3; write max_attempts=3": (
+        lambda: Policy(3)
+    ),
+    "arguments of Policy must be given by name, got '2m'; write max_elapsed='2m'": (
+        lambda: Policy("2m")
+    ),
+    "arguments of Policy must be given by name, got Throttle(); "
+    "write budget=Throttle()": lambda: Policy(Throttle()),
+    "arguments of Policy must be given by name, got 'soon'": lambda: Policy("soon"),
+    "arguments of replace must be given by name, got constant(1.0); "
+    "write schedule=constant(1.0)": lambda: Policy().replace(s.constant(1)),
+    "arguments of retry must be given by name after the first, got 4; "
+    "write max_attempts=4": lambda: retry(OSError, 4),
+    "policy must be a Policy, got 'x'; name the setting, as in "
+    "retry(max_attempts=...)": lambda: retry("x"),
+    f"schedule must be {DELAYS}, got {s.exponential!r}; call it: exponential(...)": (
+        lambda: Policy(schedule=s.exponential)
+    ),
     # decorators and other functions that take a function
-    f"policy must be a Policy, got {[1, 2]!r}; write retry(schedule=...)": (
+    f"policy must be a Policy, got {[1, 2]!r}; write retry(schedule=[1, 2])": (
         lambda: retry([1, 2])
     ),
     f"policy must be a Policy beside other settings, got {plain!r}; write "
@@ -486,10 +545,14 @@ SETTING_ERRORS = {
     "policy must be given once, got Policy()": (
         lambda: retry(Policy(), policy=Policy())
     ),
-    f"policy must be {OR_SOURCE}, got 5": lambda: with_policy(plain, 5),
-    f"policy must be {OR_SOURCE}, got 6": lambda: retrying(6),
-    f"policy must be {OR_SOURCE}, got 7": lambda: aretrying(7),
-    f"policy must be {OR_SOURCE}, got 8": lambda: resume(plain, STATE, 8),
+    f"policy must be {OR_SOURCE}, got 5; write max_attempts=5": lambda: with_policy(
+        plain, 5
+    ),
+    f"policy must be {OR_SOURCE}, got 6; write max_attempts=6": lambda: retrying(6),
+    f"policy must be {OR_SOURCE}, got 7; write max_attempts=7": lambda: aretrying(7),
+    f"policy must be {OR_SOURCE}, got 8; write max_attempts=8": lambda: resume(
+        plain, STATE, 8
+    ),
     f"policy must be a Policy, or a sync function without parameters that returns one, "
     f"got {doubling!r}": lambda: retry(policy=doubling),
     "state must be a RetryState, got {}; RetryState.from_dict makes one": (
@@ -1489,3 +1552,56 @@ def test_config_error_is_a_value_error():
     with pytest.raises(ValueError, match="max_attempts"):
         Policy(max_attempts=0)
     assert issubclass(ConfigError, RetrykitError)
+
+
+def own_frames(error):
+    """Return the names of the functions of the package in a traceback, in order."""
+    package = Path(retrykit.__file__).parent
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    codes = [frame.f_code for frame in frames]
+    return [code.co_name for code in codes if package in Path(code.co_filename).parents]
+
+
+@pytest.mark.parametrize(
+    ("message", "raise_error"),
+    (SETTING_ERRORS | CALL_ERRORS).items(),
+    ids=[
+        message.partition(", got")[0][:60] for message in SETTING_ERRORS | CALL_ERRORS
+    ],
+)
+def test_the_traceback_of_a_config_error_ends_at_the_line_of_the_caller(
+    message, raise_error
+):
+    with pytest.raises(ConfigError) as caught:
+        raise_error()
+    own = own_frames(caught.value)
+    assert len(own) <= 1 or own[0] in {*PRIVATE, *IN_CALLS}
+
+
+PRIVATE = {"as_json", "check_aware", "check_policy", "parse_answer"}
+PRIVATE |= {"with_timeout_argument"}
+IN_CALLS = {"__next__", "call", "call_with_retries"}
+"""The first functions of the package in the tracebacks of other errors."""
+
+
+def test_the_traceback_of_a_decorator_has_the_line_that_is_wrong(tmp_path):
+    file = tmp_path / "shop.py"
+    file.write_text(
+        "from retrykit import retry\n@retry(max_elapsed='60')\ndef f(): ..."
+    )
+    shown = run([sys.executable, file], capture_output=True, text=True, check=False)  # noqa: S603
+    first, *frames, last = shown.stderr.splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert frames[0].startswith(f'  File "{file}", line 2')
+    assert sum(line.startswith("  File") for line in frames) == 1
+    assert last.startswith("retrykit.errors.ConfigError: max_elapsed must be")
+
+
+def test_frames_of_the_user_stay_in_the_traceback():
+    def delays():
+        yield s.exponential(-1)
+
+    with pytest.raises(ConfigError, match="first must be") as caught:
+        list(Policy(schedule=delays).schedule.draw())
+    names = [f.f_code.co_name for f, _ in traceback.walk_tb(caught.value.__traceback__)]
+    assert names[-1] == "delays"

@@ -152,7 +152,7 @@ def test_every_public_function_has_resolvable_annotations():
         value = getattr(retrykit, name)
         if inspect.isfunction(value):
             # Not those of its signature, which lists the settings of a policy.
-            own, *others = inspect.getargs(value.__code__)
+            own, *others = inspect.getargs(inspect.unwrap(value).__code__)
             parameters = {*own, *filter(None, others)}
             assert get_type_hints(value).keys() == parameters | {"return"}, name
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_choice,
     check_instance,
@@ -41,6 +42,7 @@ Jitter = Literal["proportional", "full"]
 """The jitter of the client: 0.8 to 1.2 times the delay, or from 0 to the delay."""
 
 
+@user_facing
 def from_service_config(
     config: Mapping[str, Any] | str,
     *,
@@ -99,6 +101,7 @@ def from_service_config(
     )
 
 
+@user_facing
 def to_service_config(
     policy: Policy, *methods: str, jitter: Jitter = "proportional"
 ) -> dict[str, Any]:

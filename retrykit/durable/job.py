@@ -11,6 +11,7 @@ from typing import Any, Final, final
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.loop_clock import async_clock
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_instance,
     check_integer,
@@ -69,6 +70,7 @@ class Job:
         ConfigError: *fn* cannot be retried, or not under that policy.
     """
 
+    @user_facing
     def __init__(
         self,
         fn: Callable[..., Any],
@@ -100,6 +102,7 @@ class Job:
     def __repr__(self) -> str:
         return f"<Job {self.name} under {self.policy!r}>"
 
+    @user_facing
     def envelope(self, job: str, run: int = 1) -> Envelope:
         """Return the envelope of a new job, due now.
 
@@ -120,6 +123,7 @@ class Job:
         name = str(policy.name)
         return Envelope(job, name, self.fingerprint, state, now, now, {}, run)
 
+    @user_facing
     def attempt(
         self, envelope: Envelope, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> JobAttempt:

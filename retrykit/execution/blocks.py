@@ -15,13 +15,14 @@ from retrykit.policy.fallback import check_no_fallback
 from retrykit.policy.policy import Policy
 from retrykit.policy.signatures import list_settings
 from retrykit.policy.timeouts import AsArgument
-from retrykit.policy.validators import PolicySettings
+from retrykit.policy.validators import PolicySettings, takes_settings
 from retrykit.policy.waiting import check_event_kind
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["AsyncAttempts", "Attempts", "aretrying", "retrying"]
 
 
+@takes_settings
 def retrying(
     policy: Policy | Callable[[], Policy] | None = None,
     /,
@@ -60,6 +61,7 @@ def retrying(
     return Attempts(policy, changes, _caller(), state)
 
 
+@takes_settings
 def aretrying(
     policy: Policy | Callable[[], Policy] | None = None,
     /,
@@ -150,7 +152,10 @@ class AsyncAttempts(_RetriedBlock):
 
 
 def _caller() -> str:
-    """Return the name of the function around a block."""
-    frame = sys._getframe(2)  # noqa: SLF001  documented, and logging does it too
+    """Return the name of the function around a block.
+
+    Between the two are `retrying` and its decorator.
+    """
+    frame = sys._getframe(3)  # noqa: SLF001  documented, and logging does it too
     module, name = frame.f_globals.get("__name__"), frame.f_code.co_qualname
     return name if module in {None, "__main__"} else f"{module}.{name}"

@@ -5,7 +5,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.user_facing import hide_own_frames
 from retrykit._internal.validation import invalid_setting
+from retrykit.errors import ConfigError
 from retrykit.execution import sync_driver
 from retrykit.execution.call import attempt_time_limit
 from retrykit.execution.callables import (
@@ -32,7 +34,11 @@ def build_driver(
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under a policy."""
-    factory = driver_factory(policy, fn, awaited=awaited)
+    try:
+        factory = driver_factory(policy, fn, awaited=awaited)
+    except ConfigError as error:
+        hide_own_frames(error)
+        raise
     return factory(qualified_name(fn), resumed, fn)
 
 

@@ -11,6 +11,7 @@ from retrykit._internal.introspection import accepts_one_argument, is_coroutine_
 from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.type_names import type_name
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.state.fault_log import log_fault
@@ -131,6 +132,7 @@ def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
     return parse_duration(_ANSWER, answer) + 0.0
 
 
+@user_facing
 def first_of(*hints: Hint) -> Hint:
     """Return the hint that tries several in order, until one has an answer.
 

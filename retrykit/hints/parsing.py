@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from retrykit._internal.late_modules import inspect
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.hints.base import FirstOf, Hint, SerializableHint, first_of
 from retrykit.hints.error_attribute import attribute
@@ -24,6 +25,7 @@ _BUILDERS: dict[str, Callable[..., Hint]] = {
 _SIGNATURES = {kind: inspect.signature(build) for kind, build in _BUILDERS.items()}
 
 
+@user_facing
 def parse_hint(text: object) -> Hint:
     """Return the hint described by a string.
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from retrykit._internal.clocks import wall
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.hints.base import SerializableHint
 from retrykit.hints.retry_after_header import (
@@ -17,6 +18,7 @@ from retrykit.hints.retry_after_header import (
 __all__ = ["reset_at", "until_reset"]
 
 
+@user_facing
 def reset_at(header: str = "x-ratelimit-reset") -> SerializableHint:
     """Return the hint that reads the reset time of a rate limit.
 

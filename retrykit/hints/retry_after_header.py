@@ -12,6 +12,7 @@ from typing import Any, Final, final
 from retrykit._internal.clocks import wall
 from retrykit._internal.late_modules import logging
 from retrykit._internal.locks import ForkSafe
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.hints.base import SerializableHint, parse_answer, requested_delay
 from retrykit.schedules.randomness import MAX_DELAY
@@ -21,6 +22,7 @@ __all__ += ["longest_delay", "milliseconds", "parse_http_date", "parse_retry_aft
 __all__ += ["parse_wait", "response_date", "retry_after", "unread_headers"]
 
 
+@user_facing
 def retry_after() -> SerializableHint:
     """Return the hint that reads ``Retry-After``: seconds, or an HTTP date.
 
@@ -90,6 +92,7 @@ def response_date(outcome: object, now: Callable[[], float]) -> float:
     return next((date for date in dates if date is not None), time)
 
 
+@user_facing
 def milliseconds(header: str) -> SerializableHint:
     """Return the hint that reads milliseconds from a header.
 

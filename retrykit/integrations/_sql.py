@@ -15,6 +15,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, fina
 
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.tracebacks import add_note_once
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.errors import CommitUnknown
 from retrykit.execution.callables import check_retryable
@@ -299,7 +300,7 @@ def transaction(  # noqa: PLR0913  the parts of a driver
         wrapper.__signature__ = rest
         return retry(policy)(wrapper)
 
-    return decorate
+    return user_facing(decorate)
 
 
 def _signature_without_connection(fn: object) -> Signature:

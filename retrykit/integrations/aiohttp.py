@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NoReturn, Unpack, cast, final
 from weakref import ref
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
@@ -127,6 +128,7 @@ class RetryMiddleware:
             as ``nested="raise"``.
     """
 
+    @user_facing
     def __init__(
         self,
         policy: Policy | None = None,

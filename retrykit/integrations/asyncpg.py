@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Protocol, TypeVar, Unpack, cast
 
+from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._connection_errors import is_connection_error
 from retrykit.integrations._extras import needs
@@ -75,6 +76,7 @@ class Pool(Protocol[C_co]):
         ...
 
 
+@user_facing
 def transaction(
     factory: Pool[C],
     policy: Policy | None = None,

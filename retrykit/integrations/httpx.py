@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack, cast, final
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance
 from retrykit.errors import AttemptTimeout
 from retrykit.integrations._connection_errors import is_certificate_error
@@ -114,6 +115,7 @@ class RetryTransport(httpx.BaseTransport):
         ConfigError: A setting is invalid, or a transport does not support it.
     """
 
+    @user_facing
     def __init__(
         self,
         policy: Policy | None = None,
@@ -170,6 +172,7 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
     `attempt_timeout`, ``httpx.ReadTimeout`` is raised.
     """
 
+    @user_facing
     def __init__(
         self,
         policy: Policy | None = None,

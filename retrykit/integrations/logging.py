@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_instance, invalid_setting
 from retrykit.state.events import (
     AttemptFailed,
@@ -39,6 +40,7 @@ _LEVELS: dict[str, int | None] = {
 }
 
 
+@user_facing
 def observer(
     logger: Any = None, *, levels: dict[EventKind, Level] | None = None
 ) -> Observer:

@@ -25,6 +25,7 @@ from contextlib import (
 from typing import Any, Final, Protocol, TypeVar, Unpack, overload
 
 from retrykit._internal.introspection import is_awaitable
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.integrations import _sql
 from retrykit.integrations._extras import needs
@@ -119,6 +120,7 @@ def transaction(
     idempotent: bool = False,
     **changes: Unpack[PolicySettings],
 ) -> AsyncDecorator[C]: ...
+@user_facing
 def transaction(
     factory: Any,
     policy: Policy | None = None,

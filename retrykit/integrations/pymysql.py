@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Final, TypeVar, Unpack, cast
 
+from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sql import (
@@ -62,6 +63,7 @@ policy = transient.policy
 """Returns a policy with `transient` filled in."""
 
 
+@user_facing
 def transaction(
     factory: Callable[[], AbstractContextManager[C]],
     policy: Policy | None = None,

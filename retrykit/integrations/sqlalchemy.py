@@ -26,6 +26,7 @@ from contextlib import (
 )
 from typing import Any, Final, Protocol, TypeVar, Unpack, overload
 
+from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sql import (
@@ -119,6 +120,7 @@ def transaction(
     idempotent: bool = False,
     **changes: Unpack[PolicySettings],
 ) -> AsyncDecorator[C]: ...
+@user_facing
 def transaction(
     factory: Any,
     policy: Policy | None = None,

@@ -23,6 +23,7 @@ from retrykit._internal.clocks import wall
 from retrykit._internal.durations import CENTURY
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.redaction import Redaction
+from retrykit._internal.user_facing import user_facing
 from retrykit.durable import Envelope, Job, JobAttempt
 from retrykit.durable.attempt_replay import check_replayable, envelope_for_attempt
 from retrykit.execution.callables import check_retryable, qualified_name
@@ -41,6 +42,7 @@ __all__ = ["retried", "retry_policy"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@user_facing
 def retried(policy: Policy) -> Callable[[F], F]:
     """Retry an activity, sync or async, under a policy.
 

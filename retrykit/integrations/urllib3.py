@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Final, Self, Unpack, final
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
@@ -143,6 +144,7 @@ class RetryPoolManager(urllib3.PoolManager):
             argument asks for retries.
     """
 
+    @user_facing
     def __init__(
         self,
         policy: Policy | None = None,

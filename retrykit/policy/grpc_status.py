@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import final
 
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 
 __all__ = ["STATUS_CODES", "StatusCodes"]
@@ -33,6 +34,7 @@ class StatusCodes(Frozen):
     __slots__ = ("codes",)
     codes: tuple[str, ...]
 
+    @user_facing
     def __init__(self, codes: Iterable[str | int]) -> None:
         Frozen.__init__(self, _names_of_codes(codes))
 

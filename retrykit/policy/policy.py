@@ -17,6 +17,7 @@ from typing import (
 from retrykit._internal.error_conditions import Condition, default_condition
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.redaction import Redaction
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
@@ -51,6 +52,7 @@ from retrykit.policy.validators import (
     PolicySettings,
     Raises,
     suggest_setting,
+    takes_settings,
 )
 from retrykit.policy.waiting import SleepFunction, StopEvent
 from retrykit.schedules.base import Schedule
@@ -227,6 +229,7 @@ the first attempt counts; None is unlimited
     # The function that answers common failures, once one has occurred.
     _answer: ClassVar[Callable[..., Any] | None] = None
 
+    @takes_settings
     def __init__(self, **settings: Unpack[PolicySettings]) -> None:
         self._set(settings, _DEFAULTS, frozenset())
 
@@ -280,6 +283,7 @@ the first attempt counts; None is unlimited
                 suggestion = f"it includes all errors of {each!r}"
                 raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
 
+    @takes_settings
     def replace(self, **changes: Unpack[PolicySettings]) -> Self:  # type: ignore[override]
         """Return a copy of this policy with some settings changed.
 
@@ -322,6 +326,7 @@ the first attempt counts; None is unlimited
             or (name not in DECIDING and _differs(value, _DEFAULTS[name]))
         }
 
+    @user_facing
     def decide(
         self, state: RetryState, failure: Failure, *, budgeted: bool = True
     ) -> Decision:
@@ -448,6 +453,7 @@ the first attempt counts; None is unlimited
     def _with_observer(self, observer: Observer) -> Self:
         return self.replace(observers=(*self.observers, observer))
 
+    @user_facing
     def to_dict(self) -> dict[str, Any]:
         """Return this policy as plain data, for JSON and TOML.
 
@@ -472,6 +478,7 @@ the first attempt counts; None is unlimited
         )
 
     @classmethod
+    @user_facing
     def from_dict(cls, data: object) -> Self:
         """Return the policy that `to_dict` wrote.
 
@@ -495,6 +502,7 @@ the first attempt counts; None is unlimited
         return cls(**settings_from_dict(data))
 
     @classmethod
+    @user_facing
     def from_toml(cls, path: str | os.PathLike[str], name: str) -> "Policy":
         """Read a policy from a TOML file such as pyproject.toml, or from a JSON file.
 
@@ -530,6 +538,7 @@ the first attempt counts; None is unlimited
         return load_policy(path, name)
 
     @classmethod
+    @user_facing
     def from_env(
         cls,
         prefix: str,

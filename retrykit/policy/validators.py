@@ -1,8 +1,9 @@
 """Validators of the settings of a policy, and suggestions for unknown settings."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from retrykit._internal.durations import (
     Duration,
@@ -12,6 +13,7 @@ from retrykit._internal.durations import (
 from retrykit._internal.error_conditions import Condition, check_condition
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.redaction import Redaction
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_choice,
     check_encodable,
@@ -19,10 +21,16 @@ from retrykit._internal.validation import (
     check_number,
     did_you_mean,
     invalid_setting,
+    safe_repr,
 )
 from retrykit.budgets.base import Budget
+from retrykit.errors import ConfigError
 from retrykit.hints.base import Hint, check_hint
-from retrykit.policy.conditions import ResultCondition, check_result_condition
+from retrykit.policy.conditions import (
+    ResultCondition,
+    check_result_condition,
+    format_value,
+)
 from retrykit.policy.fallback import check_fallback
 from retrykit.policy.rules import Rule, check_rules
 from retrykit.policy.timeouts import AsArgument
@@ -32,12 +40,12 @@ from retrykit.policy.waiting import (
     check_sleep,
     check_stop_event,
 )
-from retrykit.schedules.base import ScheduleLike, as_schedule
+from retrykit.schedules.base import Schedule, ScheduleLike, as_schedule
 from retrykit.state.events import EventHook, EventHooks, Observer, check_observer
 
 __all__ = ["VALIDATORS", "DeadlineRule", "GroupRule", "LimitRule"]
 __all__ += ["LongHintRule", "NestedRule", "OtherSettings", "PolicySettings", "Raises"]
-__all__ += ["suggest_setting"]
+__all__ += ["guess_setting", "suggest_setting", "takes_settings"]
 
 DeadlineRule = Literal["stop", "clip", "overshoot"]
 """What to do if the next attempt would start too late."""
@@ -234,3 +242,36 @@ def suggest_setting(name: str, known: Collection[str]) -> str:
         or did_you_mean(name, known)
         or f"the settings are {', '.join(known)}"
     )
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def takes_settings(fn: F) -> F:
+    """Decorate a public function that takes settings by their names."""
+    return user_facing(fn, guess=guess_setting)
+
+
+def guess_setting(value: object) -> str:
+    """Return the setting that was probably meant by a value without a name.
+
+    >>> guess_setting((OSError, ValueError)), guess_setting(3), guess_setting("2m")
+    ('on=(OSError, ValueError)', 'max_attempts=3', "max_elapsed='2m'")
+
+    Returns:
+        The name and the value; empty if it is unknown.
+    """
+    kinds = value if isinstance(value, tuple) and value else (value,)
+    if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        return f"on={format_value(value)}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"max_attempts={value}"
+    if isinstance(value, Schedule | list | range):
+        return f"schedule={safe_repr(value)}"
+    if isinstance(value, Budget):
+        return f"budget={safe_repr(value)}"
+    if not isinstance(value, int | float):
+        with suppress(ConfigError):
+            parse_duration("max_elapsed", value)
+            return f"max_elapsed={safe_repr(value)}"
+    return ""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from retrykit._internal.error_conditions import Condition
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer
 from retrykit.budgets import TokenBucket
 from retrykit.hints import milliseconds
@@ -13,6 +14,7 @@ from retrykit.schedules import exponential
 __all__ = ["aws_adaptive", "aws_standard", "throttling"]
 
 
+@user_facing
 def aws_standard(
     *, version: str = "2.1", max_attempts: int = 3, throttled: Condition | None = None
 ) -> Policy:
@@ -67,6 +69,7 @@ def aws_standard(
     return common.replace(rules=[slower], budget=budget)
 
 
+@user_facing
 def aws_adaptive(
     *, version: str = "2.1", max_attempts: int = 3, throttled: Condition | None = None
 ) -> Policy:

@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any, final
 
 from retrykit._internal.tracebacks import add_note_once
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.state.records import ErrorRecord, attributes_of
@@ -120,6 +121,7 @@ def attach_state(outcome: object, state: RetryState) -> None:
     vars(outcome)[_STATE] = _swap_outcome(state, outcome, _SELF)
 
 
+@user_facing
 def state_of(outcome: object) -> RetryState | None:
     """Return the state of the call that ended with this error or response.
 

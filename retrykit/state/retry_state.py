@@ -11,6 +11,7 @@ from retrykit._internal.durations import duration_in_words
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.redaction import Redaction, combine_redactions
 from retrykit._internal.tracebacks import FrameLocations
+from retrykit._internal.user_facing import user_facing
 from retrykit.state.failures import (
     EXPLANATIONS,
     Failure,
@@ -363,6 +364,7 @@ class RetryState:  # noqa: PLW1641  it changes
         return _data(self, redact=self.redact)
 
     @classmethod
+    @user_facing
     def from_dict(cls, data: object) -> "RetryState":
         """Return the state that `to_dict` wrote.
 

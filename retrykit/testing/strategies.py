@@ -12,6 +12,7 @@ from hypothesis.strategies import SearchStrategy
 
 from retrykit import schedules as s
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_instance,
     check_integer,
@@ -33,6 +34,7 @@ _ORDINARY = [0.0, 0.001, 0.1, 0.5, 1.0, 1.5, 60.0, 14_400.0]
 _EXTREME = [5e-324, 1e-300, 2.0**53, 1e300, MAX_DELAY]
 
 
+@user_facing
 def durations(
     at_least: Duration = 0.0, at_most: Duration = MAX_DELAY
 ) -> SearchStrategy[float]:
@@ -68,6 +70,7 @@ def seeds() -> SearchStrategy[int]:
     return st.integers(0, 2**53 - 1)
 
 
+@user_facing
 def schedules(
     *, correlated: bool = True, rounding: bool = True, max_leaves: int = 5
 ) -> SearchStrategy[Schedule]:
@@ -165,6 +168,7 @@ def _operators(parts: SearchStrategy[Schedule]) -> SearchStrategy[Schedule]:
     )
 
 
+@user_facing
 def policies(
     *,
     schedules: SearchStrategy[ScheduleLike] | None = None,
@@ -234,6 +238,7 @@ def _is_valid(settings: dict[str, Any]) -> bool:
         return False
 
 
+@user_facing
 def failure_scripts(
     *,
     errors: Sequence[type[Exception] | Exception] = (ConnectionError, TimeoutError),

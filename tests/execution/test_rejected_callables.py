@@ -151,13 +151,13 @@ def test_objects_that_are_not_functions_are_rejected_without_parentheses(kind):
 
 
 NOT_POLICIES = {
-    "list": ([1, 2], "schedule=..."),
-    "float": (0.5, "schedule=..."),
-    "text": ("5s", "schedule=..."),
-    "schedule": (s.constant(1), "schedule=..."),
-    "dict": ({}, "schedule=..."),
-    "nothing": ((), "schedule=..."),
-    "False": (False, "schedule=..."),
+    "list": ([1, 2], "schedule=[1, 2]"),
+    "float": (0.5, None),
+    "text": ("5s", "max_elapsed='5s'"),
+    "schedule": (s.constant(1), "schedule=constant(1.0)"),
+    "dict": ({}, None),
+    "nothing": ((), None),
+    "False": (False, None),
     "int": (5, "max_attempts=5"),
     "type": (OSError, "on=OSError"),
     "types": ((OSError, KeyError), "on=(OSError, KeyError)"),
@@ -171,9 +171,10 @@ def test_an_invalid_policy_is_rejected_with_a_suggestion(decorator, kind):
     policy, meant = NOT_POLICIES[kind]
     with pytest.raises(ConfigError) as caught:
         decorator(policy)
-    assert str(caught.value) == (
-        f"policy must be a Policy, got {policy!r}; write {decorator.__name__}({meant})"
-    )
+    name = decorator.__name__
+    example = f"name the setting, as in {name}(max_attempts=...)"
+    suggestion = example if meant is None else f"write {name}({meant})"
+    assert str(caught.value) == f"policy must be a Policy, got {policy!r}; {suggestion}"
 
 
 def test_a_function_beside_settings_is_rejected():

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from retrykit import schedules
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.analysis.duration_ticks import POWERS, STEPS, suits_log
 from retrykit.analysis.html_report.policy_data import policy_data
@@ -29,6 +30,7 @@ from retrykit.schedules.kinds import SCHEDULE_KINDS
 __all__ = ["page"]
 
 
+@user_facing
 def page(  # noqa: PLR0913  independent options
     policies: Mapping[str, Policy],
     *,

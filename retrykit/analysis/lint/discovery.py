@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, final
 
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.analysis.lint.importing import (
     LoadFailure,
@@ -82,6 +83,7 @@ class PolicyReference(Frozen):
         return self.value if isinstance(self.value, Policy) else self.value.policy
 
 
+@user_facing
 def discover(
     target: str, *, progress: Progress = lambda _name, _all: None
 ) -> Discovery:

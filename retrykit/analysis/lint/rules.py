@@ -11,6 +11,7 @@ from retrykit._internal.durations import (
     parse_duration,
 )
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer
 from retrykit.analysis.lint.cap_analysis import caps
 from retrykit.analysis.preview import Preview, preview
@@ -375,6 +376,7 @@ def _readable(duration: float) -> str:
     return format_duration(duration) if duration <= CENTURY else "over a century"
 
 
+@user_facing
 def check(
     policy: Policy,
     *,

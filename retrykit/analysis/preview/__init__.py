@@ -20,6 +20,7 @@ from typing import final
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer
 from retrykit.analysis.preview.caveats import has_other_delays
 from retrykit.analysis.preview.distributions import saturating_sum
@@ -137,6 +138,7 @@ _MAX_RETRIES = 10_000
 _MAX_DRAWS = 200_000
 
 
+@user_facing
 def preview(
     policy: Policy, *, attempt: Duration = 0.0, retries: int = 1000, samples: int = 2000
 ) -> Preview:
