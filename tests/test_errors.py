@@ -1054,8 +1054,14 @@ SETTING_ERRORS |= {
     "multiplier must be 1, or large enough for at most 1000 different intervals, got "
     "1.0002": lambda: s.google_interval(10, multiplier=1.0002, max_interval="1d"),
     "samples must be an integer >= 0, got -1": (lambda: preview(Policy(), samples=-1)),
-    "policies must be a dict of policies by name, got {}; "
-    'write {"name": policy}': lambda: page({}),
+    'policies must be at least one policy, got {}; write {"name": policy}': lambda: (
+        page({})
+    ),
+    f"policies must be a dict of policies by name, got {[Policy()]!r}; "
+    'write {"name": policy}': lambda: page([Policy()]),
+    'the name of a policy must be a str, got 7; write {"name": policy}': lambda: page(
+        {7: Policy()}
+    ),
     "policies['mine'] must be a Policy, got [1]": lambda: page({"mine": [1]}),
     f"attempt must be a finite number >= 0, got -2; {SECONDS}": (
         lambda: page({"mine": Policy()}, attempt=-2)

@@ -82,9 +82,11 @@ class Job:
         if max_killed is not None:
             check_integer("max_killed", max_killed, at_least=1)
         check_instance("policy", policy, Policy, "write policy=Policy(...)")
-        if isinstance(previous_names, str) or not isinstance(previous_names, Iterable):
-            rule, suggestion = "a list of names", "put it in brackets"
-            raise invalid_setting("previous_names", rule, previous_names, suggestion)
+        given: object = previous_names
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            suggestion = "put it in brackets" if isinstance(given, str) else ""
+            rule = "a list of names"
+            raise invalid_setting("previous_names", rule, given, suggestion)
         check_job_policy(policy)
         self.max_killed = max_killed
         self.function = qualified_name(fn)
@@ -97,7 +99,10 @@ class Job:
         )
         self._fn = prepare_attempt(self.policy, fn, awaited=self.awaited)
         self._policy_names = {policy_name}
-        self._policy_names |= {check_text("previous_names", x) for x in previous_names}
+        self._policy_names |= {
+            check_text(f"previous_names[{index}]", each)
+            for index, each in enumerate(previous_names)
+        }
 
     def __repr__(self) -> str:
         return f"<Job {self.name} under {self.policy!r}>"

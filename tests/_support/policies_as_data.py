@@ -166,7 +166,7 @@ INVALID = {
         for name, values in {
             "schedule": [None, True, 5, {}, [[1]], ["soon"], [-1], [True], [None]],
             "max_attempts": [0, -1, 1.5, True, "3", "no", [], {}],
-            "max_elapsed": [-1, True, "5", "soon", "-5s", "5 s", "", [], 10**309],
+            "max_elapsed": [-1, True, "5", "soon", "-5s", "5 S", "", [], 10**309],
             "limits": ["", "both", None, True, []],
             "deadline": ["Stop", "", None, 1, True],
             "on": [

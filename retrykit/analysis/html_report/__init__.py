@@ -130,13 +130,13 @@ def _hash(text: str) -> str:
 
 
 def _check_policies(policies: object) -> Mapping[str, object]:
-    if (
-        not isinstance(policies, Mapping)
-        or not policies
-        or not all(isinstance(name, str) for name in policies)
-    ):
-        rule, suggestion = "a dict of policies by name", 'write {"name": policy}'
+    rule, suggestion = "a dict of policies by name", 'write {"name": policy}'
+    if not isinstance(policies, Mapping):
         raise invalid_setting("policies", rule, policies, suggestion)
+    if not policies:
+        raise invalid_setting("policies", "at least one policy", policies, suggestion)
+    for name in policies:
+        check_instance("the name of a policy", name, str, suggestion)
     return policies
 
 
