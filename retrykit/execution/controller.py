@@ -41,7 +41,7 @@ from retrykit.execution.nesting import (
 )
 from retrykit.execution.overrides import retry_overrides
 from retrykit.policy.fallback import NO_FALLBACK, has_value
-from retrykit.policy.limits import describe_limit
+from retrykit.policy.limits import describe_give_up, describe_limit
 from retrykit.schedules.randomness import new_seed
 from retrykit.state import events
 from retrykit.state.failures import Evaluation, Failure, StopReason
@@ -380,7 +380,7 @@ class RetryController:
             The delay before the next attempt, in seconds, or the error to raise.
         """
         state = call.state
-        failure, decision, _ = evaluation
+        failure, decision, retryable = evaluation
         state._record(failure)
         if not isinstance(decision, str):
             if self._observers or events.process_observers:
@@ -393,6 +393,11 @@ class RetryController:
         if decision is StopReason.NESTED:
             state.nested_state = limit_nested_states(state_of(exhausted))
             warn_if_idle(self.policy, state)
+        if decision is StopReason.GAVE_UP:
+            detail: str | None = describe_give_up(error, hinted=retryable)
+        else:
+            detail = describe_limit(self.policy, state, decision, failure)
+        state._end(decision, detail)
         return self._give_up(call, decision, failure, error, failed_now=True)
 
     def record_stop(self, call: RetryCall) -> Exception:
@@ -404,6 +409,7 @@ class RetryController:
         failure = call.state._failures[-1]
         error = failure.error if isinstance(failure.error, Exception) else None
         reason = StopReason.STOPPED
+        call.state._end(reason)
         return self._give_up(call, reason, failure, error, failed_now=False)
 
     def kept_failure(self, call: RetryCall) -> Failure | None:
@@ -425,9 +431,8 @@ class RetryController:
         *,
         failed_now: bool,
     ) -> Exception:
-        """End a call, and return the error to raise."""
+        """Return the error to raise of a call that has ended."""
         policy, state = self.policy, call.state
-        state._end(reason, describe_limit(policy, state, reason, failure))
         if policy.fallback is not NO_FALLBACK:
             ends = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
             retried = reason not in ends

@@ -8,17 +8,19 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._internal.durations import duration_in_words, format_duration
+from retrykit._internal.error_conditions import find_members
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.schedules.base import Schedule
 from retrykit.state.failures import Failure, StopReason
 from retrykit.state.retry_state import RetryState
+from retrykit.state.signals import GiveUp
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["DECIDING", "check_limits", "default_limits", "describe_limit"]
-__all__ += ["find_idle_limit", "override"]
+__all__ = ["DECIDING", "check_limits", "default_limits", "describe_give_up"]
+__all__ += ["describe_limit", "find_idle_limit", "override"]
 
 DECIDING: Final = frozenset({"schedule", "max_attempts", "max_elapsed"})
 """The settings that decide which limits a policy has by default."""
@@ -189,3 +191,20 @@ def _has_delay(schedule: Schedule, retry: int) -> bool:
     except ConfigError:
         # It is too far to be searched for.
         return True
+
+
+def describe_give_up(error: Exception | None, *, hinted: bool) -> str:
+    """Return which of `give_up_on`, `GiveUp` and a hint has ended a call.
+
+    Args:
+        error: The error that ended it; None if it was a result.
+        hinted: Whether the error or the result is one to retry, so that only a hint
+            can have ended the call.
+    """
+    if hinted:
+        return "the hint returned GiveUp"
+    if isinstance(error, ExceptionGroup):
+        raised = any(isinstance(each, GiveUp) for each in find_members(error))
+    else:
+        raised = isinstance(error, GiveUp)
+    return "GiveUp was raised" if raised else "give_up_on includes the error"

@@ -103,7 +103,7 @@ TWICE = "after 2 attempts in 1 s"
         (KeyboardInterrupt(), f"was cancelled {TWICE}; OSError"),
         (
             GiveUp(OSError("gone")),
-            f"gave up {TWICE}: ended by give_up_on, GiveUp or a hint; OSError: gone",
+            f"gave up {TWICE}: GiveUp was raised; OSError: gone",
         ),
     ],
     ids=["not retryable", "cancelled", "GiveUp"],

@@ -4,12 +4,21 @@ import re
 
 import pytest
 
-from retrykit import ConfigError, Policy, Rule, retry, schedules, state_of
+from retrykit import (
+    ConfigError,
+    GiveUp,
+    Policy,
+    Rule,
+    StopReason,
+    retry,
+    schedules,
+    state_of,
+)
 from retrykit.hints import retry_after
 from retrykit.policy.limits import override
 from retrykit.schedules import constant, exponential, linear, sequence
 from retrykit.schedules.base import Schedule
-from retrykit.testing import virtual_time
+from retrykit.testing import ScriptedFunction, virtual_time
 from tests._support.exports import exports_of
 
 
@@ -286,3 +295,54 @@ class Custom(Schedule):
 )
 def test_limits_that_can_both_end_a_call_are_taken(written):
     assert Policy(**written)
+
+
+def give_up(_):
+    return GiveUp()
+
+
+REJECTED = Policy(schedule=[0], on=(), on_result=lambda _: True, hint=give_up)
+HINTED = Policy(schedule=[0], on=OSError, hint=give_up)
+EXCLUDED = Policy(schedule=[0], on=OSError, give_up_on=PermissionError)
+ENDS = {
+    "raise GiveUp": (EXCLUDED, GiveUp(), "GiveUp was raised"),
+    "raise GiveUp with a cause": (HINTED, GiveUp(OSError()), "GiveUp was raised"),
+    "a group with GiveUp": (
+        HINTED,
+        ExceptionGroup("two", [OSError(), GiveUp()]),
+        "GiveUp was raised",
+    ),
+    "give_up_on": (EXCLUDED, PermissionError(), "give_up_on includes the error"),
+    "give_up_on beside a hint": (
+        EXCLUDED.replace(hint=give_up),
+        PermissionError(),
+        "give_up_on includes the error",
+    ),
+    "give_up_on of a group": (
+        EXCLUDED,
+        ExceptionGroup("two", [OSError(), PermissionError()]),
+        "give_up_on includes the error",
+    ),
+    "a predicate": (
+        EXCLUDED.replace(give_up_on=lambda error: not error.args),
+        OSError(),
+        "give_up_on includes the error",
+    ),
+    "a hint": (HINTED, OSError(), "the hint returned GiveUp"),
+    "a hint beside give_up_on": (
+        EXCLUDED.replace(hint=give_up),
+        OSError(),
+        "the hint returned GiveUp",
+    ),
+    "a hint for a result": (REJECTED, "page", "the hint returned GiveUp"),
+}
+
+
+@pytest.mark.parametrize(("policy", "outcome", "reason"), ENDS.values(), ids=ENDS)
+def test_a_note_says_which_of_give_up_on_giveup_and_a_hint_has_ended_the_call(
+    backend, policy, outcome, reason
+):
+    with virtual_time():
+        state = backend.run(policy, ScriptedFunction([outcome, ...])).state
+    assert state.stop_reason is StopReason.GAVE_UP
+    assert state.describe() == f"gave up after 1 attempt in 0 s: {reason}"
