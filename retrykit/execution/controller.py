@@ -14,6 +14,7 @@ from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
+    add_note_once,
     drop_frames,
     reduce_error,
     skip_wrapper_frames,
@@ -41,7 +42,11 @@ from retrykit.execution.nesting import (
 )
 from retrykit.execution.overrides import retry_overrides
 from retrykit.policy.fallback import NO_FALLBACK, has_value
-from retrykit.policy.limits import describe_give_up, describe_limit
+from retrykit.policy.limits import (
+    describe_give_up,
+    describe_limit,
+    most_attempts,
+)
 from retrykit.schedules.randomness import new_seed
 from retrykit.state import events
 from retrykit.state.failures import Evaluation, Failure, StopReason
@@ -50,7 +55,12 @@ from retrykit.state.final_error import (
     build_final_error,
     state_of,
 )
-from retrykit.state.retry_log import is_logged, log_retry, logs_retries
+from retrykit.state.retry_log import (
+    describe_last_failure,
+    is_logged,
+    log_retry,
+    logs_retries,
+)
 from retrykit.state.retry_state import RetryState, give_ups
 from retrykit.state.signals import Signal
 
@@ -139,7 +149,7 @@ class RetryController:
         # Where both limits must be reached, neither of them alone tells the end.
         joined = policy.limits == "all"
         self._time_limit = None if joined else policy.max_elapsed
-        self._most_attempts = None if joined else policy.max_attempts
+        self._most_attempts = None if joined else most_attempts(policy)
         self.can_be_stopped = policy.stop_event is not None
         own = policy.stop_event, policy.sleep
         self.only_sleeps = own == (None, None) and not policy.observers
@@ -271,6 +281,7 @@ class RetryController:
                 policy.max_failures,
                 self._most_attempts,
                 redact=policy.redact,
+                _polls=policy.on == (),
                 _read_clock=read_clock,
                 _started_at_clock=started,
                 _clock_id=_id_of(read_clock),
@@ -288,6 +299,7 @@ class RetryController:
             max_failures=policy.max_failures,
             max_attempts=self._most_attempts,
             redact=policy.redact,
+            _polls=policy.on == (),
             _read_clock=read_clock,
             _clock_id=_id_of(read_clock),
             # The time that was spent before counts.
@@ -498,6 +510,10 @@ class RetryController:
             state._read_clock = self.clock.reader()
         cancelled = not isinstance(error, Exception)
         state._end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
+        if cancelled and state._failures:
+            # An outer timeout hides the error that was retried.
+            text = f"{state.describe()}; {describe_last_failure(state)}"
+            add_note_once(error, text)
         attach_state(error, state)
         self._notify(call, events.GaveUp(state))
         if call.pending:

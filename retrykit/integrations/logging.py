@@ -4,6 +4,7 @@ Without one, `retrykit.state.retry_log` logs scheduled retries alone.
 """
 
 import logging
+import sys
 from collections.abc import Mapping
 from typing import Any, get_args
 
@@ -21,6 +22,8 @@ from retrykit.state.events import (
     Suspended,
 )
 from retrykit.state.retry_log import (
+    POLL_LEVEL,
+    calling_frame,
     describe_last_failure,
     describe_retry,
     record_fields,
@@ -37,7 +40,9 @@ _LEVELS: dict[str, int | None] = {
     "retry_scheduled": logging.WARNING,
     "gave_up": logging.ERROR,
     "succeeded": logging.INFO,
+    "poll": POLL_LEVEL,
 }
+"""By the kinds of events; a poll is a retry of a call that retries no errors."""
 
 
 @user_facing
@@ -46,12 +51,15 @@ def observer(
 ) -> Observer:
     """Return an observer that logs retries, failures and recoveries.
 
-    A scheduled retry is a WARNING, giving up an ERROR, a success after failures an
-    INFO. A call that succeeds at once is not logged, nor is one that its first error
-    ends because it is not retryable. Durable jobs are logged in the same way, under
-    their ids, with the time until the next attempt. Arguments and results of the call
-    are never logged. Errors are logged by type and text, without the secrets of
-    requests and URLs unless the policy has ``redact=False``.
+    A scheduled retry is a WARNING, or DEBUG if the call only polls, which means that it
+    retries results but no errors. Giving up is an ERROR, a success after failures an
+    INFO. The location of a record is the line that made the call.
+
+    A call that succeeds at once is not logged, nor is one that its first error ends
+    because it is not retryable. Durable jobs are logged in the same way, under their
+    ids, with the time until the next attempt. Arguments and results of the call are
+    never logged. Errors are logged by type and text, without the secrets of requests
+    and URLs unless the policy has ``redact=False``.
 
     Each record has an attribute ``retrykit``, for formatters that write JSON: a dict
     with the name of the call, the number of the attempt, the elapsed seconds, the
@@ -78,6 +86,8 @@ def observer(
     for kind, level in check_instance("levels", levels or {}, dict).items():
         check_choice("levels", kind, get_args(EventKind))
         chosen[kind] = _check_level(f"levels[{kind!r}]", level)
+        if kind == "retry_scheduled":
+            chosen["poll"] = chosen[kind]
     return LogObserver(log, chosen)
 
 
@@ -91,18 +101,35 @@ class LogObserver:
 
     def __call__(self, event: Event, /) -> None:
         """Log an event, if it has a level and a text."""
-        level, text = self._levels.get(event.kind), _describe(event)
-        if level is None or not text:
+        polls = event.kind == "retry_scheduled" and event.state._polls
+        level = self._levels.get("poll" if polls else event.kind)
+        log = self._logger
+        ours = isinstance(log, logging.Logger | logging.LoggerAdapter)
+        if level is None or (ours and not log.isEnabledFor(level)):
             return
-        log, fields = self._logger, record_fields(event.state)
-        if isinstance(log, logging.Logger | logging.LoggerAdapter):
-            log.log(level, "%s", text, extra={"retrykit": fields})
+        text, fields = _describe(event), record_fields(event.state)
+        if not text:
+            return
+        if ours:
+            extra, caller = {"retrykit": fields}, _stack_level()
+            log.log(level, "%s", text, extra=extra, stacklevel=caller)
             return
         if hasattr(log, "bind"):
             log = log.bind(retrykit=fields)
+        if hasattr(log, "opt"):
+            # One of loguru, which counts from 0.
+            log = log.opt(depth=_stack_level() - 1)
         # Other loggers may have no other levels.
         method = next(name for least, name in _METHODS if level >= least)
         getattr(log, method)(text)
+
+
+def _stack_level() -> int:
+    """Return the `stacklevel` at which `LogObserver` logs the line of the caller."""
+    frame, caller, level = sys._getframe(1), calling_frame(), 1  # noqa: SLF001
+    while frame is not caller and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 _METHODS = [

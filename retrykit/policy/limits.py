@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
 __all__ = ["DECIDING", "check_limits", "default_limits", "describe_give_up"]
-__all__ += ["describe_limit", "find_idle_limit", "override"]
+__all__ += ["describe_limit", "find_idle_limit", "most_attempts", "override"]
 
 DECIDING: Final = frozenset({"schedule", "max_attempts", "max_elapsed"})
 """The settings that decide which limits a policy has by default."""
@@ -114,6 +114,32 @@ def describe_limit(
             limit = f"hint_cap={format_duration(cap)}"
         return f"it was asked to wait {asked}, longer than {limit}"
     return None
+
+
+def most_attempts(policy: "Policy") -> int | None:
+    """Return how many attempts a call makes at most, if that is known.
+
+    >>> from retrykit import Policy
+    >>> most_attempts(Policy(max_attempts=3)), most_attempts(Policy(schedule=[1, 2]))
+    (3, 3)
+
+    Returns:
+        The count, by `max_attempts` or by a short schedule; None if it is unlimited, or
+        if rules or user code have a say.
+    """
+    most, schedule = policy.max_attempts, policy.schedule
+    if most is not None or policy.rules:
+        return most
+    from retrykit.schedules.structure import has_user_code  # noqa: PLC0415  see above
+
+    if has_user_code(schedule):
+        return None
+    found = (n for n in range(1, _SHORT) if not _has_delay(schedule, n))
+    return None if _has_delay(schedule, _SHORT) else next(found, None)
+
+
+# Longer schedules are not searched for their end.
+_SHORT: Final = 100
 
 
 def override(policy: "Policy", **changes: Any) -> "Policy":

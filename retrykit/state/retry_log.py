@@ -1,12 +1,17 @@
 """The log record of every scheduled retry, and the texts of all records.
 
 Scheduled retries are warnings of the logger ``retrykit.retries``, unless an observer of
-the call logs them. To switch them off, in one place:
-``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
+the call logs them. Those of a call that polls, which retries results but no errors, are
+of level DEBUG. The location of a record is the line of the caller. To switch them off,
+in one place: ``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
 """
 
+import os
+import sys
 from functools import cache
-from typing import Any, Final
+from pathlib import PurePath
+from types import FrameType
+from typing import Any, Final, cast
 
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.late_modules import logging
@@ -15,11 +20,13 @@ from retrykit.state.events import Event, EventHook, Observer, function_of
 from retrykit.state.records import status_of
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["describe_last_failure", "describe_retry", "is_logged", "log_retry"]
-__all__ += ["logs_retries", "record_fields", "title_of"]
+__all__ = ["POLL_LEVEL", "calling_frame", "describe_last_failure", "describe_retry"]
+__all__ += ["is_logged", "log_retry", "logs_retries", "record_fields", "title_of"]
 
 # As in `logging`, which is imported late.
 _WARNING: Final = 30
+POLL_LEVEL: Final = 10
+"""The level of a retry of a call that polls."""
 
 
 @cache
@@ -38,9 +45,53 @@ def is_logged() -> bool:
 
 def log_retry(event: Event, /) -> None:
     """Log the scheduled retry of a call."""
-    state = event.state
+    state, log = event.state, _retry_log()
+    level = POLL_LEVEL if state._polls else _WARNING
+    if not log.isEnabledFor(level):
+        return
     text = describe_retry(state, state.next_delay or 0.0)
-    _retry_log().warning("%s", text, extra={"retrykit": record_fields(state)})
+    frame, extra = calling_frame(), {"retrykit": record_fields(state)}
+    code = frame.f_code
+    # Not `Logger.log`, which would look for the frame itself, and takes longer.
+    record = log.makeRecord(
+        log.name,
+        level,
+        code.co_filename,
+        frame.f_lineno,
+        "%s",
+        (text,),
+        None,
+        code.co_name,
+        extra,
+    )
+    log.handle(record)
+
+
+def calling_frame() -> FrameType:
+    """Return the frame that made the retried call.
+
+    It is the first frame outside of this package, of the clients that it extends and
+    of event loops; in a thread or task that was started with the call itself, where
+    there is none, the first one outside of this package.
+    """
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  as logging does
+    outside = None
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            outside = outside or frame
+            name = frame.f_globals.get("__name__", "")
+            if str(name).partition(".")[0] not in _BETWEEN:
+                return frame
+        frame = frame.f_back
+    return cast("FrameType", outside)
+
+
+_PACKAGE = f"{PurePath(__file__).parents[1]}{os.sep}"
+_BETWEEN = {
+    *("aiohttp", "grpc", "httpcore", "httpx", "httpx2", "requests", "urllib3"),
+    *("anyio", "asyncio", "concurrent", "contextlib", "threading", "trio", "wrapt"),
+}
+"""Packages whose frames may be between the caller and the retried call."""
 
 
 def logs_retries(observer: Observer) -> bool:

@@ -84,6 +84,7 @@ class RetryState:  # noqa: PLW1641  it changes
         "_frame_locations",
         "_give_up_number",
         "_outer_deadline",
+        "_polls",
         "_read_clock",
         "_request",
         "_started_at_clock",
@@ -134,6 +135,7 @@ class RetryState:  # noqa: PLW1641  it changes
         nested_state: "RetryState | None" = None,
         redact: Redaction = True,
         _outer_deadline: float | None = None,
+        _polls: bool = False,
         _read_clock: Callable[[], float] | None = None,
         _started_at_clock: float = 0.0,
         _clock_id: int = 0,
@@ -162,14 +164,16 @@ class RetryState:  # noqa: PLW1641  it changes
         # A list, since there may be thousands.
         self._failures = list(failures)
         # For the code that runs the call: the method and the URL of the request that
-        # it is, for texts; when the time limit of a call around it is
-        # reached, in seconds since this one began; where errors were raised whose
+        # it is, for texts; when the time limit of a call around it is reached, in
+        # seconds since this one began; whether it retries results but no errors;
+        # where errors were raised whose
         # frames were released, by the number of the attempt; the clock of a running
         # call, its reading when the call began, and its identity; and the number of
         # this call among those that gave up or were read in this process.
         self._outer_deadline = _outer_deadline
         # Returns the running call, which refers to this state, or None.
         self._call = _call
+        self._polls = _polls
         self._frame_locations: dict[int, FrameLocations] | None = None
         self._read_clock = _read_clock
         self._request: tuple[str, object] | None = None

@@ -110,7 +110,7 @@ def test_an_error_is_shown_by_type_method_place_and_status(get, summary, caplog)
             policy.call(get, with_secrets(server.url))
     summary = summary.format(server.url.removeprefix("http://"))
     retried, gave_up = caplog.messages
-    assert retried.endswith(f" in 0 s after {summary} (attempt 2)")
+    assert retried.endswith(f" in 0 s after {summary} (attempt 2 of 2)")
     assert gave_up.endswith(f"; {summary}")
     state = state_of(caught.value)
     assert state.failures[-1].describe() == summary
@@ -138,7 +138,7 @@ def test_redact_false_writes_whole_texts(get, caplog):
             policy.call(get, with_secrets(server.url))
     whole = " ".join(str(caught.value).split())
     retried, gave_up = caplog.messages
-    assert retried.endswith(f"{whole} (attempt 2)")
+    assert retried.endswith(f"{whole} (attempt 2 of 2)")
     assert gave_up.endswith(whole)
     state = state_of(caught.value)
     record = state.to_dict()["failures"][0]["error"]

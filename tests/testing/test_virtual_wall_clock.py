@@ -156,7 +156,7 @@ def test_the_log_has_one_line_for_each_failure_of_a_job(caplog):
     error = "ConnectionError: connection refused"
     ended = "gave up after 2 attempts in 4 h: the schedule has ended"
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
-        ("WARNING", f"retrying job-7 in 4 h after {error} (attempt 2)"),
+        ("WARNING", f"retrying job-7 in 4 h after {error} (attempt 2 of 2)"),
         ("ERROR", f"job-7 {ended}; {error}"),
     ]
     assert caplog.records[0].retrykit["delay"] == 4 * 3600
