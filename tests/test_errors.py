@@ -266,7 +266,10 @@ LOGGER = "write observer() for an observer, logging.getLogger(name) for a name"
 ERRORS = "a list or tuple of Exception types and instances, at least one"
 NO_OTHER = "no other is ever retried"
 RAISED = "exceptions belong in errors"
-LATER = "its errors are raised where it is iterated: retry that code"
+LATER = (
+    "its errors are raised where it is iterated: retry that code, or write a block, "
+    "for attempt in retrying(...), in it"
+)
 
 # Errors at the line that writes the setting.
 DOTS = "a list in which ... comes last and after an outcome"

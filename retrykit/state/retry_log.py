@@ -70,9 +70,9 @@ def log_retry(event: Event, /) -> None:
 def calling_frame() -> FrameType:
     """Return the frame that made the retried call.
 
-    It is the first frame outside of this package, of the clients that it extends and
-    of event loops; in a thread or task that was started with the call itself, where
-    there is none, the first one outside of this package.
+    It is the first frame outside this package, the clients that it extends and
+    event loops; in a thread or task that was started with the call itself, where
+    there is none, the first one outside this package.
     """
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  as logging does
     outside = None

@@ -102,10 +102,11 @@ def test_generator_functions_are_rejected_in_static_and_class_methods(binding, f
     assert str(caught.value) == generator_error(fn)
 
 
-def generator_error(fn):
+def generator_error(fn, used="iterated"):
     return (
         "fn must be a function that runs when it is called, not a generator function, "
-        f"got {fn!r}; its errors are raised where it is iterated: retry that code"
+        f"got {fn!r}; its errors are raised where it is {used}: retry that code, or "
+        "write a block, for attempt in retrying(...), in it"
     )
 
 
@@ -286,5 +287,8 @@ def test_context_manager_functions_are_rejected(manager):
         yield
 
     body = opened if manager is contextlib.contextmanager else aopened
-    with pytest.raises(ConfigError, match="not a generator function"):
+    with pytest.raises(ConfigError) as caught:
         retry(manager(body))
+    assert str(caught.value).endswith(
+        generator_error(body, "entered").partition("; ")[2]
+    )

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from redis import Redis
 from rq import Queue, Retry, SimpleWorker
+from rq.timeouts import JobTimeoutException
 
 from retrykit import Policy, with_policy
 from retrykit.durable import Job
@@ -121,3 +122,15 @@ def test_a_durable_job_around_a_call_that_has_given_up(tasks, attempts, nested, 
         envelope = job.attempt(envelope, ["book"], {}).envelope
     assert envelope.status == "dead"
     assert len(attempts) == most
+
+
+def test_the_time_limit_of_rq_ends_a_call_whose_policy_lets_it_through():
+    def work():
+        calls.append(1)
+        raise JobTimeoutException
+
+    calls = []
+    policy = Policy(schedule=[0, 0], give_up_on=JobTimeoutException)
+    with pytest.raises(JobTimeoutException):
+        policy.call(work)
+    assert len(calls) == 1
