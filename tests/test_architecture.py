@@ -96,6 +96,7 @@ LIBRARIES = {
     "integrations.google_api_core": "google",
     "integrations.grpc": "grpc",
     "integrations.httpx": "httpx",
+    "integrations.httpx2": "httpx2",
     "integrations.opentelemetry": "opentelemetry",
     "integrations.kubernetes": "kubernetes",
     "integrations.openai": "openai",

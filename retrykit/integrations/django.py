@@ -131,8 +131,9 @@ def _begin(alias: Any, commit: Commit) -> Iterator[Any]:
     connection: Any = connections[alias]
     outermost = _check_idle(connection)
     committed: list[bool] = []
+    block: Any = atomic(using=alias)
     try:
-        with _immediate(connection), atomic(using=alias):
+        with _immediate(connection), block:
             if outermost:
                 # The first of these functions: others may fail after COMMIT.
                 connection.on_commit(lambda: committed.append(True))
@@ -164,7 +165,7 @@ def _check_idle(connection: Any) -> bool:
 
 @contextmanager
 def _immediate(connection: Any) -> Iterator[None]:
-    """Let a transaction of SQLite begin with the lock for writing.
+    """Begin transactions of SQLite with the lock for writing.
 
     Others could write between its reads and its first change.
     """

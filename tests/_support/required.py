@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 __all__ = ["PARTS", "installed", "libraries", "missing", "needs", "program"]
 __all__ += ["skip_without"]
 
-CLIENTS = "aiohttp httpx requests urllib3"
+CLIENTS = "aiohttp httpx httpx2 requests urllib3"
 SQL = "asyncpg psycopg pymysql sqlalchemy"
 SDKS = "anthropic azure.core boto3 botocore google.api_core kubernetes openai"
 SDKS += " requests stripe urllib3"
@@ -63,6 +63,8 @@ PARTS = {
     "tests/integrations/*grpc*": "grpc",
     "tests/_support/*grpc*": "grpc",
     "retrykit/integrations/httpx.py": "httpx",
+    "retrykit/integrations/httpx2.py": "httpx2",
+    "tests/integrations/test_httpx2*": "httpx httpx2",
     "tests/integrations/test_httpx*": "httpx",
     "examples/observed_service.py": (
         "httpx opentelemetry opentelemetry.sdk prometheus_client"

@@ -8,6 +8,7 @@ import traceback
 
 import aiohttp
 import httpx
+import httpx2
 import pytest
 import requests
 import urllib3
@@ -73,6 +74,10 @@ def get_with_httpx(url):
     httpx.get(url, trust_env=False).raise_for_status()
 
 
+def get_with_httpx2(url):
+    httpx2.get(url, trust_env=False).raise_for_status()
+
+
 def get_with_requests(url):
     with requests.Session() as session:
         session.trust_env = False
@@ -95,6 +100,7 @@ def get_with_aiohttp(url):
 
 GETS = {
     get_with_httpx: "httpx.HTTPStatusError: GET {}/*/p, status 503",
+    get_with_httpx2: "httpx2.HTTPStatusError: GET {}/*/p, status 503",
     get_with_requests: "requests.exceptions.HTTPError: GET {}/*/p, status 503",
     get_with_urllib3: "urllib3.exceptions.MaxRetryError: {}/*/p",
     get_with_aiohttp: "aiohttp.client_exceptions.ClientResponseError: GET {}/*/p, "
