@@ -65,7 +65,7 @@ DOORS = {
     "integrations.procrastinate.serving testing.event_loops testing.fake_clock "
     "testing.pytest_plugin testing.sleep_guard testing.virtual_loop",
     "wrapt": "execution.proxies",
-    "ast": "schedules.parsing analysis.lint.discovery",
+    "ast": "schedules.parsing analysis.lint.discovery analysis.lint.importing",
     "tomllib": "config.files",
 }
 
