@@ -207,11 +207,11 @@ def current_state() -> RetryState:
         LookupError: No retried call runs in this context.
     """
     current = current_entry.get()
-    if current is not None and type(current[0]) is RetryCall:
-        state: RetryState = current[0].state
-        if state.used_fallback:
-            # The fallback runs: the call is over for nested calls only.
-            return state
+    # Read once, since the call may end in another thread.
+    owner = None if current is None else current[0]
+    if type(owner) is RetryCall and owner.state.used_fallback:
+        # The fallback runs: the call is over for nested calls only.
+        return owner.state
     entry = innermost_running(current)
     call = None if entry is None else running_call(entry)
     if call is None:

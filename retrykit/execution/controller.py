@@ -15,6 +15,7 @@ from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
     add_note_once,
+    close_errors,
     drop_frames,
     reduce_error,
     skip_wrapper_frames,
@@ -41,6 +42,7 @@ from retrykit.execution.nesting import (
     warn_if_idle,
 )
 from retrykit.execution.overrides import retry_overrides
+from retrykit.policy.conditions import rejecting_predicate
 from retrykit.policy.fallback import NO_FALLBACK, has_value
 from retrykit.policy.limits import (
     describe_give_up,
@@ -55,6 +57,7 @@ from retrykit.state.final_error import (
     build_final_error,
     state_of,
 )
+from retrykit.state.records import without_bulk
 from retrykit.state.retry_log import (
     describe_last_failure,
     is_logged,
@@ -351,6 +354,9 @@ class RetryController:
             if release and isinstance(last, Exception):
                 locations = drop_frames(last, None if alone else error)
                 state._keep_locations(before.attempt, locations)
+                if len(locations) > 1 or any(reduce_error(last)[WITHOUT_DICT:]):
+                    # It has related errors, or attributes.
+                    close_errors(last, error)
         trace = error.__traceback__
         if self._driven and trace is not None:
             trace = trace.tb_next
@@ -362,6 +368,21 @@ class RetryController:
         call.last_traceback = trace
         # Not through __dict__, which would create it.
         return alone and len(reduce_error(error)) == WITHOUT_DICT
+
+    def _release_before(
+        self, state: RetryState, error: Exception | None, result: object
+    ) -> None:
+        """Release what the failure before a rejected result, or a result, keeps."""
+        before = state._failures[-1]
+        last = before.error
+        if last is None:
+            rejecting = rejecting_predicate(self.policy, before.rule)
+            if before.result is not result and not hasattr(rejecting, "release"):
+                small = without_bulk(before.result, redact=self.policy.redact)
+                state._failures[-1] = before._replace(result=small)
+        elif error is None and isinstance(last, Exception) and not self._keeps_frames:
+            state._keep_locations(before.attempt, drop_frames(last, None))
+            close_errors(last, None)
 
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
@@ -393,6 +414,8 @@ class RetryController:
         """
         state = call.state
         failure, decision, retryable = evaluation
+        if state._failures and (error is None or state._failures[-1].error is None):
+            self._release_before(state, error, failure.result)
         state._record(failure)
         if not isinstance(decision, str):
             if self._observers or events.process_observers:

@@ -182,7 +182,11 @@ the first attempt counts; None is unlimited
             ``raises="group"``. By default they keep the file, line and function of
             each frame, for `RetryState.to_dict`.
         max_failures: Maximum number of failures that the state keeps: the first and
-            the last ones. Count, >= 2; 100 by default.
+            the last ones. Count, >= 2; 100 by default. Of those before the last, an
+            error is kept without its frames, and closed if it is an open response or
+            has one; of a rejected result that may be large, and has no ``release``,
+            its type and the beginning of its ``repr``. What else an error refers to,
+            such as a body in an attribute, is kept.
         seed: Seed of the random delays of every call, for tests. Integer of at most
             64 bits, >= 0; None, the default, draws one for each call.
         observers: Functions called with every event of every call, which may be async

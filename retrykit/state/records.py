@@ -4,6 +4,8 @@ import math
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
+from enum import Enum
+from itertools import chain, islice
 from typing import Any, final
 
 from retrykit._internal.frozen import Frozen, fields_of
@@ -159,6 +161,49 @@ def result_text(result: object, *, redact: Redaction = True) -> str:
     if status_of(result) is not None:
         return result_type(result)
     return redact_text(safe_str(result, repr), redact)[:200]
+
+
+def without_bulk(result: object, *, redact: bool = True) -> object:
+    """Return a result, or its record if it may take much memory.
+
+    >>> without_bulk({"status": "queued"})
+    {'status': 'queued'}
+    >>> without_bulk(b"0" * 10**6).type
+    'bytes'
+    """
+    if _is_small(result):
+        return result
+    shown = result
+    if isinstance(result, str | bytes | bytearray):
+        # To format it would take as much memory again.
+        shown = result[:_SMALL]
+    return ResultRecord(type_name(type(result)), result_text(shown, redact=redact))
+
+
+# Characters, bytes and items of a result that is kept.
+_SMALL = 10_000
+_SMALL_KINDS = (bool, float, Enum, ResultRecord)
+
+
+def _is_small(result: object) -> bool:
+    """Return whether a result is built of a few plain values."""
+    size, pending = 0, [result]
+    while pending and size <= _SMALL:
+        value = pending.pop()
+        kind = type(value)
+        if isinstance(value, str | bytes) and kind in {str, bytes}:
+            size += len(value)
+        elif isinstance(value, dict) and kind is dict:
+            pending += islice(chain.from_iterable(value.items()), _SMALL)
+        elif isinstance(value, list | tuple) and kind in {list, tuple}:
+            pending += islice(value, _SMALL)
+        elif isinstance(value, int) and kind is int:
+            size += value.bit_length() // 8
+        # A member of an enumeration lives as long as its class.
+        elif value is not None and not issubclass(kind, _SMALL_KINDS):
+            return False
+        size += 1
+    return size <= _SMALL
 
 
 def status_of(result: object) -> int | None:
