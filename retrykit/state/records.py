@@ -163,7 +163,7 @@ def result_text(result: object, *, redact: Redaction = True) -> str:
     return redact_text(safe_str(result, repr), redact)[:200]
 
 
-def without_bulk(result: object, *, redact: bool = True) -> object:
+def without_bulk(result: object, *, redact: Redaction = True) -> object:
     """Return a result, or its record if it may take much memory.
 
     >>> without_bulk({"status": "queued"})
