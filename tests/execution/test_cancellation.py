@@ -227,8 +227,10 @@ def test_an_outer_timeout_tells_the_error_that_was_being_retried():
         async with asyncio.timeout(5):
             await fetch()
 
-    with virtual_time() as clock, pytest.raises(TimeoutError) as caught:
-        asyncio.Runner(loop_factory=clock.new_event_loop).run(main())
+    with virtual_time() as clock:
+        with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+            with pytest.raises(TimeoutError) as caught:
+                runner.run(main())
     note = "retrykit: was cancelled after 1 attempt in 5 s; ConnectionError: refused"
     assert caught.value.__cause__.__notes__ == [note]
     assert note in "".join(traceback.format_exception(caught.value))
