@@ -409,6 +409,10 @@ class GiveUps(ForkSafe):
             self.count += 1
             return self.count
 
+    def __reduce__(self) -> str:
+        # A driver that is pickled by value refers to it.
+        return "give_ups"
+
 
 give_ups: Final = GiveUps()
 """Those of this process."""
