@@ -55,6 +55,7 @@ REFERENCE = """
     integrations.anthropic integrations.asyncpg integrations.azure_core
     integrations.botocore integrations.celery integrations.confluent_kafka
     integrations.dbos integrations.django integrations.google_api_core
+    integrations.google_genai
     integrations.grpc integrations.httpx integrations.httpx2
     integrations.kubernetes integrations.logging integrations.openai
     integrations.opentelemetry integrations.pika integrations.procrastinate

@@ -94,6 +94,7 @@ LIBRARIES = {
     "integrations.dbos": "dbos",
     "integrations.django": "django",
     "integrations.google_api_core": "google",
+    "integrations.google_genai": "google",
     "integrations.grpc": "grpc",
     "integrations.httpx": "httpx",
     "integrations.httpx2": "httpx2",

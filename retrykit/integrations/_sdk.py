@@ -13,6 +13,7 @@ from typing import Any
 from retrykit.integrations._connection_errors import is_certificate_error
 
 __all__ = ["connection_errors", "field", "is_transient_cause", "is_transient_response"]
+__all__ += ["read_retry_delay"]
 
 
 def connection_errors(sdk: ModuleType) -> tuple[type[Exception], ...]:
@@ -62,3 +63,17 @@ def field(body: object, *path: str) -> object:
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
     return body
+
+
+def read_retry_delay(detail: object) -> str | None:
+    """Return the delay in a ``RetryInfo`` of Google in JSON; None if it is another.
+
+    >>> kind = "type.googleapis.com/google.rpc.RetryInfo"
+    >>> read_retry_delay({"@type": kind, "retryDelay": "53s"})
+    '53s'
+    """
+    if not isinstance(detail, dict):
+        return None
+    is_retry_info = str(detail.get("@type")).endswith("google.rpc.RetryInfo")
+    delay = detail.get("retryDelay") if is_retry_info else None
+    return delay if isinstance(delay, str) else None

@@ -21,8 +21,8 @@ __all__ += ["skip_without"]
 
 CLIENTS = "aiohttp httpx httpx2 requests urllib3"
 SQL = "asyncpg psycopg pymysql sqlalchemy"
-SDKS = "anthropic azure.core boto3 botocore google.api_core kubernetes openai"
-SDKS += " requests stripe urllib3"
+SDKS = "anthropic azure.core boto3 botocore google.api_core google.genai kubernetes"
+SDKS += " openai requests stripe urllib3"
 BROWSER = "selenium chromium chromedriver"
 
 PARTS = {
@@ -32,12 +32,14 @@ PARTS = {
     "retrykit/integrations/azure_core.py": "azure.core",
     "retrykit/integrations/botocore.py": "botocore",
     "retrykit/integrations/google_api_core.py": "google.api_core requests urllib3",
+    "retrykit/integrations/google_genai.py": "google.genai",
     "retrykit/integrations/kubernetes.py": "kubernetes urllib3",
     "retrykit/integrations/openai.py": "openai",
     "retrykit/integrations/stripe.py": "stripe",
     # All SDKs, through one table.
     "tests/_support/sdk_clients.py": SDKS,
     "tests/integrations/test_sdk*": f"{SDKS} cryptography",
+    "tests/integrations/test_sdk_google_genai.py": "aiohttp httpx httpx2",
     "tests/_support/tls_server.py": "cryptography",
     "tests/integrations/*aiohttp*": "aiohttp",
     "tests/_support/*aiohttp*": "aiohttp",

@@ -347,6 +347,8 @@ def test_errors_of_other_libraries_are_not_transient(module):
     )
     # The last one is raised by requests and urllib3 as it is.
     shared += (anthropic.AnthropicError, openai.OpenAIError, ConnectionError)
+    # Both modules of Google know it.
+    shared += (of_google_auth.TransportError,)
     for error in [*foreign, OSError(), BaseException(), object(), 503, "503"]:
         if not isinstance(error, shared):
             assert module.transient(error) is False

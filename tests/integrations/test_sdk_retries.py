@@ -21,7 +21,7 @@ from packaging.version import Version
 from retrykit.integrations import stripe as for_stripe
 from retrykit.presets.aws import throttling
 from tests._support.scripted_server import answer, serve
-from tests._support.sdk_clients import MESSAGES, aws
+from tests._support.sdk_clients import MESSAGES, aws, call_genai
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "transient_errors.md").read_text("utf-8")
@@ -99,6 +99,7 @@ CLIENTS = {
     "azure.core.PipelineClient(...)": call_azure,
     'boto3.client("dynamodb")': partial(call_aws, "dynamodb", "list_tables"),
     'boto3.client("s3")': partial(call_aws, "s3", "list_buckets"),
+    "google.genai.Client()": call_genai,
     "kubernetes.client.ApiClient()": call_kubernetes,
     "openai.OpenAI()": call_openai,
     "stripe.Customer.create()": call_stripe_module,
