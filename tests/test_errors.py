@@ -8,6 +8,7 @@ import math
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -1361,7 +1362,10 @@ SETTING_ERRORS |= {
 }
 
 
-STOP, LOOP_STOP, TRIO_STOP = threading.Event(), asyncio.Event(), trio.Event()
+STOP, LOOP_STOP, TRIO_TASK = type(
+    "TaskWrapper", (), {"__module__": "huey.api", "__call__": print}
+)
+STOP = threading.Event(), asyncio.Event(), trio.Event()
 NOWHERE = "left out where no function can return it: in a block, a client or a job"
 NOT_IN_JOBS = "left out in a job, whose delays pass in its engine"
 
@@ -1422,6 +1426,12 @@ SETTING_ERRORS |= {
     f"{STOP!r}; to wait for a thread's event would block the event loop": (
         lambda: aretry(stop_event=STOP)(fail)
     ),
+    f"sleep must be an async function under aretry, got {time.sleep!r}; it would block "
+    "the event loop: leave it out, or write asyncio.sleep": (
+        lambda: aretry(sleep=time.sleep)(fail)
+    ),
+    f"fn must be a function, not a task of Huey, which would run without retries, got "
+    f"{TASK!r}; put retry below the other decorator": lambda: retry(TASK()),
 }
 
 

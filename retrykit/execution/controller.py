@@ -35,6 +35,11 @@ from retrykit.execution.common_failures import (
     catch_up,
     replay,
 )
+from retrykit.execution.ineffective import (
+    is_lazy,
+    warn_if_blocking,
+    warn_of_lazy_result,
+)
 from retrykit.execution.nesting import (
     has_exhausted_retries,
     limit_nested_states,
@@ -192,11 +197,16 @@ class RetryController:
     def find_answer(self) -> Answer:
         """Return the answer to common failures, at the first of them."""
         self.answer = answer = answer_of(self.policy)
+        if not self.clock.awaited:
+            # Later ones of its calls are not asked, for they are common.
+            warn_if_blocking(self._name, self.clock, _first_delay(self.policy))
         return answer
 
     def is_plain(self, kind: type) -> bool:
         """Return whether results of a type are no awaitables; remember the first."""
         plain = not hasattr(kind, "__await__")
+        if plain and is_lazy(kind):
+            warn_of_lazy_result(self._name, kind)
         if plain and self.plain is None:
             self.plain = kind
         return plain
@@ -421,6 +431,9 @@ class RetryController:
             if self._observers or events.process_observers:
                 self._notify(call, events.AttemptFailed(state, failure))
                 self._notify(call, events.RetryScheduled(state, decision))
+            if self.answer is None and self._runner is None and not self.clock.awaited:
+                # It was not asked for: the call is watched.
+                warn_if_blocking(self._name, self.clock, decision)
             if self._logs and not self._logs_retries():
                 event = events.RetryScheduled(state, decision)
                 events.notify_one(log_retry, event, None)
@@ -506,6 +519,8 @@ class RetryController:
         if not self.clock.awaited and hasattr(type(result), "__await__"):
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")
+        if is_lazy(type(result)):
+            warn_of_lazy_result(self._name, type(result))
         state = call.state
         call.controller = None
         state._end(StopReason.SUCCEEDED)
@@ -590,6 +605,15 @@ def _publish(
         if isinstance(started, list) or entry[1] is not started:
             # The driver may have recorded a failure meanwhile, or the end.
             catch_up(entry)
+
+
+def _first_delay(policy: "Policy") -> float:
+    """Return the longest first delay of a schedule, in seconds."""
+    try:
+        bounds = policy.schedule.bounds(1)
+    except Exception:  # noqa: BLE001  it is reported where a call needs it
+        return 0.0
+    return 0.0 if bounds is None else bounds[1]
 
 
 def _restore_controller(

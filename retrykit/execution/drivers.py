@@ -17,7 +17,7 @@ from retrykit.execution.callables import (
     qualified_name,
 )
 from retrykit.policy.timeouts import AsArgument
-from retrykit.policy.waiting import check_event_kind
+from retrykit.policy.waiting import check_event_kind, check_sleep_kind
 from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def prepare_attempt(
         suggestion = "use acall or arun, or decorate it with retry or aretry"
         raise invalid_setting("fn", "a function that is not async", fn, suggestion)
     check_event_kind(policy.stop_event, awaited=awaited)
+    check_sleep_kind(policy.sleep, awaited=awaited)
     if not awaited:
         check_sync_compatible(policy)
     timeout = policy.attempt_timeout

@@ -16,6 +16,7 @@ from retrykit._internal.introspection import LateSignature, is_coroutine_functio
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.drivers import build_driver
+from retrykit.execution.ineffective import reject_task
 from retrykit.execution.policy_source import (
     PolicySource,
     ask_policy,
@@ -60,6 +61,7 @@ def wrap_callable(
         raise invalid_setting(
             "fn", "a function", fn, "put the decorator below the property"
         )
+    reject_task(fn)
     awaited = is_coroutine_function(fn) if awaited is None else awaited
     wrapped = WrappedCallable(fn, source, awaited)
     if isinstance(source, Policy):
