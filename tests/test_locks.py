@@ -39,6 +39,8 @@ UNDER_LOCKS = {
     "budgets/token_bucket.py": "min",
     # The keys of a registry are hashed and compared: they must make no retried calls.
     "budgets/registry.py": "items len list move_to_end popitem setdefault",
+    # The headers of which a value could not be read.
+    "hints/retry_after_header.py": "add clear len lower",
     # The tokens of a budget on Redis, without I/O.
     "integrations/redis/local_ledger.py": "_is_paused _new_request _now _start_pause "
     "min pay_locally",

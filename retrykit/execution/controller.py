@@ -55,6 +55,7 @@ from retrykit.policy.limits import (
     most_attempts,
 )
 from retrykit.schedules.randomness import new_seed
+from retrykit.schedules.structure import has_user_code
 from retrykit.state import events
 from retrykit.state.failures import Evaluation, Failure, StopReason
 from retrykit.state.final_error import (
@@ -608,11 +609,10 @@ def _publish(
 
 
 def _first_delay(policy: "Policy") -> float:
-    """Return the longest first delay of a schedule, in seconds."""
-    try:
-        bounds = policy.schedule.bounds(1)
-    except Exception:  # noqa: BLE001  it is reported where a call needs it
+    """Return the longest first delay of a schedule, in seconds, if it is known."""
+    if has_user_code(policy.schedule):
         return 0.0
+    bounds = policy.schedule.bounds(1)
     return 0.0 if bounds is None else bounds[1]
 
 

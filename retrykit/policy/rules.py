@@ -35,7 +35,14 @@ def _advise(name: str, _: list[str]) -> str:
 
 OF_THE_POLICY = {
     *("attempt_timeout", "budget", "deadline", "exception_groups", "fallback"),
-    *("give_up_on", "hint_cap", "keep_tracebacks", "limits", "max_elapsed"),
+    *(
+        "give_up_on",
+        "hint_cap",
+        "hint_jitter",
+        "keep_tracebacks",
+        "limits",
+        "max_elapsed",
+    ),
     *("max_failures", "name", "nested", "observers", "on_long_hint", "raises"),
     *("redact", "rules", "seed", "sleep", "stop_event"),
 }

@@ -9,7 +9,6 @@ in one place: ``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
 import os
 import sys
 from functools import cache
-from pathlib import PurePath
 from types import FrameType
 from typing import Any, Final, cast
 
@@ -86,7 +85,7 @@ def calling_frame() -> FrameType:
     return cast("FrameType", outside)
 
 
-_PACKAGE = f"{PurePath(__file__).parents[1]}{os.sep}"
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120  pathlib takes long to import
 _BETWEEN = {
     *("aiohttp", "grpc", "httpcore", "httpx", "httpx2", "requests", "urllib3"),
     *("anyio", "asyncio", "concurrent", "contextlib", "threading", "trio", "wrapt"),

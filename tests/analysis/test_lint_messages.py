@@ -63,7 +63,7 @@ EXACT = [
     ),
     Finding(
         "max-elapsed-unreachable",
-        "max_elapsed=60.0 is never reached: up to 3 attempts of 2.0 s and their delays "
+        "max_elapsed=61.0 is never reached: up to 3 attempts of 2.0 s and their delays "
         "take 10.5s at most",
         "leave it out, or shorten it",
     ),
@@ -196,7 +196,7 @@ BROKEN = [
     (polite(max_elapsed=0.3), "100ms"),
     polite(schedule=s.linear(1) * 1, max_elapsed=5, attempt_timeout=4),
     polite(schedule=[1], max_elapsed=5, attempt_timeout=5, deadline="clip"),
-    polite(schedule=GROWING, max_attempts=3, max_elapsed=60, attempt_timeout=2),
+    polite(schedule=GROWING, max_attempts=3, max_elapsed=61, attempt_timeout=2),
     (polite(schedule=GROWING, max_attempts=8, max_elapsed=64), "1s"),
     (polite(schedule=RANDOM, max_attempts=10_000, max_elapsed=9), "1s"),
     (polite(schedule=RANDOM, max_attempts=100, max_elapsed=9), "1s"),

@@ -213,7 +213,7 @@ TEXTS = {
     "azure-core": "GET {}/p, status 503",
     "botocore": "An error occurred (503) when calling the ListTables operation",
     "google-api-core": "GET {}/p, status 503",
-    "google-genai": "POST {}/v1beta/models/*, status 503",
+    "google-genai": "POST {}/v1/models/*, status 503",
     "kubernetes": "status 503",
     "openai": "POST {}/v1/chat/completions, status 503",
     "stripe": "no",

@@ -256,7 +256,7 @@ TOTALS = {
     "a time": ({"schedule": constant(1), "max_elapsed": "1h"}, ""),
     "rules": ({"schedule": [1, 2], "rules": [Rule(on=KeyError, schedule=[1])]}, ""),
     "user code": ({"schedule": lambda: iter([1, 2])}, ""),
-    "a hint": ({"schedule": [1, 2], "hint": lambda _: 1}, " of 3"),
+    "a hint": ({"schedule": [1, 2], "hint": lambda _: 1, "hint_jitter": 0}, " of 3"),
 }
 
 

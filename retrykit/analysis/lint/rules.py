@@ -215,7 +215,10 @@ def _max_attempts_unreachable(context: LintContext) -> Iterator[Advice]:
 @_rule("max-elapsed-unreachable", "every call ends before max_elapsed")
 def _max_elapsed_unreachable(context: LintContext) -> Iterator[Advice]:
     policy, longest = context.policy, context.preview.worst_case
-    if "max_elapsed" in context.preview.never_reached and longest is not None:
+    # The default is nobody's mistake.
+    written = policy.max_elapsed != Policy().max_elapsed
+    unreached = written and "max_elapsed" in context.preview.never_reached
+    if unreached and longest is not None:
         reason = (
             f"max_elapsed={policy.max_elapsed!r} is never reached: {context.up_to} "
             f"{context.attempt_limit} attempts of {policy.attempt_timeout!r} s and "
