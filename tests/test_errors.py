@@ -1362,8 +1362,8 @@ SETTING_ERRORS |= {
 }
 
 
-STOP, LOOP_STOP, TRIO_STOP = threading.Event(), asyncio.Event(), trio.Event()
 TASK = type("TaskWrapper", (), {"__module__": "huey.api", "__call__": print})
+STOP, LOOP_STOP, TRIO_STOP = threading.Event(), asyncio.Event(), trio.Event()
 NOWHERE = "left out where no function can return it: in a block, a client or a job"
 NOT_IN_JOBS = "left out in a job, whose delays pass in its engine"
 

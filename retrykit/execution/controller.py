@@ -36,9 +36,10 @@ from retrykit.execution.common_failures import (
     replay,
 )
 from retrykit.execution.ineffective import (
-    is_lazy,
-    warn_if_blocking,
+    LAZY,
+    warn_of_blocking,
     warn_of_lazy_result,
+    would_block,
 )
 from retrykit.execution.nesting import (
     has_exhausted_retries,
@@ -110,6 +111,7 @@ class RetryController:
 
     __slots__ = (
         "_awaits_observers",
+        "_checks_event_loop",
         "_driven",
         "_function",
         "_keeps_frames",
@@ -147,6 +149,8 @@ class RetryController:
         # The attempts of a block end in a ``with``, which cannot await.
         self._awaits_observers = clock.awaited and driven
         self._runner = None if runner is None else weakref.ref(runner)
+        # Once, at the first failure. Blocks do it by themselves.
+        self._checks_event_loop = runner is None and not clock.awaited
         self.policy, self.budget = policy, policy.budget
         self.answer: Answer | None = None
         self.plain: type | None = None
@@ -198,15 +202,20 @@ class RetryController:
     def find_answer(self) -> Answer:
         """Return the answer to common failures, at the first of them."""
         self.answer = answer = answer_of(self.policy)
-        if not self.clock.awaited:
-            # Later ones of its calls are not asked, for they are common.
-            warn_if_blocking(self._name, self.clock, _first_delay(self.policy))
+        if self._checks_event_loop:
+            self.check_event_loop()
         return answer
+
+    def check_event_loop(self) -> None:
+        """Warn if the first delay of sync code blocks an event loop."""
+        self._checks_event_loop = False
+        if would_block(self.clock) and _first_delay(self.policy) > 0:
+            warn_of_blocking(self._name)
 
     def is_plain(self, kind: type) -> bool:
         """Return whether results of a type are no awaitables; remember the first."""
         plain = not hasattr(kind, "__await__")
-        if plain and is_lazy(kind):
+        if plain and kind.__name__ in LAZY:
             warn_of_lazy_result(self._name, kind)
         if plain and self.plain is None:
             self.plain = kind
@@ -432,9 +441,8 @@ class RetryController:
             if self._observers or events.process_observers:
                 self._notify(call, events.AttemptFailed(state, failure))
                 self._notify(call, events.RetryScheduled(state, decision))
-            if self.answer is None and self._runner is None and not self.clock.awaited:
-                # It was not asked for: the call is watched.
-                warn_if_blocking(self._name, self.clock, decision)
+            if self._checks_event_loop:
+                self.check_event_loop()
             if self._logs and not self._logs_retries():
                 event = events.RetryScheduled(state, decision)
                 events.notify_one(log_retry, event, None)
@@ -517,11 +525,11 @@ class RetryController:
         Returns:
             What its last retry cost the budget; None if there was no retry.
         """
-        if not self.clock.awaited and hasattr(type(result), "__await__"):
+        kind = type(result)
+        known = kind is self.plain or self.is_plain(kind)
+        if not known and not self.clock.awaited:
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")
-        if is_lazy(type(result)):
-            warn_of_lazy_result(self._name, type(result))
         state = call.state
         call.controller = None
         state._end(StopReason.SUCCEEDED)

@@ -50,13 +50,15 @@ def check_sleep(name: str, value: Any) -> Any:
 
 def check_sleep_kind(sleep: SleepFunction | None, *, awaited: bool) -> None:
     """Check that a function that waits does not block the event loop."""
+    if sleep is None or not awaited:
+        return
     function: Any = sleep
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", None), getattr(function, "__module__", None)
     owner = type(getattr(function, "__self__", None))
     blocks = name in _BLOCKING or (owner.__module__, name[0]) == ("threading", "wait")
-    if awaited and blocks:
+    if blocks:
         rule, suggestion = "an async function under aretry", "it would block the event "
         suggestion += "loop: leave it out, or write asyncio.sleep"
         raise invalid_setting("sleep", rule, sleep, suggestion)
