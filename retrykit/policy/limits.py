@@ -186,7 +186,10 @@ def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:
     None if it may retry. Delays of rules and of hints are not known before a call.
     """
     schedule, allowed = policy.schedule, policy.max_elapsed
-    if _is_code(schedule) or any(rule.schedule is not None for rule in policy.rules):
+    if any(rule.schedule is not None for rule in policy.rules):
+        return None
+    if (policy.max_attempts, allowed) != (None, None) and _is_code(schedule):
+        # It was not asked whether it ends, and is not called for this alone.
         return None
     try:
         bounds = schedule.bounds(1)
@@ -194,7 +197,7 @@ def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:
         return None
     if bounds is None:
         return "schedule", "at least one delay, or nothing is ever retried", schedule
-    timed = allowed is not None and policy.deadline == "stop" and policy.limits == "any"
+    timed = policy.deadline == "stop" and policy.limits == "any"
     known = timed and not policy.rules and policy.hint is None
     if allowed is None or not known or bounds[0] <= allowed * (1 + 1e-9):
         return None

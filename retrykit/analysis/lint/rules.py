@@ -422,9 +422,9 @@ def check(
     >>> [finding] = check(every)
     >>> finding.rule
     'retries-every-exception'
-    >>> [finding] = check(Policy(on=OSError, schedule=[1, 5, 9]))
+    >>> [finding] = check(Policy(on=OSError, schedule=[1, 5, 9, 9, 9]))
     >>> print(finding.reason)
-    none of its 3 delays is random: callers that fail together retry together, 1s \
+    none of its 5 delays is random: callers that fail together retry together, 1s \
 later and each time after that
     >>> check(Policy())
     ()
