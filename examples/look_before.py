@@ -29,7 +29,7 @@ POLICY = Policy(
 
 
 def main() -> None:
-    """Print the table, the limits, a quantile, the worst case and the warnings, if any."""
+    """Print the table, the limits, a quantile, the worst case, the warnings."""
     projection = preview(POLICY)
     print("retry        earliest     average         latest")
     means = accumulate(row.mean or 0.0 for row in projection.rows)
