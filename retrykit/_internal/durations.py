@@ -116,7 +116,7 @@ def _parse(name: str, text: str) -> float:
         text = text.replace("T", "").lower()
     total = 0.0
     for digits, word in re.findall(_TERM, text):
-        unit = _SHORT.get(word[:3], word[0])
+        unit: str = _SHORT.get(word[:3]) or word[0]
         parts = _PARTS.get(unit)
         number = float(digits)
         total += number / parts if parts else number * _WHOLES[unit]
