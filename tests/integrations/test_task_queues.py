@@ -8,7 +8,7 @@ from redis import Redis
 from rq import Queue, Retry, SimpleWorker
 from rq.timeouts import JobTimeoutException
 
-from retrykit import Policy, with_policy
+from retrykit import Policy, retry, with_policy
 from retrykit.durable import Job
 from retrykit.testing import virtual_time
 from tests._support.celery_worker import InMemoryWorker
@@ -69,6 +69,22 @@ def test_a_task_of_celery_is_retried_after_an_error_of_no_call(worker, tasks, at
         tasks.reserve = original
     assert result.state == "SUCCESS"
     assert len(attempts) == 3
+
+
+def test_a_task_that_celery_has_queued_again_is_not_repeated_by_its_call(worker, tasks):
+    runs = []
+
+    @tasks.app.task(bind=True, max_retries=2, name="queued_again")
+    @retry(schedule=[0, 0])
+    def queued_again(self):
+        runs.append(self.request.retries)
+        raise self.retry(countdown=0)
+
+    result = queued_again.delay()
+    worker.handle_all()
+    # The last one is that of `MaxRetriesExceededError`.
+    assert runs == [0, 1, 2]
+    assert result.state == "FAILURE"
 
 
 @pytest.fixture(scope="module")
