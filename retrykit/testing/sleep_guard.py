@@ -51,10 +51,8 @@ def unguard(call: TrackedCall) -> None:
     if call.guarded is None:
         return
     _guarded.remove(call.guarded[0])
+    # At the next call in that thread, the profiler removes itself.
     call.guarded = None
-    # In another thread, the profiler removes itself.
-    if threading.get_ident() not in _guarded and sys.getprofile() is _on_call:
-        sys.setprofile(None)
 
 
 # Python does not trace profilers, so coverage does not see these three.

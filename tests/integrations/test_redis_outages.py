@@ -41,6 +41,7 @@ def fail():
     raise OSError("dead")
 
 
+@pytest.mark.usefixtures("quiet")
 def test_without_redis_calls_use_the_local_bucket(unreachable, caplog):
     policy = Policy(schedule=[0] * 9, max_attempts=4, on=OSError)
     policy = policy.replace(budget=unreachable.budget(TokenBucket(20)))
@@ -114,6 +115,7 @@ def test_tokens_taken_during_an_outage_are_charged_afterwards(
     assert backend(budget.flush()) == 29
 
 
+@pytest.mark.usefixtures("quiet")
 def test_a_server_that_dies_during_a_call_is_an_outage(backend, server, clock, caplog):
     server.client.set(KEY, 40)
     budget = backend.budget()
