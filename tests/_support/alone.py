@@ -14,10 +14,8 @@ __all__ = ["main"]
 def run_pytest(*args):
     """Run pytest in a new process, and return its exit code and output."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    # Or a folder above would be the root of the printed paths, if it had a setup.py.
-    command += ["--rootdir=.", *args]
     run = subprocess.run(  # noqa: S603  a fixed command
-        command,
+        [*command, *args],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,

@@ -3,8 +3,9 @@ from tests._support import alone
 
 def test_a_file_that_needs_another_one_fails_alone(pytester, monkeypatch, capsys):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    # Without it, the settings and the root are those of a folder above.
+    pytester.makefile(".toml", **{"project/pyproject": "[tool.pytest.ini_options]"})
     files = {
-        "setup": "",
         "project/test_changes": "import sys; sys.changed = True\ndef test(): pass",
         "project/test_needs_it": "import sys\ndef test(): assert sys.changed",
     }
