@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal, Self, final
 
+from retrykit._internal.redaction import Redaction, combine_redactions
 from retrykit._internal.validation import invalid_setting, safe_repr, truncate
 from retrykit.durable.json_payloads import from_json
 from retrykit.schedules.randomness import MAX_DELAY
@@ -237,13 +238,19 @@ MAX_FAILURES = 20
 _MAX_TEXT, _MAX_TRACEBACK = 500, 4000
 
 
-def compact_state(state: RetryState) -> RetryState:
+def compact_state(state: RetryState, redact: Redaction | None = None) -> RetryState:
     """Return a state with records instead of errors, and long texts truncated.
 
     Only the last error keeps its traceback.
+
+    Args:
+        state: The state.
+        redact: The redaction of its texts, by default that of its policy.
     """
-    failures = tuple(_compact_failure(state, failure) for failure in state.failures)
-    nested = state.nested_state and compact_state(state.nested_state)
+    redact = state.redact if redact is None else redact
+    failures = tuple(_compact_failure(state, each, redact) for each in state.failures)
+    inner = state.nested_state
+    nested = inner and compact_state(inner, combine_redactions(redact, inner.redact))
     total_delay = min(state.total_delay, MAX_DELAY)
     bare = state._replace(failures=(), nested_state=None, total_delay=total_delay)
     # The round trip drops everything that belongs to this process.
@@ -259,8 +266,8 @@ def failure_type(failure: Failure) -> str:
     return "rejected result"
 
 
-def _compact_failure(state: RetryState, failure: Failure) -> Failure:
-    record = failure_from_dict(failure_to_dict(failure, redact=state.redact))
+def _compact_failure(state: RetryState, failure: Failure, redact: Redaction) -> Failure:
+    record = failure_from_dict(failure_to_dict(failure, redact=redact))
     is_last = failure is state.failures[-1]
     error, result = record.error, record.result
     if isinstance(error, ErrorRecord):

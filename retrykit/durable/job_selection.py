@@ -10,6 +10,7 @@ from typing import Any, Final, TypedDict, final, get_args
 from retrykit._internal.clocks import wall
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer, check_text
 from retrykit.durable.job_report import JobReport, JobStatus
 
@@ -78,6 +79,7 @@ def wanted_statuses(filters: JobFilters) -> tuple[JobStatus, ...]:
     return (status,)
 
 
+@user_facing
 def select_jobs(
     reports: Iterable[JobReport], filters: JobFilters, limit: int | None
 ) -> list[JobReport]:

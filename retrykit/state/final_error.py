@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any, final
 
 from retrykit._internal.tracebacks import add_note_once
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.state.records import ErrorRecord, attributes_of
@@ -80,7 +81,8 @@ def build_final_error(
     raises: str, state: RetryState, error: Exception | None
 ) -> Exception:
     """Build the exception to raise when a call gives up, with its state and note."""
-    not_retryable = state.stop_reason is StopReason.NOT_RETRYABLE
+    ends = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
+    not_retryable = state.stop_reason in ends
     form = "last" if not_retryable else raises
     errors = state.errors if form == "group" else ()
     members = [each for each in errors if isinstance(each, Exception)]
@@ -119,6 +121,7 @@ def attach_state(outcome: object, state: RetryState) -> None:
     vars(outcome)[_STATE] = _swap_outcome(state, outcome, _SELF)
 
 
+@user_facing
 def state_of(outcome: object) -> RetryState | None:
     """Return the state of the call that ended with this error or response.
 

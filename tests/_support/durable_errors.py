@@ -84,7 +84,10 @@ ERRORS = {
     "max_killed must be an integer >= 1, got 0": (
         lambda: Job(int, POLICY, max_killed=0)
     ),
-    "previous_names must be a non-empty string, got 5": (
+    "previous_names must be a list of names, got 5": (
+        lambda: Job(int, POLICY, previous_names=5)
+    ),
+    "previous_names[0] must be a non-empty string, got 5": (
         lambda: Job(int, POLICY, previous_names=[5])
     ),
     "name must be a printable string, got 'a\\nb'": (lambda: Job(int, POLICY, "a\nb")),

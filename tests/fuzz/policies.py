@@ -72,7 +72,10 @@ _SETTINGS = {
     "rules": _rules,
     "hint": hint,
     "hint_cap": _limit,
-    "on_long_hint": lambda random: random.choice(["honor", "clip", "give_up"]),
+    "on_long_hint": lambda random: random.choice(
+        ["honor", "clip", "ignore", "give_up"]
+    ),
+    "hint_jitter": lambda random: random.choice([0, 0.1, 1, 2, "0.1"]),
     "budget": _budget,
     "attempt_timeout": lambda random: random.choice(
         [1, "5s", {"argument": "timeout", "seconds": duration(random)}]

@@ -77,7 +77,7 @@ class TestAJob:
         assert "gave up" in status(worker.app, "job-7").reason
 
     def test_fails_if_its_result_is_rejected_too_often(self, worker):
-        policy = Policy(schedule=[], on_result=lambda result: result == "pending")
+        policy = Policy(max_attempts=1, on_result=lambda result: result == "pending")
         result = worker.send(lambda host: "pending", policy)
         worker.handle_all()
         assert isinstance(result.result, Exception)

@@ -10,6 +10,7 @@ from celery.utils import uuid
 from kombu import Message
 
 from retrykit._internal.clocks import wall
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
 from retrykit.durable import Envelope, JobFilters, JobReport
 from retrykit.durable.job_report import (
@@ -37,6 +38,7 @@ from retrykit.integrations.celery.task import DurableTask
 __all__ = ["jobs", "kill", "requeue", "retry_at", "status"]
 
 
+@user_facing
 def status(app: Celery, job_id: str) -> JobReport:
     """Return the status of a job: its failures, and when its next attempt is due.
 
@@ -78,6 +80,7 @@ def jobs(
     return select_jobs(reports, filters, limit)
 
 
+@user_facing
 def requeue(app: Celery, job_id: str) -> None:
     """Start a dead job again: all attempts of its policy, new idempotency keys.
 
@@ -118,6 +121,7 @@ def kill(app: Celery, job_id: str) -> None:
     kill_run(app, job_id, entry.run)
 
 
+@user_facing
 def retry_at(app: Celery, job_id: str, when: datetime) -> None:
     """Reschedule the next attempt of a waiting job.
 

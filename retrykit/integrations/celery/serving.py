@@ -8,6 +8,7 @@ from typing import Any, Final
 from celery import Celery, signals
 
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_instance
 
 __all__ = ["serve"]
@@ -19,6 +20,7 @@ _OPTIONS: Final = ("autoscale", "concurrency", "exclude_queues", "hostname", "in
                    "without_heartbeat", "without_mingle")  # fmt: skip
 
 
+@user_facing
 def serve(app: Celery, *, grace: Duration = "60s", **options: Any) -> None:
     """Run a worker until SIGTERM or SIGINT, let its attempts end, and return.
 

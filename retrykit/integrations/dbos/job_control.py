@@ -11,6 +11,7 @@ from typing import Final, Unpack
 
 from dbos import DBOS, WorkflowStatus
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
 from retrykit.durable import Envelope, JobFilters, JobReport
 from retrykit.durable.job_report import JobStatus, parse_envelope, to_datetime
@@ -40,6 +41,7 @@ _STATUSES: Final[dict[str, JobStatus]] = {
 _BATCH_SIZE: Final = 500
 
 
+@user_facing
 def status(job_id: str) -> JobReport:
     """Return the status of a job: its errors, and when its next attempt is due.
 
@@ -69,6 +71,7 @@ def jobs(*, limit: int | None = 100, **filters: Unpack[JobFilters]) -> list[JobR
     return select_jobs(_all_reports(wanted_statuses(filters)), filters, limit)
 
 
+@user_facing
 def requeue(job_id: str) -> None:
     """Start a dead job again: all attempts of its policy, new idempotency keys.
 
@@ -104,6 +107,7 @@ def kill(job_id: str) -> None:
         killed = last
 
 
+@user_facing
 def retry_at(job_id: str, when: datetime) -> None:
     """Reschedule the next attempt of a waiting job.
 
@@ -150,6 +154,7 @@ def take_over(executor: str) -> list[str]:
     return [parse_workflow_id(row.workflow_id).job for row in rows]
 
 
+@user_facing
 def delete_finished(before: datetime) -> int:
     """Delete the records of attempts that ended before a time, except dead jobs.
 

@@ -15,6 +15,7 @@ from uuid import uuid4
 from dbos import DBOS, DBOSConfig, error
 
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.durable.dead_job_logs import log_dead_jobs_on_one_line
 from retrykit.integrations.dbos.job_functions import check_jobs
@@ -26,6 +27,7 @@ __all__ = ["check_sqlite", "connect", "disconnect", "listen", "try_lock"]
 _SUGGESTION: Final = "pass retrykit.integrations.dbos.config(...)"
 
 
+@user_facing
 def listen(
     settings: Mapping[str, Any], *, concurrency: int = 20, polling: Duration = 1.0
 ) -> None:
@@ -79,6 +81,7 @@ def listen(
     )
 
 
+@user_facing
 def connect(settings: Mapping[str, Any]) -> None:
     """Launch DBOS in a process that starts and queries jobs, but runs none.
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from dbos import DBOS
 
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.integrations.dbos.killed_attempts import (
     forgive_running,
@@ -31,6 +32,7 @@ _FORGIVING: Final = 5.0
 _log: Final = logging.getLogger("retrykit.durable")
 
 
+@user_facing
 def serve(
     settings: Mapping[str, Any],
     *,

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Unpack
 
 from procrastinate import App
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
 from retrykit.durable import Envelope, JobFilters, JobReport
 from retrykit.durable.job_report import JobStatus, check_started, parse_envelope
@@ -87,6 +88,7 @@ def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+@user_facing
 def status(app: App, job_id: str) -> JobReport:
     """Return the status of a job: its errors, and when its next attempt is due.
 
@@ -132,6 +134,7 @@ async def ajobs(
     return await arun(_jobs(app, limit, filters))
 
 
+@user_facing
 def requeue(app: App, job_id: str) -> None:
     """Start a dead job again: all attempts of its policy, new idempotency keys.
 
@@ -164,6 +167,7 @@ async def akill(app: App, job_id: str) -> None:
     await arun(_kill(app, job_id))
 
 
+@user_facing
 def retry_at(app: App, job_id: str, when: datetime) -> None:
     """Reschedule the next attempt of a waiting job.
 
