@@ -1,14 +1,11 @@
 """What the linter says of the presets, and of the policies in the documents."""
 
-import ast
-import contextlib
-import io
-
 import pytest
 
-from retrykit import Policy, policy_of, presets
+from retrykit import presets
 from retrykit.analysis.lint import check
-from tests._support.documents import PAGES, blocks, page_id
+from tests._support.documents import PAGES, ROOT, page_id
+from tests._support.new_process import run_python
 
 # They retry everything for days, as their originals do in a job engine.
 JOBS = {"retries-every-exception", "call-outlives-process"}
@@ -29,25 +26,37 @@ def test_a_preset_has_only_the_warnings_that_its_original_deserves(name):
     assert found == WARNINGS.get(name, set())
 
 
-def names_of(page):
-    """Return what the definitions of a page define, as far as they can be run."""
-    names = {"__name__": "page"}
-    for language, code in blocks(page):
-        if language != "python":
-            continue
-        for node in ast.parse(code).body:
-            part = compile(ast.Module([node], []), str(page), "exec")
-            # Observers of the process would stay.
-            if isinstance(node, DEFINITIONS) and "observe(" not in ast.unparse(node):
-                # Some need libraries, or servers.
-                with contextlib.suppress(Exception), QUIET:
-                    exec(part, names)  # noqa: S102  our own text
-    return names
+# Run in a process of its own, since an example may register tasks and observers.
+CHECK = """
+import ast, contextlib, io, sys
+from pathlib import Path
+
+from retrykit import Policy, policy_of
+from retrykit.analysis.lint import check
+from tests._support.documents import blocks
+
+names = {"__name__": "page"}
+code = [code for language, code in blocks(Path(sys.argv[1])) if language == "python"]
+for node in ast.parse("\\n".join(code)).body:
+    definitions = ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef
+    if isinstance(node, (*definitions, ast.ClassDef, ast.Assign)):
+        # Some need libraries, or servers.
+        with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(ast.Module([node], []), sys.argv[1], "exec"), names)
+for name, value in names.items():
+    with contextlib.suppress(Exception):
+        policy = value if isinstance(value, Policy) else policy_of(value)
+        print(name, *(finding.rule for finding in check(policy)))
+"""
 
 
-DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef)
-DEFINITIONS += (ast.ClassDef, ast.Assign)
-QUIET = contextlib.redirect_stdout(io.StringIO())
+def rules_by_policy(page):
+    """Return the rules that warn of each policy that a page defines, by its name."""
+    done = run_python(CHECK, ROOT, str(page))
+    assert done.code == 0, done.err
+    lines = [line.split() for line in done.out.splitlines()]
+    return {name: {*rules} for name, *rules in lines}
+
 
 # The libraries retry by themselves; a call within a request is made once; the delays of
 # a durable job; the same delays as those of another library; a time that the rules do
@@ -62,20 +71,11 @@ IN_PAGES = {
 }
 
 
-def policies(names):
-    for value in names.values():
-        if isinstance(value, Policy):
-            yield value
-        elif callable(value):
-            with contextlib.suppress(Exception):
-                yield policy_of(value)
-
-
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_the_examples_of_a_page_have_no_warning_without_a_reason(page):
-    found = {x.rule for policy in policies(names_of(page)) for x in check(policy)}
+    found = set().union(*rules_by_policy(page).values())
     assert found <= IN_PAGES.get(page_id(page), set())
 
 
 def test_policies_of_pages_are_found():
-    assert len([*policies(names_of(PAGES[0]))]) > 3
+    assert len(rules_by_policy(PAGES[0])) > 3

@@ -40,7 +40,11 @@ def test_the_advice_for_max_backoff_wait_cuts_what_the_server_asks_for(retry_aft
 
     def after(inner):
         return RetryTransport(
-            schedule=constant(0), max_attempts=3, transport=inner, **settings
+            schedule=constant(0),
+            max_attempts=3,
+            hint_jitter=0,
+            transport=inner,
+            **settings,
         )
 
     seconds = min(float(retry_after), 2.0)

@@ -279,7 +279,7 @@ class TestDeadJobs:
         job_id = gives_up.start()
         wait_until_ended(job_id)
         forked = DBOS.fork_workflow(f"{job_id}:1", 1)
-        with pytest.raises(Exception, match="ended by give_up_on"):
+        with pytest.raises(Exception, match="GiveUp was raised"):
             forked.get_result(polling_interval_sec=0.01)
         assert forked.workflow_id not in list_dead()
 
