@@ -127,6 +127,22 @@ def test_an_attempt_longer_than_the_grace_is_repeated_by_the_next_worker(engine)
     assert engine.count_attempts("host") == {1: 2}
 
 
+@pytest.mark.parametrize("outage", [signal.SIGQUIT, signal.SIGSTOP])
+def test_a_worker_ends_whose_server_is_killed_or_hangs(tmp_path, outage):
+    with DbosOnPostgres(tmp_path) as engine:
+        engine.grace = "1s"
+        worker = engine.start_worker()
+        engine.submit("host", fails=0, slow={"1": 1})
+        engine.wait_for_start(1, "host")
+        engine.server.send_to_all(outage)
+        worker.process.send_signal(signal.SIGTERM)
+        try:
+            assert worker.process.wait(20) == 0
+        finally:
+            engine.server.send_to_all(signal.SIGCONT)
+    assert "not ended, to be repeated: host:1" in engine.describe()
+
+
 def test_a_second_signal_ends_a_worker_at_once(engine):
     worker = engine.start_worker()
     engine.submit("host", fails=0, slow={"1": 20})

@@ -19,7 +19,7 @@ from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.durable.dead_job_logs import log_dead_jobs_on_one_line
 from retrykit.integrations.dbos.job_functions import check_jobs
-from retrykit.integrations.dbos.killed_attempts import stopping
+from retrykit.integrations.dbos.killed_attempts import running_attempts, stopping
 from retrykit.integrations.dbos.settings import QUEUE, SQLITE, mark_launched
 
 __all__ = ["check_sqlite", "connect", "disconnect", "listen", "try_lock"]
@@ -69,6 +69,7 @@ def listen(
     _check_exclusive(str(settings.get("system_database_url")), str(executor))
     _create(settings)
     stopping.clear()
+    running_attempts.clear()
     DBOS.launch()
     # DBOS gives waiting jobs to the latest version. Otherwise that could be the version
     # of another program on this database, which would not run them.
