@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
+from celery import Celery
 
 from retrykit import GiveUp
 from retrykit.integrations import dbos
@@ -299,6 +300,29 @@ class TestApps:
         assert jobs("requeue", "--all") == "job-7\n"
         printed = jobs("list", code=2)
         assert "with this broker there is no list of other jobs" in printed
+
+    @pytest.mark.parametrize("command", [("counts",), ("show", "a"), ("kill", "a")])
+    @pytest.mark.parametrize("content", [None, b""], ids=["missing", "empty"])
+    def test_none_creates_a_database_of_dbos(self, use, tmp_path, command, content):
+        skip_if_unusable()
+        use(settings(tmp_path))
+        if content is not None:
+            (tmp_path / "jobs.sqlite").write_bytes(content)
+        printed = jobs(*command, code=2)
+        assert printed.startswith("retrykit: database must be one that a worker or ")
+        assert f"got 'sqlite:///{tmp_path}/jobs.sqlite'; check its path" in printed
+        found = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        assert [*found.values()] == [content] * (content is not None)
+
+    @pytest.mark.parametrize("query", ["", "?timeout=9"])
+    def test_none_creates_a_database_of_celery(self, use, tmp_path, query):
+        app = Celery(broker="memory://", backend=f"db+sqlite:///{tmp_path}/r{query}")
+        use(app)
+        printed = jobs("counts", "--status", "dead", code=2)
+        assert "must be that of a file in which a worker has stored" in printed
+        assert not [*tmp_path.iterdir()]
+        (tmp_path / "r").touch()
+        assert "total" in jobs("counts", "--status", "dead")
 
     def test_dbos(self, use, tmp_path):
         skip_if_unusable()

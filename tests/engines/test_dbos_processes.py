@@ -4,7 +4,10 @@ import signal
 import time
 
 import pytest
+from dbos import DBOS
 
+from retrykit import ConfigError
+from retrykit.integrations import dbos as durable
 from tests.engines.dbos_engine import DbosOnPostgres, DbosOnSqlite
 
 pytestmark = pytest.mark.engines
@@ -125,6 +128,16 @@ def test_an_attempt_longer_than_the_grace_is_repeated_by_the_next_worker(engine)
     engine.start_worker()
     assert engine.wait_until_ended("host")["status"] == "succeeded"
     assert engine.count_attempts("host") == {1: 2}
+
+
+def test_a_command_does_not_migrate_a_database(tmp_path):
+    with DbosOnPostgres(tmp_path) as engine, pytest.raises(ConfigError) as caught:
+        durable.connect(
+            durable.config("shop", database=engine.url, run_migrations=False)
+        )
+    DBOS.destroy()
+    assert "database must be one that a worker or connect(...) has" in str(caught.value)
+    assert "retrykit@" not in str(caught.value), "without the user info"
 
 
 @pytest.mark.parametrize("outage", [signal.SIGQUIT, signal.SIGSTOP])
