@@ -11,6 +11,7 @@ from celery import Celery
 
 from retrykit import GiveUp
 from retrykit.integrations import dbos
+from retrykit.integrations.procrastinate import store
 from tests._support import celery_worker
 from tests._support.celery_worker import Verify
 from tests._support.dbos_jobs import settings, skip_if_unusable
@@ -192,6 +193,13 @@ class TestCounts:
         assert counts["counts"] == {"verify": {"waiting": 2}}
         assert counts["overdue"] >= 0
         assert counts["next_due"]
+
+    def test_counts_a_job_once_that_begins_meanwhile(self, hosts):
+        before = hosts.connector.before
+        before[store.ALL] = lambda: before.update({store.ALL: hosts.stall})
+        counts = json.loads(jobs("counts", "--json"))
+        assert counts["counts"] == {"verify": {"waiting": 2}}
+        assert store.ALL not in before, "it has begun"
 
     def test_without_jobs(self, use):
         use(HostsJob(HOURLY, "sync").app)

@@ -10,6 +10,8 @@ from dbos import DBOS
 
 from retrykit import ConfigError, GiveUp, Policy
 from retrykit.integrations import dbos as durable
+from retrykit.integrations.dbos.job_control import _all_reports
+from retrykit.integrations.dbos.workflow_ids import find_attempts, keep_last_attempts
 from tests._support.dbos_jobs import execute, launched, wait_until, wait_until_ended
 
 __all__ = ["launched"]
@@ -50,10 +52,15 @@ def follows_outcomes(name: str) -> None:
         raise error
 
 
-def start_running(name):
+@durable.job(HOURLY, name="runs and fails")
+def runs_and_fails(name: str) -> None:
+    raise ConnectionError(runs_until_released(name))
+
+
+def start_running(name, job=runs_until_released):
     """Start a job that runs until its `MAY_END` is set."""
     STARTED[name], MAY_END[name] = threading.Event(), threading.Event()
-    runs_until_released.start_as(name, name)
+    job.start_as(name, name)
     assert STARTED[name].wait(20)
     return name
 
@@ -136,6 +143,31 @@ class TestJobs:
         assert len(listed()) == len({*listed()})
         MAY_END["listed-c"].set()
         assert wait_until_ended("listed-c").name == "runs"
+
+    def test_lists_a_job_once_that_dies_meanwhile(self):
+        job_id = start_waiting("lists-once")
+        listing = _all_reports(("waiting", "running", "succeeded", "dead"))
+        listed = [next(listing)]
+        durable.kill(job_id)
+        listed += listing
+        assert [each.job for each in listed].count(job_id) == 1
+
+    def test_lists_a_job_that_goes_on_meanwhile(self):
+        job_id = start_running("goes-on", runs_and_fails)
+        rows = find_attempts(job_id)
+        MAY_END[job_id].set()
+        wait_until(lambda: durable.status(job_id).status == "waiting")
+        [last] = keep_last_attempts(rows)
+        assert last.workflow_id == f"{job_id}:2"
+
+    def test_lists_a_job_that_is_requeued_meanwhile(self):
+        job_id = start_waiting()
+        durable.kill(job_id)
+        rows = find_attempts(job_id)
+        durable.requeue(job_id)
+        wait_until(lambda: durable.status(job_id).envelope.failed_attempts == 1)
+        [last] = keep_last_attempts(rows)
+        assert last.workflow_id == durable.status(job_id).engine_id
 
     def test_a_killed_job_is_dead(self):
         job_id = start_waiting()
@@ -319,8 +351,17 @@ class TestActions:
 
     def test_does_not_kill_an_ended_job(self):
         wait_until_ended(returns.start_as("ended"))
-        durable.kill("ended")
+        with pytest.raises(ConfigError, match="unfinished job, got 'ended'; it is suc"):
+            durable.kill("ended")
         assert durable.status("ended").status == "succeeded"
+        with pytest.raises(ConfigError, match="a job that was started"):
+            durable.kill("never started")
+
+    def test_does_not_kill_a_dead_job(self):
+        job_id = start_waiting()
+        durable.kill(job_id)
+        with pytest.raises(ConfigError, match="it is dead"):
+            durable.kill(job_id)
 
     def test_retry_at_changes_the_due_time(self):
         job_id, when = start_waiting(), datetime(2100, 1, 1, tzinfo=UTC)

@@ -92,19 +92,24 @@ def requeue(job_id: str) -> None:
             raise invalid_setting("job_id", rule, job_id, f"its input is {invalid!r}")
 
 
+@user_facing
 def kill(job_id: str) -> None:
     """Stop a job: it makes no further attempt.
 
     An attempt that is running finishes, but its outcome is not recorded.
 
     Raises:
-        ConfigError: There is no job with this id.
+        ConfigError: There is no job with this id, or it has ended.
     """
-    killed = ""
+    row, killed = find_latest_attempt(job_id), False
     # An attempt may have enqueued the next one before it was cancelled.
-    while (last := find_latest_attempt(job_id).workflow_id) != killed:
-        DBOS.cancel_workflow(last)
-        killed = last
+    while _STATUSES[row.status] in UNFINISHED:
+        DBOS.cancel_workflow(row.workflow_id)
+        row, killed = find_latest_attempt(job_id), True
+    status = _build_report(row).status
+    if not killed or status != "dead":
+        rule, suggestion = "the id of an unfinished job", f"it is {status}"
+        raise invalid_setting("job_id", rule, job_id, suggestion)
 
 
 @user_facing
@@ -201,11 +206,16 @@ def _find_obsolete(row: WorkflowStatus) -> Sequence[str]:
 
 
 def _all_reports(statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
-    """Yield the reports of all jobs that may have one of these statuses."""
+    """Yield the reports of all jobs that may have one of these statuses.
+
+    Each one once, although jobs go on between the queries.
+    """
     check_launched()
+    found: set[str] = set()
     for rows in _pages(statuses):
         for report in map(_build_report, keep_last_attempts(rows)):
-            if report.status in statuses:
+            if report.status in statuses and report.job not in found:
+                found.add(report.job)
                 yield report
 
 
