@@ -52,6 +52,20 @@ def follows_outcomes(name: str) -> None:
         raise error
 
 
+class Stopped(BaseException):
+    """An error that ``except Exception`` must not catch."""
+
+
+@durable.job(HOURLY, name="stops")
+def stops(error: str) -> None:
+    raise GeneratorExit if error == "GeneratorExit" else Stopped
+
+
+@durable.job(HOURLY, name="astops")
+async def astops(error: str) -> None:
+    stops(error)
+
+
 @durable.job(HOURLY, name="runs and fails")
 def runs_and_fails(name: str) -> None:
     raise ConnectionError(runs_until_released(name))
@@ -226,6 +240,39 @@ class TestStatus:
             durable.requeue(job_id)
         durable.kill(job_id)
         assert durable.status(job_id).status == "dead"
+
+    @pytest.mark.parametrize(
+        "stored",
+        [
+            '{"positionalArgs":["waits",{"jo',
+            "null",
+            "",
+            "[]",
+            '"x"',
+            '{"namedArgs":{}}',
+        ],
+    )
+    def test_says_that_the_arguments_of_a_dead_job_are_damaged(self, launched, stored):
+        job_id = start_waiting()
+        set_inputs(launched, f"{job_id}:2", stored)
+        durable.retry_at(job_id, datetime.now(UTC))
+        report = wait_until_ended(job_id)
+        why = "its stored arguments are damaged, so it cannot be attempted"
+        assert (report.status, report.reason) == ("dead", why)
+
+    def test_says_why_a_job_died_whose_arguments_were_damaged_later(self, launched):
+        job_id = wait_until_ended(gives_up.start()).job
+        why = durable.status(job_id).reason
+        set_inputs(launched, f"{job_id}:1", "null")
+        assert durable.status(job_id).reason == why
+
+    @pytest.mark.parametrize("job", [stops, astops], ids=["sync", "async"])
+    @pytest.mark.parametrize("error", ["GeneratorExit", "Stopped"])
+    def test_a_job_is_dead_that_raises_no_ordinary_error(self, job, error):
+        report = wait_until_ended(job.start(error))
+        assert report.status == "dead"
+        expected = f"the job would have stopped its worker: {error}()"
+        assert report.reason == expected
 
     def test_shows_a_waiting_job_with_a_corrupt_history(self, launched):
         job_id = start_waiting()

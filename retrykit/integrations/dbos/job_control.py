@@ -13,7 +13,7 @@ from dbos import DBOS, WorkflowStatus
 
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
-from retrykit.durable import Envelope, JobFilters, JobReport
+from retrykit.durable import Envelope, JobFailed, JobFilters, JobReport
 from retrykit.durable.job_report import JobStatus, parse_envelope, to_datetime
 from retrykit.durable.job_selection import UNFINISHED, select_jobs, wanted_statuses
 from retrykit.integrations.dbos.job_functions import WORKFLOW, enqueue, find_job
@@ -256,7 +256,7 @@ def _build_report(row: WorkflowStatus) -> JobReport:
         # It was cancelled between its success and the end of its workflow.
         status = "succeeded"
     elif status == "dead":
-        reason = reason or str(row.error or row.status.lower())
+        reason = reason or _why_dead(row)
     due = row.delay_until_epoch_ms
     if envelope is not None and status == "waiting" and due is not None:
         envelope = replace(envelope, due=due / 1000)
@@ -270,6 +270,19 @@ def _build_report(row: WorkflowStatus) -> JobReport:
         name=_name(row),
         ended=_ended(row, envelope),
     )
+
+
+def _why_dead(row: WorkflowStatus) -> str:
+    error = row.error
+    if error is None:
+        return row.status.lower()
+    match row.input:
+        case {"args": [str(), _, [*_], dict()]}:
+            return str(error)
+    # DBOS stores the class as a name.
+    if getattr(error, "name", type(error).__name__) == JobFailed.__name__:
+        return str(error)
+    return "its stored arguments are damaged, so it cannot be attempted"
 
 
 def _ended(row: WorkflowStatus, envelope: Envelope | None) -> datetime | None:

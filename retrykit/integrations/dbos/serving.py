@@ -20,7 +20,7 @@ from dbos import DBOS
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import escape_unprintable, invalid_setting
 from retrykit.integrations.dbos.killed_attempts import (
     forgive_running,
     running_attempts,
@@ -97,7 +97,7 @@ def serve(
             closing.result()
             return
     unfinished = ", ".join(sorted(running_attempts)) or "nothing"
-    _log.warning("not ended, to be repeated: %s", unfinished)
+    _log.warning("not ended, to be repeated: %s", escape_unprintable(unfinished))
     _end_process(0)
 
 
