@@ -98,7 +98,9 @@ def test_a_signal_while_it_starts_ends_it_afterwards(tmp_path):
             while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
                 time.sleep(0.01)
 
-        serve(tmp_path, blocks, handled, terminate, database.rollback, first=lock)
+        # The main thread may notice it up to a second later.
+        acts = handled, terminate, lambda: time.sleep(1.2), database.rollback
+        serve(tmp_path, blocks, *acts, first=lock)
     assert not STARTED.is_set()
 
 
