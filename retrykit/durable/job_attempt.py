@@ -185,15 +185,16 @@ def _resumed_state(envelope: Envelope) -> RetryState:
 
 @contextmanager
 def protect_worker() -> Iterator[None]:
-    """Fail the job if it raises SystemExit, KeyboardInterrupt or CancelledError.
+    """Fail the job if it raises an error that is no Exception, such as SystemExit.
 
-    These would stop the worker, or interrupt the attempt, which would be repeated
-    forever. A cancellation from outside is passed on: the attempt has to be repeated.
+    It would stop the worker, or interrupt the attempt, which would be repeated forever
+    or remain without an outcome. A cancellation from outside is passed on: the attempt
+    has to be repeated.
     """
     try:
         yield
-    except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as error:
-        if _is_cancelled_from_outside():
+    except BaseException as error:
+        if isinstance(error, Exception) or _is_cancelled_from_outside():
             raise
         msg = f"the job would have stopped its worker: {error!r}"
         raise JobFailed(msg) from error

@@ -9,7 +9,12 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, check_instance, invalid_setting
+from retrykit._internal.validation import (
+    check_choice,
+    check_instance,
+    escape_unprintable,
+    invalid_setting,
+)
 from retrykit.state.events import (
     AttemptFailed,
     AttemptStarted,
@@ -107,7 +112,7 @@ class LogObserver:
         ours = isinstance(log, logging.Logger | logging.LoggerAdapter)
         if level is None or (ours and not log.isEnabledFor(level)):
             return
-        text, fields = _describe(event), record_fields(event.state)
+        text, fields = escape_unprintable(_describe(event)), record_fields(event.state)
         if not text:
             return
         if ours:

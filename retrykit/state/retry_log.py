@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.late_modules import logging
 from retrykit._internal.redaction import redact_text, request_target
+from retrykit._internal.validation import escape_unprintable
 from retrykit.state.events import Event, EventHook, Observer, function_of
 from retrykit.state.records import status_of
 from retrykit.state.retry_state import RetryState
@@ -49,6 +50,8 @@ def log_retry(event: Event, /) -> None:
     if not log.isEnabledFor(level):
         return
     text = describe_retry(state, state.next_delay or 0.0)
+    if not text.isprintable():
+        text = escape_unprintable(text)
     frame, extra = calling_frame(), {"retrykit": record_fields(state)}
     code = frame.f_code
     # Not `Logger.log`, which would look for the frame itself, and takes longer.

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from kombu import Exchange, Queue
 
+from retrykit.cli.job_engine import _check_results
 from retrykit.integrations.celery import (
     jobs,
     kill,
@@ -178,6 +179,10 @@ ERRORS = {
     "datetime.now(UTC)": lambda: retry_at(app("memory://"), "job-7", NAIVE),
     "job_id must be the id of a waiting job, got 'job-7'; it is dead": (
         lambda: retry_at(app_with_job("dead"), "job-7", NAIVE.astimezone())
+    ),
+    "result_backend must be that of a file in which a worker has stored results, got "
+    "'db+sqlite:///none'; check its path": (
+        lambda: _check_results("db+sqlite:///none")
     ),
     "job_id must be the id of an unfinished job, got 'job-7'; it is succeeded": (
         lambda: kill(app_with_job("succeeded"), "job-7")

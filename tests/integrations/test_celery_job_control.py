@@ -416,3 +416,10 @@ class TestKill:
         worker.handle_all()
         with pytest.raises(ConfigError, match="it is dead"):
             kill(worker.app, "job-8")
+
+    def test_rejects_a_job_that_was_killed_before(self, worker, verify):
+        start(verify, "fails")
+        worker.handle_next()
+        kill(worker.app, "job-7")
+        with pytest.raises(ConfigError, match="it is dead"):
+            kill(worker.app, "job-7")

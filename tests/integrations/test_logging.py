@@ -5,7 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from retrykit import ConfigError, GiveUp, Policy, RetryState, observe, resume
+from retrykit import (
+    ConfigError,
+    GiveUp,
+    Policy,
+    RetryError,
+    RetryState,
+    observe,
+    resume,
+)
 from retrykit.durable import Job
 from retrykit.integrations.logging import observer
 
@@ -47,6 +55,14 @@ def fields(**others):
 def test_a_call_that_succeeds_at_once_is_not_logged(backend, flaky, log):
     backend(POLICY, observers=[observer()])(flaky())()
     assert log.lines == []
+
+
+def test_escape_sequences_do_not_act_on_a_terminal(backend, flaky, log):
+    call = backend(POLICY, observers=[observer()], raises="retry_error")
+    with pytest.raises(RetryError):
+        call(flaky(*[OSError("\x1b[31mred")] * 3))()
+    for _, text in log.lines:
+        assert r"OSError: \x1b[31mred" in text
 
 
 def test_each_retry_is_a_warning_and_the_success_an_info(backend, flaky, log):

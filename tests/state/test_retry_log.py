@@ -42,6 +42,13 @@ def line(text):
     return "retrykit.retries", logging.WARNING, f"retrying fetch in {text}"
 
 
+def test_escape_sequences_do_not_act_on_a_terminal(backend, clock, flaky, records):
+    policy = POLICY.replace(name="a\nb")
+    backend(policy)(flaky(OSError("\x1b[31mred\u202e")))()
+    [(_, _, text)] = records()
+    assert text.startswith(r"retrying a\nb in 2.4 s after OSError: \x1b[31mred\u202e (")
+
+
 def test_each_scheduled_retry_is_a_warning(backend, clock, flaky, records):
     policy = POLICY.replace(max_attempts=3)
     assert backend(policy)(flaky(ConnectionError("refused"), OSError()))() == "done"

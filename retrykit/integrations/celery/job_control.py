@@ -115,8 +115,9 @@ def kill(app: Celery, job_id: str) -> None:
         ConfigError: There is no job of that id, or it has ended.
     """
     entry = _find_entry(app, job_id)
-    if entry.status in {"succeeded", "dead"}:
-        rule, suggestion = "the id of an unfinished job", f"it is {entry.status}"
+    status = _read_report(app, job_id, entry).status
+    if status in {"succeeded", "dead"}:
+        rule, suggestion = "the id of an unfinished job", f"it is {status}"
         raise invalid_setting("job_id", rule, job_id, suggestion)
     kill_run(app, job_id, entry.run)
 

@@ -31,7 +31,11 @@ from retrykit.durable.job import MAX_KILLED
 from retrykit.durable.job_attempt import protect_worker
 from retrykit.durable.json_payloads import as_json
 from retrykit.errors import ConfigError
-from retrykit.integrations.dbos.killed_attempts import arepeat_alone, repeat_alone
+from retrykit.integrations.dbos.killed_attempts import (
+    arepeat_alone,
+    repeat_alone,
+    until_recorded,
+)
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.policy.policy import Policy
 
@@ -202,7 +206,8 @@ async def _run_attempt(
                 return _checkpoint(await job.aattempt(envelope, args, kwargs))
 
     run: Callable[..., Any] = astep if job.awaited else step
-    outcome: dict[str, Any] = await DBOS.run_step_async({"name": name}, run)
+    with until_recorded(workflow_id):
+        outcome: dict[str, Any] = await DBOS.run_step_async({"name": name}, run)
     after = Envelope.from_dict(outcome["envelope"])
     if after.status == "waiting":
         return {"next": await _aenqueue(job, after, args, kwargs)}

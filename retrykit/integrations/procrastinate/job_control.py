@@ -11,7 +11,7 @@ from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
 from retrykit.durable import Envelope, JobFilters, JobReport
 from retrykit.durable.job_report import JobStatus, check_started, parse_envelope
-from retrykit.durable.job_selection import select_jobs
+from retrykit.durable.job_selection import UNFINISHED, select_jobs
 from retrykit.durable.json_payloads import from_json
 from retrykit.integrations.procrastinate.store import (
     ALL,
@@ -151,13 +151,14 @@ async def arequeue(app: App, job_id: str) -> None:
     await arun(_requeue(app, job_id))
 
 
+@user_facing
 def kill(app: App, job_id: str) -> None:
     """Stop a job: it makes no further attempt.
 
     A running attempt finishes if the function is sync, and is cancelled if it is async.
 
     Raises:
-        ConfigError: There is no job with this id.
+        ConfigError: There is no job with this id, or it has ended.
     """
     run(_kill(app, job_id))
 
@@ -220,12 +221,17 @@ def _requeue(app: App, job_id: str) -> DualCall[None]:
 
 
 def _kill(app: App, job_id: str) -> DualCall[None]:
-    row = yield from _find_latest(app, job_id)
-    jobs = app.job_manager
-    yield Step(
+    row, jobs = (yield from _find_latest(app, job_id)), app.job_manager
+    cancel = Step(
         lambda: jobs.cancel_job_by_id(row.id, abort=True),
         lambda: jobs.cancel_job_by_id_async(row.id, abort=True),
     )
+    if row.job_status in UNFINISHED and (yield cancel):
+        return
+    # Its attempt may have ended it meanwhile.
+    last = yield from _find_latest(app, job_id)
+    rule, suggestion = "the id of an unfinished job", f"it is {last.job_status}"
+    raise invalid_setting("job_id", rule, job_id, suggestion)
 
 
 def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
