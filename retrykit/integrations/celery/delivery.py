@@ -12,6 +12,9 @@ then the next message is sent. A message whose worker is killed is redelivered:
 - Killed before Celery stored the result or the error of an ended job: the outcome in
   the ledger is stored.
 
+An attempt during which a worker was killed is repeated when no other such one runs in
+its worker; until then its message is sent on with a delay (`turns`).
+
 Nothing loops without a pause: a message that cannot be handled goes to the dead-letter
 queue, and one whose successor cannot be sent is requeued after a second.
 """
@@ -48,6 +51,8 @@ from retrykit.integrations.celery.messages import (
     copy_message,
     send_to_dead_letter,
 )
+from retrykit.integrations.celery.turns import take_turn
+from retrykit.schedules.randomness import call_random, uniform_between
 
 __all__ = ["Delivery"]
 
@@ -58,6 +63,10 @@ _REQUEUE_DELAY: Final = 1.0
 
 # Seconds, longer than another worker takes between reading and writing the ledger.
 _LEDGER_DELAY: Final = 5.0
+
+
+# Seconds, drawn, after which an attempt tries again to get its turn.
+_TURN_DELAY: Final = 5.0, 15.0
 
 
 class Delivery:
@@ -104,16 +113,21 @@ class Delivery:
             self._fail(JobFailed("killed by hand"), run, envelope)
         killed_workers = self._count_killed_workers(entry, envelope)
         if envelope.time_left(wall()) > 0:
-            self._send(envelope.rescheduled(wall()))
-        return self._attempt(envelope, killed_workers)
+            self._send(envelope.rescheduled(wall()), killed=killed_workers)
+        if not killed_workers:
+            return self._attempt(envelope, 0)
+        with take_turn(f"{self._task.app.main} {self._task.request.hostname}") as taken:
+            if not taken:
+                self._put_off(envelope, killed_workers)
+            return self._attempt(envelope, killed_workers)
 
     def _count_killed_workers(self, entry: Entry | None, envelope: Envelope) -> int:
         """Return how often this attempt was begun and did not end, or fail the job."""
-        if entry is None or entry.status != "running":
+        if entry is None or (entry.run, entry.hop) != (envelope.run, self._hop):
             return 0
-        if (entry.run, entry.hop) != (envelope.run, self._hop):
+        killed = entry.killed + (entry.status == "running")
+        if not killed:
             return 0
-        killed = entry.killed + 1
         try:
             self._job.check_killed(envelope, killed)
         except JobFailed as error:
@@ -186,13 +200,35 @@ class Delivery:
             latest = read_entry(self._task.app, self._id)
         if latest is not None and latest.token != token:
             self._drop()
-        self._send(envelope, token)
+        self._send(envelope, token, killed=entry.killed)
 
-    def _send(self, envelope: Envelope, token: str | None = None) -> NoReturn:
-        """Send the next message, and let this one be acknowledged."""
+    def _put_off(self, envelope: Envelope, killed: int) -> NoReturn:
+        """Send the message of an attempt that has to wait for its turn.
+
+        Neither this process nor the broker holds the message meanwhile.
+        """
+        random = call_random(seed=envelope.state.seed, retry=self._hop)
+        self._send(envelope, killed=killed, wait=uniform_between(*_TURN_DELAY, random))
+
+    def _send(
+        self,
+        envelope: Envelope,
+        token: str | None = None,
+        *,
+        killed: int = 0,
+        wait: float = 0.0,
+    ) -> NoReturn:
+        """Send the next message, and let this one be acknowledged.
+
+        Args:
+            envelope: The envelope that it carries.
+            token: Its token; by default a new one.
+            killed: How often the attempt to make was begun and did not end.
+            wait: For how long it is held at least, in seconds.
+        """
         token, hop = token or uuid(), self._hop + 1
-        self._write(Entry.of(envelope, hop, token))
-        left = envelope.time_left(wall())
+        self._write(Entry.of(envelope, hop, token).replace(killed=killed))
+        left = max(envelope.time_left(wall()), wait)
         countdown = self._get_capabilities().next_hold(left) if left > 0 else None
         headers = build_headers(envelope, token)
         try:
