@@ -9,9 +9,9 @@ from celery.utils.nodenames import gethostname
 from retrykit import GiveUp
 from retrykit._internal.clocks import wall
 from retrykit.durable import JobFailed, idempotency_key
+from retrykit.durable.turns import take_turn
 from retrykit.integrations.celery import jobs, requeue, retry_at, status
 from retrykit.integrations.celery.ledger import LEDGER, replace_message, write_entry
-from retrykit.integrations.celery.turns import take_turn
 from tests._support import celery_worker
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
 
@@ -461,18 +461,3 @@ class TestNeighboursOfAJobThatKillsItsWorker:
         clock.advance(60)
         worker.handle_next()
         assert task.keys == ["job-7:1"] * 2
-
-
-def test_a_turn_is_taken_by_one_process_of_a_worker_at_a_time():
-    with take_turn("one") as first, take_turn("one") as second, take_turn("two") as two:
-        assert (first, second, two) == (True, False, True)
-    with take_turn("one") as again:
-        assert again
-
-
-@pytest.mark.parametrize("folder", ["missing", "file"])
-def test_a_turn_is_free_if_it_cannot_be_stored(tmp_path, folder, monkeypatch):
-    (tmp_path / "file").write_text("no folder")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / folder))
-    with take_turn("one") as first, take_turn("one") as second:
-        assert (first, second) == (True, True)

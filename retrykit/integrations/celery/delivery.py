@@ -34,6 +34,7 @@ from retrykit._internal.clocks import sync_clock, wall
 from retrykit.durable import Capabilities, Envelope, Job, JobFailed
 from retrykit.durable.dead_job_logs import describe_dead_job
 from retrykit.durable.json_payloads import as_json
+from retrykit.durable.turns import draw_turn_delay, take_turn
 from retrykit.errors import ConfigError
 from retrykit.integrations.celery.ledger import (
     Entry,
@@ -51,8 +52,6 @@ from retrykit.integrations.celery.messages import (
     copy_message,
     send_to_dead_letter,
 )
-from retrykit.integrations.celery.turns import take_turn
-from retrykit.schedules.randomness import call_random, uniform_between
 
 __all__ = ["Delivery"]
 
@@ -63,10 +62,6 @@ _REQUEUE_DELAY: Final = 1.0
 
 # Seconds, longer than another worker takes between reading and writing the ledger.
 _LEDGER_DELAY: Final = 5.0
-
-
-# Seconds, drawn, after which an attempt tries again to get its turn.
-_TURN_DELAY: Final = 5.0, 15.0
 
 
 class Delivery:
@@ -207,8 +202,7 @@ class Delivery:
 
         Neither this process nor the broker holds the message meanwhile.
         """
-        random = call_random(seed=envelope.state.seed, retry=self._hop)
-        self._send(envelope, killed=killed, wait=uniform_between(*_TURN_DELAY, random))
+        self._send(envelope, killed=killed, wait=draw_turn_delay())
 
     def _send(
         self,

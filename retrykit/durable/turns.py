@@ -13,7 +13,21 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-__all__ = ["take_turn"]
+from retrykit.schedules.randomness import call_random, new_seed, uniform_between
+
+__all__ = ["draw_turn_delay", "take_turn"]
+
+# In seconds.
+_SHORTEST, _LONGEST = 5.0, 15.0
+
+
+def draw_turn_delay() -> float:
+    """Return after how many seconds an attempt tries again to get its turn.
+
+    The delay is drawn, or those that wait would always come together.
+    """
+    random = call_random(seed=new_seed(), retry=1)
+    return uniform_between(_SHORTEST, _LONGEST, random)
 
 
 @contextmanager
