@@ -106,6 +106,19 @@ class TestAWorkerThatIsKilled:
         assert (report.status, worker.count_dead()) == ("dead", 1)
         assert "envelope must be" in report.reason
 
+    @pytest.mark.parametrize("change", [{"job": "job-8"}, {"run": 2}], ids=str)
+    def test_fails_the_job_if_the_ledger_has_the_envelope_of_another(
+        self, worker, change
+    ):
+        worker.send(Verify(fails=1))
+        worker.handle_next(killed="sending")
+        entry = worker.entry()
+        entry = entry.replace(envelope=entry.envelope | change)
+        write_entry(worker.app, "job-7", entry)
+        worker.handle_next()
+        assert (worker.messages(), worker.count_dead()) == ([], 1)
+        assert "with which it is stored" in status(worker.app, "job-7").reason
+
     def test_before_the_result_was_stored_does_not_lose_it(self, worker):
         verify = Verify()
         result = worker.send(verify)

@@ -218,6 +218,17 @@ class TestALostJob:
         assert sweep(worker.app) == ["job-2"]
         assert "cannot sweep: job-1" in caplog.text
 
+    def test_is_not_sent_under_the_id_of_another(self, worker, clock, caplog):
+        worker.send(Verify())
+        worker.lose_message()
+        entry = worker.entry()
+        envelope = entry.envelope | {"job": "job-8"}
+        write_entry(worker.app, "job-7", entry.replace(envelope=envelope))
+        clock.advance(PATIENCE + 1)
+        assert (sweep(worker.app), worker.count_messages()) == ([], 0)
+        assert "envelope.job must be 'job-7'" in caplog.text
+        assert "envelope.job must be" in status(worker.app, "job-7").reason
+
 
 class TestAMessage:
     def test_in_a_queue_is_not_lost(self, worker, clock):

@@ -215,9 +215,19 @@ def without_a_row(job):
         (changed(lambda data: json.dumps(data)[:80]), "envelope must be"),
         (changed(lambda data: data | {"due": "tomorrow"}), "envelope.due must be"),
         (changed(lambda data: data | {"policy": "unheard"}), "unheard"),
+        (changed(lambda data: data | {"job": "other"}), "envelope.job must be 'host'"),
+        (changed(lambda data: data | {"run": 2}), "envelope.run must be 1, the run"),
         (without_a_row, "envelope.version must be"),
     ],
-    ids=["newer", "cut off", "by hand", "unknown policy", "in the arguments"],
+    ids=[
+        "newer",
+        "cut off",
+        "by hand",
+        "unknown policy",
+        "of another job",
+        "of another run",
+        "in the arguments",
+    ],
 )
 def test_a_job_with_an_unusable_envelope_is_dead(waiting_job, corrupt, why):
     waiting_job.connector.stored[1]["envelope"] = json.dumps(

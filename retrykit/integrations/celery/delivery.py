@@ -23,16 +23,19 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from traceback import walk_tb
 from typing import Any, Final, NoReturn
 
 from celery import Task
-from celery.exceptions import Ignore, Reject
+from celery.exceptions import Ignore, Reject, WorkerShutdown, WorkerTerminate
 from celery.utils import uuid
 from kombu.exceptions import EncodeError
 
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit.durable import Capabilities, Envelope, Job, JobFailed
 from retrykit.durable.dead_job_logs import describe_dead_job
+from retrykit.durable.envelope import read_own_envelope
+from retrykit.durable.job_attempt import stopping_failure
 from retrykit.durable.json_payloads import as_json
 from retrykit.durable.turns import draw_turn_delay, take_turn
 from retrykit.errors import ConfigError
@@ -52,6 +55,7 @@ from retrykit.integrations.celery.messages import (
     copy_message,
     send_to_dead_letter,
 )
+from retrykit.state.records import safe_str
 
 __all__ = ["Delivery"]
 
@@ -59,6 +63,9 @@ _log: Final = logging.getLogger("retrykit.durable")
 
 # Seconds before a message is requeued after an error of the broker.
 _REQUEUE_DELAY: Final = 1.0
+
+# The packages of pools, whose processes and greenlets end by an error.
+_ENDS_ATTEMPTS: Final = {"billiard", "celery", "eventlet", "gevent", "greenlet"}
 
 # Seconds, longer than another worker takes between reading and writing the ledger.
 _LEDGER_DELAY: Final = 5.0
@@ -85,7 +92,8 @@ class Delivery:
         Raises:
             Ignore: The job continues with another message.
             Reject: The message is to be requeued.
-            Exception: The job has failed.
+            JobFailed: The job has failed. Celery gets no other error of a job: there
+                are some that a worker does not survive.
         """
         with self._requeue_on_error():
             # With unsafe settings the message is requeued, so that no job is lost.
@@ -134,9 +142,9 @@ class Delivery:
         data = self._headers.get(HEADER)
         try:
             if data is not None:
-                return Envelope.from_dict(data)
+                return read_own_envelope(data, self._id)
             if entry is not None and (entry.run, entry.hop) == (1, 0):
-                return Envelope.from_dict(entry.envelope)
+                return read_own_envelope(entry.envelope, self._id, entry.run)
             return self._job.envelope(self._id)
         except ConfigError as error:
             return error
@@ -148,7 +156,7 @@ class Delivery:
         if entry.status == "waiting":
             self._resend(entry)
         self._dead_letter(entry)
-        raise JobFailed(entry.reason)
+        raise JobFailed(entry.reason, self._id)
 
     def _attempt(self, envelope: Envelope, killed: int) -> Any:
         """Make the attempt, during which *killed* workers were killed before."""
@@ -162,6 +170,10 @@ class Delivery:
             as_json("result", attempt.result)
         except Exception as error:  # noqa: BLE001  any error fails the job
             self._fail(error, envelope.run, envelope)
+        except BaseException as error:
+            if _is_from_worker(error):
+                raise
+            self._fail(stopping_failure(error), envelope.run, envelope)
         after = attempt.envelope
         if self._is_overtaken(after.run):
             self._drop()
@@ -169,8 +181,7 @@ class Delivery:
             self._send(after)
         if after.status == "dead":
             reason = after.describe()
-            failure = attempt.error or JobFailed(reason)
-            self._fail(failure, after.run, after, reason)
+            self._fail(attempt.error, after.run, after, reason)
         self._write(Entry.of(after, self._hop + 1, result=attempt.result))
         return attempt.result
 
@@ -185,7 +196,7 @@ class Delivery:
     def _resend(self, entry: Entry) -> NoReturn:
         """Send the next message again, unless the first one has been delivered."""
         try:
-            envelope = Envelope.from_dict(entry.envelope)
+            envelope = read_own_envelope(entry.envelope, self._id, entry.run)
         except ConfigError as error:
             self._fail(error, entry.run, entry.envelope)
         token = uuid()
@@ -238,9 +249,9 @@ class Delivery:
         raise Ignore(envelope.key)
 
     def _fail(
-        self, error: Exception, run: int, envelope: object, reason: str = ""
+        self, error: Exception | None, run: int, envelope: object, reason: str = ""
     ) -> NoReturn:
-        reason = reason or str(error) or repr(error)
+        reason = reason or safe_str(error) or type(error).__name__
         if isinstance(envelope, Envelope):
             # It tells when the job ended.
             envelope = replace(envelope, written=wall()).to_dict()
@@ -248,7 +259,7 @@ class Delivery:
         self._write(entry)
         self._dead_letter(entry)
         _log.error(describe_dead_job(self._id, reason))
-        raise error
+        raise JobFailed(reason, self._id) from error
 
     def _dead_letter(self, entry: Entry) -> None:
         with self._requeue_on_error():
@@ -281,3 +292,12 @@ class Delivery:
             _log.exception("%s: requeued the message", self._id)
             sync_clock.sleep(_REQUEUE_DELAY)
             raise Reject(str(error), requeue=True) from error
+
+
+def _is_from_worker(error: BaseException) -> bool:
+    """Return whether a worker that ends has raised an error in an attempt."""
+    if isinstance(error, WorkerShutdown | WorkerTerminate):
+        return True
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return package in _ENDS_ATTEMPTS

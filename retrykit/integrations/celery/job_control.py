@@ -12,7 +12,8 @@ from kombu import Message
 from retrykit._internal.clocks import wall
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
-from retrykit.durable import Envelope, JobFilters, JobReport
+from retrykit.durable import JobFilters, JobReport
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.durable.job_report import (
     JobStatus,
     check_started,
@@ -145,7 +146,7 @@ def retry_at(app: Celery, job_id: str, when: datetime) -> None:
         rule, suggestion = "the id of a waiting job", f"it is {report.status}"
         raise invalid_setting("job_id", rule, job_id, suggestion)
     message = _find_message(app, job_id)
-    envelope = Envelope.from_dict(entry.envelope)
+    envelope = read_own_envelope(entry.envelope, job_id, entry.run)
     envelope = replace(envelope, written=wall(), due=max(moment, 0.0))
     token = uuid()
     replace_message(app, job_id, entry, token)
@@ -237,7 +238,7 @@ def _read_report(app: Celery, job: str, entry: Entry) -> JobReport:
 
 
 def _build_report(app: Celery, job: str, entry: Entry) -> JobReport:
-    envelope, unreadable = parse_envelope(entry.envelope)
+    envelope, unreadable = parse_envelope(entry.envelope, job)
     reason = entry.reason or unreadable
     ended = None
     if envelope is not None and entry.status not in UNFINISHED:

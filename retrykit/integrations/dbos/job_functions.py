@@ -27,6 +27,7 @@ from retrykit._internal.clocks import wall
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.durable import Envelope, Job, JobAttempt, JobFailed
 from retrykit.durable.durable_function import DurableFunction, job_of
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.durable.job import MAX_KILLED
 from retrykit.durable.job_attempt import protect_worker
 from retrykit.durable.json_payloads import as_json
@@ -190,6 +191,10 @@ async def _run_attempt(
 ) -> dict[str, Any]:
     # One workflow for both kinds of functions: a deploy may make one async.
     job, envelope = find_job(name), Envelope.from_dict(stored)
+    # A workflow that was forked by hand has an id from DBOS.
+    if workflow_id.rpartition(":")[2].isdecimal() and envelope.key != workflow_id:
+        rule = f"that of the attempt {workflow_id}, with which it is stored"
+        raise invalid_setting("envelope", rule, envelope.key)
     place = workflow_id, job, envelope
 
     def step() -> dict[str, Any]:
@@ -203,7 +208,7 @@ async def _run_attempt(
 
     run: Callable[..., Any] = astep if job.awaited else step
     outcome: dict[str, Any] = await DBOS.run_step_async({"name": name}, run)
-    after = Envelope.from_dict(outcome["envelope"])
+    after = read_own_envelope(outcome["envelope"], envelope.job, envelope.run)
     if after.status == "waiting":
         return {"next": await _aenqueue(job, after, args, kwargs)}
     if after.status == "succeeded":

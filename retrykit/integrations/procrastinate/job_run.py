@@ -22,6 +22,7 @@ from procrastinate.jobs import Job as Row
 
 from retrykit._internal.clocks import wall
 from retrykit.durable import Envelope, Job, JobAttempt, JobFailed
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.durable.job_attempt import protect_worker
 from retrykit.durable.json_payloads import as_json, from_json
 from retrykit.durable.turns import draw_turn_delay
@@ -157,11 +158,13 @@ def _attempt(
 
 def _find_envelope(job: Job, row_id: int, before: StoredJob, metadata: Any) -> Envelope:
     """Return the envelope after the last attempt, or the first one of the job."""
-    if before.envelope is not None:
-        return Envelope.from_dict(before.envelope)
-    if metadata is not None:
-        return Envelope.from_dict(metadata["envelope"])
-    return job.envelope(f"{job.name}@{row_id}")
+    if metadata is None:
+        first = job.envelope(f"{job.name}@{row_id}")
+    else:
+        first = Envelope.from_dict(metadata["envelope"])
+    if before.envelope is None:
+        return first
+    return read_own_envelope(before.envelope, first.job, first.run)
 
 
 def _fail(
