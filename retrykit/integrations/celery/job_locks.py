@@ -52,7 +52,8 @@ def _acquired(job: str, lock: Callable[[], Any]) -> Iterator[None]:
 
 def _lock_redis(connection: Connection, name: str) -> Callable[[], None] | None:
     """Lock a key of Redis; return what releases it, or None if it is locked."""
-    lock = connection.default_channel.client.lock(name, timeout=_LEASE)
+    channel: Any = connection.default_channel
+    lock = channel.client.lock(name, timeout=_LEASE)
 
     def release() -> None:
         # It may have expired.
@@ -62,7 +63,7 @@ def _lock_redis(connection: Connection, name: str) -> Callable[[], None] | None:
     return release if lock.acquire(blocking=False) else None
 
 
-def _declare_exclusive(connection: Connection, name: str) -> Callable[[], None] | None:
+def _declare_exclusive(connection: Connection, name: str) -> Callable[[], Any] | None:
     """Declare a queue that RabbitMQ lets no other connection have."""
     # It ends with its connection. A new channel, since an error closes it.
     queue = Queue(

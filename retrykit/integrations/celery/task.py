@@ -132,13 +132,14 @@ class DurableTask(Task[..., Any]):
             return send(args, kwargs, task_id, *more, headers=headers, **options)
         self._check(args, kwargs, options)
         envelope = self._build_envelope(task_id or uuid(), options)
-        if task_id is not None and self._exists(task_id):
-            return self.AsyncResult(task_id)
         token = uuid()
         named = dict(zip(_MORE, more, strict=False)) | options | {"headers": headers}
         message = build_message(self, args, kwargs, named)
-        write_message(self.app, envelope.job, message)
+        if task_id is not None and self._exists(task_id):
+            return self.AsyncResult(task_id)
+        # At once, since another process may start it, and a worker may begin it.
         write_entry(self.app, envelope.job, Entry.of(envelope, 0, token))
+        write_message(self.app, envelope.job, message)
         left = envelope.time_left(wall())
         if left > 0:
             options["countdown"] = self.capabilities.next_hold(left)
@@ -188,9 +189,10 @@ class DurableTask(Task[..., Any]):
         return envelope
 
     def _exists(self, job_id: str) -> bool:
-        """Return whether a worker has seen a job of that id.
+        """Return whether a worker has seen a job of that id, or it was requeued.
 
-        If none has, its message may not have been sent.
+        If not, its message may not have been sent.
         """
         entry = read_entry(self.app, job_id)
-        return entry is not None and (entry.hop, entry.status) != (0, "waiting")
+        unseen = 1, 0, "waiting"
+        return entry is not None and (entry.run, entry.hop, entry.status) != unseen
