@@ -456,12 +456,15 @@ class TestDeadJobs:
         for number in range(3):
             task.apply_async(["example.com"], task_id=f"job-{number}")
             worker.handle_next()
+        task.apply_async(["example.com"], task_id="held")
+        held = worker.take_message()
         with dead_letters(worker.app) as letters:
             # In its middle.
             assert [each.job for each in letters] == ["job-0", "job-1", "job-2"]
             assert len(jobs(worker.app, status="dead")) == 3
             assert worker.count_messages(DEAD.name) == 3
-            assert worker.channel.client.hlen("unacked") == 0
+            assert worker.channel.client.hlen("unacked") == 1
+        held.ack()
         assert count_jobs(jobs(worker.app, limit=None)).total("dead") == 3
 
     def test_stay_there_while_another_one_is_requeued(self, worker):

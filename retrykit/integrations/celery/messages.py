@@ -15,7 +15,7 @@ from kombu.transport.native_delayed_delivery import calculate_routing_key
 
 from retrykit._internal.frozen import Frozen
 from retrykit.durable import Envelope
-from retrykit.integrations.celery.due_index import open_index
+from retrykit.integrations.celery.due_index import DueIndex, open_index
 from retrykit.integrations.celery.ledger import Entry
 
 __all__ = ["DEAD", "HEADER", "TOKEN_HEADER", "DeadLetter", "build_headers"]
@@ -150,8 +150,7 @@ def dead_letters(app: Celery) -> Iterator[list[DeadLetter]]:
 
 def _remove_letter(app: Celery, raw: bytes) -> None:
     with open_index(app) as index:
-        if index is not None:
-            index.remove_message(DEAD.name, raw)
+        cast("DueIndex", index).remove_message(DEAD.name, raw)
 
 
 @contextmanager
