@@ -36,7 +36,8 @@ from retrykit.integrations.dbos.killed_attempts import arepeat_alone, repeat_alo
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.policy.policy import Policy
 
-__all__ = ["WORKFLOW", "DurableJob", "check_jobs", "enqueue", "find_job", "job"]
+__all__ = ["WORKFLOW", "DurableJob", "check_jobs", "check_own", "enqueue", "find_job"]
+__all__ += ["job"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -191,10 +192,7 @@ async def _run_attempt(
 ) -> dict[str, Any]:
     # One workflow for both kinds of functions: a deploy may make one async.
     job, envelope = find_job(name), Envelope.from_dict(stored)
-    # A workflow that was forked by hand has an id from DBOS.
-    if workflow_id.rpartition(":")[2].isdecimal() and envelope.key != workflow_id:
-        rule = f"that of the attempt {workflow_id}, with which it is stored"
-        raise invalid_setting("envelope", rule, envelope.key)
+    check_own(envelope, workflow_id)
     place = workflow_id, job, envelope
 
     def step() -> dict[str, Any]:
@@ -214,6 +212,14 @@ async def _run_attempt(
     if after.status == "succeeded":
         return outcome
     raise JobFailed(after.describe())
+
+
+def check_own(envelope: Envelope, workflow_id: str) -> None:
+    """Check that an envelope belongs to the attempt that a workflow makes."""
+    # A workflow that was forked by hand has an id from DBOS.
+    if workflow_id.rpartition(":")[2].isdecimal() and envelope.key != workflow_id:
+        rule = f"that of the attempt {workflow_id}, with which it is stored"
+        raise invalid_setting("envelope", rule, envelope.key)
 
 
 def _checkpoint(attempt: JobAttempt) -> dict[str, Any]:
