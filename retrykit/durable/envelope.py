@@ -33,7 +33,7 @@ from retrykit.state.records import (
 from retrykit.state.retry_state import RetryState, read_state
 
 __all__ = ["MAX_FAILURES", "Envelope", "EnvelopeStatus", "attempt_key"]
-__all__ += ["compact_state", "failure_type"]
+__all__ += ["compact_state", "failure_type", "read_own_envelope"]
 
 EnvelopeStatus = Literal["waiting", "succeeded", "dead"]
 """The status of a job: to be attempted, ended with a result, or given up."""
@@ -157,6 +157,28 @@ class Envelope:
         except FieldError as error:
             raise error.as_setting("envelope") from None
         return envelope
+
+
+def read_own_envelope(data: object, job: str, run: int | None = None) -> Envelope:
+    """Return the stored envelope of a job, after checking that it is its own.
+
+    Args:
+        data: The data that `Envelope.to_dict` wrote, or its JSON text.
+        job: The id of the job with which it is stored.
+        run: The number of its run, if known.
+
+    Raises:
+        ConfigError: It is unusable, or belongs to another job or run, whose idempotency
+            keys an attempt would use.
+    """
+    envelope = Envelope.from_dict(data)
+    if envelope.job != job:
+        rule = f"{job!r}, the job with which it is stored"
+        raise invalid_setting("envelope.job", rule, envelope.job)
+    if run is not None and envelope.run != run:
+        rule = f"{run}, the run of the job with which it is stored"
+        raise invalid_setting("envelope.run", rule, envelope.run)
+    return envelope
 
 
 def attempt_key(job: str, run: int, attempt: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Self, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import safe_repr
 from retrykit.durable.envelope import Envelope
 from retrykit.errors import RetrykitError
 from retrykit.execution.call import current_entry
@@ -22,7 +23,7 @@ from retrykit.state.retry_state import Failure, RetryState
 from retrykit.state.signals import Signal
 
 __all__ = ["JobAttempt", "JobFailed", "RunningAttempt", "idempotency_key"]
-__all__ += ["protect_worker"]
+__all__ += ["protect_worker", "stopping_failure"]
 
 
 @final
@@ -196,8 +197,12 @@ def protect_worker() -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, Exception) or _is_cancelled_from_outside():
             raise
-        msg = f"the job would have stopped its worker: {error!r}"
-        raise JobFailed(msg) from error
+        raise stopping_failure(error) from error
+
+
+def stopping_failure(error: BaseException) -> JobFailed:
+    """Return the failure of a job that raised what would stop its worker."""
+    return JobFailed(f"the job would have stopped its worker: {safe_repr(error)}")
 
 
 def _is_cancelled_from_outside() -> bool:

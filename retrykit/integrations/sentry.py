@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._internal.redaction import Redaction, redact_text
 from retrykit._internal.type_names import type_name
+from retrykit.durable.job_attempt import JobFailed
 from retrykit.integrations._extras import needs
 from retrykit.state.events import AttemptFailed, Event, GaveUp, Observer
 from retrykit.state.failures import Failure
@@ -155,6 +156,9 @@ def _drop_repeated(event: "SentryEvent", hint: "Hint") -> "SentryEvent | None":
     if _OWN in hint:
         return event
     error = (hint.get("exc_info") or (None, None))[1]
+    if isinstance(error, JobFailed):
+        # An engine raises it in place of the last error.
+        error = error.__cause__
     state = attached_state(error) if isinstance(error, BaseException) else None
     repeated = state is not None and _identity(state) in _reported
     record = hint.get("log_record")

@@ -13,7 +13,9 @@ from retrykit.integrations.celery import (
     serve,
     status,
 )
+from retrykit.integrations.celery.job_locks import _acquired
 from retrykit.integrations.celery.ledger import Entry, write_entry
+from retrykit.testing import virtual_time
 from tests._support.celery_apps import AMQP, CONFIRMED, QUORUM, app
 
 __all__ = ["ERRORS"]
@@ -59,7 +61,14 @@ def app_with_job(status):
     return celery
 
 
+def lock_locked():
+    with virtual_time():
+        _acquired("verify-7", lambda: None).__enter__()
+
+
 ERRORS = {
+    "job_id must be the id of a job that no other process is changing, got "
+    "'verify-7'; try again": lock_locked,
     "app must be a Celery, got 7": lambda: serve(7),
     'grace must be a duration such as "12.5s", "500ms" or "1h30m", got \'late\'; '
     "write the unit (us, ms, s, m, h, d, w)": (

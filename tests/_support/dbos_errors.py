@@ -132,6 +132,10 @@ def status_before_launch():
 
 
 ERRORS = {
+    "envelope must be that of the attempt verify-7:2, with which it is stored, got "
+    "'verify-8:1'": lambda: jobs.check_own(
+        Job(int, Policy()).envelope("verify-8"), "verify-7:2"
+    ),
     "concurrency must be an integer >= 1, got 0": (
         lambda: durable.listen(SETTINGS, concurrency=0)
     ),

@@ -214,6 +214,16 @@ class TestRequeue:
         assert result.result == "dies"
         assert worker.count_dead() == 0
 
+    def test_is_not_undone_by_a_start_under_the_same_id(self, worker, verify, keys):
+        """No worker has seen the new run yet."""
+        start(verify, "dies")
+        worker.handle_all()
+        requeue(worker.app, "job-7")
+        start(verify, "dies")
+        assert (worker.entry().run, len(worker.messages())) == (2, 1)
+        worker.handle_all()
+        assert keys == ["job-7:1", "job-7#2:1"]
+
     def test_leaves_other_jobs_in_place(self, worker, verify):
         for job in ("job-1", "job-2"):
             start(verify, "dies", job)

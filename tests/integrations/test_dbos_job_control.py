@@ -1,6 +1,7 @@
 """Status and control of jobs on DBOS."""
 
 import asyncio
+import json
 import logging
 import threading
 from datetime import UTC, datetime, timedelta
@@ -225,6 +226,25 @@ class TestStatus:
         assert (report.status, report.envelope) == ("dead", None)
         assert report.reason
 
+    @pytest.mark.parametrize(
+        ("changes", "why"),
+        [({"job": "stranger"}, "stranger:2"), ({"run": 7}, "#7:2")],
+        ids=["job", "run"],
+    )
+    def test_makes_no_attempt_with_the_history_of_another(self, launched, changes, why):
+        job_id = start_waiting()
+        envelope = durable.status(job_id).envelope.to_dict() | changes
+        inputs = {"positionalArgs": ["waits", envelope, [], {}], "namedArgs": {}}
+        set_inputs(launched, f"{job_id}:2", json.dumps(inputs))
+        durable.retry_at(job_id, datetime.now(UTC))
+        report = wait_until_ended(job_id)
+        assert (report.status, report.engine_id) == ("dead", f"{job_id}:2")
+        rule = f"envelope must be that of the attempt {job_id}:2, with which it is"
+        assert report.reason.startswith(rule)
+        assert why in report.reason
+        assert job_id in list_dead()
+        durable.requeue(job_id)
+
     @pytest.mark.parametrize("due", [False, True])
     def test_shows_a_job_whose_arguments_were_deleted(self, launched, due):
         job_id = start_waiting()
@@ -305,6 +325,7 @@ class TestStatus:
         report = durable.status(job_id)
         assert report.status == "dead"
         assert report.reason == f"{job_id}:2, its next attempt, was deleted"
+        assert job_id in list_dead()
         durable.requeue(job_id)
         assert durable.status(job_id).envelope.run == 2
 

@@ -221,12 +221,10 @@ def _all_reports(statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
 
 def _pages(statuses: Sequence[JobStatus]) -> Iterator[list[WorkflowStatus]]:
     wanted = {*statuses}
-    if "succeeded" in wanted:
-        # An attempt that was cancelled may have succeeded before.
-        wanted.add("dead")
-    if "dead" in wanted:
-        # The arguments of an attempt may have been deleted.
-        wanted.update(UNFINISHED)
+    if wanted & {"succeeded", "dead"}:
+        # An attempt that was cancelled may have succeeded before. The arguments of one
+        # that waits may have been deleted, or the one that follows a past one.
+        wanted.update(_STATUSES.values())
     live = [name for name, x in _STATUSES.items() if x in wanted & {*UNFINISHED}]
     # At once, since attempts that end meanwhile would move others between pages.
     yield DBOS.list_workflows(status=live, name=WORKFLOW)
@@ -248,7 +246,9 @@ def _build_report(row: WorkflowStatus) -> JobReport:
             pass
         case {"next": key}:
             status, reason = "dead", f"{key}, its next attempt, was deleted"
-    envelope, unreadable = parse_envelope(stored)
+    envelope, unreadable = parse_envelope(
+        stored, parse_workflow_id(row.workflow_id).job
+    )
     if row.input is None and status in UNFINISHED:
         # DBOS takes it again and again, and never runs it.
         status, reason = "dead", "its arguments were deleted from the database"

@@ -9,7 +9,8 @@ from procrastinate import App
 
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
-from retrykit.durable import Envelope, JobFilters, JobReport
+from retrykit.durable import JobFilters, JobReport
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.durable.job_report import JobStatus, check_started, parse_envelope
 from retrykit.durable.job_selection import UNFINISHED, select_jobs
 from retrykit.durable.json_payloads import from_json
@@ -240,7 +241,8 @@ def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
     if row.job_status == "waiting":
         stored = row.envelope or row.first_envelope
         job = find_task(app, row.task)[1]
-        envelope = Envelope.from_dict(stored) if stored else job.envelope(job_id)
+        fresh = job.envelope(job_id)
+        envelope = read_own_envelope(stored, job_id) if stored else fresh
         envelope = replace(envelope, due=max(when.timestamp(), 0.0))
         texts = {"envelope": envelope_to_json(envelope), "before": row.envelope}
         if (yield query(app, RESCHEDULE, row_id=row.id, when=when, **texts)):
@@ -253,7 +255,9 @@ def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
 
 def _build_report(row: _Row) -> JobReport:
     status, stored = row.job_status, row.envelope or row.first_envelope
-    envelope, unreadable = (None, "") if stored is None else parse_envelope(stored)
+    envelope, unreadable = (
+        (None, "") if stored is None else parse_envelope(stored, row.job)
+    )
     result, reason = None, ""
     if status == "succeeded" and row.result is not None:
         result = from_json("result", row.result)
