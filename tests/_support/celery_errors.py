@@ -54,8 +54,10 @@ async def averify():
 def app_with_job(status):
     """Return an app whose ledger has a job of this status, and no message of it."""
     celery = app("memory://")
-    # All apps of the process share it.
+    # All apps of the process share both.
     celery.backend.client.cache.clear()
+    with celery.connection_for_write() as connection:
+        connection.channel().queues.clear()
     envelope = celery.tasks["verify"].job.envelope("job-7")
     write_entry(celery, "job-7", Entry.of(envelope, 0).replace(status=status))
     return celery

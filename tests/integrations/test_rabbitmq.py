@@ -333,7 +333,8 @@ class TestALockOfACeleryJob:
     def test_lets_one_process_at_a_time_start_a_job(self, broker, tmp_path):
         app = Celery(broker=broker.url, backend=f"db+sqlite:///{tmp_path / 'results'}")
         app.conf.broker_transport_options = {"confirm_publish": True}
-        task = app.task(base=DurableTask, policy=Policy(), name="verify")(verify)
+        options = {"base": DurableTask, "policy": Policy(), "name": "verify"}
+        task = app.task(shared=False, **options)(verify)
         with virtual_time() as clock, exclusively(app, "job-7"):
             with pytest.raises(ConfigError, match="no other process is changing"):
                 task.apply_async(["example.com"], task_id="job-7")

@@ -74,7 +74,7 @@ def test_a_task_of_celery_is_retried_after_an_error_of_no_call(worker, tasks, at
 def test_a_task_that_celery_has_queued_again_is_not_repeated_by_its_call(worker, tasks):
     runs = []
 
-    @tasks.app.task(bind=True, max_retries=2, name="queued_again")
+    @tasks.app.task(bind=True, max_retries=2, name="queued_again", shared=False)
     @retry(schedule=[0, 0])
     def queued_again(self):
         runs.append(self.request.retries)

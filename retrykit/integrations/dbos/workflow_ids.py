@@ -63,8 +63,9 @@ def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
     that were forked by hand are left out.
     """
     kept: list[WorkflowStatus] = []
+    # What follows a finished attempt is among the rows itself.
+    followed = {row.workflow_id for row in rows if row.status != "SUCCESS"}
     while rows:
-        unfinished = {row.workflow_id for row in rows if row.status != "SUCCESS"}
         successors = _successors(rows)
         # DBOS ignores an empty list of ids, and would return all workflows.
         existing = DBOS.list_workflows(
@@ -81,9 +82,9 @@ def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
         newer = [
             row.workflow_id
             for row in existing
-            if successors[row.workflow_id] in unfinished
-            and (row.created_at or 0) > since
+            if successors[row.workflow_id] in followed and (row.created_at or 0) > since
         ]
+        followed = {*newer}
         rows = DBOS.list_workflows(workflow_ids=newer) if newer else []
     return kept
 
