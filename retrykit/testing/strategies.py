@@ -223,11 +223,10 @@ def _build_policy(limits: dict[str, Any], others: dict[str, Any]) -> Policy:
         return Policy(**settings)
     settings.pop("limits", None)
     first = as_schedule(settings.get("schedule", Policy().schedule)).bounds(1)
-    allowed = settings.get("max_elapsed")
     if first is None:
         settings["max_attempts"] = 1
-    elif allowed is not None and allowed < first[0]:
-        settings["max_elapsed"] = min(allowed + first[0], MAX_DELAY)
+    else:
+        settings["max_elapsed"] = min(settings["max_elapsed"] + first[0], MAX_DELAY)
     return Policy(**settings)
 
 

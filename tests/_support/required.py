@@ -89,7 +89,7 @@ PARTS = {
     "tests/integrations/test_prometheus_documents.py": "prometheus_client yaml",
     "tests/_support/telemetry_errors.py": "opentelemetry prometheus_client",
     "retrykit/integrations/pika.py": "pika",
-    "tests/integrations/test_rabbitmq.py": "aio_pika pika rabbitmq-server epmd",
+    "tests/integrations/test_rabbitmq.py": "aio_pika celery pika rabbitmq-server epmd",
     "retrykit/integrations/pymongo.py": "pymongo",
     "tests/integrations/test_pymongo.py": "pymongo",
     "tests/_support/mongo_server.py": "pymongo",

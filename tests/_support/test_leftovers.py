@@ -43,17 +43,6 @@ def test_what_a_test_leaves_is_named_and_restored(name, monkeypatch):
     assert leftovers.restore(before) == []
 
 
-@pytest.mark.needs("celery")
-def test_a_task_that_every_app_of_celery_would_get_is_removed():
-    from celery import Celery
-
-    app = Celery(set_as_current=False)
-    before = leftovers.snapshot()
-    app.task(name="left")(print)
-    assert "shared tasks of Celery" in "\n".join(leftovers.restore(before))
-    assert leftovers.restore(before) == []
-
-
 def test_a_virtual_clock_that_a_test_leaves_is_closed():
     before = leftovers.snapshot()
     virtual_time(process_wide=True).__enter__()

@@ -65,20 +65,25 @@ def rejects(task, noun):
 @pytest.mark.needs("celery")
 def test_a_task_of_celery_is_rejected():
     import celery
+    from celery._state import _on_app_finalizers
 
     app = celery.Celery("shop", broker="memory://", set_as_current=False)
 
-    @app.task
+    @app.task(shared=False)
     def late(): ...
 
-    @app.task(lazy=False)
+    @app.task(lazy=False, shared=False)
     def early(): ...
+
+    # A task of each app, and so of all tests, until it is forgotten.
+    before = _on_app_finalizers.copy()
 
     @celery.shared_task
     def shared(): ...
 
     for task in (late, early, shared):
         rejects(task, "a task of Celery")
+    _on_app_finalizers.intersection_update(before)
 
 
 @pytest.mark.needs("celery")
@@ -88,7 +93,7 @@ def test_a_retried_function_can_become_a_task_of_celery():
     app = celery.Celery("shop", broker="memory://", set_as_current=False)
     attempts = []
 
-    @app.task(lazy=False)
+    @app.task(lazy=False, shared=False)
     @retry(schedule=[0], on=OSError)
     def send():
         attempts.append(1)

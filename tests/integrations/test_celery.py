@@ -5,6 +5,7 @@ from asyncio import CancelledError
 from contextlib import suppress
 
 import pytest
+from celery import Celery
 from celery.exceptions import (
     Ignore,
     Reject,
@@ -18,7 +19,7 @@ from retrykit._internal.clocks import wall, wall_clock_override
 from retrykit.durable import JobFailed, idempotency_key
 from retrykit.integrations.celery import DurableTask, jobs, status
 from retrykit.integrations.celery.messages import HEADER
-from tests._support import celery_worker
+from tests._support import celery_worker, leftovers
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
 
 clock, worker = celery_worker.clock, celery_worker.worker
@@ -402,3 +403,11 @@ def test_a_task_may_be_a_class():
     result = task.delay("example.com")
     worker.handle_all()
     assert result.result == "example.com"
+
+
+def test_a_task_that_a_test_leaves_to_every_app_is_named_and_removed():
+    celery = Celery(set_as_current=False)
+    before = leftovers.snapshot()
+    celery.task(name="left")(print)
+    assert "shared tasks of Celery" in "\n".join(leftovers.restore(before))
+    assert leftovers.restore(before) == []
