@@ -73,7 +73,7 @@ def install_everything(session: nox.Session, *groups: str) -> None:
     """Install the project with every extra, and some dependency groups."""
     dependencies = nox.project.dependency_groups(PROJECT, *groups)
     session.install("-e", f".[{','.join(TOGETHER)}]", *dependencies)
-    session.install("--no-deps", *EXTRAS["google-genai"])
+    session.install("--no-deps", *EXTRAS["google-genai"], "tenacity")
 
 
 @nox.session

@@ -77,7 +77,7 @@ def wanted_statuses(filters: JobFilters) -> tuple[JobStatus, ...]:
         return known
     suggestion = "a job that has ended is not overdue" if "overdue" in filters else ""
     several = isinstance(status, Collection) and not isinstance(status, str)
-    wanted = (*(status if several and status else (status,)),)
+    wanted: list[Any] = [*status] if several and status else [status]
     for each in wanted:
         check_choice("status", each, known, suggestion)
     return (*dict.fromkeys(wanted),)
