@@ -29,7 +29,7 @@ PACKAGE = Path(retrykit.__file__).parent
 UNDER_LOCKS = {
     # The record of a call at which several threads look; a fork waits for it.
     "execution/common_failures.py": "replay type",
-    "execution/controller.py": "catch_up isinstance replay",
+    "execution/controller.py": "catch_up replay",
     "execution/nesting.py": "add len object",
     # How many calls have given up.
     "state/retry_state.py": "",

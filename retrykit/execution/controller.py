@@ -30,7 +30,6 @@ from retrykit.execution.call import (
 )
 from retrykit.execution.common_failures import (
     Answer,
-    Records,
     answer_of,
     catch_up,
     replay,
@@ -119,6 +118,7 @@ class RetryController:
         "_most_attempts",
         "_name",
         "_observers",
+        "_polls",
         "_resumed",
         "_runner",
         "_time_limit",
@@ -157,7 +157,7 @@ class RetryController:
         self._observers = policy.observers
         self._name = policy.name or name
         self.clock: ClockSource[Any] = clock
-        self._resumed = resumed
+        self._resumed, self._polls = resumed, policy.on == ()
         self._timed = policy.attempt_timeout is not None
         # Where both limits must be reached, neither of them alone tells the end.
         joined = policy.limits == "all"
@@ -242,41 +242,43 @@ class RetryController:
             watched: Whether the call begins now, and this context's clock times it.
                 Otherwise it began earlier, and the real clock times it.
         """
-        owner, started = entry[:2]
+        owner, started, before, give_ups_before = entry
         if not isinstance(owner, RetryCall):
             if started is None:
                 # The call is about to end, in another thread.
                 return cast("RetryCall", None)
             # Without the lock: clocks, outer calls and logging run other code.
-            call = self._make_call(entry, started, watched=watched)
-            _publish(entry, owner, started, call)
-        call = cast("RetryCall", entry[0])
+            call = RetryCall()
+            call.controller, call.before = self, before
+            call.give_ups_before = give_ups_before
+            call.exhausted_marker = call.last_traceback = call.rule = None
+            call.function, call.args, call.kwargs = self._function, (), None
+            call.pending = None
+            call.warning_issued = False
+            recorded, seed = type(started) is list, self.policy.seed
+            if seed is None:
+                # Records have their own.
+                seed = 0 if recorded else new_seed()
+            start = started[0] if recorded else started
+            call.state = self._make_state(call, start, seed, watched)
+            # Asked once for each call, not for each failure.
+            self._logs = is_logged()
+            if before is not None:
+                _apply_nesting(call)
+            # Threads that the function starts may ask at once, and must share one
+            # state; a signal handler may ask as well.
+            with state_lock:
+                if entry[0] is owner:
+                    if recorded:
+                        replay(call, started)
+                    entry[0] = call
+                    if recorded or entry[1] is not started:
+                        # The driver may have recorded a failure meanwhile, or the end.
+                        catch_up(entry)
+        published: Any = entry[0]
         if kwargs is not None:
-            call.args, call.kwargs = args, kwargs
-        return call
-
-    def _make_call(
-        self, entry: Entry, started: float | Records, *, watched: bool
-    ) -> RetryCall:
-        """Make the `RetryCall` of an entry that has none."""
-        call = RetryCall()
-        call.controller, call.before, call.give_ups_before = self, *entry[2:]
-        call.exhausted_marker = call.last_traceback = call.rule = None
-        call.function, call.args, call.kwargs = self._function, (), None
-        call.pending = None
-        call.warning_issued = False
-        seed = self.policy.seed
-        if isinstance(started, list):
-            # Records have their own seed.
-            start, seed = started[0], seed or 0
-        else:
-            start, seed = started, new_seed() if seed is None else seed
-        call.state = self._make_state(call, start, seed, watched)
-        # Asked once for each call, not for each failure.
-        self._logs = is_logged()
-        if call.before is not None:
-            _apply_nesting(call)
-        return call
+            published.args, published.kwargs = args, kwargs
+        return cast("RetryCall", published)
 
     def _make_state(
         self,
@@ -288,9 +290,11 @@ class RetryController:
         """Make the state of a call that began at this time, or continue one."""
         clock = self.clock
         read_clock = clock.reader() if watched else clock.real_reader()
+        clock_id = 0
         if read_clock is None:
             begun = wall()
         else:
+            clock_id = id(getattr(read_clock, "__self__", read_clock))
             begun, now = _read_clocks(read_clock)
             started = now if watched else started
             begun -= now - started
@@ -304,10 +308,10 @@ class RetryController:
                 policy.max_failures,
                 self._most_attempts,
                 redact=policy.redact,
-                _polls=policy.on == (),
+                _polls=self._polls,
                 _read_clock=read_clock,
                 _started_at_clock=started,
-                _clock_id=_id_of(read_clock),
+                _clock_id=clock_id,
                 _call=weakref.ref(call),
             )
         return resumed._replace(
@@ -322,9 +326,9 @@ class RetryController:
             max_failures=policy.max_failures,
             max_attempts=self._most_attempts,
             redact=policy.redact,
-            _polls=policy.on == (),
+            _polls=self._polls,
             _read_clock=read_clock,
-            _clock_id=_id_of(read_clock),
+            _clock_id=clock_id,
             # The time that was spent before counts.
             _started_at_clock=started - resumed.elapsed_at_end,
             _call=weakref.ref(call),
@@ -374,7 +378,7 @@ class RetryController:
             if release and isinstance(last, Exception):
                 locations = drop_frames(last, None if alone else error)
                 state._keep_locations(before.attempt, locations)
-                if len(locations) > 1 or any(reduce_error(last)[WITHOUT_DICT:]):
+                if len(locations) > 1 or len(reduce_error(last)) > WITHOUT_DICT:
                     # It has related errors, or attributes.
                     close_errors(last, error)
         trace = error.__traceback__
@@ -592,28 +596,6 @@ class RetryController:
         if self._function is not None:
             event.with_call((self._function, call.args, call.kwargs or {}))
         events.notify(self._observers, event, call.pending)
-
-
-def _id_of(read_clock: Callable[[], float] | None) -> int:
-    """Return the identity of the clock that a function reads; 0 if there is none."""
-    return 0 if read_clock is None else id(getattr(read_clock, "__self__", read_clock))
-
-
-def _publish(
-    entry: Entry, owner: object, started: float | Records, call: RetryCall
-) -> None:
-    """Put a call into its entry, unless there is one, or its call has ended."""
-    # Threads that the function starts may ask at once, and must share one state.
-    with state_lock:
-        # A signal handler may have asked, too.
-        if entry[0] is not owner:
-            return
-        if isinstance(started, list):
-            replay(call, started)
-        entry[0] = call
-        if isinstance(started, list) or entry[1] is not started:
-            # The driver may have recorded a failure meanwhile, or the end.
-            catch_up(entry)
 
 
 def _first_delay(policy: "Policy") -> float:
