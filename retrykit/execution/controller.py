@@ -378,7 +378,7 @@ class RetryController:
             if release and isinstance(last, Exception):
                 locations = drop_frames(last, None if alone else error)
                 state._keep_locations(before.attempt, locations)
-                if len(locations) > 1 or len(reduce_error(last)) > WITHOUT_DICT:
+                if len(locations) > 1 or any(reduce_error(last)[WITHOUT_DICT:]):
                     # It has related errors, or attributes.
                     close_errors(last, error)
         trace = error.__traceback__

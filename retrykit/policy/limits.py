@@ -130,10 +130,13 @@ def most_attempts(policy: "Policy") -> int | None:
     most, schedule = policy.max_attempts, policy.schedule
     if most is not None or policy.rules:
         return most
+    whole: Any = schedule
     from retrykit.schedules.structure import has_user_code  # noqa: PLC0415  see above
 
     if has_user_code(schedule):
         return None
+    if whole.kind == "sequence":
+        return len(whole.delays) + 1
     found = (n for n in range(1, _SHORT) if not _has_delay(schedule, n))
     return None if _has_delay(schedule, _SHORT) else next(found, None)
 

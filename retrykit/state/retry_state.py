@@ -4,6 +4,7 @@ Only the code that runs the call changes it, such as its controller or a `Backof
 """
 
 from collections.abc import Callable
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
@@ -184,8 +185,8 @@ class RetryState:  # noqa: PLW1641  it changes
     def _replace(self, **changes: Any) -> "RetryState":
         """Return a copy with some attributes changed."""
         other = object.__new__(RetryState)
-        for name, value in zip(self.__slots__, _slots_of(self), strict=True):
-            setattr(other, name, value)
+        # A loop without steps of Python: `setattr` returns None, so it goes to the end.
+        any(map(setattr, repeat(other), self.__slots__, _slots_of(self)))
         other._failures = list(changes.pop("failures", self._failures))
         if self._frame_locations is not None:
             other._frame_locations = dict(self._frame_locations)
