@@ -275,10 +275,10 @@ class RetryController:
                     if recorded or entry[1] is not started:
                         # The driver may have recorded a failure meanwhile, or the end.
                         catch_up(entry)
-        published: Any = entry[0]
+        published: RetryCall = entry[0]
         if kwargs is not None:
             published.args, published.kwargs = args, kwargs
-        return cast("RetryCall", published)
+        return published
 
     def _make_state(
         self,

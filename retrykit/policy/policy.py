@@ -3,6 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from operator import itemgetter
 from typing import (
     Any,
     ClassVar,
@@ -249,10 +250,11 @@ the first attempt counts; None is unlimited
         for name, value in given.items():
             if name not in VALIDATORS:
                 raise _unknown_setting(name, value)
-        values: dict[str, Any] = {
-            name: check(name, given[name]) if name in given else others[name]
-            for name, check in VALIDATORS.items()
-        }
+        values: dict[str, Any] = dict(
+            zip(VALIDATORS, _settings_of(others), strict=True)
+        )
+        for name, value in given.items():
+            values[name] = VALIDATORS[name](name, value)
         if not (DECIDING | {"rules"}).isdisjoint(given):
             written |= DECIDING.intersection(given)
             elapsed = values["max_elapsed"] if "max_elapsed" in written else None
@@ -619,6 +621,9 @@ def _values(policy: Policy) -> tuple[object, ...]:
 
 
 _DEFAULTS: dict[str, Any] = {name: getattr(Policy, name) for name in VALIDATORS}
+
+# In their order, without a loop of Python: a block often makes a policy when it runs.
+_settings_of = itemgetter(*VALIDATORS)
 
 # The settings that decide whether a limit can take effect.
 _RELATED = DECIDING | {"deadline", "hint", "limits", "rules"}

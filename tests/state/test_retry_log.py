@@ -259,7 +259,7 @@ TOTALS = {
     "an endless schedule": ({"schedule": constant(1)}, " of 5"),
     "no limit": ({"schedule": constant(1), "max_attempts": None}, ""),
     "taken": ({"schedule": constant(1).take(9)}, " of 10"),
-    "a long list": ({"schedule": [1] * 100}, ""),
+    "a long list": ({"schedule": [1] * 100}, " of 101"),
     "a time": ({"schedule": constant(1), "max_elapsed": "1h"}, ""),
     "rules": ({"schedule": [1, 2], "rules": [Rule(on=KeyError, schedule=[1])]}, ""),
     "user code": ({"schedule": lambda: iter([1, 2])}, ""),
