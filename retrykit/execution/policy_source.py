@@ -70,7 +70,8 @@ class PolicySource:
 def as_source(policy: Any, changes: Any) -> "Policy | PolicySource":
     """Return a policy with changes, or a source of policies if it is a function."""
     if policy is None or isinstance(policy, Policy):
-        return (policy or Policy()).replace(**changes)
+        given = policy or Policy()
+        return given.replace(**changes) if changes else given
     if isinstance(policy, PolicySource):
         return policy.replace(**changes)
     if callable(policy) and not isinstance(policy, type):

@@ -124,7 +124,8 @@ def most_attempts(policy: "Policy") -> int | None:
     (3, 3)
 
     Returns:
-        The count, by `max_attempts`, a list, or another short schedule; None if it is unlimited, or
+        The count, by `max_attempts`, a list or another short schedule; None if it is
+        unlimited, or
         if rules or user code have a say.
     """
     most, schedule = policy.max_attempts, policy.schedule
