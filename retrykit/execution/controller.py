@@ -57,7 +57,7 @@ from retrykit.policy.limits import (
 from retrykit.schedules.randomness import new_seed
 from retrykit.schedules.structure import has_user_code
 from retrykit.state import events
-from retrykit.state.failures import Evaluation, Failure, StopReason
+from retrykit.state.failures import NEVER_RETRIED, Evaluation, Failure, StopReason
 from retrykit.state.final_error import (
     attach_state,
     build_final_error,
@@ -495,8 +495,7 @@ class RetryController:
         """Return the error to raise of a call that has ended."""
         policy, state = self.policy, call.state
         if policy.fallback is not NO_FALLBACK:
-            ends = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
-            retried = reason not in ends
+            retried = reason not in NEVER_RETRIED
             state.used_fallback = retried and has_value(policy.fallback, failure)
         call.controller = None
         if self._observers or events.process_observers:

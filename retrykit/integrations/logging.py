@@ -26,6 +26,7 @@ from retrykit.state.events import (
     Succeeded,
     Suspended,
 )
+from retrykit.state.failures import NEVER_RETRIED
 from retrykit.state.retry_log import (
     POLL_LEVEL,
     calling_frame,
@@ -34,7 +35,7 @@ from retrykit.state.retry_log import (
     record_fields,
     title_of,
 )
-from retrykit.state.retry_state import RetryState, StopReason
+from retrykit.state.retry_state import RetryState
 
 __all__ = ["observer"]
 
@@ -192,5 +193,4 @@ def _failure(state: RetryState) -> str:
 
 def _was_not_to_retry(state: RetryState) -> bool:
     """Return whether a call ended before anything could be retried."""
-    unretryable = {StopReason.NOT_RETRYABLE, StopReason.CANCELLED}
-    return state.attempt == 1 and state.stop_reason in unretryable
+    return state.attempt == 1 and state.stop_reason in NEVER_RETRIED

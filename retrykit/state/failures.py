@@ -21,9 +21,9 @@ from retrykit.state.records import (
     strict_type,
 )
 
-__all__ = ["EXPLANATIONS", "Evaluation", "Failure", "StopReason", "failure_from_dict"]
-__all__ += ["failure_to_dict", "read_attempt", "read_count", "read_delay"]
-__all__ += ["read_seconds"]
+__all__ = ["EXPLANATIONS", "NEVER_RETRIED", "Evaluation", "Failure", "StopReason"]
+__all__ += ["failure_from_dict", "failure_to_dict", "read_attempt", "read_count"]
+__all__ += ["read_delay", "read_seconds"]
 
 
 class StopReason(StrEnum):
@@ -65,6 +65,9 @@ EXPLANATIONS = {
     StopReason.CANCELLED: "it was cancelled",
 }
 """Each reason as the end of a sentence."""
+
+NEVER_RETRIED = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
+"""The reasons of errors that no attempt would be made after, whatever the limits."""
 
 
 @final
