@@ -19,7 +19,7 @@ __all__ += ["names_control_flow"]
 
 CONTROL_FLOW: Final = {
     "Python": "builtins.StopIteration builtins.StopAsyncIteration bdb.BdbQuit "
-    "asyncio.queues.QueueShutDown queue.ShutDown _queue.ShutDown "
+    "asyncio.queues.QueueShutDown queue.ShutDown "
     "concurrent.futures._base.CancelledError unittest.case.SkipTest "
     "unittest.case._ShouldStop",
     "aiogram": "aiogram.dispatcher.event.bases.CancelHandler "

@@ -71,11 +71,13 @@ IN_PAGES = {
 }
 
 
+@pytest.mark.needs("processes")
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_the_examples_of_a_page_have_no_warning_without_a_reason(page):
     found = set().union(*rules_by_policy(page).values())
     assert found <= IN_PAGES.get(page_id(page), set())
 
 
+@pytest.mark.needs("processes")
 def test_policies_of_pages_are_found():
     assert len(rules_by_policy(PAGES[0])) > 3

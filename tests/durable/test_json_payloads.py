@@ -83,6 +83,7 @@ def test_rejects_invalid_json(text):
         from_json("args", text)
 
 
+@pytest.mark.needs("deep recursion")
 @pytest.mark.parametrize(
     ("text", "fault"),
     {

@@ -357,12 +357,15 @@ def as_coroutine(function):
     return fetch
 
 
+# In a browser, the loop is that of the page.
+@pytest.mark.needs("sockets")
 def test_a_task_of_its_own_has_the_line_that_runs_the_loop(policy, flaky, places):
     fetch = aretry(policy.replace(schedule=[0]))(as_coroutine(flaky(OSError())))
     line = asyncio.run(fetch()), here()
     assert places() == {line[1]}
 
 
+@pytest.mark.needs("threads")
 def test_a_thread_of_its_own_has_a_line_outside_of_the_package(policy, flaky, caplog):
     fetch = retry(policy.replace(schedule=[0]))(flaky(OSError()))
     thread = threading.Thread(target=fetch)
