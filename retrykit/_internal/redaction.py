@@ -73,6 +73,8 @@ def redact_urls(text: str) -> str:
     return text
 
 
+# A word without any of them is no part of a URL.
+_MARKS = frozenset("@?&#/")
 # Not compiled at import: only failures need it.
 _WORD = r'(?:[^\s"<>]|(?<==)["<])+'
 # JSON may escape slashes.
@@ -89,6 +91,8 @@ _OPENING = "'\"([{=,;"
 
 
 def _redact(word: str) -> str:
+    if _MARKS.isdisjoint(word):
+        return word
     before, at, host = word.rpartition("@")
     if "/" in before or ":" in before:
         # All four end at an @, so no search runs to the end of the text repeatedly.
