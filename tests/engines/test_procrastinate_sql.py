@@ -275,18 +275,21 @@ def test_counts_how_often_a_worker_was_killed_in_an_attempt(jobs):
 
 
 def test_an_interrupted_attempt_is_no_kill(jobs):
-    jobs.error = Interrupted()
-    jobs.sync_task.start_as("host")
+    async def verify():
+        jobs.calls += 1
+        # As when a worker is stopped.
+        asyncio.current_task().cancel()
+        await asyncio.sleep(60)
+
+    durable.task(jobs.app, HOURLY, name="interrupted")(verify)
+    start = durable.task(jobs.sync_app, HOURLY, name="interrupted")(verify).start_as
+    start("host")
     for _ in range(4):
         jobs.work()
         jobs.sql("UPDATE procrastinate_jobs SET scheduled_at = now()")
     assert jobs.calls == 4
     assert jobs.sql("SELECT status::text FROM procrastinate_jobs") == [("todo",)]
     assert jobs.sql("SELECT killed FROM retrykit_jobs") == []
-
-
-class Interrupted(BaseException):
-    """As when a worker is stopped."""
 
 
 @pytest.mark.parametrize("column", ["killed", "begun"])
