@@ -521,6 +521,17 @@ def test_an_exhausted_error_of_an_earlier_call_is_retried():
     assert len(calls) == 3
 
 
+def unknown_commit(calls):
+    """Return a call that gives up since nobody knows whether it has committed."""
+
+    @retry(TWICE)
+    def commit():
+        calls.append(1)
+        raise GiveUp(CommitUnknown("lost"))
+
+    return commit
+
+
 class TestAWallClockInSteps:
     """As in a browser: a later reading may be behind the clock of the calls."""
 
@@ -532,11 +543,7 @@ class TestAWallClockInSteps:
 
     def test_an_unknown_commit_of_a_nested_call_is_not_repeated(self, clock):
         calls = []
-
-        @retry(TWICE)
-        def commit():
-            calls.append(1)
-            raise GiveUp(CommitUnknown("lost"))
+        commit = unknown_commit(calls)
 
         @retry(schedule=[0, 0], on=Exception)
         def transfer():
@@ -697,11 +704,7 @@ def test_run_returns_the_outcome_of_the_outer_call(backend):
 @pytest.mark.parametrize(("nested", "count"), [("respect", 1), ("retry", 3)])
 def test_an_unknown_commit_is_not_retried_by_calls_around_it(nested, count):
     calls = []
-
-    @retry(TWICE)
-    def commit():
-        calls.append(1)
-        raise GiveUp(CommitUnknown("lost"))
+    commit = unknown_commit(calls)
 
     @retry(schedule=[0, 0], on=Exception, nested=nested)
     def transfer():
