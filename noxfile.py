@@ -28,8 +28,10 @@ UNPINNED = dict.fromkeys(CONSTRAINTS)
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 EXTRAS = PROJECT["project"]["optional-dependencies"]
-# Airflow has its own session, since it is too large to be installed with the others.
-TOGETHER = sorted(EXTRAS.keys() - {"airflow"})
+# Installed without their dependencies: Airflow, in a session of its own, since these
+# are too many; google-genai, since it refuses the newest tenacity.
+BARE = {"airflow", "google-genai"}
+TOGETHER = sorted(EXTRAS.keys() - BARE)
 PYTHONS = nox.project.python_versions(PROJECT)
 CURRENT = f"{sys.version_info.major}.{sys.version_info.minor}"
 OTHERS = sorted({*PYTHONS, "3.14"} - {CURRENT})
@@ -54,7 +56,9 @@ REFERENCE = """
     execution.backoff integrations.aio_pika integrations.aiohttp integrations.aiokafka
     integrations.anthropic integrations.asyncpg integrations.azure_core
     integrations.botocore integrations.celery integrations.confluent_kafka
-    integrations.dbos integrations.google_api_core integrations.grpc integrations.httpx
+    integrations.dbos integrations.django integrations.google_api_core
+    integrations.google_genai
+    integrations.grpc integrations.httpx integrations.httpx2
     integrations.kubernetes integrations.logging integrations.openai
     integrations.opentelemetry integrations.pika integrations.procrastinate
     integrations.prometheus integrations.psycopg integrations.pymongo
@@ -69,6 +73,7 @@ def install_everything(session: nox.Session, *groups: str) -> None:
     """Install the project with every extra, and some dependency groups."""
     dependencies = nox.project.dependency_groups(PROJECT, *groups)
     session.install("-e", f".[{','.join(TOGETHER)}]", *dependencies)
+    session.install("--no-deps", *EXTRAS["google-genai"])
 
 
 @nox.session
@@ -102,7 +107,7 @@ def test_all(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the API reference from the docstrings: build/reference/index.html."""
-    install_everything(session, "docs")
+    install_everything(session, "docs", "everything", "benchmark")
     session.run(
         *("python", "-W", "error", "-m", "pdoc", "--docformat", "google"),
         *("--template-directory", "docs/reference", "-o", "build/reference"),
@@ -303,6 +308,7 @@ def pins(session: nox.Session) -> None:
     together = [f"--extra={extra}" for extra in TOGETHER]
     together += [f"--group={group}" for group in PROJECT["dependency-groups"]]
     lines = {"# Made by nox -s pins."}
-    for selected in (together, ["--extra=airflow", "--no-deps"]):
+    bare = [f"--extra={extra}" for extra in sorted(BARE)]
+    for selected in (together, [*bare, "--no-deps"]):
         lines.update(session.run(*command, *selected, silent=True).splitlines())
     PINS.write_text("\n".join([*sorted(lines), ""]), "utf-8")

@@ -40,7 +40,8 @@ def main() -> None:
 
 def _with(name: str, **settings: Any) -> Contender:
     def make(_terms: Terms) -> Callable[..., Any]:
-        return retry(**settings)
+        decorate: Callable[..., Any] = retry(**settings)
+        return decorate
 
     return Contender(name=name, module="retrykit", make=make, amake=make)
 

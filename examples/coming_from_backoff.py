@@ -177,6 +177,7 @@ def search_backoff(server: Server) -> object:
     on=(),
     on_result=lambda page: isinstance(page, Busy),
     hint=lambda busy: busy.retry_after,
+    hint_jitter=0,
     schedule=constant(0),
     max_attempts=4,
     fallback=last_result,

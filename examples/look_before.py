@@ -11,7 +11,6 @@ Prints::
     max_elapsed alone: stops after retry 5 to 6
     median total wait: 15.0s
     worst case with attempts of 3s: 37.5s
-    cap-never-reached: remove .cap(60.0), or allow the 8 attempts it takes
 """
 
 from itertools import accumulate
@@ -30,7 +29,7 @@ POLICY = Policy(
 
 
 def main() -> None:
-    """Print the table, the limits, a quantile, the worst case and a warning."""
+    """Print the table, the limits, a quantile, the worst case, the warnings."""
     projection = preview(POLICY)
     print("retry        earliest     average         latest")
     means = accumulate(row.mean or 0.0 for row in projection.rows)

@@ -1,21 +1,21 @@
 """Respect a rate limit: retry when the service says so.
 
 The service accepts two requests per second, and answers all others with 429 and
-``Retry-After: 1``. The transport for httpx waits for as long as the header says, in a
-thread and in tasks, without any change to the code that sends the requests. If the
-header asks for a day, the response is returned at once, and its state says why. Time
-is virtual, so the example does not really wait.
+``Retry-After: 1``. The transport for httpx waits for as long as the header says and up
+to a tenth longer, in a thread and in tasks, without any change to the code that sends
+the requests. If the header asks for a day, the response is returned at once, and its
+state says why. Time is virtual, so the example does not really wait.
 
 Prints::
 
     One after another
       page 0: 200 OK, succeeded after 1 attempt in 0 s
       page 1: 200 OK, succeeded after 1 attempt in 0 s
-      page 2: 200 OK, succeeded after 2 attempts in 1 s
+      page 2: 200 OK, succeeded after 2 attempts in 1.05 s
       page 3: 200 OK, succeeded after 1 attempt in 0 s
     Four tasks at once
       attempts: [1, 1, 2, 2]
-      one of them: HTTP/1.1 429, asked to wait 1.0 s, waited 1.0 s
+      one of them: HTTP/1.1 429, asked to wait 1.0 s, waited 1.05 s
     A service that is closed for today
       429 Too Many Requests, gave up after 1 attempt in 0 s: it was asked to wait ...
 """
@@ -33,7 +33,7 @@ from retrykit import RetryState, state_of
 from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport, policy
 from retrykit.testing import virtual_time
 
-PATIENT = policy(schedule=["250ms"] * 8, max_elapsed="1m", name="fetch")
+PATIENT = policy(schedule=["250ms"] * 8, max_elapsed="1m", name="fetch", seed=7)
 
 
 def one_after_another(url: str) -> None:
@@ -56,7 +56,7 @@ async def at_once(url: str) -> None:
         assert isinstance(response, httpx.Response)
         print(
             f"  one of them: {response.http_version} {response.status_code}, asked to "
-            f"wait {failure.hint} s, waited {failure.delay} s"
+            f"wait {failure.hint} s, waited {failure.delay:.2f} s"
         )
 
 

@@ -54,7 +54,7 @@ class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its na
     >>> raise AttemptTimeout(1.5)
     Traceback (most recent call last):
     ...
-    retrykit.errors.AttemptTimeout: the attempt took longer than 1.5s
+    retrykit.errors.AttemptTimeout: the attempt took longer than 1.5 s
 
     Attributes:
         timeout: The time limit of the attempt, in seconds, >= 0.
@@ -67,7 +67,8 @@ class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its na
     def __str__(self) -> str:
         # The time left of a deadline has many digits.
         timeout = round(self.timeout, 3) or self.timeout
-        return f"the attempt took longer than {timeout:g}s"
+        text = f"{timeout * 1000:g} ms" if 0 < timeout < 1 else f"{timeout:g} s"
+        return f"the attempt took longer than {text}"
 
 
 class CommitUnknown(RetrykitError):  # noqa: N818  told by its name

@@ -12,7 +12,8 @@ from retrykit.testing import ScriptedFunction
 from tests._support.exports import exports_of
 from tests._support.side_by_side import draw, run
 
-TABLES = (Path(__file__).parents[1] / "docs" / "migrating.md").read_text("utf-8")
+DOCUMENT = (Path(__file__).parents[1] / "docs" / "migrating.md").read_text("utf-8")
+TABLES = DOCUMENT.partition("\n## tenacity\n")[2].partition("\n## ")[0]
 
 
 # The first expression of each cell: tenacity's and retrykit's.
@@ -86,3 +87,97 @@ def test_an_event_ends_a_wait_of_both_and_tenacity_makes_another_attempt():
         return Policy(schedule=schedules.constant(60), stop_event=event).call
 
     assert (count_calls(before), count_calls(after)) == (2, 1)
+
+
+def chained():
+    """Return an error whose cause has a cause."""
+    cause, error = RuntimeError("late"), ValueError("busy, see above")
+    cause.__cause__, error.__cause__ = OSError("refused"), cause
+    return error
+
+
+CONDITION_ROW = re.compile(
+    r"^\| `(retry_\w+\([^`]*\)|retry_always)`.*? \| `([^`]+)`", re.MULTILINE
+)
+CONDITIONS = dict(CONDITION_ROW.findall(TABLES))
+OUTCOMES = {
+    "OSError": OSError("refused"),
+    "TypeError": TypeError("busy"),
+    "ValueError": ValueError("bad"),
+    "a chain of causes": chained(),
+    "result": "page",
+    "no result": None,
+}
+
+
+def predicate(outcome):
+    return isinstance(outcome, OSError | None)
+
+
+def defined_below_the_table():
+    """Return the functions of the block of Python in the section of tenacity."""
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", TABLES, re.DOTALL)[1], names)  # noqa: S102
+    return names | {"predicate": predicate}
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES.values(), ids=OUTCOMES)
+@pytest.mark.parametrize(("theirs", "ours"), CONDITIONS.items(), ids=CONDITIONS)
+def test_the_condition_of_a_row_retries_the_same_outcomes(theirs, ours, outcome):
+    names = vars(tenacity) | defined_below_the_table()
+    retry, stop = eval(theirs, names), tenacity.stop_after_attempt(3)  # noqa: S307
+    policy = eval(f"Policy({ours}, max_attempts=3)", names | {"Policy": Policy})  # noqa: S307
+    with draw(0.0):
+        before = run(
+            tenacity.Retrying(retry=retry, stop=stop, reraise=True), [outcome, ...]
+        )
+        after = run(policy.replace(schedule=[0, 0]).call, [outcome, ...])
+    assert after == before
+
+
+def test_the_conditions_are_found():
+    assert len(CONDITIONS) > 9
+
+
+def test_a_delay_of_the_error_may_be_longer_than_an_hour():
+    theirs = tenacity.wait_exception(lambda error: float(str(error)))
+    [cell] = re.findall(
+        r"^\| `wait_exception\(function\)` \| `(.+?)`, `(.+?)` ", TABLES, re.MULTILINE
+    )
+    names = exports_of(schedules) | {"function": lambda error: float(str(error))}
+    settings = eval(f"dict(schedule={cell[0]}, {cell[1]})", names)  # noqa: S307
+    script = [OSError("7200"), OSError("1"), "page"]
+    before = run(tenacity.Retrying(wait=theirs), script)
+    after = run(Policy(max_attempts=None, **settings).call, script)
+    assert after == before
+    assert before.waits == [7200.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "calls"),
+    [
+        ({"sleep": True}, "sleep=event.wait", 3),
+        ({"sleep": True, "stop": True}, "stop_event=event", 1),
+        ({"stop": True}, "stop_event=event", 1),
+    ],
+    ids=["sleep_using_event", "both", "stop_when_event_set"],
+)
+def test_an_event_that_is_set_ends_the_wait_or_the_call(theirs, ours, calls):
+    """In real time, since a wait for an event that is set takes none."""
+    event, server = threading.Event(), ScriptedFunction([OSError, ...])
+    event.set()
+    stop = tenacity.stop_after_attempt(3)
+    if "stop" in theirs:
+        stop |= tenacity.stop_when_event_set(event)
+    sleep = tenacity.sleep_using_event(event)
+    before = tenacity.Retrying(
+        wait=tenacity.wait_fixed(60), stop=stop, sleep=sleep, reraise=True
+    )
+    settings = eval(f"dict({ours})", {"event": event})  # noqa: S307  from the document
+    after = Policy(schedule=schedules.constant(60), max_attempts=3, **settings).call
+    assert f"| `{ours}` |" in TABLES
+    for each in (before, after):
+        with pytest.raises(OSError):
+            each(server)
+        assert len(server.calls) == calls
+        server.calls.clear()

@@ -5,10 +5,14 @@ import contextlib
 import functools
 import json
 import math
+import sys
 import tempfile
 import threading
+import time
+import traceback
 from datetime import datetime, timedelta
 from pathlib import Path
+from subprocess import run
 
 import pytest
 
@@ -240,9 +244,9 @@ DELAYED = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
 MADE = "made of constructors, methods and operators of schedules"
 NAMES = (
     "schedule, max_attempts, max_elapsed, limits, deadline, on, give_up_on, on_result, "
-    "exception_groups, rules, hint, hint_cap, on_long_hint, budget, attempt_timeout, "
-    "nested, raises, fallback, stop_event, sleep, redact, keep_tracebacks, "
-    "max_failures, seed, observers, name"
+    "exception_groups, rules, hint, hint_cap, on_long_hint, hint_jitter, budget, "
+    "attempt_timeout, nested, raises, fallback, stop_event, sleep, redact, "
+    "keep_tracebacks, max_failures, seed, observers, name"
 )
 KINDS_OF_EVENTS = (
     "'attempt_started', 'attempt_failed', 'retry_scheduled', 'suspended', "
@@ -263,14 +267,17 @@ LOGGER = "write observer() for an observer, logging.getLogger(name) for a name"
 ERRORS = "a list or tuple of Exception types and instances, at least one"
 NO_OTHER = "no other is ever retried"
 RAISED = "exceptions belong in errors"
-LATER = "its errors are raised where it is iterated: retry that code"
+LATER = (
+    "its errors are raised where it is iterated: retry that code, or write a block, "
+    "for attempt in retrying(...), in it"
+)
 
 # Errors at the line that writes the setting.
 DOTS = "a list in which ... comes last and after an outcome"
 GRPC = (
     "maxAttempts, initialBackoff, maxBackoff, backoffMultiplier, retryableStatusCodes"
 )
-SHORT = 'longer than 0s, such as "0.1s", with at most nine decimals'
+SHORT = '>= 0.001s, such as "0.1s", with at most nine decimals'
 
 SETTING_ERRORS = {
     f"wait must be a finite number >= 0, got -1; {SECONDS}": lambda: s.constant(-1),
@@ -380,9 +387,13 @@ SETTING_ERRORS = {
     "got 10.0; for a single attempt write max_attempts=1": (
         lambda: Policy(schedule=["30s"], max_elapsed="10s")
     ),
+    "schedule must be at least one delay, or nothing is ever retried, got "
+    "sequence([]); for a single attempt write max_attempts=1": (
+        lambda: retry(schedule=[])
+    ),
     "max_attempts must be at most 3, since the schedule ends after 2 delays, got 4; "
-    "None leaves the end to the schedule": lambda: Policy(
-        schedule=[1, 2], max_attempts=4
+    "with limits='any' the first that is reached ends a call": lambda: Policy(
+        schedule=[1, 2], max_attempts=4, max_elapsed=9, limits="all"
     ),
     "on must be at least one Exception type where no result is judged, got (); write "
     "Exception, or on_result": lambda: Policy(on=()),
@@ -426,7 +437,14 @@ SETTING_ERRORS = {
     "raises must be one of 'last', 'retry_error', 'group', got 'all'": (
         lambda: Policy(raises="all")
     ),
-    "redact must be True or False, got 'no'": lambda: Policy(redact="no"),
+    "redact must be True, False or a function of the text, got 'no'": lambda: Policy(
+        redact="no"
+    ),
+    f"redact must be a function that takes the text, got {plain!r}": lambda: Policy(
+        redact=plain
+    ),
+    f"redact must be a sync function, even under aretry, got {fetch!r}; it returns "
+    "the text without secrets": lambda: Policy(redact=fetch),
     "keep_tracebacks must be True or False, got 1": lambda: Policy(keep_tracebacks=1),
     "max_failures must be an integer >= 2, got 1; the first and the last are "
     "always kept": lambda: Policy(max_failures=1),
@@ -466,8 +484,64 @@ SETTING_ERRORS = {
     f"color is not a policy setting, got 3; the settings are {NAMES}": (
         lambda: retry(color=3)
     ),
+    "base is not a parameter of exponential, got 2; write factor": (
+        lambda: s.exponential(base=2)
+    ),
+    "multiplier is not a parameter of exponential, got 2; write first or factor": (
+        lambda: s.exponential(1, multiplier=2)
+    ),
+    "max is not a parameter of exponential, got 9; write .cap(...) on the schedule": (
+        lambda: s.exponential(1, max=9)
+    ),
+    "faktor is not a parameter of exponential, got 2; did you mean factor?": (
+        lambda: s.exponential(1, faktor=2)
+    ),
+    "foo is not a parameter of exponential, got 2; the parameters are first, factor": (
+        lambda: s.exponential(1, foo=2)
+    ),
+    "arguments of exponential must be given by name after the first, got 2; write "
+    "factor=2": lambda: s.exponential(1, 2),
+    "exponential takes 1 argument without a name, got 2": (
+        lambda: s.exponential(1, 3, factor=2)
+    ),
+    "exponential must be given a value for first": s.exponential,
+    "first must be given once, got 2": lambda: s.exponential(1, first=2),
+    "constant takes 1 argument, got 2": lambda: s.constant(1, 2),
+    "full_jitter takes no arguments, got 1": lambda: s.constant(1).full_jitter(0.5),
+    "max_value is not a parameter of full_jitter, got 2": (
+        lambda: s.constant(1).full_jitter(max_value=2)
+    ),
+    "arguments of resume must be given by name after the first 3, got 5; write "
+    "max_attempts=5": lambda: resume(plain, STATE, None, 5),
+    "max_tries is not a parameter of Rule, got 3; "
+    "write max_attempts, which includes the first attempt": (
+        lambda: Rule(on=OSError, max_tries=3)
+    ),
+    "seed is not a parameter of Rule, got 3; write it in the policy": (
+        lambda: Rule(on=OSError, seed=3)
+    ),
+    "arguments of Policy must be given by name, got <class 'OSError'>; "
+    "write on=OSError": lambda: Policy(OSError),
+    "arguments of Policy must be given by name, got 3; write max_attempts=3": (
+        lambda: Policy(3)
+    ),
+    "arguments of Policy must be given by name, got '2m'; write max_elapsed='2m'": (
+        lambda: Policy("2m")
+    ),
+    "arguments of Policy must be given by name, got Throttle(); "
+    "write budget=Throttle()": lambda: Policy(Throttle()),
+    "arguments of Policy must be given by name, got 'soon'": lambda: Policy("soon"),
+    "arguments of replace must be given by name, got constant(1.0); "
+    "write schedule=constant(1.0)": lambda: Policy().replace(s.constant(1)),
+    "arguments of retry must be given by name after the first, got 4; "
+    "write max_attempts=4": lambda: retry(OSError, 4),
+    "policy must be a Policy, got 'x'; name the setting, as in "
+    "retry(max_attempts=...)": lambda: retry("x"),
+    f"schedule must be {DELAYS}, got {s.exponential!r}; call it: exponential(...)": (
+        lambda: Policy(schedule=s.exponential)
+    ),
     # decorators and other functions that take a function
-    f"policy must be a Policy, got {[1, 2]!r}; write retry(schedule=...)": (
+    f"policy must be a Policy, got {[1, 2]!r}; write retry(schedule=[1, 2])": (
         lambda: retry([1, 2])
     ),
     f"policy must be a Policy beside other settings, got {plain!r}; write "
@@ -475,10 +549,14 @@ SETTING_ERRORS = {
     "policy must be given once, got Policy()": (
         lambda: retry(Policy(), policy=Policy())
     ),
-    f"policy must be {OR_SOURCE}, got 5": lambda: with_policy(plain, 5),
-    f"policy must be {OR_SOURCE}, got 6": lambda: retrying(6),
-    f"policy must be {OR_SOURCE}, got 7": lambda: aretrying(7),
-    f"policy must be {OR_SOURCE}, got 8": lambda: resume(plain, STATE, 8),
+    f"policy must be {OR_SOURCE}, got 5; write max_attempts=5": lambda: with_policy(
+        plain, 5
+    ),
+    f"policy must be {OR_SOURCE}, got 6; write max_attempts=6": lambda: retrying(6),
+    f"policy must be {OR_SOURCE}, got 7; write max_attempts=7": lambda: aretrying(7),
+    f"policy must be {OR_SOURCE}, got 8; write max_attempts=8": lambda: resume(
+        plain, STATE, 8
+    ),
     f"policy must be a Policy, or a sync function without parameters that returns one, "
     f"got {doubling!r}": lambda: retry(policy=doubling),
     "state must be a RetryState, got {}; RetryState.from_dict makes one": (
@@ -786,8 +864,17 @@ SETTING_ERRORS = {
     "jitter must be one of 'proportional', 'full', got 0.2": write_config(jitter=0.2),
     "config must be JSON, got '{'; Expecting property name enclosed in double quotes: "
     "line 1 column 2 (char 1)": lambda: from_service_config("{"),
+    "config must be JSON, got '{\"a\": NaN}'; NaN is not in the JSON of gRPC": lambda: (
+        from_service_config('{"a": NaN}')
+    ),
+    'config must be JSON, got \'{"a": 1, "a": 1}\'; repeated keys: a': lambda: (
+        from_service_config('{"a": 1, "a": 1}')
+    ),
     "config must be a service config or a retryPolicy, as a dict or as JSON, got []": (
         lambda: from_service_config("[]")
+    ),
+    "config must be a service config or a retryPolicy, as a dict or as JSON, got 5": (
+        lambda: from_service_config(5)
     ),
     "method must be left out with a single retryPolicy, got 'a.B/C'": (
         lambda: from_service_config({}, method="a.B/C")
@@ -796,14 +883,17 @@ SETTING_ERRORS = {
     "config has the key methodConfig": lambda: from_service_config({}),
     "retryThrottling must be a dict with the keys maxTokens, tokenRatio, got "
     "{'maxTokens': 9}": read_throttle(maxTokens=9),
-    "maxTokens must be an integer >= 1, got 0": read_throttle(
+    "maxTokens must be an integer from 1 to 4294967295, got 0": read_throttle(
         maxTokens=0, tokenRatio=0.1
     ),
-    "maxTokens must be an integer <= 1000, for gRPC, got 1001": read_throttle(
-        maxTokens=1001, tokenRatio=0.1
+    "max_tokens must be an integer <= 1000, for gRPC, got 1001": write_config(
+        budget=Throttle(1001)
     ),
-    "tokenRatio must be a finite number >= 0.001, got 0": read_throttle(
-        maxTokens=10, tokenRatio=0
+    "token_ratio must be <= 4294967, for gRPC, got 1e+16": write_config(
+        budget=Throttle(10, 1e16)
+    ),
+    "tokenRatio must be a number from 0.001 to 4294967, without an exponent, got 0": (
+        read_throttle(maxTokens=10, tokenRatio=0)
     ),
     "budget must be a Throttle or None in a policy for gRPC, got TokenBucket()": (
         write_config(budget=TokenBucket())
@@ -831,33 +921,34 @@ SETTING_ERRORS = {
     "retries, write Policy(max_attempts=1)": lambda: from_service_config(
         {
             "methodConfig": [
-                {"name": [{}], "retryPolicy": {}},
+                {"name": [{}], "retryPolicy": RETRY_POLICY},
                 {"name": [{"service": "a.B"}]},
             ]
         },
         method="a.B/C",
     ),
     "method must be like \"package.Service/Method\", got 'a/b/c'": read_part("a/b/c"),
-    "maxAttempts must be an integer >= 2, got 1": read_retry_policy(maxAttempts=1),
+    "maxAttempts must be an integer from 2 to 2147483647, got 1": read_retry_policy(
+        maxAttempts=1
+    ),
     f"initialBackoff must be {SHORT}, got '0s'": read_retry_policy(initialBackoff="0s"),
     f"maxBackoff must be {SHORT}, got 1": read_retry_policy(maxBackoff=1),
-    f"timeout must be {SHORT}, got '1m'": read_part(
-        timeout="1m",
-        retryPolicy=dict.fromkeys(GRPC.split(", "), 2)
-        | {
-            "initialBackoff": "1s",
-            "maxBackoff": "1s",
-            "retryableStatusCodes": [14],
-        },
-    ),
-    "backoffMultiplier must be a finite number >= 0, got '2'": read_retry_policy(
-        backoffMultiplier="2"
+    'methodConfig[0]: timeout must be >= 0s, such as "0.1s", with at most nine '
+    "decimals, got '1m'": read_part(timeout="1m"),
+    "methodConfig[0]: waitForReady must be true or false, got 'true'": read_part(
+        waitForReady="true"
     ),
     "backoffMultiplier must be a number > 0, got 0": read_retry_policy(
         backoffMultiplier=0
     ),
-    "retryableStatusCodes must be a list of status codes, at least one, got []": (
-        read_retry_policy(retryableStatusCodes=[])
+    "retryableStatusCodes must be a list of names of status codes, at least one, got "
+    "['unavailable']; gRPC reads neither numbers nor small letters": (
+        read_retry_policy(retryableStatusCodes=["unavailable"])
+    ),
+    "retryableStatusCodes must be a list of names of status codes, at least one, got "
+    "[]": read_retry_policy(retryableStatusCodes=[]),
+    "codes must be a list of status codes, at least one, got []": (
+        lambda: StatusCodes([])
     ),
     "codes must be names of status codes of failures, or their numbers, 1 to 16, got "
     "'OK'": lambda: StatusCodes([14, "OK"]),
@@ -876,12 +967,12 @@ SETTING_ERRORS = {
     "schedule must be a capped exponential with gRPC's jitter, such as exponential("
     "0.1, factor=2.0).cap(1.0).full_jitter(), got exponential(1.0, factor=2.0).cap(9.0)"
     ".jitter(0.2); jitter='full' requires this form": write_config(jitter="full"),
-    "max_elapsed must be from a nanosecond to 315576000000 seconds, for gRPC, "
+    "max_elapsed must be from a millisecond to 315576000000 seconds, for gRPC, "
     "got 1e+300": (write_config(max_elapsed=1e300)),
-    "first must be from a nanosecond to 315576000000 seconds, for gRPC, got 0.0": (
+    "first must be from a millisecond to 315576000000 seconds, for gRPC, got 0.0": (
         write_config(schedule=s.exponential(0).cap(9).jitter(0.2))
     ),
-    "limit must be from a nanosecond to 315576000000 seconds, for gRPC, got 1e+300": (
+    "limit must be from a millisecond to 315576000000 seconds, for gRPC, got 1e+300": (
         write_config(schedule=s.exponential(1).cap(1e300).jitter(0.2))
     ),
     f"outcomes must be a list, got {OSError!r}; write ScriptedFunction([...]), errors "
@@ -967,8 +1058,14 @@ SETTING_ERRORS |= {
     "multiplier must be 1, or large enough for at most 1000 different intervals, got "
     "1.0002": lambda: s.google_interval(10, multiplier=1.0002, max_interval="1d"),
     "samples must be an integer >= 0, got -1": (lambda: preview(Policy(), samples=-1)),
-    "policies must be a dict of policies by name, got {}; "
-    'write {"name": policy}': lambda: page({}),
+    'policies must be at least one policy, got {}; write {"name": policy}': lambda: (
+        page({})
+    ),
+    f"policies must be a dict of policies by name, got {[Policy()]!r}; "
+    'write {"name": policy}': lambda: page([Policy()]),
+    'the name of a policy must be a str, got 7; write {"name": policy}': lambda: page(
+        {7: Policy()}
+    ),
     "policies['mine'] must be a Policy, got [1]": lambda: page({"mine": [1]}),
     f"attempt must be a finite number >= 0, got -2; {SECONDS}": (
         lambda: page({"mine": Policy()}, attempt=-2)
@@ -1011,6 +1108,7 @@ SETTING_ERRORS |= {
 
 OF_DATA = "one of retrykit.hints in a policy that is written as data"
 TEXTS = "retry_after, milliseconds:HEADER, grpc_pushback, attribute:PATH, reset_at"
+TEXTS += ", rate_limit"
 OUTCOME = "the error or result"
 SETTING_ERRORS |= {
     f"hint must be a function of {OUTCOME}, got 5; write one, or use one of "
@@ -1209,8 +1307,10 @@ SETTING_ERRORS |= {
     f"hint_cap must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(hint_cap=-1)
     ),
-    "on_long_hint must be one of 'honor', 'clip', 'give_up', got 60; for a bound "
-    "use hint_cap": lambda: Policy(on_long_hint=60),
+    "on_long_hint must be one of 'honor', 'clip', 'ignore', 'give_up', got 60; for a "
+    "bound use hint_cap": lambda: Policy(on_long_hint=60),
+    "hint_jitter must be a finite number >= 0 and <= 1, got 10; 0.1 adds up to 10 % of "
+    "a hint; 0 adds nothing": lambda: Policy(hint_jitter=10),
     "budget must be a budget, got <class 'retrykit.budgets.throttle.Throttle'>; create "
     "one: Throttle()": lambda: Policy(budget=Throttle),
     "budget must be a budget, got 500; use one of retrykit.budgets": (
@@ -1262,6 +1362,7 @@ SETTING_ERRORS |= {
 }
 
 
+TASK = type("TaskWrapper", (), {"__module__": "huey.api", "__call__": print})
 STOP, LOOP_STOP, TRIO_STOP = threading.Event(), asyncio.Event(), trio.Event()
 NOWHERE = "left out where no function can return it: in a block, a client or a job"
 NOT_IN_JOBS = "left out in a job, whose delays pass in its engine"
@@ -1323,6 +1424,12 @@ SETTING_ERRORS |= {
     f"{STOP!r}; to wait for a thread's event would block the event loop": (
         lambda: aretry(stop_event=STOP)(fail)
     ),
+    f"sleep must be an async function under aretry, got {time.sleep!r}; it would block "
+    "the event loop: leave it out, or write asyncio.sleep": (
+        lambda: aretry(sleep=time.sleep)(fail)
+    ),
+    f"fn must be a function, not a task of Huey, which would run without retries, got "
+    f"{TASK!r}; put retry below the other decorator": lambda: retry(TASK()),
 }
 
 
@@ -1462,3 +1569,56 @@ def test_config_error_is_a_value_error():
     with pytest.raises(ValueError, match="max_attempts"):
         Policy(max_attempts=0)
     assert issubclass(ConfigError, RetrykitError)
+
+
+def own_frames(error):
+    """Return the names of the functions of the package in a traceback, in order."""
+    package = Path(retrykit.__file__).parent
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    codes = [frame.f_code for frame in frames]
+    return [code.co_name for code in codes if package in Path(code.co_filename).parents]
+
+
+@pytest.mark.parametrize(
+    ("message", "raise_error"),
+    (SETTING_ERRORS | CALL_ERRORS).items(),
+    ids=[
+        message.partition(", got")[0][:60] for message in SETTING_ERRORS | CALL_ERRORS
+    ],
+)
+def test_the_traceback_of_a_config_error_ends_at_the_line_of_the_caller(
+    message, raise_error
+):
+    with pytest.raises(ConfigError) as caught:
+        raise_error()
+    own = own_frames(caught.value)
+    assert len(own) <= 1 or own[0] in {*PRIVATE, *IN_CALLS}
+
+
+PRIVATE = {"as_json", "check_aware", "check_policy", "parse_answer"}
+PRIVATE |= {"with_timeout_argument"}
+IN_CALLS = {"__next__", "call", "call_with_retries"}
+"""The first functions of the package in the tracebacks of other errors."""
+
+
+def test_the_traceback_of_a_decorator_has_the_line_that_is_wrong(tmp_path):
+    file = tmp_path / "shop.py"
+    file.write_text(
+        "from retrykit import retry\n@retry(max_elapsed='60')\ndef f(): ..."
+    )
+    shown = run([sys.executable, file], capture_output=True, text=True, check=False)  # noqa: S603
+    first, *frames, last = shown.stderr.splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert frames[0].startswith(f'  File "{file}", line 2')
+    assert sum(line.startswith("  File") for line in frames) == 1
+    assert last.startswith("retrykit.errors.ConfigError: max_elapsed must be")
+
+
+def test_frames_of_the_user_stay_in_the_traceback():
+    def delays():
+        yield s.exponential(-1)
+
+    with pytest.raises(ConfigError, match="first must be") as caught:
+        list(Policy(schedule=delays).schedule.draw())
+    names = [f.f_code.co_name for f, _ in traceback.walk_tb(caught.value.__traceback__)]
+    assert names[-1] == "delays"

@@ -163,6 +163,25 @@ def test_config_errors_name_the_argument_the_rule_and_the_value(message, raise_e
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    ("message", "raise_error"),
+    SETTING_ERRORS.items(),
+    ids=[message.partition(", got")[0][:60] for message in SETTING_ERRORS],
+)
+def test_the_traceback_of_a_config_error_ends_at_the_line_of_the_caller(
+    message, raise_error
+):
+    with pytest.raises(ConfigError) as caught:
+        raise_error()
+    own = test_errors.own_frames(caught.value)
+    assert len(own) <= 1 or own[0] in LATER
+
+
+LATER = {"apply_async", "as_json", "capabilities", "handle_request", "on_bound"}
+LATER |= {"request_policy", "run", "start_as", "task", "urlopen"}
+"""The first functions of the package in the tracebacks of later errors."""
+
+
 @pytest.mark.skipif(not USABLE, reason="DBOS cannot use this SQLite")
 def test_every_check_of_the_package_is_in_one_of_the_tables():
     rows = test_errors.SETTING_ERRORS | test_errors.CALL_ERRORS | SETTING_ERRORS

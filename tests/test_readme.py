@@ -11,8 +11,11 @@ import pytest
 import retrykit
 from retrykit import Policy
 from retrykit.schedules import exponential
+from retrykit.testing import virtual_time
 from tests._support.documents import PAGES
+from tests._support.scripted_server import answer, close, serve
 
+README = PAGES[0].read_text("utf-8")
 PACKAGE = Path(retrykit.__file__).parent
 
 
@@ -44,6 +47,21 @@ def test_the_readme_states_the_limits_of_a_policy():
         most = policy.max_attempts or len(list(delays)) + 1
         assert attempts == ("unlimited" if most == 10 else str(most))
         assert time == durations[policy.max_elapsed]
+
+
+@pytest.mark.needs("sockets")
+@pytest.mark.parametrize(
+    ("step", "requests"),
+    [(answer(404), 1), (answer(403), 1), (answer(503), 3), (close(), 3)],
+    ids=["404", "403", "503", "no answer"],
+)
+def test_the_first_example_repeats_what_may_succeed_later(step, requests):
+    [code, _] = re.search(r"```python\n(.*?)(\ntry:.*?)```", README, re.DOTALL).groups()
+    names = {}
+    exec(code, names)  # noqa: S102  our own text
+    with serve(step) as server, virtual_time(), pytest.raises(OSError):
+        names["fetch"](server.url)
+    assert len(server.seen) == requests
 
 
 def test_the_readme_is_short():

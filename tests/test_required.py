@@ -31,7 +31,7 @@ def test_every_pattern_matches_files(pattern):
 
 def test_a_file_has_the_needs_of_all_its_patterns():
     assert required.needs(ROOT / "tests/integrations/test_http_mountebank.py") == {
-        *("aiohttp", "grpc", "httpx", "mb", "requests", "urllib3")
+        *("aiohttp", "grpc", "httpx", "httpx2", "mb", "requests", "urllib3")
     }
     assert required.needs(ROOT / "tests/test_readme.py") == set()
 

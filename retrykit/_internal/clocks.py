@@ -6,6 +6,7 @@ sleep through these two modules only.
 
 import time
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -145,6 +146,16 @@ class ClockSource(Generic[C]):
     ) -> Override[C]:
         """Replace the real clock until the returned override is closed."""
         return self._override.push(what, clock, process_wide=process_wide)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        name = "async_clock" if self.awaited else "sync_clock"
+        return _find_source, (type(self.real).__module__, name)
+
+
+def _find_source(module: str, name: str) -> "ClockSource[Any]":
+    """Return the source of this process, for a driver that was pickled by value."""
+    source: ClockSource[Any] = getattr(import_module(module), name)
+    return source
 
 
 def _reader(clock: Any) -> Callable[[], float] | None:

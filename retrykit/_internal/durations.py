@@ -30,12 +30,23 @@ Duration = float | timedelta | str
 # Divisors, since 300 / 1000 is the float nearest to 0.3, and 300 * 0.001 may not be.
 _PARTS = {"us": 1_000_000, "ms": 1_000}
 _WHOLES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_TERM = r"([0-9]{1,15}(?:\.[0-9]+)?)(us|ms|[smhdw])"
+_SPACE = r"[ \t\n\r\f\v]*"
+_NUMBER = r"[0-9]{1,15}(?:\.[0-9]+)?"
+# Longer names first, so that ``min`` is not read as ``m``.
+_TERM = (
+    rf"({_NUMBER}){_SPACE}(microseconds?|usecs?|us|milliseconds?|msecs?|ms|minutes?|"
+    "mins?|m|seconds?|secs?|s|hours?|hrs?|h|days?|d|weeks?|w)"
+)
+# Years and months have no fixed length.
+_ISO = (
+    rf"P(?=[0-9T])(?:{_NUMBER}W)?(?:{_NUMBER}D)?"
+    rf"(?:T(?=[0-9])(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?"
+)
 
 CENTURY = 36_525 * 86_400.0
 """A century in seconds: the longest duration worth naming. It fits into a timedelta."""
 
-DURATION_PATTERN = rf"^[ \t\n\r\f\v]*(?:{_TERM}[ \t\n\r\f\v]*)+$"
+DURATION_PATTERN = rf"^{_SPACE}(?:(?:{_TERM}{_SPACE})+|{_ISO}{_SPACE})$"
 """Pattern of a duration string, in the syntax of Python, JavaScript and JSON Schema.
 
 With at most fifteen digits each, no sum of terms is infinite.
@@ -50,6 +61,8 @@ def parse_duration(name: str, value: object) -> float:
 
     >>> parse_duration("cap", "1h30m")
     5400.0
+    >>> parse_duration("cap", "1 min 30 sec"), parse_duration("cap", "PT0.5S")
+    (90.0, 0.5)
     >>> parse_duration("cap", timedelta(milliseconds=250))
     0.25
     >>> parse_duration("cap", "90")
@@ -61,7 +74,8 @@ def parse_duration(name: str, value: object) -> float:
     Args:
         name: The name of the parameter, for the error.
         value: Seconds as a number, a timedelta, or a string of numbers with units
-            (us, ms, s, m, h, d, w), of at most 10,000 characters. Finite and >= 0.
+            (us, ms, s, m, h, d, w, or their names such as ``min``) or in the form of
+            ISO 8601, of at most 10,000 characters. Finite and >= 0.
 
     Returns:
         Seconds, finite and >= 0.
@@ -98,12 +112,19 @@ def _parse(name: str, text: str) -> float:
         rule = 'a duration such as "12.5s", "500ms" or "1h30m"'
         suggestion = "write the unit (us, ms, s, m, h, d, w)"
         raise invalid_setting(name, rule, text, suggestion)
-    return sum(
-        float(digits) / _PARTS[unit]
-        if unit in _PARTS
-        else float(digits) * _WHOLES[unit]
-        for digits, unit in re.findall(_TERM, text)
-    )
+    if "P" in text:
+        text = text.replace("T", "").lower()
+    total = 0.0
+    for digits, word in re.findall(_TERM, text):
+        unit: str = _SHORT.get(word[:3]) or word[0]
+        parts = _PARTS.get(unit)
+        number = float(digits)
+        total += number / parts if parts else number * _WHOLES[unit]
+    return total
+
+
+# By the first three letters; the first letter tells the others.
+_SHORT = {"us": "us", "use": "us", "mic": "us", "ms": "ms", "mse": "ms", "mil": "ms"}
 
 
 def format_duration(duration: float) -> str:

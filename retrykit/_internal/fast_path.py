@@ -5,12 +5,23 @@ empty. Changes are single list operations, so threads, signal handlers and forks
 no lock.
 """
 
+from typing import final
+
 __all__ = ["block", "blockers", "failure_blockers", "unblock"]
 
-blockers: list[None] = []
+
+@final
+class Reasons(list[None]):
+    """A list that is pickled by its name: a driver asks that of its own process."""
+
+    def __reduce__(self) -> str:
+        return "blockers" if self is blockers else "failure_blockers"
+
+
+blockers: list[None] = Reasons()
 """One item for each reason to leave the fast path; always the same list."""
 
-failure_blockers: list[None] = []
+failure_blockers: list[None] = Reasons()
 """One item for each reason to leave it after a failure, those of `blockers` included;
 always the same list."""
 

@@ -6,6 +6,7 @@ from types import FunctionType, GeneratorType, MethodType
 from typing import Any, SupportsIndex, TypeGuard, final
 
 from retrykit._internal.late_modules import inspect
+from retrykit._internal.user_facing import undecorated
 
 __all__ = ["LateSignature", "accepts_no_argument", "accepts_one_argument"]
 __all__ += ["is_awaitable", "is_coroutine_function", "is_generator_function"]
@@ -88,6 +89,7 @@ def accepts_one_argument(value: Callable[..., object]) -> bool:
     # A ``__signature__`` may differ from the real one.
     if not plain or hasattr(value, "__signature__"):
         return True
+    value = undecorated(value) if type(value) is FunctionType else value
     try:
         inspect.signature(value, follow_wrapped=False).bind(None)
     except TypeError:

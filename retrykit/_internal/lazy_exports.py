@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
+
+from retrykit._internal.late_modules import import_late
 
 __all__ = ["lazy_exports"]
 
@@ -22,11 +23,10 @@ def lazy_exports(
 
     def get(name: str) -> object:
         if name in modules:
-            return import_module(f"{package}.{name}")
+            return import_late(f"{package}.{name}")
         if name not in home:
-            msg = f"module {package!r} has no attribute {name!r}"
-            raise AttributeError(msg)
-        value = getattr(import_module(f"retrykit.{home[name]}"), name)
+            raise _unknown_name(package, name, [*home, *modules])
+        value = getattr(import_late(f"retrykit.{home[name]}"), name)
         vars(sys.modules[package])[name] = value
         return value
 
@@ -34,3 +34,25 @@ def lazy_exports(
         return sorted({*vars(sys.modules[package]), *home, *modules})
 
     return get, names
+
+
+def _unknown_name(package: str, name: str, known: list[str]) -> Exception:
+    """Return the error for a name that a package does not have."""
+    # Imported here: only unknown names need them.
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    from retrykit._internal.foreign_names import suggest_import  # noqa: PLC0415
+
+    text = f"module {package!r} has no attribute {name!r}"
+    if name[:1] == "_":
+        return AttributeError(text)
+    if find_spec(f"{package}.{name}") is not None:
+        return AttributeError(f"{text}; write import {package}.{name}")
+    suggestion = suggest_import(package, name, known)
+    # The frame that looks for the names of ``from package import ...``. Python would
+    # replace an AttributeError there.
+    code = sys._getframe(2).f_code  # noqa: SLF001
+    if suggestion and code.co_name == "_handle_fromlist":
+        text = f"cannot import name {name!r} from {package!r}"
+        return ImportError(f"{text}; {suggestion}", name=name, path=package)
+    return AttributeError(f"{text}; {suggestion}" if suggestion else text)

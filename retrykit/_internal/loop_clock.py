@@ -74,6 +74,9 @@ class LoopClock:
         sleeping: Awaitable[None] = (running_trio() or asyncio).sleep(delay)
         return sleeping
 
+    def __reduce__(self) -> str:
+        return "async_clock.real"
+
 
 class _TrioTimer:
     __slots__ = ("time",)

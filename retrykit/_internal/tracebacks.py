@@ -1,17 +1,26 @@
 """Notes and tracebacks of exceptions.
 
-A traceback holds the frames of its functions, and they hold all local variables.
+A traceback holds the frames of its functions, and they hold all local variables. An
+error may be an open response itself, as that of `urllib`, or refer to one.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
-from types import CodeType, TracebackType
+from types import CodeType, CoroutineType, TracebackType
 
 from retrykit._internal.late_modules import traceback
 
-__all__ = ["WITHOUT_DICT", "FrameLocations", "Location", "add_note_once", "drop_frames"]
-__all__ += ["format_traceback", "keep_context", "location", "locations_of"]
+__all__ = ["WITHOUT_DICT", "FrameLocations", "Location", "add_note_once"]
+__all__ += [
+    "close_errors",
+    "drop_frames",
+    "format_traceback",
+    "keep_context",
+    "location",
+    "locations_of",
+]
 __all__ += ["reduce_error", "related_errors", "skip_wrapper_frames", "trim_traceback"]
 __all__ += ["with_traceback"]
 
@@ -107,6 +116,53 @@ def _release(error: BaseException) -> tuple[Location, ...]:
     trace = error.__traceback__
     with_traceback(error, None)
     return locations_of(trace)
+
+
+def close_errors(error: BaseException, last: BaseException | None) -> None:
+    """Close what an error holds open, and the errors that belong to its traceback.
+
+    >>> from io import BytesIO
+    >>> from urllib.error import HTTPError
+    >>> error = HTTPError("http://localhost", 503, "Unavailable", {}, BytesIO(b"busy"))
+    >>> close_errors(error, None)
+    >>> error.closed
+    True
+
+    Args:
+        error: The error.
+        last: The error after it, which keeps what it shares with *error*; or None.
+    """
+    kept = {id(x) for each in _related(last) for x in _held(each)}
+    for each in _related(error):
+        for held in _held(each):
+            if id(held) not in kept:
+                _close(held)
+
+
+def _related(error: BaseException | None) -> list[BaseException]:
+    return [] if error is None else related_errors(error)
+
+
+def _held(error: BaseException) -> tuple[object, ...]:
+    """Return an error and its response, by which clients name it."""
+    try:
+        return error, getattr(error, "response", None)
+    except Exception:  # noqa: BLE001  it may be a property
+        return (error,)
+
+
+def _close(held: object) -> None:
+    # An error whose `close` means something else cannot be read.
+    with suppress(Exception):
+        close = getattr(held, "close", None)
+        if callable(close) and any(hasattr(held, name) for name in _READS):
+            closing = close()
+            if isinstance(closing, CoroutineType):
+                # It would need an event loop.
+                closing.close()
+
+
+_READS = ("read", "iter_content", "iter_bytes")
 
 
 location: Callable[[TracebackType], Location] = attrgetter(

@@ -245,8 +245,10 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     if not isinstance(name, str):
         return ""
     meant = {each.lower(): each for each in islice(known, _MOST_COMPARED)}
-    near = difflib.get_close_matches(name.lower(), meant, n=1)
+    near = difflib.get_close_matches(name.lower(), meant, n=1, cutoff=_NEAREST)
     return f"did you mean {meant[near[0]]}?" if near else ""
 
 
 _MOST_COMPARED = 1000
+# With the default, 0.6, `hedge` would be taken for `schedule`.
+_NEAREST = 0.65

@@ -9,6 +9,7 @@ from typing import Any, final
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.fast_path import blockers
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_number, invalid_setting
 from retrykit.budgets.shared_budgets import SerializableBudget
 
@@ -56,6 +57,7 @@ class RatioBudget(SerializableBudget):
 
     kind = "ratio_budget"
 
+    @user_facing
     def __init__(
         self, ratio: float = 0.2, *, reserve: float = 10, window: Duration = "10s"
     ) -> None:

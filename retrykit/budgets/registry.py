@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar, cast, final
 
 from retrykit._internal.locks import ForkSafe
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_integer, invalid_setting
 from retrykit.budgets.base import Budget
 
@@ -39,6 +40,7 @@ class Registry(ForkSafe, Generic[B]):
 
     __slots__ = ("_budgets", "_make", "at_most")
 
+    @user_facing
     def __init__(self, make: Callable[[], B], *, at_most: int = 1024) -> None:
         if not callable(make):
             suggestion = "name the class, or write lambda: TokenBucket(...)"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.budgets.ratio import RatioBudget
 from retrykit.budgets.shared_budgets import SerializableBudget, shared
@@ -17,6 +18,7 @@ KINDS: dict[str, type[SerializableBudget]] = {
 """Budget classes by their kind in data."""
 
 
+@user_facing
 def budget_from_dict(data: object) -> SerializableBudget:
     """Return the budget described by plain data.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast
 
 from retrykit._internal.locks import ForkSafe
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_encodable, invalid_setting
 from retrykit.budgets.base import Budget
 from retrykit.budgets.registry import Registry
@@ -64,6 +65,7 @@ class SerializableBudget(ForkSafe, Budget):
 D = TypeVar("D", bound=SerializableBudget)
 
 
+@user_facing
 def shared(scope: str, make: Callable[[], D]) -> D:
     """Return this process's budget for a scope, making it on first use.
 

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any, final
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_integer, check_number
 from retrykit.budgets.shared_budgets import SerializableBudget
 
@@ -43,6 +44,7 @@ class Throttle(SerializableBudget):
 
     kind = "throttle"
 
+    @user_facing
     def __init__(self, max_tokens: int = 10, token_ratio: float = 0.1) -> None:
         self.max_tokens = check_integer("max_tokens", max_tokens, at_least=1)
         self.token_ratio = check_number("token_ratio", token_ratio, at_least=1 / _TOKEN)

@@ -12,6 +12,7 @@ from retrykit._internal.error_conditions import (
 )
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.type_names import type_from_name, type_to_name
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_integer, invalid_setting
 from retrykit.budgets.shared_budgets import SerializableBudget
 
@@ -62,6 +63,7 @@ class TokenBucket(SerializableBudget):
 
     kind = "token_bucket"
 
+    @user_facing
     def __init__(
         self,
         capacity: int = 500,
@@ -106,6 +108,7 @@ class TokenBucket(SerializableBudget):
             with self._lock:
                 self._tokens = min(self._tokens + gain, self.capacity)
 
+    @user_facing
     def to_dict(self) -> dict[str, Any]:
         """Return the bucket as plain data, with its costs by the names of types."""
         return super().to_dict() | {"costs": self.costs.to_dict()}

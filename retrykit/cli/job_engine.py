@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, final
 
 from retrykit._internal.frozen import Frozen
@@ -73,9 +74,10 @@ def _engine_name(app: object) -> str | None:
 
 @contextmanager
 def _connect_dbos(functions: Any, settings: dict[str, Any]) -> Iterator[list[Any]]:
-    # It would log a dozen lines.
-    functions.connect({**settings, "log_level": "ERROR"})
+    # It would log a dozen lines, and create a database under a name with a typo.
+    quiet = {"log_level": "CRITICAL", "run_migrations": False}
     try:
+        functions.connect(settings | quiet)
         yield []
     finally:
         functions.disconnect()
@@ -90,7 +92,16 @@ def _connect_procrastinate(_functions: Any, app: Any) -> Iterator[list[Any]]:
 @contextmanager
 def _connect_celery(_functions: Any, app: Any) -> Iterator[list[Any]]:
     app.loader.import_default_modules()
+    _check_results(str(app.conf.result_backend))
     yield [app]
+
+
+def _check_results(backend: str) -> None:
+    """Check that a SQLite file for results exists, since Celery would create it."""
+    path = backend.removeprefix("db+sqlite:///").partition("?")[0]
+    if path not in {backend, "", ":memory:"} and not Path(path).exists():
+        rule = "that of a file in which a worker has stored results"
+        raise invalid_setting("result_backend", rule, backend, "check its path")
 
 
 _CONNECTIONS: Final[dict[str, Callable[..., Any]]] = {

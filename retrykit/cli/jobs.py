@@ -360,19 +360,13 @@ def _choose(
 ) -> list[str]:
     """Return the ids of unfinished jobs, or of those of a status."""
     statuses = ("waiting", "running") if status is None else (status,)
-    return [
-        report.job
-        for each in statuses
-        for report in engine.jobs(limit=None, status=each, **filters)
-    ]
+    # At once, since jobs go on meanwhile, and would be found twice or not at all.
+    reports = engine.jobs(limit=None, status=statuses, **filters)
+    return [report.job for report in reports]
 
 
 def _count(engine: JobEngine, statuses: Sequence[str]) -> JobCounts:
-    return count_jobs(
-        report
-        for status in statuses
-        for report in engine.jobs(limit=None, status=status)
-    )
+    return count_jobs(engine.jobs(limit=None, status=statuses))
 
 
 def _check_counted(

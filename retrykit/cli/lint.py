@@ -54,7 +54,7 @@ _RULE = click.Choice(list(RULES))
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Warn if a call may make more than N attempts.",
+    help="Warn if a call may make more than N attempts within 10 s of each other.",
 )
 @click.option(
     "--lifetime",

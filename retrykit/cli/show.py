@@ -215,7 +215,7 @@ def _default_columns(rows: Sequence[RetryRow], start: datetime | None) -> list[s
 
 _HEADINGS = {
     "seconds": ["min (s)", "mean (s)", "max (s)"],
-    "minutes": ["mean (m)"],
+    "minutes": ["mean (min)"],
     "hours": ["mean (h)"],
 }
 
@@ -233,7 +233,10 @@ def _cells(
         elif column == "at":
             yield _format_dates(*row.at(start)) if start else ""
         else:
-            yield "?" if mean is None else format_decimal(mean / _UNITS[column])
+            # An estimate has no six digits.
+            digits = 3 if random else 6
+            unit = _UNITS[column]
+            yield "?" if mean is None else format_decimal(mean / unit, digits)
 
 
 def _format_dates(earliest: datetime | None, latest: datetime | None) -> str:

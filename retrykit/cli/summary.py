@@ -64,7 +64,11 @@ def _ends(result: Preview) -> Iterator[str]:
         yield "never: no setting ends it"
     for name, end in result.limits.items():
         if result.end is None or name not in result.end.reasons:
-            yield f"{name} alone: {str(end).rpartition(':')[0]}"
+            never = "; never reached" if name in result.never_reached else ""
+            yield f"{name} alone: {str(end).rpartition(':')[0]}{never}"
+    for name in result.never_reached:
+        if name not in result.limits:
+            yield f"{name} is never reached"
 
 
 def _attempts(result: Preview) -> str:

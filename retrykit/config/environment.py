@@ -8,15 +8,18 @@ from typing import Any
 
 from retrykit._internal.durations import parse_duration
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.late_modules import logging
 from retrykit._internal.validation import (
     check_encodable,
     check_instance,
     check_integer,
     check_number,
     invalid_setting,
+    safe_repr,
 )
 from retrykit.config.preset_names import parse_number, parse_preset
 from retrykit.errors import ConfigError
+from retrykit.policy.limits import find_idle_limit
 from retrykit.policy.policy import Policy
 from retrykit.policy.serialization import UNLIMITED, settings_from_dict
 from retrykit.presets import zizq
@@ -35,6 +38,7 @@ _SETTINGS = {
     "HINT": "hint",
     "HINT_CAP": "hint_cap",
     "ON_LONG_HINT": "on_long_hint",
+    "HINT_JITTER": "hint_jitter",
     "ATTEMPT_TIMEOUT": "attempt_timeout",
     "NESTED": "nested",
     "RAISES": "raises",
@@ -91,8 +95,13 @@ got 'many'
     variables = _find_variables(stem, environ, display_names or {})
     start = _find_base(stem, variables, base)
     changes = _zizq_settings(variables, start) | _policy_settings(variables)
+    if changes.get("max_elapsed", start.max_elapsed) is None:
+        # Without a limit of time, no other rule applies at its end.
+        changes.setdefault("deadline", "stop")
     with _variables_in_errors(variables, *variables.values):
-        return start.replace(**changes)
+        policy = start._replace(changes, may_idle=True)
+    _warn_if_idle(stem, policy, start)
+    return policy
 
 
 class _Variables(Frozen):
@@ -133,6 +142,22 @@ def _find_base(stem: str, variables: _Variables, base: Policy | None) -> Policy:
         return check_instance("base", base, Policy, "write Policy(...)")
     is_zizq = stem == "ZIZQ_DEFAULT" or not variables.values.keys().isdisjoint(_ZIZQ)
     return zizq() if is_zizq else Policy()
+
+
+def _warn_if_idle(stem: str, policy: Policy, start: Policy) -> None:
+    """Warn of variables that leave no retry: whoever sets them may want that."""
+    if policy.max_attempts == 1 or find_idle_limit(start) is not None:
+        return
+    idle = find_idle_limit(policy)
+    if idle is not None:
+        name, rule, value = idle
+        logging.getLogger("retrykit").warning(
+            "the variables %s_... leave no retry: %s must be %s, got %s",
+            stem,
+            name,
+            rule,
+            safe_repr(value),
+        )
 
 
 def _zizq_settings(variables: _Variables, start: Policy) -> dict[str, Any]:
@@ -189,6 +214,8 @@ def _policy_settings(variables: _Variables) -> dict[str, Any]:
 def _parse_setting(name: str, text: str) -> object:
     if name in {"max_attempts", "max_failures", "seed"}:
         return parse_number(int, text)
+    if name == "hint_jitter":
+        return parse_number(float, text)
     if name in {"redact", "keep_tracebacks"}:
         return {"true": True, "false": False}.get(text.lower(), text)
     if name in {"on", "give_up_on"} and "," in text:

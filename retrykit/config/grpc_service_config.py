@@ -10,21 +10,24 @@ Source:
 
 import json
 import re
+import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, get_args
+from types import NoneType
+from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_choice,
     check_instance,
-    check_integer,
-    check_number,
     invalid_setting,
+    prefix_errors,
 )
 from retrykit.budgets import Throttle
 from retrykit.budgets.base import Budget
 from retrykit.hints import grpc_pushback
 from retrykit.policy.fallback import NO_FALLBACK
-from retrykit.policy.grpc_status import StatusCodes, names_of_codes
+from retrykit.policy.grpc_status import STATUS_CODES, StatusCodes
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules import exponential, sequence
@@ -39,6 +42,7 @@ Jitter = Literal["proportional", "full"]
 """The jitter of the client: 0.8 to 1.2 times the delay, or from 0 to the delay."""
 
 
+@user_facing
 def from_service_config(
     config: Mapping[str, Any] | str,
     *,
@@ -56,6 +60,10 @@ def from_service_config(
     ...     "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}''')
     >>> policy.schedule, policy.max_attempts
     (exponential(0.1, factor=2.0).cap(1.0).jitter(0.2), 4)
+
+    A config is read exactly if gRPC itself, which is ``grpcio`` in Python, reads it:
+    numbers may be strings, unknown keys are ignored, and one invalid entry makes the
+    whole config invalid. Load balancing and health checks are not validated.
 
     Args:
         config: A service config with its ``methodConfig``, or a single retryPolicy; a
@@ -77,30 +85,23 @@ def from_service_config(
     """
     check_choice("jitter", jitter, get_args(Jitter))
     loaded = _load(config)
+    budget = _parse_throttle(loaded.get("retryThrottling"))
     entry = entry_for(loaded, method)
-    if entry.get("hedgingPolicy") is not None:
+    if not entry.settings:
         suggestion = "retrykit does not hedge requests"
-        raise invalid_setting(
-            "hedgingPolicy", "left out", entry["hedgingPolicy"], suggestion
-        )
-    retry_policy, timeout = entry.get("retryPolicy"), entry.get("timeout")
-    if not isinstance(retry_policy, Mapping) or set(retry_policy) != set(_KEYS):
-        rule = f"a dict with the keys {', '.join(_KEYS)}"
-        suggestion = "a whole service config has the key methodConfig"
-        raise invalid_setting("retryPolicy", rule, retry_policy, suggestion)
-    codes = names_of_codes("retryableStatusCodes", retry_policy["retryableStatusCodes"])
-    attempts = check_integer("maxAttempts", retry_policy["maxAttempts"], at_least=2)
+        raise invalid_setting("hedgingPolicy", "left out", entry.hedging, suggestion)
+    settings = dict(entry.settings)
+    schedule = _add_jitter(settings.pop("schedule"), jitter)
     return Policy(
-        schedule=_add_jitter(_parse_delays(retry_policy), jitter),
-        max_attempts=min(attempts, _MAX_ATTEMPTS),
-        max_elapsed=None if timeout is None else _parse_duration("timeout", timeout),
-        on=StatusCodes(codes),
+        schedule=schedule,
         hint=grpc_pushback(),
         hint_cap=None,
-        budget=_parse_throttle(loaded.get("retryThrottling")),
+        budget=budget,
+        **settings,
     )
 
 
+@user_facing
 def to_service_config(
     policy: Policy, *methods: str, jitter: Jitter = "proportional"
 ) -> dict[str, Any]:
@@ -164,12 +165,17 @@ def _check_other_settings(policy: Policy) -> None:
 def _parse_throttle(config: object) -> Throttle | None:
     if config is None:
         return None
-    if not isinstance(config, Mapping) or set(config) != {"maxTokens", "tokenRatio"}:
+    if not isinstance(config, Mapping) or not {"maxTokens", "tokenRatio"} <= set(
+        config
+    ):
         rule = "a dict with the keys maxTokens, tokenRatio"
         raise invalid_setting("retryThrottling", rule, config)
-    most = check_integer("maxTokens", config["maxTokens"], at_least=1)
-    ratio = check_number("tokenRatio", config["tokenRatio"], at_least=0.001)
-    return Throttle(_check_tokens("maxTokens", most), ratio)
+    tokens = _parse_integer("maxTokens", config["maxTokens"], 1, _MAX_UINT32)
+    ratio = float(_match(_DECIMAL, config["tokenRatio"]) or 0)
+    if not _MIN_RATIO <= ratio <= _MAX_RATIO:
+        rule = f"a number from {_MIN_RATIO} to {_MAX_RATIO}, without an exponent"
+        raise invalid_setting("tokenRatio", rule, config["tokenRatio"])
+    return Throttle(tokens, ratio)
 
 
 def _throttling_data(budget: Budget | None) -> dict[str, Any]:
@@ -179,14 +185,13 @@ def _throttling_data(budget: Budget | None) -> dict[str, Any]:
         raise invalid_setting(
             "budget", "a Throttle or None in a policy for gRPC", budget
         )
-    most = _check_tokens("max_tokens", budget.max_tokens)
-    return {"retryThrottling": {"maxTokens": most, "tokenRatio": budget.token_ratio}}
-
-
-def _check_tokens(name: str, tokens: int) -> int:
+    tokens, ratio = budget.max_tokens, budget.token_ratio
     if tokens > _MAX_TOKENS:
-        raise invalid_setting(name, f"an integer <= {_MAX_TOKENS}, for gRPC", tokens)
-    return tokens
+        rule = f"an integer <= {_MAX_TOKENS}, for gRPC"
+        raise invalid_setting("max_tokens", rule, tokens)
+    if ratio > _MAX_RATIO:
+        raise invalid_setting("token_ratio", f"<= {_MAX_RATIO}, for gRPC", ratio)
+    return {"retryThrottling": {"maxTokens": tokens, "tokenRatio": ratio}}
 
 
 def _retry_policy(policy: Policy, jitter: Jitter) -> dict[str, Any]:
@@ -224,71 +229,191 @@ def _add_jitter(schedule: Schedule, jitter: Jitter) -> Schedule:
     return schedule.full_jitter() if jitter == "full" else schedule.jitter(0.2)
 
 
+def _parse_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a policy that an entry asks for, without jitter.
+
+    Empty if it does not retry.
+    """
+    timeout = 0.0
+    if entry.get("timeout") is not None:
+        timeout = _parse_duration("timeout", entry["timeout"], 0)
+    if not isinstance(entry.get("waitForReady"), bool | None):
+        raise invalid_setting("waitForReady", "true or false", entry["waitForReady"])
+    for name in ("maxRequestMessageBytes", "maxResponseMessageBytes"):
+        if entry.get(name) is not None:
+            _parse_integer(name, entry[name], 0, _MAX_UINT32)
+    if entry.get("retryPolicy") is None:
+        return {}
+    retry_policy = entry["retryPolicy"]
+    if not isinstance(retry_policy, Mapping) or not set(_KEYS) <= set(retry_policy):
+        rule = f"a dict with the keys {', '.join(_KEYS)}"
+        suggestion = "a whole service config has the key methodConfig"
+        raise invalid_setting("retryPolicy", rule, retry_policy, suggestion)
+    attempts = _parse_integer("maxAttempts", retry_policy["maxAttempts"], 2, _MAX_INT32)
+    settings = {
+        "schedule": _parse_delays(retry_policy),
+        "max_attempts": min(attempts, _MAX_ATTEMPTS),
+        # A timeout of zero is none.
+        "max_elapsed": timeout or None,
+    }
+    codes = _parse_codes(retry_policy["retryableStatusCodes"])
+    return settings | {"on": StatusCodes(codes)} if codes else {}
+
+
+def _parse_codes(codes: object) -> list[str]:
+    """Return the names of status codes, without OK, which is never retried."""
+    name, rule = "retryableStatusCodes", "a list of names of status codes, at least one"
+    if not isinstance(codes, list) or not codes:
+        raise invalid_setting(name, rule, codes)
+    for code in codes:
+        if type(code) is not str or code not in {"OK", *STATUS_CODES}:
+            suggestion = "gRPC reads neither numbers nor small letters"
+            raise invalid_setting(name, rule, codes, suggestion)
+    return [code for code in codes if code != "OK"]
+
+
 def _parse_delays(retry_policy: Mapping[str, Any]) -> Schedule:
     """Return the delays of a retryPolicy, without jitter."""
-    first = _parse_duration("initialBackoff", retry_policy["initialBackoff"])
-    longest = _parse_duration("maxBackoff", retry_policy["maxBackoff"])
+    first, longest = (
+        _parse_duration(key, retry_policy[key], _MIN_BACKOFF)
+        for key in ("initialBackoff", "maxBackoff")
+    )
     multiplier = retry_policy["backoffMultiplier"]
-    factor = check_number("backoffMultiplier", multiplier)
-    if not factor:
+    factor = float(_match(_FLOAT, multiplier) or 0)
+    if factor <= _ZERO_IN_FLOAT32:
         raise invalid_setting("backoffMultiplier", "a number > 0", multiplier)
     if factor >= 1:
+        # Infinity is read, too: the second delay is the longest.
+        factor = min(factor, sys.float_info.max)
         return exponential(first, factor=factor).cap(longest)
     return sequence([min(first * factor**n, longest) for n in range(_MAX_ATTEMPTS - 1)])
 
 
+class _Literal(str):
+    """A number of a JSON document, as it is written there."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def _load(config: object) -> Mapping[str, Any]:
-    if isinstance(config, str):
-        try:
-            config = json.loads(config)
-        except (ValueError, RecursionError) as error:
-            raise invalid_setting("config", "JSON", config, str(error)) from error
+    """Return the data of a config, with each number as its text.
+
+    gRPC reads the text of numbers, and so reads some from strings.
+    """
+    text = config
+    try:
+        if isinstance(config, Mapping):
+            text = json.dumps(dict(config), allow_nan=False, default=dict)
+        if isinstance(text, str):
+            config = json.loads(
+                text,
+                parse_int=_Literal,
+                parse_float=_Literal,
+                parse_constant=_reject_constant,
+                object_pairs_hook=_build_object,
+            )
+    except (ValueError, TypeError, RecursionError) as error:
+        raise invalid_setting("config", "JSON", text, str(error)) from error
     if not isinstance(config, Mapping):
         rule = "a service config or a retryPolicy, as a dict or as JSON"
         raise invalid_setting("config", rule, config)
     return config
 
 
-def _parse_duration(name: str, value: object) -> float:
-    """Parse a duration in the JSON form of protobuf to seconds."""
-    text = value if isinstance(value, str) and _DURATION.fullmatch(value) else "0s"
-    if not 0 < float(text[:-1]) <= _MAX_SECONDS:
-        rule = 'longer than 0s, such as "0.1s", with at most nine decimals'
+def _reject_constant(name: str) -> NoReturn:
+    msg = f"{name} is not in the JSON of gRPC"
+    raise ValueError(msg)
+
+
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    built = dict(pairs)
+    if len(built) < len(pairs):
+        repeated = [
+            key for key, count in Counter(key for key, _ in pairs).items() if count > 1
+        ]
+        msg = f"repeated keys: {', '.join(repeated)}"
+        raise ValueError(msg)
+    return built
+
+
+def _match(pattern: re.Pattern[str], value: object) -> str:
+    """Return a text that matches a pattern; empty if *value* is none."""
+    return value if isinstance(value, str) and pattern.fullmatch(value) else ""
+
+
+def _parse_integer(name: str, value: object, at_least: int, at_most: int) -> int:
+    text = _match(_INTEGER, value)
+    number = int(text) if text else at_least - 1
+    if not at_least <= number <= at_most:
+        rule = f"an integer from {at_least} to {at_most}"
         raise invalid_setting(name, rule, value)
-    return float(text[:-1])
+    return number
+
+
+def _parse_duration(name: str, value: object, at_least: float) -> float:
+    """Parse a duration in the JSON form of protobuf to seconds."""
+    text = _match(_DURATION, value)
+    seconds = float(text.removesuffix("s")) if text else -1.0
+    if not at_least <= seconds < _MAX_SECONDS + 1:
+        rule = f'>= {at_least:g}s, such as "0.1s", with at most nine decimals'
+        raise invalid_setting(name, rule, value)
+    return seconds
 
 
 def _format_duration(name: str, duration: float) -> str:
     text = f"{duration:.9f}".rstrip("0").rstrip(".")
-    if not 0 < float(text) <= _MAX_SECONDS:
-        rule = "from a nanosecond to 315576000000 seconds, for gRPC"
+    if not _MIN_BACKOFF <= float(text) <= _MAX_SECONDS:
+        rule = "from a millisecond to 315576000000 seconds, for gRPC"
         raise invalid_setting(name, rule, duration)
     return f"{text}s"
 
 
 _MIN_ATTEMPTS, _MAX_ATTEMPTS = 2, 5
+# The limit of the document; grpcio reads larger numbers, other clients do not.
 _MAX_TOKENS = 1000
+_MAX_INT32, _MAX_UINT32 = 2**31 - 1, 2**32 - 1
+_MIN_RATIO, _MAX_RATIO = 0.001, 4294967
+_MIN_BACKOFF = 0.001  # grpcio counts milliseconds
 _MAX_SECONDS = 315_576_000_000  # ten thousand years
-_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]{1,9})?|\.[0-9]{1,9})s")
+_ZERO_IN_FLOAT32 = 2.0**-150
+# Digits are bounded, since Python converts no more than 4,300.
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,100}\s*", re.ASCII)
+_DECIMAL = re.compile(r"\s*\+?[0-9]+(?:\.[0-9]+)?\s*", re.ASCII)
+_FLOAT = re.compile(
+    r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?)\s*",
+    re.ASCII | re.IGNORECASE,
+)
+_DURATION = re.compile(r"\s*\+?[0-9]+(?:\.[0-9]{1,9})?\s*s", re.ASCII)
 _KEYS = ["maxAttempts", "initialBackoff", "maxBackoff", "backoffMultiplier"]
 _KEYS += ["retryableStatusCodes"]
 _SUPPORTED = {"schedule", "max_attempts", "max_elapsed", "on", "hint", "budget"}
 
 
-def entry_for(config: Mapping[str, Any], method: str | None) -> Mapping[str, Any]:
+class _Entry(NamedTuple):
+    """An entry of a methodConfig: settings of a policy, and its hedgingPolicy."""
+
+    settings: Mapping[str, Any]
+    hedging: object
+
+
+def entry_for(config: Mapping[str, Any], method: str | None) -> _Entry:
     """Return the entry of a config that applies to a method."""
     if "methodConfig" not in config:
         if method is not None:
             raise invalid_setting(
                 "method", "left out with a single retryPolicy", method
             )
-        return {"retryPolicy": config}
-    entries = list(_iter_entries(config["methodConfig"]))
+        entries = [("/", _Entry(_parse_entry({"retryPolicy": config}), None))]
+    else:
+        entries = list(_iter_entries(config["methodConfig"]))
     found = dict(entries)
     if len(found) < len(entries):
         rule = "a list with unique names"
         raise invalid_setting("methodConfig", rule, [name for name, _ in entries])
-    retried = {name: each for name, each in found.items() if _retries(each)}
+    retried = {name: each for name, each in found.items() if any(each)}
     rule = f"one that the config retries: {', '.join(retried) or 'none'}"
     if method is None:
         if len({id(each) for each in retried.values()}) != 1:
@@ -304,25 +429,25 @@ def entry_for(config: Mapping[str, Any], method: str | None) -> Mapping[str, Any
     return retried[key]
 
 
-def _retries(entry: Mapping[str, Any]) -> bool:
-    return any(entry.get(key) is not None for key in ("retryPolicy", "hedgingPolicy"))
-
-
-def _iter_entries(entries: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _iter_entries(entries: object) -> Iterator[tuple[str, _Entry]]:
     """Yield each entry of a methodConfig with each of its names."""
-    for each in _check_list("methodConfig", entries):
-        for name in _check_list("name", each.get("name") or []):
-            service, method = name.get("service") or "", name.get("method") or ""
-            if not isinstance(service, str) or not isinstance(method, str):
+    for index, each in enumerate(_check_list("methodConfig", entries)):
+        with prefix_errors(f"methodConfig[{index}]"):
+            entry = _Entry(_parse_entry(each), each.get("hedgingPolicy"))
+        names = [] if each.get("name") is None else each["name"]
+        for name in _check_list("name", names):
+            service, method = name.get("service"), name.get("method")
+            if not all(type(part) in {str, NoneType} for part in (service, method)):
                 raise invalid_setting("name", "a dict of strings", name)
-            if method and not service:
+            if method is not None and service is None:
                 raise invalid_setting("name", "a method with its service", name)
-            yield f"{service}/{method}", each
+            # For grpcio an empty service is the default, whatever the method.
+            yield f"{service}/{method or ''}" if service else "/", entry
 
 
 def _check_list(name: str, value: object) -> list[Mapping[str, Any]]:
     items: list[Mapping[str, Any]] = []
-    for each in value if isinstance(value, list | tuple) else [None]:
+    for each in value if isinstance(value, list) else [None]:
         if not isinstance(each, Mapping):
             raise invalid_setting(name, "a list of dicts", value)
         items.append(each)

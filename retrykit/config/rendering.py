@@ -7,6 +7,7 @@ from keyword import iskeyword
 from typing import Any, NamedTuple
 
 from retrykit._internal.frozen import fields_of
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.budgets.shared_budgets import SerializableBudget
 from retrykit.hints.base import FirstOf, SerializableHint
@@ -22,6 +23,7 @@ __all__ = ["Expression", "import_block", "to_data"]
 __all__ += ["to_expression", "to_python", "to_toml", "toml_key", "toml_value"]
 
 
+@user_facing
 def to_python(name: str, policy: Policy) -> str:
     """Return Python source that creates a policy: imports and an assignment.
 

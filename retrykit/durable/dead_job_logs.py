@@ -2,6 +2,7 @@
 
 import logging
 
+from retrykit._internal.validation import escape_unprintable
 from retrykit.durable.job_attempt import JobFailed
 
 __all__ = ["describe_dead_job", "log_dead_jobs_on_one_line"]
@@ -35,4 +36,4 @@ def describe_dead_job(job: str, reason: str) -> str:
     >>> describe_dead_job("verify-7", "gave up after 2 attempts")
     'verify-7: dead, gave up after 2 attempts'
     """
-    return " ".join(f"{job}: dead, {reason}".split())
+    return escape_unprintable(" ".join(f"{job}: dead, {reason}".split()))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal, Self, final
 
+from retrykit._internal.redaction import Redaction, combine_redactions
 from retrykit._internal.validation import invalid_setting, safe_repr, truncate
 from retrykit.durable.json_payloads import from_json
 from retrykit.schedules.randomness import MAX_DELAY
@@ -32,7 +33,7 @@ from retrykit.state.records import (
 from retrykit.state.retry_state import RetryState, read_state
 
 __all__ = ["MAX_FAILURES", "Envelope", "EnvelopeStatus", "attempt_key"]
-__all__ += ["compact_state", "failure_type"]
+__all__ += ["compact_state", "failure_type", "read_own_envelope"]
 
 EnvelopeStatus = Literal["waiting", "succeeded", "dead"]
 """The status of a job: to be attempted, ended with a result, or given up."""
@@ -158,6 +159,28 @@ class Envelope:
         return envelope
 
 
+def read_own_envelope(data: object, job: str, run: int | None = None) -> Envelope:
+    """Return the stored envelope of a job, after checking that it is its own.
+
+    Args:
+        data: The data that `Envelope.to_dict` wrote, or its JSON text.
+        job: The id of the job with which it is stored.
+        run: The number of its run, if known.
+
+    Raises:
+        ConfigError: It is unusable, or belongs to another job or run, whose idempotency
+            keys an attempt would use.
+    """
+    envelope = Envelope.from_dict(data)
+    if envelope.job != job:
+        rule = f"{job!r}, the job with which it is stored"
+        raise invalid_setting("envelope.job", rule, envelope.job)
+    if run is not None and envelope.run != run:
+        rule = f"{run}, the run of the job with which it is stored"
+        raise invalid_setting("envelope.run", rule, envelope.run)
+    return envelope
+
+
 def attempt_key(job: str, run: int, attempt: int) -> str:
     """Return the idempotency key of an attempt.
 
@@ -237,13 +260,19 @@ MAX_FAILURES = 20
 _MAX_TEXT, _MAX_TRACEBACK = 500, 4000
 
 
-def compact_state(state: RetryState) -> RetryState:
+def compact_state(state: RetryState, redact: Redaction | None = None) -> RetryState:
     """Return a state with records instead of errors, and long texts truncated.
 
     Only the last error keeps its traceback.
+
+    Args:
+        state: The state.
+        redact: The redaction of its texts, by default that of its policy.
     """
-    failures = tuple(_compact_failure(state, failure) for failure in state.failures)
-    nested = state.nested_state and compact_state(state.nested_state)
+    redact = state.redact if redact is None else redact
+    failures = tuple(_compact_failure(state, each, redact) for each in state.failures)
+    inner = state.nested_state
+    nested = inner and compact_state(inner, combine_redactions(redact, inner.redact))
     total_delay = min(state.total_delay, MAX_DELAY)
     bare = state._replace(failures=(), nested_state=None, total_delay=total_delay)
     # The round trip drops everything that belongs to this process.
@@ -259,8 +288,8 @@ def failure_type(failure: Failure) -> str:
     return "rejected result"
 
 
-def _compact_failure(state: RetryState, failure: Failure) -> Failure:
-    record = failure_from_dict(failure_to_dict(failure, redact=state.redact))
+def _compact_failure(state: RetryState, failure: Failure, redact: Redaction) -> Failure:
+    record = failure_from_dict(failure_to_dict(failure, redact=redact))
     is_last = failure is state.failures[-1]
     error, result = record.error, record.result
     if isinstance(error, ErrorRecord):

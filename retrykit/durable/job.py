@@ -11,6 +11,7 @@ from typing import Any, Final, final
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.loop_clock import async_clock
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_instance,
     check_integer,
@@ -69,6 +70,7 @@ class Job:
         ConfigError: *fn* cannot be retried, or not under that policy.
     """
 
+    @user_facing
     def __init__(
         self,
         fn: Callable[..., Any],
@@ -80,9 +82,11 @@ class Job:
         if max_killed is not None:
             check_integer("max_killed", max_killed, at_least=1)
         check_instance("policy", policy, Policy, "write policy=Policy(...)")
-        if isinstance(previous_names, str) or not isinstance(previous_names, Iterable):
-            rule, suggestion = "a list of names", "put it in brackets"
-            raise invalid_setting("previous_names", rule, previous_names, suggestion)
+        given: object = previous_names
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            suggestion = "put it in brackets" if isinstance(given, str) else ""
+            rule = "a list of names"
+            raise invalid_setting("previous_names", rule, given, suggestion)
         check_job_policy(policy)
         self.max_killed = max_killed
         self.function = qualified_name(fn)
@@ -95,11 +99,15 @@ class Job:
         )
         self._fn = prepare_attempt(self.policy, fn, awaited=self.awaited)
         self._policy_names = {policy_name}
-        self._policy_names |= {check_text("previous_names", x) for x in previous_names}
+        self._policy_names |= {
+            check_text(f"previous_names[{index}]", each)
+            for index, each in enumerate(previous_names)
+        }
 
     def __repr__(self) -> str:
         return f"<Job {self.name} under {self.policy!r}>"
 
+    @user_facing
     def envelope(self, job: str, run: int = 1) -> Envelope:
         """Return the envelope of a new job, due now.
 
@@ -120,6 +128,7 @@ class Job:
         name = str(policy.name)
         return Envelope(job, name, self.fingerprint, state, now, now, {}, run)
 
+    @user_facing
     def attempt(
         self, envelope: Envelope, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> JobAttempt:
@@ -221,8 +230,8 @@ def fingerprint(policy: Policy) -> str:
     """Return a hash of a policy's settings: 16 hexadecimal digits.
 
     It is the same in every process. The name, the observers, and the settings for
-    keeping and redacting failures are left out, since they do not affect retries.
-    Predicates are included by name.
+    keeping and redacting failures are left out, since they do not affect retries, and
+    `hint_jitter` where it is the default. Predicates are included by name.
 
     >>> fingerprint(Policy(name="a")) == fingerprint(Policy(name="b"))
     True
@@ -234,6 +243,9 @@ def fingerprint(policy: Policy) -> str:
     )
     # All of them, since limits may be the defaults or written.
     settings = {name: getattr(bare, name) for name in VALIDATORS}
+    if bare.hint_jitter == Policy.hint_jitter:
+        # It came later: a waiting job would be logged as one of another policy.
+        del settings["hint_jitter"]
     try:
         text = json.dumps(policy_to_dict(settings), sort_keys=True)
     except ConfigError:

@@ -13,6 +13,7 @@ from typing import Any, Self, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import safe_repr
 from retrykit.durable.envelope import Envelope
 from retrykit.errors import RetrykitError
 from retrykit.execution.call import current_entry
@@ -22,7 +23,7 @@ from retrykit.state.retry_state import Failure, RetryState
 from retrykit.state.signals import Signal
 
 __all__ = ["JobAttempt", "JobFailed", "RunningAttempt", "idempotency_key"]
-__all__ += ["protect_worker"]
+__all__ += ["protect_worker", "stopping_failure"]
 
 
 @final
@@ -185,18 +186,23 @@ def _resumed_state(envelope: Envelope) -> RetryState:
 
 @contextmanager
 def protect_worker() -> Iterator[None]:
-    """Fail the job if it raises SystemExit, KeyboardInterrupt or CancelledError.
+    """Fail the job if it raises an error that is no Exception, such as SystemExit.
 
-    These would stop the worker, or interrupt the attempt, which would be repeated
-    forever. A cancellation from outside is passed on: the attempt has to be repeated.
+    It would stop the worker, or interrupt the attempt, which would be repeated forever
+    or remain without an outcome. A cancellation from outside is passed on: the attempt
+    has to be repeated.
     """
     try:
         yield
-    except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as error:
-        if _is_cancelled_from_outside():
+    except BaseException as error:
+        if isinstance(error, Exception) or _is_cancelled_from_outside():
             raise
-        msg = f"the job would have stopped its worker: {error!r}"
-        raise JobFailed(msg) from error
+        raise stopping_failure(error) from error
+
+
+def stopping_failure(error: BaseException) -> JobFailed:
+    """Return the failure of a job that raised what would stop its worker."""
+    return JobFailed(f"the job would have stopped its worker: {safe_repr(error)}")
 
 
 def _is_cancelled_from_outside() -> bool:

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeVar, final
 
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
-from retrykit.durable.envelope import Envelope, failure_type
+from retrykit.durable.envelope import Envelope, failure_type, read_own_envelope
 from retrykit.errors import ConfigError
 from retrykit.state.failures import Failure
 from retrykit.state.records import result_text
@@ -124,10 +124,10 @@ class JobReport(Frozen):
         return f"{text}: {self.reason}" if self.reason else text
 
 
-def parse_envelope(stored: object) -> tuple[Envelope | None, str]:
-    """Return a stored envelope, or None and the reason why it is unreadable."""
+def parse_envelope(stored: object, job: str) -> tuple[Envelope | None, str]:
+    """Return the stored envelope of a job, or None and the reason why it has none."""
     try:
-        return Envelope.from_dict(stored), ""
+        return read_own_envelope(stored, job), ""
     except ConfigError as error:
         return None, str(error)
 

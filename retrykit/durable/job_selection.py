@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import nsmallest
 from typing import Any, Final, TypedDict, final, get_args
@@ -10,6 +10,7 @@ from typing import Any, Final, TypedDict, final, get_args
 from retrykit._internal.clocks import wall
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer, check_text
 from retrykit.durable.job_report import JobReport, JobStatus
 
@@ -26,7 +27,8 @@ class JobFilters(TypedDict, total=False):
     """Properties that jobs must have to be chosen; without any, every job is.
 
     Attributes:
-        status: Their status: ``waiting``, ``running``, ``succeeded`` or ``dead``.
+        status: Their status: ``waiting``, ``running``, ``succeeded`` or ``dead``, or
+            a collection of these.
         name: The name of their function.
         error: The type of their last error, as in ``ConnectionError`` or
             ``httpx.ReadTimeout``, with or without its module.
@@ -35,7 +37,7 @@ class JobFilters(TypedDict, total=False):
         older_than: They were started longer ago than this. A duration.
     """
 
-    status: JobStatus
+    status: JobStatus | Collection[JobStatus]
     name: str
     error: str
     overdue: Duration
@@ -67,17 +69,21 @@ def wanted_statuses(filters: JobFilters) -> tuple[JobStatus, ...]:
     """Return the statuses that a chosen job may have.
 
     Raises:
-        ConfigError: The status is unknown, or no job can have it and be overdue.
+        ConfigError: A status is unknown, or no job can have it and be overdue.
     """
-    status = filters.get("status")
+    status: Any = filters.get("status")
     known = UNFINISHED if "overdue" in filters else _STATUSES
     if status is None:
         return known
     suggestion = "a job that has ended is not overdue" if "overdue" in filters else ""
-    check_choice("status", status, known, suggestion)
-    return (status,)
+    several = isinstance(status, Collection) and not isinstance(status, str)
+    wanted: list[Any] = [*status] if several and status else [status]
+    for each in wanted:
+        check_choice("status", each, known, suggestion)
+    return (*dict.fromkeys(wanted),)
 
 
+@user_facing
 def select_jobs(
     reports: Iterable[JobReport], filters: JobFilters, limit: int | None
 ) -> list[JobReport]:

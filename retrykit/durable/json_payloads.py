@@ -44,13 +44,32 @@ def from_json(name: str, text: object) -> Any:
     try:
         return json.loads(text, parse_constant=_reject_constant)
     except (RecursionError, ValueError) as error:
-        start = text[:_SHOWN]
-        raise invalid_setting(name, "valid JSON text", start, str(error)) from None
+        start, fault = text[:_SHOWN], _describe_fault(error)
+        raise invalid_setting(name, "valid JSON text", start, fault) from None
+
+
+def _describe_fault(error: Exception) -> str:
+    """Return what is wrong with a text that was written as JSON."""
+    if isinstance(error, _InvalidConstantError):
+        return str(error)
+    if not isinstance(error, json.JSONDecodeError):
+        # Bytes of another encoding, or what Python limits: depth and digits.
+        return "it is damaged"
+    text = error.doc.rstrip()
+    if not text:
+        return "it is empty"
+    if error.pos >= len(text) or error.msg.startswith("Unterminated"):
+        return f"it is cut off after {len(text)} characters"
+    return f"it is damaged at character {error.pos + 1}"
+
+
+class _InvalidConstantError(ValueError):
+    """A number that JSON does not have."""
 
 
 def _reject_constant(name: str) -> NoReturn:
     msg = f"{name} is not valid JSON"
-    raise ValueError(msg)
+    raise _InvalidConstantError(msg)
 
 
 def _check_value(name: str, value: object) -> None:

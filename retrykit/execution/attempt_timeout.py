@@ -52,7 +52,7 @@ class TimeoutScope:
     >>> asyncio.run(main())
     Traceback (most recent call last):
     ...
-    retrykit.errors.AttemptTimeout: the attempt took longer than 0.01s
+    retrykit.errors.AttemptTimeout: the attempt took longer than 10 ms
 
     It raises `AttemptTimeout` only if its own cancellation leaves the block; other
     errors pass, and a cancellation from outside comes first. It wraps a timeout of

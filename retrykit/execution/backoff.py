@@ -4,6 +4,7 @@ from enum import Enum
 from typing import Final, Literal, final
 
 from retrykit._internal.clocks import Clock, sync_clock
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.policy.decision import decide
 from retrykit.policy.policy import Policy
@@ -51,6 +52,7 @@ class Backoff:
         The interface is that of `BackOff`, Google HTTP Client Library for Java.
     """
 
+    @user_facing
     def __init__(self, policy: Policy, clock: Clock | None = None) -> None:
         suggestion = "write Policy(schedule=...)"
         self._policy = check_instance("policy", policy, Policy, suggestion)

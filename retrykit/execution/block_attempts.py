@@ -9,6 +9,7 @@ from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.call import Entry, current_entry
+from retrykit.execution.ineffective import warn_of_blocking, would_block
 from retrykit.execution.manual import ManualCall
 from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import RetryState
@@ -73,6 +74,9 @@ class Loop:
             raise StopIteration
         delay = block.delay()
         if delay is not None:
+            state = block.call.state
+            if state.attempt == 1 and delay > 0 and would_block(sync_clock):
+                warn_of_blocking(state.name)
             try:
                 stopped = block.call.pause(delay)
             except BaseException as error:

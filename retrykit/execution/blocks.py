@@ -15,13 +15,14 @@ from retrykit.policy.fallback import check_no_fallback
 from retrykit.policy.policy import Policy
 from retrykit.policy.signatures import list_settings
 from retrykit.policy.timeouts import AsArgument
-from retrykit.policy.validators import PolicySettings
-from retrykit.policy.waiting import check_event_kind
+from retrykit.policy.validators import PolicySettings, takes_settings
+from retrykit.policy.waiting import check_event_kind, check_sleep_kind
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["AsyncAttempts", "Attempts", "aretrying", "retrying"]
 
 
+@takes_settings
 def retrying(
     policy: Policy | Callable[[], Policy] | None = None,
     /,
@@ -33,7 +34,8 @@ def retrying(
 
     A generator must not yield inside the ``with``: the code of its consumer would
     run inside that attempt. A policy with `on_result` judges what the block hands to
-    ``attempt.set_result``; a block that hands over nothing has succeeded.
+    ``attempt.set_result``; a block that hands over nothing has succeeded, which is
+    logged.
 
     >>> numbers = iter([0, 0, 4])
     >>> for attempt in retrying(Policy(schedule=[0, 0], on=ZeroDivisionError)):
@@ -60,6 +62,7 @@ def retrying(
     return Attempts(policy, changes, _caller(), state)
 
 
+@takes_settings
 def aretrying(
     policy: Policy | Callable[[], Policy] | None = None,
     /,
@@ -126,6 +129,7 @@ class _RetriedBlock:
             )
         check_no_fallback(policy)
         check_event_kind(policy.stop_event, awaited=self._can_cancel)
+        check_sleep_kind(policy.sleep, awaited=self._can_cancel)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._name}, {self._source!r}>"
@@ -150,7 +154,10 @@ class AsyncAttempts(_RetriedBlock):
 
 
 def _caller() -> str:
-    """Return the name of the function around a block."""
-    frame = sys._getframe(2)  # noqa: SLF001  documented, and logging does it too
+    """Return the name of the function around a block.
+
+    Between the two are `retrying` and its decorator.
+    """
+    frame = sys._getframe(3)  # noqa: SLF001  documented, and logging does it too
     module, name = frame.f_globals.get("__name__"), frame.f_code.co_qualname
     return name if module in {None, "__main__"} else f"{module}.{name}"

@@ -4,10 +4,14 @@ A call knows the call around it wherever its context reaches: in its task or
 thread, in the tasks that it starts, and in ``asyncio.to_thread``.
 """
 
+import copyreg
 import os
+import sys
 from _thread import RLock
+from collections.abc import Callable
 from contextvars import ContextVar
-from types import TracebackType
+from operator import methodcaller
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, cast, final
 
 from retrykit.policy.timeouts import AsArgument
@@ -23,12 +27,13 @@ __all__ += ["outer_calls", "running_call", "state_lock"]
 
 
 Entry = list[Any]
-"""The entry of a call in its context: [owner, start, before].
+"""The entry of a call in its context: [owner, start, before, give_ups].
 
 The owner is the controller of the call at first, its `RetryCall` once an attempt fails
 or the state is needed, and None once the call has ended. The start is a clock reading,
 in seconds; the `Records` of common failures, which begin with it, take its place, and
 None once the call has ended. The entry before is the one that was current, or None.
+The last item is how many calls had given up when the attempt began.
 
 A list, because nothing is cheaper to make, and most calls need nothing more. Besides
 this module, only the drivers, `common_failures`, the controller and `ManualCall` use
@@ -42,6 +47,27 @@ current_entry: ContextVar[Entry | None] = ContextVar("retrykit call", default=No
 """The entry of the innermost retried call of this context."""
 
 
+def _reduce_variable(variable: ContextVar[Any]) -> Any:
+    """Return the parts of `current_entry` for pickle; other variables have none.
+
+    A driver that is pickled by value, as those of scripts and notebooks, refers to it.
+    """
+    if variable is current_entry:
+        return _find_current_entry, ()
+    return _reduce_others(variable)
+
+
+def _find_current_entry() -> ContextVar[Entry | None]:
+    return current_entry
+
+
+# By default, Python's own error.
+_reduce_others: Callable[[Any], Any] = copyreg.dispatch_table.get(
+    ContextVar, methodcaller("__reduce_ex__", 2)
+)
+copyreg.pickle(ContextVar, _reduce_variable)
+
+
 class RetryCall:
     """A running call with a state; `RetryController.ensure_call` creates it.
 
@@ -49,11 +75,13 @@ class RetryCall:
         controller: The controller of the call; None once the call has ended.
         before: The entry before that of this call, or None.
         state: The history of the call.
+        give_ups_before: How many calls had given up when the attempt began.
         exhausted_marker: Attached to the final errors of calls nested in this attempt
             that have exhausted their retries.
         last_traceback: The traceback of the last error when it was recorded.
+        function: The function of the call; None for a block.
         args: The positional arguments of the call, for events.
-        kwargs: Its keyword arguments, or None.
+        kwargs: Its keyword arguments; None if its driver has not told them yet.
         pending: What async observers have returned and is not awaited yet.
         rule: The index of the rule that rejected the last result, or None.
         warning_issued: Whether a warning was logged for this call: its hint
@@ -61,10 +89,13 @@ class RetryCall:
     """
 
     __slots__ = (
+        "__weakref__",
         "args",
         "before",
         "controller",
         "exhausted_marker",
+        "function",
+        "give_ups_before",
         "kwargs",
         "last_traceback",
         "pending",
@@ -76,13 +107,45 @@ class RetryCall:
     controller: "RetryController | None"
     before: Entry | None
     state: RetryState
+    give_ups_before: int
     exhausted_marker: object
     last_traceback: TracebackType | None
+    function: Callable[..., Any] | None
     args: tuple[Any, ...]
     kwargs: dict[str, Any] | None
     pending: Pending | None
     rule: int | None
     warning_issued: bool
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of the call.
+
+        Raises:
+            LookupError: Its driver has not told them yet, and is not further up in this
+                thread or task.
+        """
+        if self.kwargs is None and self.function is not None:
+            frame: FrameType | None = sys._getframe()  # noqa: SLF001  documented
+            while frame is not None and not self._take_arguments(frame):
+                frame = frame.f_back
+            if self.kwargs is None:
+                msg = "state.args must be read in the thread or task of the call"
+                raise LookupError(msg)
+        return self.args, self.kwargs or {}
+
+    def _take_arguments(self, frame: FrameType) -> bool:
+        """Take the arguments from a frame, if it is that of the driver of this call."""
+        if frame.f_code.co_name != "call_with_retries":
+            return False
+        variables = frame.f_locals
+        entry, args, kwargs = (variables[name] for name in ("entry", "args", "kwargs"))
+        if sys.version_info < (3, 13):  # pragma: no branch
+            # It is a copy, which lives as long as the frame.
+            variables.clear()
+        if type(entry) is not list or entry[0] is not self:
+            return False
+        self.args, self.kwargs = args, kwargs
+        return True
 
     def already_warned(self) -> bool:
         """Return whether a warning was logged before; the caller logs one if not."""
@@ -143,7 +206,13 @@ def current_state() -> RetryState:
     Raises:
         LookupError: No retried call runs in this context.
     """
-    entry = innermost_running(current_entry.get())
+    current = current_entry.get()
+    # Read once, since the call may end in another thread.
+    owner = None if current is None else current[0]
+    if type(owner) is RetryCall and owner.state.used_fallback:
+        # The fallback runs: the call is over for nested calls only.
+        return owner.state
+    entry = innermost_running(current)
     call = None if entry is None else running_call(entry)
     if call is None:
         msg = "current_state() was called outside a retried call"

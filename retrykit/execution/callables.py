@@ -26,10 +26,12 @@ def check_retryable(fn: object) -> None:
     """Check that *fn* can be retried by calling it again."""
     if not callable(fn):
         raise invalid_setting("fn", "a function or another callable", fn)
-    tests = (is_generator_function, _makes_context_manager)
-    if any(matches_underlying(test, fn) for test in tests):
+    entered = matches_underlying(_makes_context_manager, fn)
+    if entered or matches_underlying(is_generator_function, fn):
         rule = "a function that runs when it is called, not a generator function"
-        suggestion = "its errors are raised where it is iterated: retry that code"
+        used = "entered" if entered else "iterated"
+        suggestion = f"its errors are raised where it is {used}: retry that code, or "
+        suggestion += "write a block, for attempt in retrying(...), in it"
         raise invalid_setting("fn", rule, fn, suggestion)
 
 

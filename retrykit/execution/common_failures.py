@@ -24,7 +24,7 @@ from retrykit._internal.tracebacks import (
     locations_of,
     reduce_error,
 )
-from retrykit.execution.call import Entry, RetryCall, state_lock
+from retrykit.execution.call import Entry, RetryCall, innermost_running, state_lock
 from retrykit.policy.decision import EPSILON, match_error
 from retrykit.policy.rules import types_of
 from retrykit.schedules.randomness import SharedDraws, call_random, new_draws
@@ -136,7 +136,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
                 return None
             start, draws, number = records[0], records[1], records[2]
             timer = records[4]
-        elif entry[2] is not None or is_logged():
+        elif (entry[2] and innermost_running(entry[2])) or is_logged():
             return None
         else:
             attempt, start, (timer, sleeper) = 1, records, clock.real.parts()
@@ -249,6 +249,7 @@ def catch_up(entry: Entry) -> None:
             entry[0] = None
         elif type(records) is list:
             replay(call, records)
+            call.give_ups_before = entry[3]
 
 
 def replay(call: RetryCall, records: Records) -> None:

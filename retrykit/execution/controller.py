@@ -14,6 +14,8 @@ from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
+    add_note_once,
+    close_errors,
     drop_frames,
     reduce_error,
     skip_wrapper_frames,
@@ -26,7 +28,18 @@ from retrykit.execution.call import (
     outer_call,
     state_lock,
 )
-from retrykit.execution.common_failures import Answer, answer_of, catch_up, replay
+from retrykit.execution.common_failures import (
+    Answer,
+    answer_of,
+    catch_up,
+    replay,
+)
+from retrykit.execution.ineffective import (
+    LAZY,
+    warn_of_blocking,
+    warn_of_lazy_result,
+    would_block,
+)
 from retrykit.execution.nesting import (
     has_exhausted_retries,
     limit_nested_states,
@@ -34,18 +47,30 @@ from retrykit.execution.nesting import (
     warn_if_idle,
 )
 from retrykit.execution.overrides import retry_overrides
+from retrykit.policy.conditions import rejecting_predicate
 from retrykit.policy.fallback import NO_FALLBACK, has_value
-from retrykit.policy.limits import describe_limit
+from retrykit.policy.limits import (
+    describe_give_up,
+    describe_limit,
+    most_attempts,
+)
 from retrykit.schedules.randomness import new_seed
+from retrykit.schedules.structure import has_user_code
 from retrykit.state import events
-from retrykit.state.failures import Evaluation, Failure, StopReason
+from retrykit.state.failures import NEVER_RETRIED, Evaluation, Failure, StopReason
 from retrykit.state.final_error import (
     attach_state,
     build_final_error,
     state_of,
 )
-from retrykit.state.retry_log import is_logged, log_retry, logs_retries
-from retrykit.state.retry_state import RetryState
+from retrykit.state.records import without_bulk
+from retrykit.state.retry_log import (
+    describe_last_failure,
+    is_logged,
+    log_retry,
+    logs_retries,
+)
+from retrykit.state.retry_state import RetryState, give_ups
 from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
@@ -85,6 +110,7 @@ class RetryController:
 
     __slots__ = (
         "_awaits_observers",
+        "_checks_event_loop",
         "_driven",
         "_function",
         "_keeps_frames",
@@ -92,6 +118,7 @@ class RetryController:
         "_most_attempts",
         "_name",
         "_observers",
+        "_polls",
         "_resumed",
         "_runner",
         "_time_limit",
@@ -122,18 +149,20 @@ class RetryController:
         # The attempts of a block end in a ``with``, which cannot await.
         self._awaits_observers = clock.awaited and driven
         self._runner = None if runner is None else weakref.ref(runner)
+        # Once, at the first failure. Blocks do it by themselves.
+        self._checks_event_loop = runner is None and not clock.awaited
         self.policy, self.budget = policy, policy.budget
         self.answer: Answer | None = None
         self.plain: type | None = None
         self._observers = policy.observers
         self._name = policy.name or name
         self.clock: ClockSource[Any] = clock
-        self._resumed = resumed
+        self._resumed, self._polls = resumed, policy.on == ()
         self._timed = policy.attempt_timeout is not None
         # Where both limits must be reached, neither of them alone tells the end.
         joined = policy.limits == "all"
         self._time_limit = None if joined else policy.max_elapsed
-        self._most_attempts = None if joined else policy.max_attempts
+        self._most_attempts = None if joined else most_attempts(policy)
         self.can_be_stopped = policy.stop_event is not None
         own = policy.stop_event, policy.sleep
         self.only_sleeps = own == (None, None) and not policy.observers
@@ -165,14 +194,29 @@ class RetryController:
         other.judges_results = self.judges_results and not overrides.disabled
         return other
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # With a driver that is pickled by value.
+        parts = self.policy, self._name, self.clock, self._resumed, self._function
+        return _restore_controller, parts
+
     def find_answer(self) -> Answer:
         """Return the answer to common failures, at the first of them."""
         self.answer = answer = answer_of(self.policy)
+        if self._checks_event_loop:
+            self.check_event_loop()
         return answer
+
+    def check_event_loop(self) -> None:
+        """Warn if the first delay of sync code blocks an event loop."""
+        self._checks_event_loop = False
+        if would_block(self.clock) and _first_delay(self.policy) > 0:
+            warn_of_blocking(self._name)
 
     def is_plain(self, kind: type) -> bool:
         """Return whether results of a type are no awaitables; remember the first."""
         plain = not hasattr(kind, "__await__")
+        if plain and kind.__name__ in LAZY:
+            warn_of_lazy_result(self._name, kind)
         if plain and self.plain is None:
             self.plain = kind
         return plain
@@ -198,48 +242,59 @@ class RetryController:
             watched: Whether the call begins now, and this context's clock times it.
                 Otherwise it began earlier, and the real clock times it.
         """
-        # Threads that the function starts may ask at once, and must share one state.
-        with state_lock:
-            owner, started, before = entry[:3]
-            if isinstance(owner, RetryCall):
-                if kwargs is not None:
-                    owner.args, owner.kwargs = args, kwargs
-                return owner
+        owner, started, before, give_ups_before = entry
+        if not isinstance(owner, RetryCall):
             if started is None:
                 # The call is about to end, in another thread.
                 return cast("RetryCall", None)
+            # Without the lock: clocks, outer calls and logging run other code.
             call = RetryCall()
             call.controller, call.before = self, before
+            call.give_ups_before = give_ups_before
             call.exhausted_marker = call.last_traceback = call.rule = None
-            call.args, call.kwargs, call.pending = args, kwargs, None
+            call.function, call.args, call.kwargs = self._function, (), None
+            call.pending = None
             call.warning_issued = False
             recorded, seed = type(started) is list, self.policy.seed
             if seed is None:
                 # Records have their own.
                 seed = 0 if recorded else new_seed()
             start = started[0] if recorded else started
-            call.state = self._make_state(start, seed, watched)
+            call.state = self._make_state(call, start, seed, watched)
             # Asked once for each call, not for each failure.
             self._logs = is_logged()
             if before is not None:
                 _apply_nesting(call)
-            if recorded:
-                replay(call, started)
-            # A signal handler may have asked meanwhile, in the same thread.
-            if entry[0] is owner:
-                entry[0] = call
-            if recorded or entry[1] is not started:
-                # The driver may have recorded a failure meanwhile, or the end.
-                catch_up(entry)
-            return cast("RetryCall", entry[0])
+            # Threads that the function starts may ask at once, and must share one
+            # state; a signal handler may ask as well.
+            with state_lock:
+                if entry[0] is owner:
+                    if recorded:
+                        replay(call, started)
+                    entry[0] = call
+                    if recorded or entry[1] is not started:
+                        # The driver may have recorded a failure meanwhile, or the end.
+                        catch_up(entry)
+        published: RetryCall = entry[0]
+        if kwargs is not None:
+            published.args, published.kwargs = args, kwargs
+        return published
 
-    def _make_state(self, started: float, seed: int, watched: bool) -> RetryState:  # noqa: FBT001
+    def _make_state(
+        self,
+        call: RetryCall,
+        started: float,
+        seed: int,
+        watched: bool,  # noqa: FBT001
+    ) -> RetryState:
         """Make the state of a call that began at this time, or continue one."""
         clock = self.clock
         read_clock = clock.reader() if watched else clock.real_reader()
+        clock_id = 0
         if read_clock is None:
             begun = wall()
         else:
+            clock_id = id(getattr(read_clock, "__self__", read_clock))
             begun, now = _read_clocks(read_clock)
             started = now if watched else started
             begun -= now - started
@@ -253,8 +308,11 @@ class RetryController:
                 policy.max_failures,
                 self._most_attempts,
                 redact=policy.redact,
+                _polls=self._polls,
                 _read_clock=read_clock,
                 _started_at_clock=started,
+                _clock_id=clock_id,
+                _call=weakref.ref(call),
             )
         return resumed._replace(
             stop_reason=None,
@@ -268,9 +326,12 @@ class RetryController:
             max_failures=policy.max_failures,
             max_attempts=self._most_attempts,
             redact=policy.redact,
+            _polls=self._polls,
             _read_clock=read_clock,
+            _clock_id=clock_id,
             # The time that was spent before counts.
             _started_at_clock=started - resumed.elapsed_at_end,
+            _call=weakref.ref(call),
         )
 
     def start(self, call: RetryCall) -> float | None:
@@ -317,6 +378,9 @@ class RetryController:
             if release and isinstance(last, Exception):
                 locations = drop_frames(last, None if alone else error)
                 state._keep_locations(before.attempt, locations)
+                if len(locations) > 1 or any(reduce_error(last)[WITHOUT_DICT:]):
+                    # It has related errors, or attributes.
+                    close_errors(last, error)
         trace = error.__traceback__
         if self._driven and trace is not None:
             trace = trace.tb_next
@@ -328,6 +392,21 @@ class RetryController:
         call.last_traceback = trace
         # Not through __dict__, which would create it.
         return alone and len(reduce_error(error)) == WITHOUT_DICT
+
+    def _release_before(
+        self, state: RetryState, error: Exception | None, result: object
+    ) -> None:
+        """Release what the failure before a rejected result, or a result, keeps."""
+        before = state._failures[-1]
+        last = before.error
+        if last is None:
+            rejecting = rejecting_predicate(self.policy, before.rule)
+            if before.result is not result and not hasattr(rejecting, "release"):
+                small = without_bulk(before.result, redact=self.policy.redact)
+                state._failures[-1] = before._replace(result=small)
+        elif error is None and isinstance(last, Exception) and not self._keeps_frames:
+            state._keep_locations(before.attempt, drop_frames(last, None))
+            close_errors(last, None)
 
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
@@ -358,12 +437,16 @@ class RetryController:
             The delay before the next attempt, in seconds, or the error to raise.
         """
         state = call.state
-        failure, decision, _ = evaluation
+        failure, decision, retryable = evaluation
+        if state._failures and (error is None or state._failures[-1].error is None):
+            self._release_before(state, error, failure.result)
         state._record(failure)
         if not isinstance(decision, str):
             if self._observers or events.process_observers:
                 self._notify(call, events.AttemptFailed(state, failure))
                 self._notify(call, events.RetryScheduled(state, decision))
+            if self._checks_event_loop:
+                self.check_event_loop()
             if self._logs and not self._logs_retries():
                 event = events.RetryScheduled(state, decision)
                 events.notify_one(log_retry, event, None)
@@ -371,6 +454,11 @@ class RetryController:
         if decision is StopReason.NESTED:
             state.nested_state = limit_nested_states(state_of(exhausted))
             warn_if_idle(self.policy, state)
+        if decision is StopReason.GAVE_UP:
+            detail: str | None = describe_give_up(error, hinted=retryable)
+        else:
+            detail = describe_limit(self.policy, state, decision, failure)
+        state._end(decision, detail)
         return self._give_up(call, decision, failure, error, failed_now=True)
 
     def record_stop(self, call: RetryCall) -> Exception:
@@ -382,6 +470,7 @@ class RetryController:
         failure = call.state._failures[-1]
         error = failure.error if isinstance(failure.error, Exception) else None
         reason = StopReason.STOPPED
+        call.state._end(reason)
         return self._give_up(call, reason, failure, error, failed_now=False)
 
     def kept_failure(self, call: RetryCall) -> Failure | None:
@@ -403,11 +492,10 @@ class RetryController:
         *,
         failed_now: bool,
     ) -> Exception:
-        """End a call, and return the error to raise."""
+        """Return the error to raise of a call that has ended."""
         policy, state = self.policy, call.state
-        state._end(reason, describe_limit(policy, state, reason, failure))
         if policy.fallback is not NO_FALLBACK:
-            retried = reason is not StopReason.NOT_RETRYABLE
+            retried = reason not in NEVER_RETRIED
             state.used_fallback = retried and has_value(policy.fallback, failure)
         call.controller = None
         if self._observers or events.process_observers:
@@ -428,7 +516,7 @@ class RetryController:
         """Record that the delay is over and the next attempt begins."""
         state = call.state
         state._begin_attempt(state.elapsed)
-        call.exhausted_marker = None
+        call.exhausted_marker, call.give_ups_before = None, give_ups.count
         if self.policy.max_attempts is None:
             _check_time_passed(call, state)
         if self._observers or events.process_observers:
@@ -440,7 +528,9 @@ class RetryController:
         Returns:
             What its last retry cost the budget; None if there was no retry.
         """
-        if not self.clock.awaited and hasattr(type(result), "__await__"):
+        kind = type(result)
+        known = kind is self.plain or self.is_plain(kind)
+        if not known and not self.clock.awaited:
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")
         state = call.state
@@ -470,6 +560,10 @@ class RetryController:
             state._read_clock = self.clock.reader()
         cancelled = not isinstance(error, Exception)
         state._end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
+        if cancelled and state._failures:
+            # An outer timeout hides the error that was retried.
+            text = f"{state.describe()}; {describe_last_failure(state)}"
+            add_note_once(error, text)
         attach_state(error, state)
         self._notify(call, events.GaveUp(state))
         if call.pending:
@@ -501,6 +595,24 @@ class RetryController:
         if self._function is not None:
             event.with_call((self._function, call.args, call.kwargs or {}))
         events.notify(self._observers, event, call.pending)
+
+
+def _first_delay(policy: "Policy") -> float:
+    """Return the longest first delay of a schedule, in seconds, if it is known."""
+    if has_user_code(policy.schedule):
+        return 0.0
+    bounds = policy.schedule.bounds(1)
+    return 0.0 if bounds is None else bounds[1]
+
+
+def _restore_controller(
+    policy: "Policy",
+    name: str,
+    clock: ClockSource[Any],
+    resumed: RetryState | None,
+    function: Callable[..., Any] | None,
+) -> RetryController:
+    return RetryController(policy, name, clock, resumed, function=function)
 
 
 def _read_clocks(read_clock: Callable[[], float]) -> tuple[float, float]:

@@ -1,35 +1,96 @@
 """The decorators `retry` and `aretry`, and functions on decorated functions."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar, Unpack, cast, overload
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.callables import check_resumable
 from retrykit.execution.drivers import build_driver
-from retrykit.execution.policy_source import as_source, ask_policy
+from retrykit.execution.policy_source import as_source, ask_policy, guess_argument
 from retrykit.execution.wrapping import find_wrapped, unwrap, wrap_callable
 from retrykit.policy.conditions import format_value
 from retrykit.policy.policy import Policy
 from retrykit.policy.signatures import list_settings
-from retrykit.policy.validators import PolicySettings
+from retrykit.policy.validators import OtherSettings, PolicySettings, takes_settings
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["aretry", "policy_of", "resume", "retry", "with_policy"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C")
+P = ParamSpec("P")
+R = TypeVar("R")
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+
+
+class FallbackDecorator(Protocol[V_co]):
+    """A decorator of functions that return their result, or the fallback."""
+
+    @overload
+    def __call__(
+        self, fn: "classmethod[C, P, Coroutine[Any, Any, R]]", /
+    ) -> "classmethod[C, P, Coroutine[Any, Any, R | V_co]]": ...
+    @overload
+    def __call__(
+        self, fn: "classmethod[C, P, R]", /
+    ) -> "classmethod[C, P, R | V_co]": ...
+    @overload
+    def __call__(
+        self, fn: "staticmethod[P, Coroutine[Any, Any, R]]", /
+    ) -> "staticmethod[P, Coroutine[Any, Any, R | V_co]]": ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, fn: "staticmethod[P, R]", /
+    ) -> "staticmethod[P, R | V_co]": ...
+    @overload
+    def __call__(
+        self, fn: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Callable[P, Coroutine[Any, Any, R | V_co]]: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Callable[P, R | V_co]: ...
 
 
 @overload
 def retry(fn: F, /) -> F: ...
 @overload
 def retry(
-    policy: Policy | None = None, /, **changes: Unpack[PolicySettings]
+    policy: Policy | None = None, /, **changes: Unpack[OtherSettings]
 ) -> Callable[[F], F]: ...
 @overload
 def retry(
-    *, policy: Policy | Callable[[], Policy], **changes: Unpack[PolicySettings]
+    *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
 ) -> Callable[[F], F]: ...
+@overload
+def retry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def retry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], V],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def retry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: V,
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@takes_settings
 def retry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     """Retry the decorated function when it fails, as its policy says.
 
@@ -69,12 +130,40 @@ def retry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
 def aretry(fn: F, /) -> F: ...
 @overload
 def aretry(
-    policy: Policy | None = None, /, **changes: Unpack[PolicySettings]
+    policy: Policy | None = None, /, **changes: Unpack[OtherSettings]
 ) -> Callable[[F], F]: ...
 @overload
 def aretry(
-    *, policy: Policy | Callable[[], Policy], **changes: Unpack[PolicySettings]
+    *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
 ) -> Callable[[F], F]: ...
+@overload
+def aretry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def aretry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], V],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def aretry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: V,
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@takes_settings
 def aretry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     """Retry the decorated async function when it fails, as its policy says.
 
@@ -94,6 +183,7 @@ def aretry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     return _decorator("aretry", fn, policy, changes, awaited=True)
 
 
+@takes_settings
 def with_policy(
     fn: F,
     policy: Policy | Callable[[], Policy] | None = None,
@@ -126,6 +216,7 @@ def with_policy(
     return cast("F", wrap_callable(inner, other, awaited, recipe))
 
 
+@takes_settings
 def policy_of(fn: object) -> Policy:
     """Return the policy of a decorated function.
 
@@ -145,6 +236,7 @@ def policy_of(fn: object) -> Policy:
     return found.policy
 
 
+@takes_settings
 def resume(
     fn: F,
     state: RetryState,
@@ -201,21 +293,26 @@ def _decorator(
     if fn is None or isinstance(fn, Policy):
         if fn is not None and policy is not None:
             raise invalid_setting("policy", "given once", policy)
-        suggested = _as_settings(policy)
-        if suggested is not None:
-            suggestion = f"write {name}({suggested})"
+        meant = "" if policy is None else guess_argument(policy)
+        if meant:
+            suggestion = f"write {name}({meant})"
             raise invalid_setting("policy", "a Policy", policy, suggestion)
         source = as_source(fn if policy is None else policy, changes)
-        return lambda function: wrap_callable(function, source, awaited)
-    suggested = _as_settings(fn)
-    if suggested is None and (callable(fn) or hasattr(fn, "__get__")):
+
+        def decorate(fn: Any, /) -> Any:
+            return wrap_callable(fn, source, awaited)
+
+        return user_facing(decorate)
+    meant = guess_argument(fn)
+    if not meant and (callable(fn) or hasattr(fn, "__get__")):
         _reject_policy_function(name, fn)
         if changes or policy is not None:
             suggestion = f"write {name}(...)(fn), or @{name}(...) above it"
             rule = "a Policy beside other settings"
             raise invalid_setting("policy", rule, fn, suggestion)
         return wrap_callable(fn, Policy(), awaited)
-    suggestion = f"write {name}({suggested or 'schedule=...'})"
+    example = f"name the setting, as in {name}(max_attempts=...)"
+    suggestion = f"write {name}({meant})" if meant else example
     raise invalid_setting("policy", "a Policy", fn, suggestion)
 
 
@@ -227,16 +324,3 @@ def _reject_policy_function(name: str, fn: Any) -> None:
         meant = f"{fn.__name__}()" if ours else f"policy={format_value(fn)}"
         suggestion = f"write {name}({meant})"
         raise invalid_setting("fn", "a function to retry", fn, suggestion)
-
-
-def _as_settings(policy: object) -> str | None:
-    """Return the keyword argument that was probably meant, or None."""
-    kinds = policy if isinstance(policy, tuple) and policy else (policy,)
-    if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
-        return f"on={format_value(policy)}"
-    if policy is Policy:
-        return "Policy()"
-    if str(getattr(policy, "__module__", "")).startswith("retrykit.presets."):
-        return f"presets.{getattr(policy, '__name__', '...')}()"
-    number = isinstance(policy, int) and not isinstance(policy, bool)
-    return f"max_attempts={policy}" if number else None

@@ -5,7 +5,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.user_facing import hide_own_frames
 from retrykit._internal.validation import invalid_setting
+from retrykit.errors import ConfigError
 from retrykit.execution import sync_driver
 from retrykit.execution.call import attempt_time_limit
 from retrykit.execution.callables import (
@@ -15,7 +17,7 @@ from retrykit.execution.callables import (
     qualified_name,
 )
 from retrykit.policy.timeouts import AsArgument
-from retrykit.policy.waiting import check_event_kind
+from retrykit.policy.waiting import check_event_kind, check_sleep_kind
 from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
@@ -32,7 +34,11 @@ def build_driver(
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under a policy."""
-    factory = driver_factory(policy, fn, awaited=awaited)
+    try:
+        factory = driver_factory(policy, fn, awaited=awaited)
+    except ConfigError as error:
+        hide_own_frames(error)
+        raise
     return factory(qualified_name(fn), resumed, fn)
 
 
@@ -64,6 +70,7 @@ def prepare_attempt(
         suggestion = "use acall or arun, or decorate it with retry or aretry"
         raise invalid_setting("fn", "a function that is not async", fn, suggestion)
     check_event_kind(policy.stop_event, awaited=awaited)
+    check_sleep_kind(policy.sleep, awaited=awaited)
     if not awaited:
         check_sync_compatible(policy)
     timeout = policy.attempt_timeout

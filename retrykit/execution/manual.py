@@ -12,6 +12,7 @@ from retrykit.execution.call import (
     innermost_running,
 )
 from retrykit.execution.controller import RetryController
+from retrykit.execution.ineffective import warn_once
 from retrykit.execution.steps import (
     ahandle_failure,
     ahandle_result,
@@ -22,7 +23,7 @@ from retrykit.execution.steps import (
 )
 from retrykit.policy.fallback import check_no_fallback
 from retrykit.state import events
-from retrykit.state.retry_state import RetryState
+from retrykit.state.retry_state import RetryState, give_ups
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -70,7 +71,7 @@ class ManualCall:
         ).with_overrides()
         self._controller = controller
         before = innermost_running(current_entry.get())
-        self._entry: Entry = [controller, 0.0, before]
+        self._entry: Entry = [controller, 0.0, before, give_ups.count]
         self._call: RetryCall = controller.ensure_call(self._entry, watched=True)
         self.policy = controller.policy
 
@@ -126,6 +127,12 @@ class ManualCall:
 
     def accept(self) -> None:
         """End the call as a success that has no result to judge."""
+        policy, failures = self.policy, self._call.state._failures
+        # A predicate of a client matches its errors as well.
+        judges = self._controller.judges_results and policy.on is not policy.on_result
+        if judges and all(each.error is not None for each in failures):
+            message = "%s: on_result had no result to judge; hand it over by "
+            warn_once(self._call.state.name, message + "attempt.set_result(...)")
         self._controller.judges_results = False
         self.succeed(None)
 

@@ -7,7 +7,7 @@ state that is attached to it.
 
 from typing import TYPE_CHECKING, Final
 
-from retrykit._internal.late_modules import logging
+from retrykit._internal.late_modules import logging, opcode
 from retrykit.errors import CommitUnknown
 from retrykit.execution.call import RetryCall, state_lock
 from retrykit.policy.decision import decide
@@ -83,22 +83,21 @@ def copy_state(result: object, error: RetryError) -> None:
         vars(result)[_MARKER] = vars(error)[_MARKER]
 
 
-def _ran_within(inner: RetryState, outer: RetryState) -> bool:
-    """Return whether a call began and ended since the attempt of another one began."""
-    start = outer.epoch + outer.attempt_started
-    # How much longer ago each clock was started, by the wall clock.
-    apart = inner.epoch - inner._started_at_clock
-    apart -= outer.epoch - outer._started_at_clock
-    # If it is the same one, it is more precise: the wall clock of a browser has steps
-    # of a millisecond. A state that was read has none.
-    same = abs(apart) < _SAME_CLOCK and inner._started_at_clock != 0.0
-    began = inner.epoch - apart if same else inner.epoch
-    return began >= start - _CLOCK_PRECISION and began + inner.elapsed_at_end > start
+def _gave_up_within(inner: RetryState, call: RetryCall) -> bool:
+    """Return whether a call began and gave up since the attempt of another one began.
+
+    One that began earlier shares its error with the attempt, but is not part of it.
+    """
+    if inner._give_up_number <= call.give_ups_before:
+        return False
+    outer = call.state
+    start = outer._started_at_clock + outer.attempt_started
+    other_clock = inner._clock_id != outer._clock_id or not inner._clock_id
+    return other_clock or inner._started_at_clock >= start - _ROUNDING
 
 
-# In seconds.
-_SAME_CLOCK: Final = 0.05
-_CLOCK_PRECISION: Final = 2e-3
+# In seconds: a sum of readings is not exact.
+_ROUNDING: Final = 1e-6
 
 
 def find_exhausted(
@@ -106,11 +105,11 @@ def find_exhausted(
 ) -> object | None:
     """Return the error or result with which a call nested in this attempt gave up.
 
-    It is the outcome of the attempt, or belongs to it as a cause, a context, a member
-    of a group or a response. A nested call leaves a marker where contexts reach, and
-    its state wherever its error goes, from any thread or process. A call that began
-    before the attempt was not made by it. An unknown commit must not be repeated, even
-    if its call had retries left.
+    It is the outcome of the attempt, or belongs to it as a cause, as the error that the
+    outcome replaces, as a member of a group or as a response. A nested call leaves a
+    marker where contexts reach, and its state wherever its error goes, from any thread
+    or process. A call that gave up before the attempt was not made by it. An unknown
+    commit must not be repeated, even if its call had retries left.
     """
     # A function that raises RetryAfter from an error has seen that error.
     deep = not isinstance(error, RetryAfter)
@@ -128,7 +127,7 @@ def find_exhausted(
         inner = attached_state(outcome)
         if (
             inner is not None
-            and _ran_within(inner, call.state)
+            and _gave_up_within(inner, call)
             and (has_exhausted_retries(inner) or isinstance(outcome, CommitUnknown))
         ):
             return outcome
@@ -140,10 +139,30 @@ def find_exhausted(
         pending += [attributes.get("raw"), attributes.get("response")]
         if not isinstance(outcome, BaseException):
             continue
-        pending += [outcome.__context__, outcome.__cause__]
+        pending.append(outcome.__cause__)
+        if _translates(outcome, outcome.__context__):
+            pending.append(outcome.__context__)
         if isinstance(outcome, BaseExceptionGroup):
             pending += outcome.exceptions
     return None
+
+
+def _translates(error: BaseException, handled: BaseException | None) -> bool:
+    """Return whether the code that handled an error has raised another one.
+
+    An error of what that code has called, such as a mirror, is about something else.
+    """
+    trace = error.__traceback__
+    if handled is None or trace is None:
+        return handled is not None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    frame, handler = trace.tb_frame, handled.__traceback__
+    while handler is not None and handler.tb_frame is not frame:
+        handler = handler.tb_next
+    # A function in C has no frame of its own.
+    raises = frame.f_code.co_code[trace.tb_lasti] == opcode.opmap["RAISE_VARARGS"]
+    return raises and handler is not None
 
 
 def warn_if_idle(policy: "Policy", state: RetryState) -> None:

@@ -5,13 +5,17 @@ from typing import Any, cast, final
 
 from retrykit._internal.introspection import accepts_no_argument, is_coroutine_function
 from retrykit._internal.tracebacks import with_traceback
+from retrykit._internal.user_facing import hide_own_frames
 from retrykit._internal.validation import invalid_setting
+from retrykit.errors import ConfigError
 from retrykit.execution.callables import check_retryable
 from retrykit.execution.drivers import build_driver
 from retrykit.policy.conditions import format_value
 from retrykit.policy.policy import Policy
+from retrykit.policy.validators import guess_setting
 
 __all__ = ["PolicySource", "as_source", "ask_policy", "build_source_driver"]
+__all__ += ["guess_argument"]
 
 
 @final
@@ -66,13 +70,24 @@ class PolicySource:
 def as_source(policy: Any, changes: Any) -> "Policy | PolicySource":
     """Return a policy with changes, or a source of policies if it is a function."""
     if policy is None or isinstance(policy, Policy):
-        return (policy or Policy()).replace(**changes)
+        given = policy or Policy()
+        return given.replace(**changes) if changes else given
     if isinstance(policy, PolicySource):
         return policy.replace(**changes)
     if callable(policy) and not isinstance(policy, type):
         return PolicySource(cast("Callable[[], Policy]", policy), dict(changes))
     rule = "a Policy, or a function that returns one"
-    raise invalid_setting("policy", rule, policy)
+    meant = guess_argument(policy)
+    raise invalid_setting("policy", rule, policy, meant and f"write {meant}")
+
+
+def guess_argument(policy: object) -> str:
+    """Return the argument that was probably meant by what is no policy, or ``""``."""
+    if policy is Policy:
+        return "Policy()"
+    if str(getattr(policy, "__module__", "")).startswith("retrykit.presets."):
+        return f"presets.{getattr(policy, '__name__', '...')}()"
+    return guess_setting(policy)
 
 
 def ask_policy(source: "Policy | PolicySource") -> Policy:
@@ -90,9 +105,13 @@ def build_source_driver(
 
     def driver_of_now() -> Callable[..., Any]:
         nonlocal last
-        policy, current = source.ask(), last
-        if current[0] is not policy:
-            current = last = policy, build_driver(policy, fn, awaited=awaited)
+        try:
+            policy, current = source.ask(), last
+            if current[0] is not policy:
+                current = last = policy, build_driver(policy, fn, awaited=awaited)
+        except ConfigError as error:
+            hide_own_frames(error)
+            raise
         driver: Callable[..., Any] = current[1]
         return driver
 

@@ -9,7 +9,7 @@ from wrapt import BaseObjectProxy
 
 from retrykit.execution.wrapping import WrappedCallable, wrap_callable
 
-__all__ = ["DescriptorProxy", "Proxy"]
+__all__ = ["DescriptorProxy", "FunctionProxy", "Proxy"]
 
 
 class Proxy(BaseObjectProxy[Callable[..., Any]]):
@@ -98,3 +98,18 @@ class DescriptorProxy(Proxy):
         name = getattr(self, "_self_name", None)
         home = owner if instance is None else instance
         return self._wrap(bound, name and (getattr, (home, name)))
+
+
+class FunctionProxy(DescriptorProxy):
+    """Proxy of a plain function under another policy.
+
+    Libraries that pickle functions by value take it for a function, and make one from
+    its parts: those of the driver, which retries, not those of the function.
+    """
+
+    __slots__ = ()
+
+    __code__: Any = property(lambda self: self.__call__.__code__)
+    __closure__: Any = property(lambda self: self.__call__.__closure__)
+    __globals__: Any = property(lambda self: self.__call__.__globals__)
+    __dict__: Any = property(lambda self: self.__call__.__dict__)

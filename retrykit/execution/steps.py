@@ -19,6 +19,7 @@ from retrykit.budgets.base import (
 )
 from retrykit.execution.call import FallbackValue, Outcome, RetryCall
 from retrykit.execution.controller import RetryController
+from retrykit.execution.ineffective import warn_once
 from retrykit.execution.nesting import find_exhausted
 from retrykit.policy.conditions import (
     amatch_result,
@@ -142,9 +143,13 @@ async def await_delay(
     if event is not None and event.is_set():
         return False
     if own_sleep is not None and not replaced:
+        begun = clock.now()
         slept = own_sleep(delay)
         if is_awaitable(slept):
             await slept
+        elif delay > 0 and clock.now() - begun >= delay:
+            message = "%s: its sleep blocks the event loop; make it async"
+            warn_once(getattr(own_sleep, "__qualname__", "sleep"), message)
     elif event is not None and not replaced:
         # Imported here: sync code needs no event loop.
         from retrykit._internal import loop_clock  # noqa: PLC0415

@@ -14,7 +14,7 @@ from retrykit.execution.call import Entry, FallbackValue, RetryCall, current_ent
 from retrykit.execution.common_failures import catch_up
 from retrykit.execution.controller import RetryController
 from retrykit.execution.steps import handle_failure, handle_result, pause, start
-from retrykit.state.retry_state import RetryState
+from retrykit.state.retry_state import RetryState, give_ups
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -37,7 +37,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
         controller = own
-        entry: Entry = [own, now(), _current()]
+        entry: Entry = [own, now(), _current(), give_ups.count]
         call: RetryCall | None = None
         token: Any = None
         try:
@@ -87,6 +87,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     records = entry[1]
                     records[5].sleep(outcome)
                     records.append(records[4].time())
+                    entry[3] = give_ups.count
                     if entry[0] is not own:
                         catch_up(entry)
                     continue

@@ -16,6 +16,7 @@ from retrykit._internal.introspection import LateSignature, is_coroutine_functio
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.drivers import build_driver
+from retrykit.execution.ineffective import reject_task
 from retrykit.execution.policy_source import (
     PolicySource,
     ask_policy,
@@ -60,18 +61,23 @@ def wrap_callable(
         raise invalid_setting(
             "fn", "a function", fn, "put the decorator below the property"
         )
+    reject_task(fn)
     awaited = is_coroutine_function(fn) if awaited is None else awaited
     wrapped = WrappedCallable(fn, source, awaited)
     if isinstance(source, Policy):
         call = build_driver(source, fn, awaited=awaited)
     else:
         call = build_source_driver(source, fn, awaited=awaited)
-    if kind is FunctionType and recipe is None:
-        return _as_function(call, wrapped)
+    if kind is FunctionType:
+        call = _as_function(call, wrapped)
+        if recipe is None:
+            return call
     # Imported here, since few programs need wrapt.
-    from retrykit.execution.proxies import DescriptorProxy, Proxy  # noqa: PLC0415
+    from retrykit.execution import proxies  # noqa: PLC0415
 
-    proxy = DescriptorProxy if hasattr(kind, "__get__") else Proxy
+    proxy = proxies.DescriptorProxy if hasattr(kind, "__get__") else proxies.Proxy
+    if kind is FunctionType:
+        proxy = proxies.FunctionProxy
     return proxy(call, wrapped, recipe)
 
 

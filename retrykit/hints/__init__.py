@@ -4,9 +4,10 @@
 >>> hint = first_of(milliseconds("retry-after-ms"), retry_after())
 
 `retry_after` reads the HTTP header, `milliseconds` vendor headers in that unit,
-`reset_at` the reset time of a rate limit, `grpc_pushback` the metadata of a gRPC error,
-and `attribute` an attribute. Errors and responses of all clients are recognized by
-their attributes; no client is imported. A custom hint is a function; see `Hint`.
+`reset_at` the reset time of a rate limit, `rate_limit` the header RateLimit,
+`grpc_pushback` the metadata of a gRPC error, and `attribute` an attribute. Errors and
+responses of all clients are recognized by their attributes; no client is imported. A
+custom hint is a function; see `Hint`.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from retrykit.hints.error_attribute import attribute
     from retrykit.hints.grpc_metadata import grpc_pushback
     from retrykit.hints.parsing import hint_to_text, parse_hint
+    from retrykit.hints.rate_limit_header import rate_limit
     from retrykit.hints.rate_limit_reset import reset_at
     from retrykit.hints.retry_after_header import milliseconds, retry_after
 else:
@@ -29,9 +31,10 @@ else:
             "hints.retry_after_header": "milliseconds retry_after",
             "hints.parsing": "hint_to_text parse_hint",
             "hints.grpc_metadata": "grpc_pushback",
+            "hints.rate_limit_header": "rate_limit",
             "hints.rate_limit_reset": "reset_at",
         },
     )
 
 __all__ = ["Hint", "attribute", "first_of", "grpc_pushback", "hint_to_text"]
-__all__ += ["milliseconds", "parse_hint", "reset_at", "retry_after"]
+__all__ += ["milliseconds", "parse_hint", "rate_limit", "reset_at", "retry_after"]

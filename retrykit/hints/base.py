@@ -11,6 +11,7 @@ from retrykit._internal.introspection import accepts_one_argument, is_coroutine_
 from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.type_names import type_name
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.state.fault_log import log_fault
@@ -75,17 +76,26 @@ def read_hint(
     outcome: object,
     error: Exception | None,
     already_warned: Callable[[], bool] | None = None,
+    longest: float | None = None,
 ) -> float | RetryAfter | GiveUp | None:
     """Read a hint from an outcome; log a warning if the hint is broken.
 
     >>> read_hint(lambda error: error.args[0], OSError("250ms"), None)
     0.25
 
+    Args:
+        hint: The hint.
+        outcome: The error, or the rejected result.
+        error: The error; None if the outcome is a result.
+        already_warned: Returns whether a warning was logged before for this call.
+        longest: Longest wait in seconds; a longer one counts as none. None is
+            unlimited.
+
     Returns:
         The minimum wait in seconds, from 0 to `MAX_DELAY`; or a signal; or None.
     """
     if isinstance(hint, FirstOf):
-        return hint.first_answer(outcome, error, already_warned)
+        return hint.first_answer(outcome, error, already_warned, longest)
     trace = error.__traceback__ if error is not None else None
     try:
         answer = hint(outcome)
@@ -97,10 +107,12 @@ def read_hint(
             with_traceback(error, trace)
         return None
     try:
-        return parse_answer(answer)
+        parsed = parse_answer(answer)
     except Exception as fault:  # noqa: BLE001  an invalid answer is ignored
         _warn(hint, error_text(fault), None, already_warned)
         return None
+    too_long = longest is not None and (requested_delay(parsed) or 0.0) > longest
+    return None if too_long else parsed
 
 
 def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
@@ -120,6 +132,7 @@ def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
     return parse_duration(_ANSWER, answer) + 0.0
 
 
+@user_facing
 def first_of(*hints: Hint) -> Hint:
     """Return the hint that tries several in order, until one has an answer.
 
@@ -167,9 +180,12 @@ class FirstOf(Frozen):
         outcome: object,
         error: Exception | None,
         already_warned: Callable[[], bool] | None = None,
+        longest: float | None = None,
     ) -> float | RetryAfter | GiveUp | None:
         """Return the answer of the first hint that has one, as `read_hint` does."""
-        answers = (read_hint(x, outcome, error, already_warned) for x in self.hints)
+        answers = (
+            read_hint(x, outcome, error, already_warned, longest) for x in self.hints
+        )
         return next((answer for answer in answers if answer is not None), None)
 
     def __repr__(self) -> str:

@@ -3,12 +3,14 @@
 from typing import Literal
 
 from retrykit._internal.durations import Duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, invalid_setting
 from retrykit.hints.base import SerializableHint
 
 __all__ = ["attribute"]
 
 
+@user_facing
 def attribute(path: str, unit: Literal["s", "ms"] = "s") -> SerializableHint:
     """Return the hint that reads an attribute of the error or result.
 

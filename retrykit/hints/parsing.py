@@ -3,10 +3,12 @@
 from collections.abc import Callable
 
 from retrykit._internal.late_modules import inspect
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.hints.base import FirstOf, Hint, SerializableHint, first_of
 from retrykit.hints.error_attribute import attribute
 from retrykit.hints.grpc_metadata import grpc_pushback
+from retrykit.hints.rate_limit_header import rate_limit
 from retrykit.hints.rate_limit_reset import reset_at
 from retrykit.hints.retry_after_header import milliseconds, retry_after
 
@@ -18,10 +20,12 @@ _BUILDERS: dict[str, Callable[..., Hint]] = {
     "grpc_pushback": grpc_pushback,
     "attribute": attribute,
     "reset_at": reset_at,
+    "rate_limit": rate_limit,
 }
 _SIGNATURES = {kind: inspect.signature(build) for kind, build in _BUILDERS.items()}
 
 
+@user_facing
 def parse_hint(text: object) -> Hint:
     """Return the hint described by a string.
 
@@ -32,9 +36,9 @@ def parse_hint(text: object) -> Hint:
 
     Args:
         text: ``retry_after``, ``milliseconds:HEADER``, ``grpc_pushback``,
-            ``attribute:PATH``, ``attribute:PATH:ms``, ``reset_at`` or
-            ``reset_at:HEADER``, or several of these separated by commas, of
-            which the first answer counts.
+            ``attribute:PATH``, ``attribute:PATH:ms``, ``reset_at``,
+            ``reset_at:HEADER`` or ``rate_limit``, or several of these separated by
+            commas, of which the first answer counts.
 
     Raises:
         ConfigError: The hint is unknown, or an argument of it is invalid.

@@ -1,30 +1,32 @@
 """Hint that reads the reset time of a rate limit from a response header."""
 
-import re
 from collections.abc import Callable
-from datetime import datetime
 
 from retrykit._internal.clocks import wall
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
-from retrykit.hints.base import SerializableHint, parse_answer, requested_delay
+from retrykit.hints.base import SerializableHint
 from retrykit.hints.retry_after_header import (
     DECIMAL,
     check_header_name,
     header_values,
     longest_delay,
+    parse_wait,
     response_date,
 )
 
 __all__ = ["reset_at", "until_reset"]
 
 
+@user_facing
 def reset_at(header: str = "x-ratelimit-reset") -> SerializableHint:
     """Return the hint that reads the reset time of a rate limit.
 
     Services send a duration or a time under the same names. A number below 10**9 is a
     duration in seconds (up to 31 years); one from there to 10**11 is a time in seconds
-    since 1970 (from 2001 on), relative to the ``Date`` of the response. Larger numbers
-    are ignored. A text is a duration such as ``6m0s``, or a time of RFC 3339.
+    since 1970 (from 2001 on), relative to the ``Date`` of the response; and one from
+    10**12 to 10**14 is such a time in milliseconds. Others are ignored. A text is a
+    duration such as ``6m0s``, a time of RFC 3339 or an HTTP date.
 
     Services send it with every response, so it is ignored while requests remain,
     according to the header whose name has ``remaining`` in place of ``reset``.
@@ -64,24 +66,16 @@ def until_reset(outcome: object, header: str, now: Callable[[], float]) -> float
 
 
 def _parse_reset(text: str, sent_at: float) -> float | None:
-    if DECIMAL.fullmatch(text):
-        number = float(text)
-        if number >= _LATEST:
-            return None
-        return number if number < _EARLIEST else max(number - sent_at, 0.0)
-    try:
-        if _TIME.fullmatch(text):
-            return max(datetime.fromisoformat(text).timestamp() - sent_at, 0.0)
-        return requested_delay(parse_answer(text))
-    except ValueError:
-        return None
+    if not DECIMAL.fullmatch(text):
+        return parse_wait(text, sent_at)
+    number = float(text)
+    if number < _FIRST_TIME:
+        return number
+    for first, units in ((_FIRST_TIME, 1), (_FIRST_TIME * 1_000, 1_000)):
+        if first <= number < first * 100:
+            return max(number / units - sent_at, 0.0)
+    return None
 
 
-# September 2001 and the year 5138: larger numbers are in another unit.
-_EARLIEST = 1e9
-_LATEST = 1e11
-
-_TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
-    r"(?:Z|[+-][0-9]{2}:[0-9]{2})"
-)
+# September 2001, in seconds since 1970; a hundred times that is the year 5138.
+_FIRST_TIME = 1e9

@@ -1,23 +1,28 @@
 """Hints that read a delay from a header of an HTTP response, and header lookup.
 
-A value that cannot be parsed is logged at debug level and ignored.
+A value that cannot be parsed is ignored and logged: the first of each header as a
+warning, since the server is not obeyed, and all others at debug level.
 """
 
 import re
 from collections.abc import Callable, Collection
-from typing import Any
+from datetime import datetime
+from typing import Any, Final, final
 
 from retrykit._internal.clocks import wall
 from retrykit._internal.late_modules import logging
+from retrykit._internal.locks import ForkSafe
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, safe_repr
-from retrykit.hints.base import SerializableHint
+from retrykit.hints.base import SerializableHint, parse_answer, requested_delay
 from retrykit.schedules.randomness import MAX_DELAY
 
-__all__ = ["DECIMAL", "check_header_name", "header_values", "longest_delay"]
-__all__ += ["milliseconds", "parse_http_date", "parse_retry_after", "response_date"]
-__all__ += ["retry_after"]
+__all__ = ["DECIMAL", "check_header_name", "header_values", "log_unread"]
+__all__ += ["longest_delay", "milliseconds", "parse_http_date", "parse_retry_after"]
+__all__ += ["parse_wait", "response_date", "retry_after", "unread_headers"]
 
 
+@user_facing
 def retry_after() -> SerializableHint:
     """Return the hint that reads ``Retry-After``: seconds, or an HTTP date.
 
@@ -25,6 +30,9 @@ def retry_after() -> SerializableHint:
     >>> hint = retry_after()
     >>> hint(HTTPError("http://[::1]/", 503, "busy", {"Retry-After": "120"}, None))
     120.0
+
+    Fractions of a second are read, although the standard has none, and so are
+    durations such as ``1m30s`` and times of RFC 3339, since services send them.
 
     A date is taken relative to the ``Date`` of the same response, so the clocks need
     not agree; without one, relative to the wall clock. A past date is 0. If the header
@@ -50,11 +58,31 @@ def parse_retry_after(outcome: object, now: Callable[[], float]) -> float | None
 
 
 def _parse(text: str, sent_at: float) -> float | None:
-    if text.isascii() and text.isdigit():
+    if DECIMAL.fullmatch(text):
         # int() rejects thousands of digits; float() does not.
         return min(float(text), MAX_DELAY)
-    date = parse_http_date(text, sent_at)
-    return None if date is None else max(date - sent_at, 0.0)
+    return parse_wait(text, sent_at)
+
+
+def parse_wait(text: str, sent_at: float) -> float | None:
+    """Return the wait that a text in a header asks for, or None.
+
+    >>> parse_wait("1m30s", 0.0), parse_wait("1970-01-01T00:02:00Z", 30.0)
+    (90.0, 90.0)
+
+    Args:
+        text: An HTTP date, a time of RFC 3339, or a duration with its unit.
+        sent_at: The time that a date is relative to, in seconds since 1970.
+    """
+    try:
+        if _TIME.fullmatch(text):
+            return max(datetime.fromisoformat(text).timestamp() - sent_at, 0.0)
+        date = parse_http_date(text, sent_at)
+        if date is not None:
+            return max(date - sent_at, 0.0)
+        return requested_delay(parse_answer(text))
+    except ValueError:
+        return None
 
 
 def response_date(outcome: object, now: Callable[[], float]) -> float:
@@ -64,6 +92,7 @@ def response_date(outcome: object, now: Callable[[], float]) -> float:
     return next((date for date in dates if date is not None), time)
 
 
+@user_facing
 def milliseconds(header: str) -> SerializableHint:
     """Return the hint that reads milliseconds from a header.
 
@@ -106,17 +135,52 @@ def longest_delay(
     delays = [parse(text) for text in values]
     if None in delays:
         pairs = zip(values, delays, strict=True)
-        invalid = (safe_repr(text)[:80] for text, delay in pairs if delay is None)
-        log = logging.getLogger("retrykit")
-        shown = ", ".join(invalid)
-        log.debug("ignored values of %s that are not delays: %s", header, shown)
+        log_unread(header, [text for text, delay in pairs if delay is None])
     return max((delay for delay in delays if delay is not None), default=None)
 
 
+def log_unread(header: str, values: Collection[str]) -> None:
+    """Log values of a header that cannot be read, the first time as a warning."""
+    shown = ", ".join(safe_repr(text)[:80] for text in values)
+    message, level = "ignored %s, which is neither a delay nor a time: %s", "debug"
+    if unread_headers.add(header):
+        message, level = f"{message}; further ones are logged at level DEBUG", "warning"
+    getattr(logging.getLogger("retrykit"), level)(message, header, shown)
+
+
+@final
+class _Headers(ForkSafe):
+    """Names of headers. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        super().__init__()
+
+    def add(self, name: str) -> bool:
+        """Add a name, and return whether it is new."""
+        with self._lock:
+            before = len(self._names)
+            self._names.add(name.lower())
+            return len(self._names) > before
+
+    def clear(self) -> None:
+        """Remove all names."""
+        with self._lock:
+            self._names.clear()
+
+
+unread_headers: Final = _Headers()
+"""The headers of which a value was logged as a warning in this process."""
+
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
-DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-"""An unsigned decimal number, as in headers."""
+DECIMAL = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+"""An unsigned decimal number as services write it, such as ``2.5`` or ``5e-05``."""
+
+_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
+    r"(?:Z|[+-][0-9]{2}:[0-9]{2})"
+)
 
 
 def parse_http_date(text: str, now: float) -> float | None:

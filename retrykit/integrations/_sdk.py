@@ -1,6 +1,9 @@
 """Parts that integrations of SDKs share.
 
-One generator writes the SDKs of OpenAI and Anthropic, so they make the same decisions.
+One generator writes the SDKs of OpenAI and Anthropic, so they make the same decisions
+about errors and responses. They differ where a service requests a long delay: OpenAI's
+raises the error if it is above 120 s (3.57), Anthropic's waits however long it is
+(2.14).
 """
 
 import sys
@@ -10,6 +13,7 @@ from typing import Any
 from retrykit.integrations._connection_errors import is_certificate_error
 
 __all__ = ["connection_errors", "field", "is_transient_cause", "is_transient_response"]
+__all__ += ["read_retry_delay"]
 
 
 def connection_errors(sdk: ModuleType) -> tuple[type[Exception], ...]:
@@ -35,8 +39,9 @@ def is_transient_cause(error: Exception, kinds: tuple[type[Exception], ...]) -> 
 def is_transient_response(response: Any) -> bool:
     """Return whether a response is transient, as the SDKs decide it.
 
-    ``x-should-retry`` decides; without it, the statuses 408, 409 (a lock timeout), 429
-    and all from 500 on are transient.
+    The requested delay is left to the hint and its limits. ``x-should-retry`` decides;
+    without it, the statuses 408, 409 (a lock timeout), 429 and all from 500 on are
+    transient.
     """
     should_retry = response.headers.get("x-should-retry")
     if should_retry in {"true", "false"}:
@@ -58,3 +63,17 @@ def field(body: object, *path: str) -> object:
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
     return body
+
+
+def read_retry_delay(detail: object) -> str | None:
+    """Return the delay in a ``RetryInfo`` of Google in JSON; None if it is another.
+
+    >>> kind = "type.googleapis.com/google.rpc.RetryInfo"
+    >>> read_retry_delay({"@type": kind, "retryDelay": "53s"})
+    '53s'
+    """
+    if not isinstance(detail, dict):
+        return None
+    is_retry_info = str(detail.get("@type")).endswith("google.rpc.RetryInfo")
+    delay = detail.get("retryDelay") if is_retry_info else None
+    return delay if isinstance(delay, str) else None

@@ -15,27 +15,31 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, fina
 
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.tracebacks import add_note_once
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.errors import CommitUnknown
 from retrykit.execution.callables import check_retryable
 from retrykit.execution.decorators import retry
+from retrykit.integrations._connection_errors import is_connection_error
 from retrykit.integrations._transient import TransientErrors
 from retrykit.policy.policy import Policy
 from retrykit.state.signals import GiveUp
 
 __all__ = ["AsyncDecorator", "Commit", "CommitUnknown", "Decorator", "SqlErrors"]
-__all__ += ["Verdict", "check_factory", "judge_mysql", "judge_sqlite"]
+__all__ += ["Verdict", "check_factory", "judge_driver", "judge_mysql", "judge_sqlite"]
 __all__ += ["judge_sqlstate", "note_aborted", "transaction"]
 
 C_co = TypeVar("C_co", covariant=True)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Verdict = Literal["lost", "undone"] | None
+Verdict = Literal["lost", "undone", "read-only"] | None
 """What a transient error says of its statement; None if it is not transient.
 
 "lost": the connection was lost or could not be made, so a COMMIT may have succeeded.
 "undone": the database has rolled it back, or refused to begin it.
+"read-only": the server is no longer the primary, or not ready, so another connection
+may lead to one that is; this one is not to be used again.
 """
 
 
@@ -43,8 +47,10 @@ class SqlErrors(TransientErrors):
     """Condition that matches the transient errors of a database driver."""
 
     def __call__(self, error: Any, /) -> bool:
-        """Return whether an error is transient."""
-        return self.judge(error) is not None
+        """Return whether an error is transient, or the cause of one of Django."""
+        return self.judge(error) is not None or (
+            _is_of_django(error) and self.judge(error.__cause__) is not None
+        )
 
     @abstractmethod
     def judge(self, error: object, /) -> Verdict:
@@ -62,11 +68,14 @@ def judge_sqlstate(error: BaseException, sqlstate: str) -> Verdict:
         note_aborted(error)
     if sqlstate in _UNDONE_STATES:
         return "undone"
+    if sqlstate == _READ_ONLY_TRANSACTION:
+        return "read-only"
     # Class 08 is "Connection Exception".
     return "lost" if sqlstate in _LOST_STATES or sqlstate[:2] == "08" else None
 
 
 _IN_FAILED_TRANSACTION = "25P02"
+_READ_ONLY_TRANSACTION = "25006"
 _UNDONE_STATES = {
     "40001",  # serialization_failure
     "40P01",  # deadlock_detected
@@ -82,8 +91,12 @@ _LOST_STATES = {
 }
 
 
-def judge_mysql(number: object) -> Verdict:
+def judge_mysql(number: object, text: object = "") -> Verdict:
     """Return what an error number of MySQL or MariaDB says.
+
+    Args:
+        number: The number.
+        text: The message, for numbers with several meanings.
 
     Source:
         "MySQL Error Message Reference", chapters 2 and 3; "MariaDB Error Code
@@ -91,6 +104,10 @@ def judge_mysql(number: object) -> Verdict:
     """
     if number in _UNDONE_NUMBERS:
         return "undone"
+    # 1290 names an option of the server, and 1047 an unknown command or Galera.
+    reason = _READ_ONLY_NUMBERS.get(number)
+    if reason is not None and reason in str(text).lower().replace("_", "-"):
+        return "read-only"
     return "lost" if number in _LOST_NUMBERS else None
 
 
@@ -102,6 +119,11 @@ _UNDONE_NUMBERS = {
     1213,  # ER_LOCK_DEADLOCK
     3101,  # ER_TRANSACTION_ROLLBACK_DURING_COMMIT: a conflict in a replication group
     3572,  # ER_LOCK_NOWAIT
+}
+_READ_ONLY_NUMBERS: dict[object, str] = {
+    1047: "wsrep",  # ER_UNKNOWN_COM_ERROR: the node is not ready
+    1290: "read-only",  # ER_OPTION_PREVENTS_STATEMENT
+    1836: "",  # ER_READ_ONLY_MODE
 }
 _LOST_NUMBERS = {
     1053,  # ER_SERVER_SHUTDOWN
@@ -129,6 +151,41 @@ def judge_sqlite(code: object) -> Verdict:
 
 _BUSY_CODES = {5, 15}  # SQLITE_BUSY, and SQLITE_PROTOCOL: a race for a lock of the WAL
 _LOCKED_SHAREDCACHE = 262
+
+
+def judge_driver(error: object, raised: object) -> Verdict:
+    """Return what an error of a driver says, which need not be installed.
+
+    Args:
+        error: The error of the driver.
+        raised: The error that wraps it, or the same.
+    """
+    if not isinstance(error, Exception) or not isinstance(raised, Exception):
+        return None
+    driver = type(error).__module__.partition(".")[0]
+    if driver == "sqlite3":
+        return judge_sqlite(getattr(error, "sqlite_errorcode", None))
+    number = error.args[0] if error.args else None
+    if driver in _MYSQL:
+        return judge_mysql(getattr(error, "errno", number), error)
+    # pg8000 has a dict of the fields of the server's message.
+    state = number.get("C") if isinstance(number, dict) else None
+    state = getattr(error, "sqlstate", getattr(error, "pgcode", state))
+    if isinstance(state, str):
+        return judge_sqlstate(raised, state)
+    # libpq has no code for what it notices itself.
+    libpq = driver in {"psycopg", "psycopg2"}
+    if libpq and "OperationalError" in {x.__name__ for x in type(error).__mro__}:
+        return "lost"
+    return "lost" if is_connection_error(error) else None
+
+
+_MYSQL = {"MySQLdb", "aiomysql", "asyncmy", "mariadb", "mysql", "pymysql"}
+
+
+def _is_of_django(error: object) -> bool:
+    """Return whether Django has wrapped the error of a driver in this one."""
+    return type(error).__module__ == "django.db.utils"
 
 
 def note_aborted(error: BaseException) -> None:
@@ -191,6 +248,7 @@ def transaction(  # noqa: PLR0913  the parts of a driver
     database: object = None,
     begin: Callable[[Any, Commit], AbstractContextManager[Any]] | None = None,
     abegin: Callable[[Any, Commit], AbstractAsyncContextManager[Any]] | None = None,
+    passed: bool = True,
 ) -> Any:
     """Return a decorator that calls a function in a new transaction for each attempt.
 
@@ -205,6 +263,7 @@ def transaction(  # noqa: PLR0913  the parts of a driver
             block. At its end it commits, and sets `Commit.sent` before; if the block
             fails, it rolls back. None if the factory has no sync connections.
         abegin: The same for async functions.
+        passed: Whether the function gets the connection as its first argument.
 
     Raises:
         ConfigError: A setting is invalid, or the function cannot be decorated.
@@ -213,7 +272,7 @@ def transaction(  # noqa: PLR0913  the parts of a driver
 
     def decorate(fn: Any) -> Any:
         check_retryable(fn)
-        rest = _signature_without_connection(fn)
+        rest = _signature_without_connection(fn) if passed else signature(fn)
         awaited = is_coroutine_function(fn)
         opened: Any = abegin if awaited else begin
         if opened is None:
@@ -230,7 +289,7 @@ def transaction(  # noqa: PLR0913  the parts of a driver
 
         def run(*args: Any, **kwargs: Any) -> Any:
             with attempt() as commit, opened(factory, commit) as connection:
-                return fn(connection, *args, **kwargs)
+                return fn(*([connection] if passed else []), *args, **kwargs)
 
         async def arun(*args: Any, **kwargs: Any) -> Any:
             with attempt() as commit:
@@ -241,7 +300,7 @@ def transaction(  # noqa: PLR0913  the parts of a driver
         wrapper.__signature__ = rest
         return retry(policy)(wrapper)
 
-    return decorate
+    return user_facing(decorate)
 
 
 def _signature_without_connection(fn: object) -> Signature:

@@ -6,6 +6,7 @@ from types import FunctionType
 from typing import Any, Unpack
 
 from retrykit._internal.error_conditions import default_condition
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance
 from retrykit.hints.base import Hint
 from retrykit.policy.policy import Policy
@@ -34,6 +35,7 @@ class TransientErrors(ABC):
     def __call__(self, error: Any, /) -> bool:
         """Return whether an error is transient."""
 
+    @user_facing
     def policy(
         self, base: Policy | None = None, /, **changes: Unpack[PolicySettings]
     ) -> Policy:

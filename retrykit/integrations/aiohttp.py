@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NoReturn, Unpack, cast, final
 from weakref import ref
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
@@ -108,8 +109,9 @@ class RetryMiddleware:
     response and every error, including those of ``raise_for_status``, which also have
     the response as their ``response``. When the policy gives up, the last response is
     returned, or an error of aiohttp or a `TimeoutError` is raised, as without the
-    middleware. Each hop of a redirect is a separate call. Cookies of retried responses
-    are not kept.
+    middleware; in place of another `OSError`, the ``ClientOSError`` that aiohttp makes
+    of it. Each hop of a redirect is a separate call. Cookies of retried responses are
+    not kept.
 
     The ``total`` of ``aiohttp.ClientTimeout`` bounds all attempts and the delays
     between them; if it ends a delay, the error's ``__cause__`` has the history. Every
@@ -126,6 +128,7 @@ class RetryMiddleware:
             as ``nested="raise"``.
     """
 
+    @user_facing
     def __init__(
         self,
         policy: Policy | None = None,
@@ -154,6 +157,7 @@ class RetryMiddleware:
             request.url.host or "",
             request.headers,
             _build_rewind(request.body),
+            request.url,
         )
         try:
             response: aiohttp.ClientResponse = await self._sender.send(http_request)
@@ -163,6 +167,15 @@ class RetryMiddleware:
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             # Not assigned to a variable: the error's traceback holds this frame.
             return cast("aiohttp.ClientResponse", _FailedResponse(error))
+        except aiohttp.ClientError:
+            raise
+        except OSError as error:
+            if error.errno is None and isinstance(error, TimeoutError):
+                raise
+            # Of code inside, such as another middleware. If it were raised, aiohttp
+            # would raise another error, which has no history.
+            failed = _FailedResponse(_as_client_error(error))
+            return cast("aiohttp.ClientResponse", failed)
         return response
 
 
@@ -173,7 +186,7 @@ async def _send(
     try:
         response: Any = await handler(request)
     except TimeoutError as error:
-        if isinstance(error, aiohttp.ServerTimeoutError):
+        if isinstance(error, aiohttp.ServerTimeoutError) or error.errno is not None:
             raise
         # The total timeout: another request would be sent, and fail.
         raise GiveUp from error
@@ -243,9 +256,19 @@ class _FailedResponse:
         raise _as_connection_error(self._error) from self._error
 
 
+def _as_client_error(error: OSError) -> Exception:
+    """Return the error that aiohttp raises for one of the system, with its state."""
+    other = aiohttp.ClientOSError(*error.args)
+    other.__cause__ = error
+    return _with_state(other, error)
+
+
 def _as_connection_error(error: Exception) -> Exception:
     """Return an error with the same text and state that does not restart the call."""
-    other = aiohttp.ClientConnectionError(str(error))
+    return _with_state(aiohttp.ClientConnectionError(str(error)), error)
+
+
+def _with_state(other: Exception, error: Exception) -> Exception:
     state = state_of(error)
     if state is not None:
         attach_state(other, state)

@@ -18,7 +18,8 @@ off, or each attempt is up to three requests::
         )
 
 Requests of this API are POSTs. The service may have executed, and charged for, a
-request whose answer was lost; the SDK itself repeats it all the same.
+request whose answer was lost; the SDK itself repeats it all the same. It waits for any
+delay that the service requests; a policy gives up if the delay is above its `hint_cap`.
 """
 
 from typing import Any, Final

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Protocol, TypeVar, Unpack, cast
 
+from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._connection_errors import is_connection_error
 from retrykit.integrations._extras import needs
@@ -47,7 +48,8 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of asyncpg.
 
     They are lost and failed connections, timeouts of asyncpg, serialization failures,
-    deadlocks, locks that are not available, and a full server.
+    deadlocks, locks that are not available, a primary that has become read-only, and a
+    full server.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -74,6 +76,7 @@ class Pool(Protocol[C_co]):
         ...
 
 
+@user_facing
 def transaction(
     factory: Pool[C],
     policy: Policy | None = None,
@@ -107,6 +110,12 @@ def transaction(
 
 @asynccontextmanager
 async def _abegin(pool: Any, commit: Commit) -> AsyncIterator[Any]:
-    async with pool.acquire() as connection, connection.transaction():
-        yield connection
-        commit.sent = True
+    try:
+        async with pool.acquire() as connection, connection.transaction():
+            yield connection
+            commit.sent = True
+    except asyncpg.PostgresError as error:
+        if transient.judge(error) == "read-only":
+            # The pool opens new connections instead of all that it has.
+            await pool.expire_connections()
+        raise

@@ -1,7 +1,8 @@
 """Retries for the SDKs of Azure, which are built on azure-core.
 
-Needs the extra ``retrykit[azure-core]``. Clients retry up to ten times by themselves:
-switch that off, or each attempt is that many requests::
+Needs the extra ``retrykit[azure-core]``. Clients retry three times by themselves,
+or more often if requests fail in different ways: switch that off, or each attempt is
+four requests or more::
 
     from azure.storage.blob import BlobClient
 

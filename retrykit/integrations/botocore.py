@@ -1,7 +1,8 @@
 """Retries for the AWS SDK: boto3, botocore and what is built on them.
 
-Needs the extra ``retrykit[botocore]``. Clients make up to five requests by themselves:
-switch that off, or each attempt is that many::
+Needs the extra ``retrykit[botocore]``. Clients make up to three requests by
+themselves, those of DynamoDB four, and more before botocore 1.44 or in the mode
+``legacy``: switch that off, or each attempt is that many::
 
     import boto3
     from botocore.config import Config

@@ -24,6 +24,7 @@ from retrykit.integrations._extras import needs
 from retrykit.integrations._http.policy import (
     retry_after as _header,
 )
+from retrykit.integrations._sdk import read_retry_delay
 from retrykit.integrations._transient import TransientErrors
 from retrykit.state.signals import GiveUp, RetryAfter
 
@@ -52,9 +53,7 @@ def _read_retry_info(detail: Any) -> Duration | None:
     """Return the delay in a detail of an error; None if it is of another kind."""
     if isinstance(detail, dict):
         # Of a response in JSON. The others are messages of gRPC.
-        is_retry_info = str(detail.get("@type")).endswith("google.rpc.RetryInfo")
-        delay = detail.get("retryDelay") if is_retry_info else None
-        return delay if isinstance(delay, str) else None
+        return read_retry_delay(detail)
     delay = getattr(detail, "retry_delay", None)
     return None if delay is None else timedelta(0, delay.seconds, delay.nanos / 1_000)
 

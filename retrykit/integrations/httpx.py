@@ -17,32 +17,15 @@ headers::
     client = httpx.Client(transport=retries.RetryTransport(max_attempts=4))
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Final, Self, TypeVar, Unpack, cast, final
+from typing import ClassVar, Final, final
 
-from retrykit._internal.validation import check_instance
-from retrykit.errors import AttemptTimeout
-from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
-from retrykit.integrations._http.bodies import (
-    Rewind,
-    build_rewind,
-    combine_rewinds,
-    no_rewind,
+from retrykit.integrations._http.httpx_transports import (
+    AsyncTransport,
+    HttpxTransient,
+    SyncTransport,
 )
-from retrykit.integrations._http.policy import (
-    IDEMPOTENT,
-    Transient,
-    is_transient_status,
-    retry_after,
-)
-from retrykit.integrations._http.transport import AsyncSender, HttpRequest, Sender
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
-from retrykit.state.final_error import attach_state, state_of
-from retrykit.state.retry_state import RetryState
+from retrykit.integrations._http.policy import IDEMPOTENT, retry_after
 
 with needs("httpx"):
     import httpx
@@ -51,7 +34,7 @@ __all__ = ["IDEMPOTENT", "AsyncRetryTransport", "RetryTransport", "policy"]
 __all__ += ["retry_after", "transient"]
 
 
-class _Transient(Transient):
+class _Transient(HttpxTransient):
     """Condition that matches transient errors and responses of httpx.
 
     Transient errors are failed, broken and reset connections, truncated bodies and
@@ -60,25 +43,8 @@ class _Transient(Transient):
     504, or 413 with a ``Retry-After``.
     """
 
-    def __call__(self, outcome: Any, /) -> bool:
-        if isinstance(outcome, httpx.HTTPStatusError):
-            outcome = outcome.response
-        if isinstance(outcome, httpx.Response):
-            return is_transient_status(outcome.status_code, outcome.headers)
-        return isinstance(outcome, _TRANSIENT) and not is_certificate_error(outcome)
 
-    def release(self, response: httpx.Response, /) -> Any:
-        """Close a response of either client; the result may be awaitable."""
-        if isinstance(response.stream, httpx.SyncByteStream):
-            return response.close()
-        return response.aclose()
-
-
-_TRANSIENT = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
-
-_Sender = TypeVar("_Sender", Sender, AsyncSender)
-
-transient: Final = _Transient()
+transient: Final = _Transient(httpx)
 """Condition for `on` and `on_result`: matches transient errors and responses."""
 
 policy = transient.policy
@@ -86,7 +52,10 @@ policy = transient.policy
 
 
 @final
-class RetryTransport(httpx.BaseTransport):
+class RetryTransport(
+    SyncTransport[httpx.BaseTransport, httpx.Request, httpx.Response],
+    httpx.BaseTransport,
+):
     """Transport that retries the requests of a client under a policy.
 
     >>> client = httpx.Client(transport=RetryTransport(max_attempts=3))
@@ -114,53 +83,15 @@ class RetryTransport(httpx.BaseTransport):
         ConfigError: A setting is invalid, or a transport does not support it.
     """
 
-    def __init__(
-        self,
-        policy: Policy | None = None,
-        transport: httpx.BaseTransport | None = None,
-        *,
-        methods: Iterable[str] | None = IDEMPOTENT,
-        **changes: Unpack[PolicySettings],
-    ) -> None:
-        inner = httpx.HTTPTransport() if transport is None else transport
-        self._inner = check_instance("transport", inner, httpx.BaseTransport)
-
-        def send(request: httpx.Request, limit: float | None) -> httpx.Response:
-            with _bound_timeouts(request, limit):
-                return inner.handle_request(request)
-
-        policy = transient.policy(policy, **changes)
-        self._sender = Sender(policy, send, transient, methods)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._sender.policy!r})"
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and retry it under the policy."""
-        response: httpx.Response = _sender_of(self._sender, request).send(
-            _as_http_request(request)
-        )
-        return response
-
-    def __enter__(self) -> Self:
-        self._inner.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None = None,
-        error: BaseException | None = None,
-        trace: TracebackType | None = None,
-    ) -> None:
-        self._inner.__exit__(kind, error, trace)
-
-    def close(self) -> None:
-        """Close the transport that sends the requests."""
-        self._inner.close()
+    _library: ClassVar = httpx
+    _transient: ClassVar = transient
 
 
 @final
-class AsyncRetryTransport(httpx.AsyncBaseTransport):
+class AsyncRetryTransport(
+    AsyncTransport[httpx.AsyncBaseTransport, httpx.Request, httpx.Response],
+    httpx.AsyncBaseTransport,
+):
     """Transport that retries the requests of an async client, as `RetryTransport` does.
 
     >>> client = httpx.AsyncClient(transport=AsyncRetryTransport(max_attempts=3))
@@ -170,105 +101,5 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
     `attempt_timeout`, ``httpx.ReadTimeout`` is raised.
     """
 
-    def __init__(
-        self,
-        policy: Policy | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
-        *,
-        methods: Iterable[str] | None = IDEMPOTENT,
-        **changes: Unpack[PolicySettings],
-    ) -> None:
-        inner = httpx.AsyncHTTPTransport() if transport is None else transport
-        self._inner = check_instance("transport", inner, httpx.AsyncBaseTransport)
-
-        async def send(request: httpx.Request, limit: float | None) -> httpx.Response:
-            with _bound_timeouts(request, limit):
-                return await inner.handle_async_request(request)
-
-        policy = transient.policy(policy, **changes)
-        self._sender = AsyncSender(policy, send, transient, methods)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._sender.policy!r})"
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and retry it under the policy."""
-        sender = _sender_of(self._sender, request)
-        try:
-            response: httpx.Response = await sender.send(_as_http_request(request))
-        except AttemptTimeout as error:
-            raise _as_read_timeout(error, request) from error
-        return response
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None = None,
-        error: BaseException | None = None,
-        trace: TracebackType | None = None,
-    ) -> None:
-        await self._inner.__aexit__(kind, error, trace)
-
-    async def aclose(self) -> None:
-        """Close the transport that sends the requests."""
-        await self._inner.aclose()
-
-
-def _sender_of(sender: _Sender, request: httpx.Request) -> _Sender:
-    """Return the sender for a request, which may have another policy."""
-    if "retry" not in request.extensions:
-        return sender
-    return sender.with_policy("extensions['retry']", request.extensions["retry"])
-
-
-def _as_http_request(request: httpx.Request) -> HttpRequest:
-    host, rewind = request.url.host, _build_rewind(request.stream)
-    return HttpRequest(request, request.method, host, request.headers, rewind)
-
-
-def _build_rewind(stream: object) -> Rewind | None:
-    """Return a function that rewinds a body; None if it cannot be sent again."""
-    if isinstance(stream, httpx.ByteStream):
-        return no_rewind
-    # httpx has no public names for the parts of a stream. If it renames them, streams
-    # are not sent again.
-    fields = getattr(stream, "fields", None)
-    if isinstance(fields, list):
-        files = (getattr(field, "file", b"") for field in fields)
-        return combine_rewinds(map(build_rewind, files))
-    return build_rewind(getattr(stream, "_stream", iter(())))
-
-
-@contextmanager
-def _bound_timeouts(request: httpx.Request, limit: float | None) -> Iterator[None]:
-    """Limit each timeout of a request to that of the attempt, in seconds."""
-    extensions = request.extensions
-    if limit is not None:
-        given = extensions.get("timeout", {})
-        timeouts = {phase: given.get(phase) for phase in _PHASES}
-        # A socket with a timeout of 0 would not wait at all.
-        bound = {
-            phase: max(limit if timeout is None else min(timeout, limit), 0.001)
-            for phase, timeout in timeouts.items()
-        }
-        request.extensions = {**extensions, "timeout": bound}
-    try:
-        yield
-    finally:
-        # The request belongs to its caller, who may send it again.
-        request.extensions = extensions
-
-
-_PHASES = ("connect", "read", "write", "pool")
-
-
-def _as_read_timeout(
-    error: AttemptTimeout, request: httpx.Request
-) -> httpx.ReadTimeout:
-    """Return the error of httpx for an attempt timeout, with the same state."""
-    timeout = httpx.ReadTimeout(str(error), request=request)
-    attach_state(timeout, cast("RetryState", state_of(error)))
-    return timeout
+    _library: ClassVar = httpx
+    _transient: ClassVar = transient

@@ -4,10 +4,17 @@ Without one, `retrykit.state.retry_log` logs scheduled retries alone.
 """
 
 import logging
+import sys
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from retrykit._internal.validation import check_choice, check_instance, invalid_setting
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import (
+    check_choice,
+    check_instance,
+    escape_unprintable,
+    invalid_setting,
+)
 from retrykit.state.events import (
     AttemptFailed,
     AttemptStarted,
@@ -19,12 +26,16 @@ from retrykit.state.events import (
     Succeeded,
     Suspended,
 )
+from retrykit.state.failures import NEVER_RETRIED
 from retrykit.state.retry_log import (
+    POLL_LEVEL,
+    calling_frame,
     describe_last_failure,
     describe_retry,
     record_fields,
+    title_of,
 )
-from retrykit.state.retry_state import RetryState, StopReason
+from retrykit.state.retry_state import RetryState
 
 __all__ = ["observer"]
 
@@ -35,20 +46,26 @@ _LEVELS: dict[str, int | None] = {
     "retry_scheduled": logging.WARNING,
     "gave_up": logging.ERROR,
     "succeeded": logging.INFO,
+    "poll": POLL_LEVEL,
 }
+"""By the kinds of events; a poll is a retry of a call that retries no errors."""
 
 
+@user_facing
 def observer(
     logger: Any = None, *, levels: dict[EventKind, Level] | None = None
 ) -> Observer:
     """Return an observer that logs retries, failures and recoveries.
 
-    A scheduled retry is a WARNING, giving up an ERROR, a success after failures an
-    INFO. A call that succeeds at once is not logged, nor is one that its first error
-    ends because it is not retryable. Durable jobs are logged in the same way, under
-    their ids, with the time until the next attempt. Arguments and results of the call
-    are never logged. Errors are logged by type and text, without the secrets of
-    requests and URLs unless the policy has ``redact=False``.
+    A scheduled retry is a WARNING, or DEBUG if the call only polls, which means that it
+    retries results but no errors. Giving up is an ERROR, a success after failures an
+    INFO. The location of a record is the line that made the call.
+
+    A call that succeeds at once is not logged, nor is one that its first error ends
+    because it is not retryable. Durable jobs are logged in the same way, under their
+    ids, with the time until the next attempt. Arguments and results of the call are
+    never logged. Errors are logged by type and text, without the secrets of requests
+    and URLs unless the policy has ``redact=False``.
 
     Each record has an attribute ``retrykit``, for formatters that write JSON: a dict
     with the name of the call, the number of the attempt, the elapsed seconds, the
@@ -75,6 +92,8 @@ def observer(
     for kind, level in check_instance("levels", levels or {}, dict).items():
         check_choice("levels", kind, get_args(EventKind))
         chosen[kind] = _check_level(f"levels[{kind!r}]", level)
+        if kind == "retry_scheduled":
+            chosen["poll"] = chosen[kind]
     return LogObserver(log, chosen)
 
 
@@ -88,18 +107,35 @@ class LogObserver:
 
     def __call__(self, event: Event, /) -> None:
         """Log an event, if it has a level and a text."""
-        level, text = self._levels.get(event.kind), _describe(event)
-        if level is None or not text:
+        polls = event.kind == "retry_scheduled" and event.state._polls
+        level = self._levels.get("poll" if polls else event.kind)
+        log = self._logger
+        ours = isinstance(log, logging.Logger | logging.LoggerAdapter)
+        if level is None or (ours and not log.isEnabledFor(level)):
             return
-        log, fields = self._logger, record_fields(event.state)
-        if isinstance(log, logging.Logger | logging.LoggerAdapter):
-            log.log(level, "%s", text, extra={"retrykit": fields})
+        text, fields = escape_unprintable(_describe(event)), record_fields(event.state)
+        if not text:
+            return
+        if ours:
+            extra, caller = {"retrykit": fields}, _stack_level()
+            log.log(level, "%s", text, extra=extra, stacklevel=caller)
             return
         if hasattr(log, "bind"):
             log = log.bind(retrykit=fields)
+        if hasattr(log, "opt"):
+            # One of loguru, which counts from 0.
+            log = log.opt(depth=_stack_level() - 1)
         # Other loggers may have no other levels.
         method = next(name for least, name in _METHODS if level >= least)
         getattr(log, method)(text)
+
+
+def _stack_level() -> int:
+    """Return the `stacklevel` at which `LogObserver` logs the line of the caller."""
+    frame, caller, level = sys._getframe(1), calling_frame(), 1  # noqa: SLF001
+    while frame is not caller and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 _METHODS = [
@@ -131,7 +167,7 @@ def _check_level(name: str, level: object) -> int | None:
 def _describe(event: Event) -> str:
     """Return the text of an event; empty if nothing was retried, or to be retried."""
     state = event.state
-    text = f"{state.name}: attempt {state.attempt}"
+    text = f"{title_of(state)}: attempt {state.attempt}"
     match event:
         case RetryScheduled(delay=delay):
             text = describe_retry(state, delay)
@@ -142,11 +178,11 @@ def _describe(event: Event) -> str:
         case Suspended():
             text = f"{text} failed, and the next one waits in the job engine"
         case Succeeded():
-            text = f"{state.name} {state.describe()}" if state.failures else ""
+            text = f"{title_of(state)} {state.describe()}" if state.failures else ""
         case GaveUp() if _was_not_to_retry(state):
             text = ""
         case _:
-            text = f"{state.name} {state.describe()}{_failure(state)}"
+            text = f"{title_of(state)} {state.describe()}{_failure(state)}"
     return text
 
 
@@ -157,5 +193,4 @@ def _failure(state: RetryState) -> str:
 
 def _was_not_to_retry(state: RetryState) -> bool:
     """Return whether a call ended before anything could be retried."""
-    unretryable = {StopReason.NOT_RETRYABLE, StopReason.CANCELLED}
-    return state.attempt == 1 and state.stop_reason in unretryable
+    return state.attempt == 1 and state.stop_reason in NEVER_RETRIED

@@ -16,7 +16,9 @@ off, or each attempt is up to three requests::
         return answer.output_text
 
 Requests of this API are POSTs. The service may have executed, and charged for, a
-request whose answer was lost; the SDK itself repeats it all the same.
+request whose answer was lost; the SDK itself repeats it all the same. If the service
+requests a delay above 120 s, the SDK raises the error; a policy waits for up to its
+`hint_cap`, which is an hour by default: ``policy(hint_cap="2m")`` does as the SDK.
 """
 
 from typing import Any, Final

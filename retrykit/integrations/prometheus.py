@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, final
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_instance,
     check_integer,
@@ -31,6 +32,7 @@ with needs("prometheus"):
 __all__ = ["BudgetCollector", "observer"]
 
 
+@user_facing
 def observer(
     *,
     registry: CollectorRegistry = REGISTRY,
@@ -176,6 +178,7 @@ class BudgetCollector(Collector):
             name.
     """
 
+    @user_facing
     def __init__(
         self,
         budgets: Mapping[str, Budget] | None = None,

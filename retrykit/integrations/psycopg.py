@@ -25,6 +25,7 @@ from contextlib import (
 from typing import Any, Final, Protocol, TypeVar, Unpack, overload
 
 from retrykit._internal.introspection import is_awaitable
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.integrations import _sql
 from retrykit.integrations._extras import needs
@@ -56,7 +57,7 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of psycopg.
 
     They are lost and failed connections, serialization failures, deadlocks, locks that
-    are not available, and a full pool or server.
+    are not available, a primary that has become read-only, and a full pool or server.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -119,6 +120,7 @@ def transaction(
     idempotent: bool = False,
     **changes: Unpack[PolicySettings],
 ) -> AsyncDecorator[C]: ...
+@user_facing
 def transaction(
     factory: Any,
     policy: Policy | None = None,
@@ -162,10 +164,18 @@ def _begin(factory: Any, commit: Commit) -> Iterator[Any]:
     connect = getattr(factory, "connection", factory)
     with connect() as connection:
         _check_idle(connection)
-        with connection.transaction():
-            yield connection
-            _check_not_aborted(connection)
-            commit.sent = True
+        try:
+            with connection.transaction():
+                yield connection
+                _check_not_aborted(connection)
+                commit.sent = True
+        except psycopg.Error as error:
+            if transient.judge(error) == "read-only":
+                # Not only this connection of a pool leads to the same server.
+                connection.close()
+                if hasattr(factory, "drain"):
+                    factory.drain()
+            raise
 
 
 @asynccontextmanager
@@ -175,10 +185,17 @@ async def _abegin(factory: Any, commit: Commit) -> AsyncIterator[Any]:
         connected = await connected
     async with connected as connection:
         _check_idle(connection)
-        async with connection.transaction():
-            yield connection
-            _check_not_aborted(connection)
-            commit.sent = True
+        try:
+            async with connection.transaction():
+                yield connection
+                _check_not_aborted(connection)
+                commit.sent = True
+        except psycopg.Error as error:
+            if transient.judge(error) == "read-only":
+                await connection.close()
+                if hasattr(factory, "drain"):
+                    await factory.drain()
+            raise
 
 
 def _check_idle(connection: Any) -> None:

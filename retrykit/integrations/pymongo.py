@@ -19,6 +19,7 @@ repeated. A transaction is repeated by PyMongo's ``session.with_transaction``, w
 needs no policy around it.
 """
 
+import math
 from typing import Any, Final
 
 from retrykit.integrations._connection_errors import is_certificate_error
@@ -33,7 +34,26 @@ with needs("pymongo"):
         PyMongoError,
     )
 
-__all__ = ["policy", "transient"]
+__all__ = ["policy", "retry_after", "transient"]
+
+
+def retry_after(error: Any, /) -> float | None:
+    """Read ``baseBackoffMS``, the shortest delay that an overloaded server requests.
+
+    Source:
+        "Client backpressure", MongoDB.
+    """
+    details = getattr(_unwrap(error), "details", None)
+    base = details.get("baseBackoffMS") if isinstance(details, dict) else None
+    if isinstance(base, bool) or not isinstance(base, int | float):
+        return None
+    return base / 1000 if 0 < base < math.inf else None
+
+
+def _unwrap(error: Any) -> Any:
+    """Return the error that ended a bulk write, or the error itself."""
+    bulk = isinstance(error, ClientBulkWriteException)
+    return error.error if bulk and error.error is not None else error
 
 
 class _Transient(TransientErrors):
@@ -46,11 +66,11 @@ class _Transient(TransientErrors):
     certificate.
     """
 
+    hint = staticmethod(retry_after)
     own_retries = "MongoClient(retryReads=False, retryWrites=False)"
 
     def __call__(self, error: Any, /) -> bool:
-        if isinstance(error, ClientBulkWriteException) and error.error is not None:
-            error = error.error
+        error = _unwrap(error)
         if not isinstance(error, PyMongoError) or error.has_error_label(_UNKNOWN):
             return False
         if isinstance(error, ConnectionFailure):
@@ -76,4 +96,4 @@ transient: Final = _Transient()
 """Condition for `on`: matches transient errors of PyMongo."""
 
 policy = transient.policy
-"""Returns a policy with `transient` filled in."""
+"""Returns a policy with `transient` and `retry_after` filled in."""

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Final, TypeVar, Unpack, cast
 
+from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sql import (
@@ -43,7 +44,7 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of PyMySQL.
 
     They are lost and failed connections, deadlocks, conflicts, locks that are not
-    available in time, and a full server.
+    available in time, a primary that has become read-only, and a full server.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -52,7 +53,7 @@ class _Transient(SqlErrors):
         # The connection was already closed, and nothing was sent.
         if isinstance(error, pymysql.InterfaceError):
             return "undone" if error.args[0] == 0 else None
-        return judge_mysql(error.args[0])
+        return judge_mysql(error.args[0], error)
 
 
 transient: Final = _Transient()
@@ -62,6 +63,7 @@ policy = transient.policy
 """Returns a policy with `transient` filled in."""
 
 
+@user_facing
 def transaction(
     factory: Callable[[], AbstractContextManager[C]],
     policy: Policy | None = None,

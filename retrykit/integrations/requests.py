@@ -27,6 +27,7 @@ from functools import partial
 from typing import Any, Final, Unpack, final
 from urllib.parse import urlsplit
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
@@ -154,6 +155,7 @@ class RetryAdapter(BaseAdapter):
             retries by itself.
     """
 
+    @user_facing
     def __init__(
         self,
         policy: Policy | None = None,
@@ -200,6 +202,7 @@ class RetryAdapter(BaseAdapter):
                 str(urlsplit(request.url or "").hostname or ""),
                 request.headers,
                 build_rewind(request.body),
+                request.url,
             )
         )
         # Digest authentication sends the request again through it.

@@ -4,16 +4,17 @@ A failed attempt is a breadcrumb, and a call that has given up is one event.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from retrykit._internal.redaction import redact_urls
+from retrykit._internal.redaction import Redaction, redact_text
 from retrykit._internal.type_names import type_name
+from retrykit.durable.job_attempt import JobFailed
 from retrykit.integrations._extras import needs
 from retrykit.state.events import AttemptFailed, Event, GaveUp, Observer
 from retrykit.state.failures import Failure
 from retrykit.state.final_error import RetryError, attached_state
-from retrykit.state.records import ErrorRecord, error_text
-from retrykit.state.retry_log import describe_last_failure
+from retrykit.state.records import ErrorRecord, error_text, redact_related
+from retrykit.state.retry_log import describe_last_failure, title_of
 from retrykit.state.retry_state import RetryState, StopReason
 
 with needs("sentry"):
@@ -73,7 +74,7 @@ def _add_breadcrumb(state: RetryState, failure: Failure) -> None:
     sentry_sdk.add_breadcrumb(
         category="retry",
         level="warning",
-        message=f"{state.name}: attempt {failure.attempt} failed; {last}",
+        message=f"{title_of(state)}: attempt {failure.attempt} failed; {last}",
         data={
             "name": state.name,
             "attempt": failure.attempt,
@@ -93,11 +94,12 @@ def _capture(state: RetryState, error: Exception | ErrorRecord | None) -> None:
     options = client.options | {"include_local_variables": False}
     mechanism = {"type": "retrykit", "handled": True}
     event, hint = event_from_exception(error, options, mechanism)
-    if state.redact:
-        chain = event.get("exception", {})["values"]
-        for each in chain:
-            each["value"] = redact_urls(each["value"])
-        chain[-1]["value"] = error_text(error)
+    chain = event.get("exception", {})["values"]
+    for each in chain:
+        each["value"] = redact_related(error, each["value"], redact=state.redact)
+        for frame in each.get("stacktrace", {}).get("frames", ()):
+            _redact_source(frame, state.redact)
+    chain[-1]["value"] = error_text(error, redact=state.redact)
     reason = str(state.stop_reason)
     event["tags"] = {"retry.name": state.name, "retry.reason": reason}
     event["contexts"] = {
@@ -112,6 +114,15 @@ def _capture(state: RetryState, error: Exception | ErrorRecord | None) -> None:
     }
     if sentry_sdk.capture_event(event, hint | {_OWN: True}) is not None:
         _reported.append(_identity(state))
+
+
+def _redact_source(frame: dict[str, Any], redact: Redaction) -> None:
+    """Leave out the secrets of URLs in the lines of code around a call."""
+    for name in frame.keys() & {"pre_context", "context_line", "post_context"}:
+        code = frame[name]
+        lines = code if isinstance(code, list) else [code or ""]
+        redacted = [redact_text(line, redact) for line in lines]
+        frame[name] = redacted if isinstance(code, list) else redacted[0]
 
 
 _OWN: Final = "retrykit"
@@ -145,6 +156,9 @@ def _drop_repeated(event: "SentryEvent", hint: "Hint") -> "SentryEvent | None":
     if _OWN in hint:
         return event
     error = (hint.get("exc_info") or (None, None))[1]
+    if isinstance(error, JobFailed):
+        # An engine raises it in place of the last error.
+        error = error.__cause__
     state = attached_state(error) if isinstance(error, BaseException) else None
     repeated = state is not None and _identity(state) in _reported
     record = hint.get("log_record")

@@ -26,8 +26,8 @@ from contextlib import (
 )
 from typing import Any, Final, Protocol, TypeVar, Unpack, overload
 
+from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
-from retrykit.integrations._connection_errors import is_connection_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sql import (
     AsyncDecorator,
@@ -37,9 +37,7 @@ from retrykit.integrations._sql import (
     SqlErrors,
     Verdict,
     check_factory,
-    judge_mysql,
-    judge_sqlite,
-    judge_sqlstate,
+    judge_driver,
     note_aborted,
 )
 from retrykit.policy.policy import Policy
@@ -58,20 +56,27 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of SQLAlchemy, and of its drivers.
 
     They are lost and failed connections, serialization failures, deadlocks, locks that
-    are not available, and a full pool or server.
+    are not available, a primary that has become read-only, a row that another
+    transaction has changed first (`StaleDataError`), and a full pool or server.
     """
 
     def judge(self, error: object, /) -> Verdict:
         if isinstance(error, PendingRollbackError):
             note_aborted(error)
         # A connection of the pool did not become free.
-        if isinstance(error, Full):
+        if isinstance(error, Full) or _is_stale(error):
             return "undone"
         if not isinstance(error, DBAPIError):
-            return _judge_driver(error, error)
+            return judge_driver(error, error)
         return (
-            "lost" if error.connection_invalidated else _judge_driver(error.orig, error)
+            "lost" if error.connection_invalidated else judge_driver(error.orig, error)
         )
+
+
+def _is_stale(error: object) -> bool:
+    # By its name: the ORM need not be imported.
+    names = {(each.__module__, each.__name__) for each in type(error).__mro__}
+    return ("sqlalchemy.orm.exc", "StaleDataError") in names
 
 
 transient: Final = _Transient()
@@ -79,36 +84,6 @@ transient: Final = _Transient()
 
 policy = transient.policy
 """Returns a policy with `transient` filled in."""
-
-
-def _judge_driver(error: object, raised: object) -> Verdict:
-    """Return what an error of a driver says, which need not be installed.
-
-    Args:
-        error: The error of the driver.
-        raised: The error that wraps it, or the same.
-    """
-    if not isinstance(error, Exception) or not isinstance(raised, Exception):
-        return None
-    driver = type(error).__module__.partition(".")[0]
-    if driver == "sqlite3":
-        return judge_sqlite(getattr(error, "sqlite_errorcode", None))
-    number = error.args[0] if error.args else None
-    if driver in _MYSQL:
-        return judge_mysql(getattr(error, "errno", number))
-    # pg8000 has a dict of the fields of the server's message.
-    state = number.get("C") if isinstance(number, dict) else None
-    state = getattr(error, "sqlstate", getattr(error, "pgcode", state))
-    if isinstance(state, str):
-        return judge_sqlstate(raised, state)
-    # libpq has no code for what it notices itself.
-    libpq = driver in {"psycopg", "psycopg2"}
-    if libpq and "OperationalError" in {x.__name__ for x in type(error).__mro__}:
-        return "lost"
-    return "lost" if is_connection_error(error) else None
-
-
-_MYSQL = {"MySQLdb", "aiomysql", "asyncmy", "mariadb", "mysql", "pymysql"}
 
 
 class Begins(Protocol[C_co]):
@@ -145,6 +120,7 @@ def transaction(
     idempotent: bool = False,
     **changes: Unpack[PolicySettings],
 ) -> AsyncDecorator[C]: ...
+@user_facing
 def transaction(
     factory: Any,
     policy: Policy | None = None,
@@ -181,7 +157,7 @@ def transaction(
     check_factory(factory, rule, usable=hasattr(factory, "begin"))
     # The module itself may need a library that is not installed.
     awaited = type(factory).__module__.startswith("sqlalchemy.ext.asyncio")
-    engine = getattr(factory, "kw", {}).get("bind", factory)
+    engine = _engine_of(factory)
     return _sql.transaction(
         transient,
         factory,
@@ -209,20 +185,36 @@ def _begin_sqlite(opened: Any) -> None:
 
 @contextmanager
 def _begin(factory: Any, commit: Commit) -> Iterator[Any]:
-    with factory.begin() as session:
-        _begin_sqlite(session)
-        yield session
-        # A session sends its changes with COMMIT, unless they are sent before.
-        if hasattr(session, "flush"):
-            session.flush()
-        commit.sent = True
+    try:
+        with factory.begin() as session:
+            _begin_sqlite(session)
+            yield session
+            # A session sends its changes with COMMIT, unless they are sent before.
+            if hasattr(session, "flush"):
+                session.flush()
+            commit.sent = True
+    except Exception as error:
+        if transient.judge(error) == "read-only":
+            # All connections of the pool lead to the same server.
+            _engine_of(factory).dispose()
+        raise
 
 
 @asynccontextmanager
 async def _abegin(factory: Any, commit: Commit) -> AsyncIterator[Any]:
-    async with factory.begin() as session:
-        await session.run_sync(_begin_sqlite)
-        yield session
-        if hasattr(session, "flush"):
-            await session.flush()
-        commit.sent = True
+    try:
+        async with factory.begin() as session:
+            await session.run_sync(_begin_sqlite)
+            yield session
+            if hasattr(session, "flush"):
+                await session.flush()
+            commit.sent = True
+    except Exception as error:
+        if transient.judge(error) == "read-only":
+            await _engine_of(factory).dispose()
+        raise
+
+
+def _engine_of(factory: Any) -> Any:
+    """Return the engine of a sessionmaker, or the engine itself."""
+    return getattr(factory, "kw", {}).get("bind", factory)

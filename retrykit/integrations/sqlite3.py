@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Final, TypeVar, Unpack, cast
 
+from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._sql import (
     Commit,
@@ -55,6 +56,7 @@ policy = transient.policy
 """Returns a policy with `transient` filled in."""
 
 
+@user_facing
 def transaction(
     factory: Callable[[], C],
     policy: Policy | None = None,

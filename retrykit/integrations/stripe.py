@@ -1,15 +1,18 @@
 """Retries for the SDK of Stripe.
 
-Needs the extra ``retrykit[stripe]``. The client retries twice by itself: switch that
-off, or each attempt is up to three requests. The SDK makes a new idempotency key for
-every call, so a retried POST needs a key of your own, or it may be executed twice::
+Needs the extra ``retrykit[stripe]``. A `StripeClient` retries nothing by itself,
+unless it is created with ``max_network_retries``. The functions of the module, such as
+``stripe.Customer.create()``, retry twice: switch that off by
+``stripe.max_network_retries = 0``, or each attempt is up to three requests. The SDK
+makes a new idempotency key for every call, so a retried POST needs a key of your own,
+or it may be executed twice::
 
     import stripe
 
     from retrykit import retry
     from retrykit.integrations import stripe as retries
 
-    client = stripe.StripeClient(secret, max_network_retries=0)
+    client = stripe.StripeClient(secret)
 
     @retry(retries.policy(max_attempts=4))
     def pay(order, key):
@@ -48,7 +51,7 @@ class _Transient(TransientErrors):
     """
 
     hint = retry_after
-    own_retries = "stripe.StripeClient(..., max_network_retries=0)"
+    own_retries = "stripe.max_network_retries = 0"
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, stripe.APIConnectionError):

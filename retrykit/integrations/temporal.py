@@ -22,6 +22,8 @@ from typing import Any, TypeVar, cast
 from retrykit._internal.clocks import wall
 from retrykit._internal.durations import CENTURY
 from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.redaction import Redaction
+from retrykit._internal.user_facing import user_facing
 from retrykit.durable import Envelope, Job, JobAttempt
 from retrykit.durable.attempt_replay import check_replayable, envelope_for_attempt
 from retrykit.execution.callables import check_retryable, qualified_name
@@ -40,6 +42,7 @@ __all__ = ["retried", "retry_policy"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@user_facing
 def retried(policy: Policy) -> Callable[[F], F]:
     """Retry an activity, sync or async, under a policy.
 
@@ -120,7 +123,7 @@ def _build_envelope(job: Job) -> Envelope:
     return envelope_for_attempt(job, name, number, epoch)
 
 
-def _finish(attempt: JobAttempt, *, redact: bool) -> Any:
+def _finish(attempt: JobAttempt, *, redact: Redaction) -> Any:
     """Return the result of an activity, or raise the error for Temporal."""
     error, state = attempt.error, attempt.envelope.state
     if attempt.envelope.status == "succeeded":
@@ -128,7 +131,7 @@ def _finish(attempt: JobAttempt, *, redact: bool) -> Any:
     if isinstance(error, ApplicationError):
         base = error
     elif error is None:
-        base = ApplicationError(state.failures[-1].describe())
+        base = ApplicationError(state.failures[-1].describe(redact=redact))
     else:
         text = error_text(error, redact=redact)
         base = ApplicationError(text, type=type(error).__name__)

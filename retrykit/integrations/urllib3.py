@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Final, Self, Unpack, final
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
@@ -126,7 +127,8 @@ class RetryPoolManager(urllib3.PoolManager):
     ``preload_content=False``, reading the body.
 
     Pass ``request(..., policy=policy)`` to give a request another policy, or None to
-    send it once.
+    send it once. A request with ``retries=False``, or with a ``Retry`` that allows
+    redirects alone, is sent once as well, unless it has a policy, too.
 
     Args:
         policy: As for `policy`.
@@ -142,6 +144,7 @@ class RetryPoolManager(urllib3.PoolManager):
             argument asks for retries.
     """
 
+    @user_facing
     def __init__(
         self,
         policy: Policy | None = None,
@@ -186,16 +189,18 @@ class RetryPoolManager(urllib3.PoolManager):
         self, method: str, url: str, *args: Any, **kw: Any
     ) -> urllib3.BaseHTTPResponse:
         """Send a request, and retry it under the policy."""
-        sender = self._sender
+        sender, given = self._sender, kw.get("retries")
         if "policy" in kw:
             sender = sender.with_policy("policy", kw.pop("policy"))
-        given = kw.get("retries")
+        elif given is not None:
+            # It allows no retries, or is rejected below.
+            sender = sender.with_policy("retries", None)
         kw["retries"] = self._retries if given is None else _redirects_only(given)
         headers = urllib3.HTTPHeaderDict(kw.setdefault("headers", self.headers))
         host, rewind = parse_url(url).host or "", build_rewind(kw.get("body"))
         sent = (method, url, *args), kw
         response: urllib3.BaseHTTPResponse = sender.send(
-            HttpRequest(sent, method, host, headers, rewind)
+            HttpRequest(sent, method, host, headers, rewind, url)
         )
         return response
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NEEDS_ARETRY", "ResultCondition", "amatch_result", "arelease_result"]
 __all__ += ["check_predicates", "check_result_condition", "format_value"]
-__all__ += ["match_result", "release_result"]
+__all__ += ["match_result", "rejecting_predicate", "release_result"]
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
 """A predicate of the result: true rejects it. It may be async under `aretry`.
@@ -100,7 +100,7 @@ def release_result(policy: "Policy", rule: int | None, result: object) -> None:
 
     An open response would hold its connection for as long as the delay lasts.
     """
-    release = getattr(_rejecting(policy, rule), "release", None)
+    release = getattr(rejecting_predicate(policy, rule), "release", None)
     if release is not None:
         try:
             reject_awaitable("release", release(result))
@@ -110,7 +110,7 @@ def release_result(policy: "Policy", rule: int | None, result: object) -> None:
 
 async def arelease_result(policy: "Policy", rule: int | None, result: object) -> None:
     """Release the resources of a rejected result, as `release_result` does."""
-    release = getattr(_rejecting(policy, rule), "release", None)
+    release = getattr(rejecting_predicate(policy, rule), "release", None)
     if release is not None:
         try:
             released = release(result)
@@ -120,7 +120,8 @@ async def arelease_result(policy: "Policy", rule: int | None, result: object) ->
             _log_release_fault(fault)
 
 
-def _rejecting(policy: "Policy", rule: int | None) -> object:
+def rejecting_predicate(policy: "Policy", rule: int | None) -> object:
+    """Return the `on_result` of a rule, or of the policy itself."""
     return policy.on_result if rule is None else policy.rules[rule].on_result
 
 

@@ -21,7 +21,12 @@ from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.hints.base import read_hint, requested_delay
-from retrykit.schedules.randomness import MAX_DELAY, CallRandom
+from retrykit.policy.control_flow import (
+    control_flow_reason,
+    find_control_flow,
+    names_control_flow,
+)
+from retrykit.schedules.randomness import MAX_DELAY, CallRandom, uniform_between
 from retrykit.state.failures import Evaluation, Failure, StopReason
 from retrykit.state.fault_log import note_policy_fault
 from retrykit.state.retry_state import RetryState
@@ -73,7 +78,7 @@ _MARGINS: Final = {"stop": 0.0, "clip": -EPSILON, "overshoot": EPSILON}
 _OWN_ERRORS: Final = (Signal, ConfigError)
 
 
-def match_error(  # noqa: C901  all conditions, in their order
+def match_error(  # noqa: C901, PLR0911  all conditions, in their order
     policy: "Policy", error: Exception, *, own_timeout: bool = False
 ) -> StopReason | int | None:
     """Match an error against the policy's rules.
@@ -93,6 +98,9 @@ def match_error(  # noqa: C901  all conditions, in their order
     """
     if isinstance(error, _OWN_ERRORS):
         return _signal_reason(error)
+    flow = find_control_flow(type(error))
+    if flow is not None and not names_control_flow(policy, error, flow[0]):
+        return flow[1]
     give_up_on, on = policy.give_up_on, policy.on
     try:
         if give_up_on and matches_condition("give_up_on", give_up_on, error):
@@ -118,12 +126,15 @@ def match_error(  # noqa: C901  all conditions, in their order
     return StopReason.NOT_RETRYABLE
 
 
-async def amatch_error(  # noqa: C901  all conditions, in their order
+async def amatch_error(  # noqa: C901, PLR0911  all conditions, in their order
     policy: "Policy", error: Exception, *, own_timeout: bool = False
 ) -> StopReason | int | None:
     """Match an error against the policy's rules, as `match_error` does."""
     if isinstance(error, _OWN_ERRORS):
         return _signal_reason(error)
+    flow = find_control_flow(type(error))
+    if flow is not None and not names_control_flow(policy, error, flow[0]):
+        return flow[1]
     give_up_on, on = policy.give_up_on, policy.on
     try:
         if give_up_on and await amatches_condition("give_up_on", give_up_on, error):
@@ -177,7 +188,10 @@ async def amatch_group(
 def match_members(policy: "Policy", group: Exception) -> StopReason | int | None:
     """Match the errors in an ExceptionGroup, and the group itself by its type."""
     members = find_members(group)
-    reasons = [_signal_reason(each) for each in members if _is_own(each)]
+    reasons = [
+        _signal_reason(each) if _is_own(each) else control_flow_reason(policy, each)
+        for each in members
+    ]
     stops = [each for each in reasons if each is not None]
     others = [each for each in members if not _is_own(each)]
     if stops or not others:
@@ -201,7 +215,10 @@ def match_members(policy: "Policy", group: Exception) -> StopReason | int | None
 async def amatch_members(policy: "Policy", group: Exception) -> StopReason | int | None:
     """Match the errors in an ExceptionGroup, as `match_members` does."""
     members = find_members(group)
-    reasons = [_signal_reason(each) for each in members if _is_own(each)]
+    reasons = [
+        _signal_reason(each) if _is_own(each) else control_flow_reason(policy, each)
+        for each in members
+    ]
     stops = [each for each in reasons if each is not None]
     others = [each for each in members if not _is_own(each)]
     if stops or not others:
@@ -312,15 +329,17 @@ def find_hint(
     Of the errors in an ExceptionGroup: a `GiveUp`, or else the longest delay.
     """
     hint = policy.hint
+    longest = policy.hint_cap if policy.on_long_hint == "ignore" else None
     if isinstance(matched, int) and matched < len(policy.rules):
         hint = policy.rules[matched].hint or hint
     if hint is None or isinstance(error, Signal):
         return None
     if not isinstance(error, ExceptionGroup) or policy.exception_groups == "whole":
         return read_hint(
-            hint, result if error is None else error, error, already_warned
+            hint, result if error is None else error, error, already_warned, longest
         )
-    answers = [read_hint(hint, x, x, already_warned) for x in find_members(error)]
+    members = find_members(error)
+    answers = [read_hint(hint, x, x, already_warned, longest) for x in members]
     ends = [each for each in answers if isinstance(each, GiveUp)]
     if ends:
         return ends[0]
@@ -388,7 +407,7 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
         # A custom schedule may return another kind of number.
         delay = float(delay)
     if hint is not None:
-        return _apply_hint(policy, state, elapsed, allowed, delay, hint)
+        return _apply_hint(policy, state, attempt, elapsed, allowed, delay, hint)
     if state._outer_deadline is None and (
         allowed is None or elapsed + delay < allowed - EPSILON
     ):
@@ -399,6 +418,7 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
 def _apply_hint(  # noqa: PLR0913, PLR0917  as _apply_deadline, and the hint
     policy: "Policy",
     state: RetryState,
+    attempt: int,
     elapsed: float,
     allowed: float | None,
     delay: float,
@@ -412,13 +432,46 @@ def _apply_hint(  # noqa: PLR0913, PLR0917  as _apply_deadline, and the hint
     if cap is not None and asked > cap and policy.on_long_hint != "honor":
         if policy.on_long_hint == "give_up":
             return StopReason.HINT
+        if policy.on_long_hint == "ignore":
+            # It comes from a stored failure: one that is read now is left out before.
+            return _apply_deadline(policy, state, elapsed, allowed, delay)
         asked = cap
     # To retry sooner than requested would do harm.
     if _apply_deadline(policy, state, elapsed, allowed, asked) != asked:
         return StopReason.HINT
     if exact:
         return asked
+    asked = _spread(policy, state, attempt, elapsed, allowed, asked)
     return _apply_deadline(policy, state, elapsed, allowed, max(delay, asked))
+
+
+def _spread(  # noqa: PLR0913, PLR0917  as _apply_hint
+    policy: "Policy",
+    state: RetryState,
+    attempt: int,
+    elapsed: float,
+    allowed: float | None,
+    asked: float,
+) -> float:
+    """Return a delay drawn from that of a hint up to `hint_jitter` above it.
+
+    It stays within the limits, as far as the hint does.
+    """
+    ends = [x for x in (allowed, state._outer_deadline) if x is not None]
+    # With a margin for any deadline rule.
+    limits = [MAX_DELAY, *(end - elapsed - 2 * EPSILON for end in ends)]
+    if policy.hint_cap is not None and policy.on_long_hint != "honor":
+        limits.append(policy.hint_cap)
+    most = min(asked * (1 + policy.hint_jitter), *limits)
+    if most <= asked:
+        return asked
+    random = CallRandom()
+    # Apart from the draws of the schedule, whose number depends on it.
+    random.seed, random.draw = state.seed, (attempt << 32) + _DRAW_OF_HINT
+    return uniform_between(asked, most, random)
+
+
+_DRAW_OF_HINT: Final = 1 << 31
 
 
 def _apply_deadline(

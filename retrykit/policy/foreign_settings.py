@@ -43,7 +43,7 @@ ADVICE = {
     ),
     "write schedule=uniform(min, max)": ("min_timeout wait_random_max wait_random_min"),
     "write schedule, with .cap(...) on it": (
-        "backoff_cap backoff_max cap max max_backoff max_backoff_wait max_interval "
+        "backoff_cap backoff_max cap max max_backoff max_interval "
         "max_s max_sleep max_timeout max_value max_wait maximum maximum_backoff "
         "maximum_delay maximum_interval retry_backoff_max wait_exponential_max "
         "wait_incrementing_max wait_max"
@@ -69,8 +69,8 @@ ADVICE = {
         "retry_on_exception"
     ),
     "write on for errors, on_result for results": (
-        "condition predicate retry retry_condition retry_if retry_on retry_when "
-        "should_retry when"
+        "condition is_retryable predicate retry retry_condition retry_if retry_on "
+        "retry_when retryable should_retry transient when"
     ),
     "write give_up_on": (
         "abort_if abort_on dont_autoretry_for exclude fatal fatal_exceptions giveup "
@@ -91,7 +91,11 @@ ADVICE = {
         "honor_retry_after respect_retry_after respect_retry_after_header retry_after "
         "retry_after_header use_retry_after value"
     ),
-    "write hint_cap": "max_retry_after retry_after_max",
+    'write hint_cap and on_long_hint="clip"': "max_retry_after retry_after_max",
+    (
+        "write schedule, with .cap(...) on it; "
+        'for Retry-After write hint_cap and on_long_hint="clip"'
+    ): "max_backoff_wait",
     "write budget, one of retrykit.budgets": (
         "bucket max_multiplier min_multiplier retry_budget retry_quota "
         "retry_throttling retry_tokens target_success throttle throttling "
@@ -100,6 +104,18 @@ ADVICE = {
     "put a circuit breaker into the function; budget only limits retries": (
         "breaker circuit_breaker class_thresholds failure_threshold "
         "recovery_timeout_s trip_on"
+    ),
+    "put a rate limiter into the function; budget only limits retries": (
+        "burst calls_per_second limiter max_rate on_rate_limit per_second period qps "
+        "rate rate_limit rate_limiter ratelimit requests_per_second rps"
+    ),
+    "put a semaphore into the function, so that no call holds it while it waits": (
+        "bulkhead concurrency concurrency_limit max_concurrency max_concurrent "
+        "max_parallel max_workers parallel pool_size semaphore workers"
+    ),
+    "start a second request in the function; one attempt is made at a time": (
+        "backup_request hedge hedge_after hedge_delay hedge_policy hedged hedges "
+        "hedging hedging_delay hedging_policy max_hedged_attempts speculative"
     ),
     "write nested": "on_nested outer",
     # Reports

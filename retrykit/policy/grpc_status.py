@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import final
 
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 
-__all__ = ["StatusCodes", "names_of_codes"]
+__all__ = ["STATUS_CODES", "StatusCodes"]
 
 
 @final
@@ -33,8 +34,9 @@ class StatusCodes(Frozen):
     __slots__ = ("codes",)
     codes: tuple[str, ...]
 
+    @user_facing
     def __init__(self, codes: Iterable[str | int]) -> None:
-        Frozen.__init__(self, names_of_codes("codes", codes))
+        Frozen.__init__(self, _names_of_codes(codes))
 
     def __call__(self, error: Exception, /) -> bool:
         """Return whether an error has one of the codes."""
@@ -45,26 +47,29 @@ class StatusCodes(Frozen):
             return False
 
 
-def names_of_codes(name: str, codes: object) -> tuple[str, ...]:
+def _names_of_codes(codes: object) -> tuple[str, ...]:
     """Return the distinct names of status codes, in the order of their numbers."""
     listed = codes if isinstance(codes, list | tuple | set | frozenset) else ()
     if not listed:
-        raise invalid_setting(name, "a list of status codes, at least one", codes)
-    known = {_code(name, code) for code in listed}
-    return tuple(each for each in _CODES if each in known)
+        raise invalid_setting("codes", "a list of status codes, at least one", codes)
+    known = {_code(code) for code in listed}
+    return tuple(each for each in STATUS_CODES if each in known)
 
 
-def _code(name: str, code: object) -> str:
-    if isinstance(code, str) and code.isascii() and code.upper() in _CODES:
+def _code(code: object) -> str:
+    if isinstance(code, str) and code.isascii() and code.upper() in STATUS_CODES:
         return code.upper()
-    if isinstance(code, int) and not isinstance(code, bool) and 0 < code <= len(_CODES):
-        return _CODES[code - 1]
+    if (
+        isinstance(code, int)
+        and not isinstance(code, bool)
+        and 0 < code <= len(STATUS_CODES)
+    ):
+        return STATUS_CODES[code - 1]
     rule = "names of status codes of failures, or their numbers, 1 to 16"
-    raise invalid_setting(name, rule, code)
+    raise invalid_setting("codes", rule, code)
 
 
-# By number, from 1; 0 is OK.
-_CODES = (
+STATUS_CODES = (
     "CANCELLED",
     "UNKNOWN",
     "INVALID_ARGUMENT",
@@ -82,3 +87,4 @@ _CODES = (
     "DATA_LOSS",
     "UNAUTHENTICATED",
 )
+"""The names of the status codes of failures, by number, from 1."""

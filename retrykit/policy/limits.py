@@ -1,4 +1,4 @@
-"""Limits of a policy: their defaults, and those that make each other useless.
+"""Limits of a policy: their defaults, and those under which nothing is retried.
 
 The defaults are for a policy without a limit of its own: `max_attempts`, `max_elapsed`,
 or a schedule that ends.
@@ -8,17 +8,19 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._internal.durations import duration_in_words, format_duration
+from retrykit._internal.error_conditions import find_members
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.schedules.base import Schedule
 from retrykit.state.failures import Failure, StopReason
 from retrykit.state.retry_state import RetryState
+from retrykit.state.signals import GiveUp
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["DECIDING", "check_limits", "default_limits", "describe_limit"]
-__all__ += ["override"]
+__all__ = ["DECIDING", "check_limits", "default_limits", "describe_give_up"]
+__all__ += ["describe_limit", "find_idle_limit", "most_attempts", "override"]
 
 DECIDING: Final = frozenset({"schedule", "max_attempts", "max_elapsed"})
 """The settings that decide which limits a policy has by default."""
@@ -73,10 +75,6 @@ def _ends(schedule: Schedule) -> bool:
         return False
 
 
-# Each takes a step of the schedule.
-_MOST_ADDED: Final = 1_000
-
-
 def describe_limit(
     policy: "Policy", state: RetryState, reason: StopReason, failure: Failure
 ) -> str | None:
@@ -118,6 +116,36 @@ def describe_limit(
     return None
 
 
+def most_attempts(policy: "Policy") -> int | None:
+    """Return how many attempts a call makes at most, if that is known.
+
+    >>> from retrykit import Policy
+    >>> most_attempts(Policy(max_attempts=3)), most_attempts(Policy(schedule=[1, 2]))
+    (3, 3)
+
+    Returns:
+        The count, by `max_attempts`, a list or another short schedule; None if it is
+        unlimited, or
+        if rules or user code have a say.
+    """
+    most, schedule = policy.max_attempts, policy.schedule
+    if most is not None or policy.rules:
+        return most
+    whole: Any = schedule
+    from retrykit.schedules.structure import has_user_code  # noqa: PLC0415  see above
+
+    if has_user_code(schedule):
+        return None
+    if whole.kind == "sequence":
+        return len(whole.delays) + 1
+    found = (n for n in range(1, _SHORT) if not _has_delay(schedule, n))
+    return None if _has_delay(schedule, _SHORT) else next(found, None)
+
+
+# Longer schedules are not searched for their end.
+_SHORT: Final = 100
+
+
 def override(policy: "Policy", **changes: Any) -> "Policy":
     """Return a policy with other values, for one call or for an analysis of it.
 
@@ -130,42 +158,62 @@ def override(policy: "Policy", **changes: Any) -> "Policy":
 
 
 def check_limits(policy: "Policy") -> None:
-    """Raise `ConfigError` if a limit can never take effect.
+    """Raise `ConfigError` if nothing is ever retried, or a call cannot end as it says.
 
-    Nothing is said of a schedule that is longer than needed, since a limit may be
-    lowered for a while, nor where delays come from user code, rules or hints.
+    Of limits that each end a call, one may always be reached before another. Where both
+    must be reached, no call may end before it has made all attempts. A single attempt
+    is asked for by ``max_attempts=1``.
     """
-    schedule, most, allowed = policy.schedule, policy.max_attempts, policy.max_elapsed
-    from retrykit.schedules.structure import has_user_code  # noqa: PLC0415  see above
-
-    if policy.rules or policy.hint is not None or has_user_code(schedule):
+    joined = policy.limits == "all"
+    if policy.max_attempts == 1 and not joined:
         return
-    if most is not None and most > 1 and not _has_delay(schedule, most - 1):
-        # Imported here: only a limit that cannot take effect needs it.
+    idle = find_idle_limit(policy)
+    if idle is not None:
+        raise invalid_setting(*idle, "for a single attempt write max_attempts=1")
+    most, schedule = policy.max_attempts, policy.schedule
+    other_delays = policy.rules or policy.hint is not None or _is_code(schedule)
+    if joined and most is not None and not other_delays:
+        # Imported here: only joined limits need it.
         from retrykit._internal.binary_search import first_where  # noqa: PLC0415
 
-        possible = first_where(lambda n: not _has_delay(schedule, n), 1, most)
-        delays = possible - 1
-        end = f"the schedule ends after {delays} delay{'s' * (delays != 1)}"
-        _reject_attempts(most, possible, end, "the schedule")
-    if allowed is None or policy.deadline != "stop" or policy.limits == "all":
-        return
-    elapsed = 0.0
-    for retry in range(1, min(most or 2, _MOST_ADDED)):
-        bounds = schedule.bounds(retry)
-        if bounds is None:
-            return
-        elapsed += bounds[0]
-        if elapsed <= allowed * (1 + 1e-9):
-            continue
-        if retry == 1:
-            least = format_duration(elapsed)
-            rule = f"at least {least}, the first delay, or nothing is ever retried"
-            suggestion = "for a single attempt write max_attempts=1"
-            raise invalid_setting("max_elapsed", rule, allowed, suggestion)
-        limit = f"max_elapsed={format_duration(allowed)}"
-        end = f"{limit} is over before attempt {retry + 1}"
-        _reject_attempts(most, retry, end, "max_elapsed")
+        ended = first_where(lambda n: not _has_delay(schedule, n), 1, most)
+        if ended < most:
+            delays = f"{ended - 1} delay{'s' * (ended != 2)}"  # noqa: PLR2004
+            rule = f"at most {ended}, since the schedule ends after {delays}"
+            suggestion = "with limits='any' the first that is reached ends a call"
+            raise invalid_setting("max_attempts", rule, most, suggestion)
+
+
+def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:
+    """Return why a policy never retries: a setting, its rule and its value.
+
+    None if it may retry. Delays of rules and of hints are not known before a call.
+    """
+    schedule, allowed = policy.schedule, policy.max_elapsed
+    if any(rule.schedule is not None for rule in policy.rules):
+        return None
+    if (policy.max_attempts, allowed) != (None, None) and _is_code(schedule):
+        # It was not asked whether it ends, and is not called for this alone.
+        return None
+    try:
+        bounds = schedule.bounds(1)
+    except Exception:  # noqa: BLE001  it is reported when a call needs it
+        return None
+    if bounds is None:
+        return "schedule", "at least one delay, or nothing is ever retried", schedule
+    timed = policy.deadline == "stop" and policy.limits == "any"
+    known = timed and not policy.rules and policy.hint is None
+    if allowed is None or not known or bounds[0] <= allowed * (1 + 1e-9):
+        return None
+    least = format_duration(bounds[0])
+    rule = f"at least {least}, the first delay, or nothing is ever retried"
+    return "max_elapsed", rule, allowed
+
+
+def _is_code(schedule: Schedule) -> bool:
+    from retrykit.schedules.structure import has_user_code  # noqa: PLC0415  see above
+
+    return has_user_code(schedule)
 
 
 def _has_delay(schedule: Schedule, retry: int) -> bool:
@@ -176,7 +224,18 @@ def _has_delay(schedule: Schedule, retry: int) -> bool:
         return True
 
 
-def _reject_attempts(most: int | None, possible: int, why: str, instead: str) -> None:
-    rule = f"at most {possible}, since {why}"
-    suggestion = f"None leaves the end to {instead}"
-    raise invalid_setting("max_attempts", rule, most, suggestion)
+def describe_give_up(error: Exception | None, *, hinted: bool) -> str:
+    """Return which of `give_up_on`, `GiveUp` and a hint has ended a call.
+
+    Args:
+        error: The error that ended it; None if it was a result.
+        hinted: Whether the error or the result is one to retry, so that only a hint
+            can have ended the call.
+    """
+    if hinted:
+        return "the hint returned GiveUp"
+    if isinstance(error, ExceptionGroup):
+        raised = any(isinstance(each, GiveUp) for each in find_members(error))
+    else:
+        raised = isinstance(error, GiveUp)
+    return "GiveUp was raised" if raised else "give_up_on includes the error"

@@ -3,6 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from operator import itemgetter
 from typing import (
     Any,
     ClassVar,
@@ -16,6 +17,8 @@ from typing import (
 
 from retrykit._internal.error_conditions import Condition, default_condition
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.redaction import Redaction
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
@@ -50,6 +53,7 @@ from retrykit.policy.validators import (
     PolicySettings,
     Raises,
     suggest_setting,
+    takes_settings,
 )
 from retrykit.policy.waiting import SleepFunction, StopEvent
 from retrykit.schedules.base import Schedule
@@ -110,7 +114,9 @@ the first attempt counts; None is unlimited
             the error, which may be async under `aretry`. ``()`` is none, for a policy
             that judges results. By default every `Exception` but those that a mistake
             in the code raises, such as a `TypeError` or a `NameError`; nothing wider
-            than `Exception` is ever retried.
+            than `Exception` is ever retried. Exceptions that are control flow, such
+            as `StopIteration` or the ``Retry`` of Celery, are retried only if a type
+            in `on` names them.
         give_up_on: Errors not to retry even if `on` or a rule matches them, in the
             same forms as `on`. ``()``, the default, matches no error.
         on_result: Predicate of the result: true rejects it, and the attempt counts
@@ -124,14 +130,20 @@ the first attempt counts; None is unlimited
             which the first that matches applies. Empty by default.
         hint: Reads the delay that an error or a rejected result asks for: one of
             `retrykit.hints`, or a function. If it returns a duration, the delay is
-            that or the schedule's, whichever is longer; a `RetryAfter` sets the delay
-            exactly; a `GiveUp` ends the call. So does a hint beyond `max_elapsed`,
-            unless ``deadline="overshoot"``. None by default.
+            that, spread by `hint_jitter`, or the schedule's, whichever is longer; a
+            `RetryAfter` sets the delay exactly; a `GiveUp` ends the call. So does a
+            hint beyond `max_elapsed`, unless ``deadline="overshoot"``. None by
+            default.
         hint_cap: Longest delay that a hint may ask for. A duration, >= 0; None is
             unlimited; 1 h by default.
         on_long_hint: What to do with a hint above `hint_cap`: ``"give_up"``, the
-            default, ends the call; ``"clip"`` waits for `hint_cap`; ``"honor"``
-            waits as long as the hint asks.
+            default, ends the call; ``"clip"`` waits for `hint_cap`; ``"ignore"``
+            waits for the next hint of `first_of`, or as the schedule says;
+            ``"honor"`` waits as long as the hint asks.
+        hint_jitter: Longest random addition to a hint, as a part of it, so that
+            clients that were told the same time do not all return at once. The sum
+            stays within `hint_cap` and `max_elapsed`. Dimensionless, 0 to 1; 0.1 by
+            default; 0 adds nothing.
         budget: Limit on retries that many calls share: one of `retrykit.budgets`,
             or a subclass of `retrykit.budgets.Budget`. None by default.
         attempt_timeout: Time limit of each attempt. A duration, > 0; None, the
@@ -151,7 +163,8 @@ the first attempt counts; None is unlimited
             `on` does not include is always raised directly.
         fallback: Value to return instead of raising an error on giving up, or a
             function of the state that returns it, which may be async under `aretry`,
-            such as `last_result`. An error that `on` does not include is raised all
+            such as `last_result`. The state knows the ``args``, ``kwargs`` and
+            ``function`` of the call. An error that `on` does not include is raised all
             the same. By default there is none.
         stop_event: Event that ends the call instead of another attempt, and the wait
             for one at once: a `threading.Event`, or under `aretry` one of asyncio or
@@ -161,14 +174,20 @@ the first attempt counts; None is unlimited
             loop or the thread does. Not called in virtual time.
         redact: Whether to leave secrets out of logs, notes, states as data and
             durable histories: a failed request is described by error type, method,
-            host and status, and URLs lose their user info and query. The message
-            of the error itself is never changed. True by default.
+            host, port, path and status, and URLs lose their user info, their query
+            and each segment of the path that may be a token. A function gets each
+            text after that, and returns it without further secrets. The message of
+            the error itself is never changed. True by default.
         keep_tracebacks: Whether errors before the last keep their tracebacks, and so
             the local variables of every frame, until the call ends; they do under
             ``raises="group"``. By default they keep the file, line and function of
             each frame, for `RetryState.to_dict`.
         max_failures: Maximum number of failures that the state keeps: the first and
-            the last ones. Count, >= 2; 100 by default.
+            the last ones. Count, >= 2; 100 by default. Of those before the last, an
+            error is kept without its frames, and closed if it is an open response or
+            has one; of a rejected result that may be large, and has no ``release``,
+            its type and the beginning of its ``repr``. What else an error refers to,
+            such as a body in an attribute, is kept.
         seed: Seed of the random delays of every call, for tests. Integer of at most
             64 bits, >= 0; None, the default, draws one for each call.
         observers: Functions called with every event of every call, which may be async
@@ -194,6 +213,7 @@ the first attempt counts; None is unlimited
     hint: Hint | None = None
     hint_cap: float | None = 3600.0
     on_long_hint: LongHintRule = "give_up"
+    hint_jitter: float = 0.1
     budget: Budget | None = None
     attempt_timeout: float | AsArgument | None = None
     nested: NestedRule = "respect"
@@ -201,7 +221,7 @@ the first attempt counts; None is unlimited
     fallback: Any = NO_FALLBACK
     stop_event: StopEvent | None = None
     sleep: SleepFunction | None = None
-    redact: bool = True
+    redact: Redaction = True
     keep_tracebacks: bool = False
     max_failures: int = 100
     seed: int | None = None
@@ -214,6 +234,7 @@ the first attempt counts; None is unlimited
     # The function that answers common failures, once one has occurred.
     _answer: ClassVar[Callable[..., Any] | None] = None
 
+    @takes_settings
     def __init__(self, **settings: Unpack[PolicySettings]) -> None:
         self._set(settings, _DEFAULTS, frozenset())
 
@@ -222,15 +243,18 @@ the first attempt counts; None is unlimited
         given: Mapping[str, object],
         others: Mapping[str, object],
         written: frozenset[str],
+        *,
+        may_idle: bool = False,
     ) -> None:
         """Set the given settings, and the others, of which some had been written."""
         for name, value in given.items():
             if name not in VALIDATORS:
                 raise _unknown_setting(name, value)
-        values: dict[str, Any] = {
-            name: check(name, given[name]) if name in given else others[name]
-            for name, check in VALIDATORS.items()
-        }
+        values: dict[str, Any] = dict(
+            zip(VALIDATORS, _settings_of(others), strict=True)
+        )
+        for name, value in given.items():
+            values[name] = VALIDATORS[name](name, value)
         if not (DECIDING | {"rules"}).isdisjoint(given):
             written |= DECIDING.intersection(given)
             elapsed = values["max_elapsed"] if "max_elapsed" in written else None
@@ -239,7 +263,7 @@ the first attempt counts; None is unlimited
             values |= default_limits(written | ruled, values["schedule"], elapsed)
         vars(self).update(values, _written=written)
         self._check_contradictions()
-        if not _RELATED.isdisjoint(given):
+        if not may_idle and not _RELATED.isdisjoint(given):
             check_limits(self)
 
     def _check_contradictions(self) -> None:
@@ -265,6 +289,7 @@ the first attempt counts; None is unlimited
                 suggestion = f"it includes all errors of {each!r}"
                 raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
 
+    @takes_settings
     def replace(self, **changes: Unpack[PolicySettings]) -> Self:  # type: ignore[override]
         """Return a copy of this policy with some settings changed.
 
@@ -276,8 +301,14 @@ the first attempt counts; None is unlimited
         Raises:
             ConfigError: A setting is unknown, is invalid, or contradicts another.
         """
+        return self._replace(changes)
+
+    def _replace(
+        self, changes: Mapping[str, object], *, may_idle: bool = False
+    ) -> Self:
+        """Return a copy with some settings changed, which may never retry."""
         other = object.__new__(type(self))
-        other._set(changes, vars(self), self._written)
+        other._set(changes, vars(self), self._written, may_idle=may_idle)
         return other
 
     # For copy.replace.
@@ -301,6 +332,7 @@ the first attempt counts; None is unlimited
             or (name not in DECIDING and _differs(value, _DEFAULTS[name]))
         }
 
+    @user_facing
     def decide(
         self, state: RetryState, failure: Failure, *, budgeted: bool = True
     ) -> Decision:
@@ -427,6 +459,7 @@ the first attempt counts; None is unlimited
     def _with_observer(self, observer: Observer) -> Self:
         return self.replace(observers=(*self.observers, observer))
 
+    @user_facing
     def to_dict(self) -> dict[str, Any]:
         """Return this policy as plain data, for JSON and TOML.
 
@@ -451,6 +484,7 @@ the first attempt counts; None is unlimited
         )
 
     @classmethod
+    @user_facing
     def from_dict(cls, data: object) -> Self:
         """Return the policy that `to_dict` wrote.
 
@@ -474,6 +508,7 @@ the first attempt counts; None is unlimited
         return cls(**settings_from_dict(data))
 
     @classmethod
+    @user_facing
     def from_toml(cls, path: str | os.PathLike[str], name: str) -> "Policy":
         """Read a policy from a TOML file such as pyproject.toml, or from a JSON file.
 
@@ -509,6 +544,7 @@ the first attempt counts; None is unlimited
         return load_policy(path, name)
 
     @classmethod
+    @user_facing
     def from_env(
         cls,
         prefix: str,
@@ -527,7 +563,7 @@ the first attempt counts; None is unlimited
         _MAX_ATTEMPTS, _MAX_ELAPSED (``90s``; both may be ``unlimited``), _LIMITS,
         _DEADLINE, _ON and _GIVE_UP_ON (names of exception types, separated by
         commas), _EXCEPTION_GROUPS, _HINT (such as ``retry_after``), _HINT_CAP,
-        _ON_LONG_HINT, _ATTEMPT_TIMEOUT (the cap and the timeout may be
+        _ON_LONG_HINT, _HINT_JITTER, _ATTEMPT_TIMEOUT (the cap and the timeout may be
         ``unlimited``), _NESTED, _RAISES, _REDACT and _KEEP_TRACEBACKS (``true`` or
         ``false``), _MAX_FAILURES, _SEED, _NAME, and _EXTENDS, a preset such as
         ``zizq:retry_limit=10`` that replaces *base*. Rules, budgets and code have no
@@ -585,6 +621,9 @@ def _values(policy: Policy) -> tuple[object, ...]:
 
 
 _DEFAULTS: dict[str, Any] = {name: getattr(Policy, name) for name in VALIDATORS}
+
+# In their order, without a loop of Python: a block often makes a policy when it runs.
+_settings_of = itemgetter(*VALIDATORS)
 
 # The settings that decide whether a limit can take effect.
 _RELATED = DECIDING | {"deadline", "hint", "limits", "rules"}

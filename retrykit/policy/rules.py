@@ -1,9 +1,11 @@
 """Rules: some errors of a policy with their own schedules and limits."""
 
-from typing import final
+from collections.abc import Callable
+from typing import Any, TypeVar, final
 
 from retrykit._internal.error_conditions import Condition, check_condition
 from retrykit._internal.frozen import Frozen, fields_of
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.hints.base import Hint, check_hint
 from retrykit.policy.conditions import (
@@ -13,7 +15,38 @@ from retrykit.policy.conditions import (
 )
 from retrykit.schedules.base import Schedule, ScheduleLike, as_schedule
 
-__all__ = ["Rule", "check_rules", "types_of"]
+__all__ = ["OF_THE_POLICY", "Rule", "check_rules", "types_of"]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _takes_conditions(fn: F) -> F:
+    return user_facing(fn, advise=_advise)
+
+
+def _advise(name: str, _: list[str]) -> str:
+    """Return what to write instead of a parameter that a rule does not have."""
+    # Imported here: only unknown parameters need it.
+    from retrykit.policy.foreign_settings import advice_for  # noqa: PLC0415
+
+    return "write it in the policy" if name in OF_THE_POLICY else advice_for(name)
+
+
+OF_THE_POLICY = {
+    *("attempt_timeout", "budget", "deadline", "exception_groups", "fallback"),
+    *(
+        "give_up_on",
+        "hint_cap",
+        "hint_jitter",
+        "keep_tracebacks",
+        "limits",
+        "max_elapsed",
+    ),
+    *("max_failures", "name", "nested", "observers", "on_long_hint", "raises"),
+    *("redact", "rules", "seed", "sleep", "stop_event"),
+}
+"""Settings of a policy that its rules do not have."""
 
 
 @final
@@ -57,6 +90,7 @@ got Rule(on=OSError); errors without any belong in the policy's on
     on_result: ResultCondition | None
     hint: Hint | None
 
+    @_takes_conditions
     def __init__(
         self,
         on: Condition = (),

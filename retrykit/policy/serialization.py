@@ -46,7 +46,8 @@ def setting_to_data(name: str, value: Any) -> Any:
     >>> setting_to_data("max_elapsed", None), setting_to_data("on", (OSError, EOFError))
     ('unlimited', ['OSError', 'EOFError'])
     """
-    if name in _CODE:
+    is_function = name == "redact" and callable(value)
+    if name in _CODE or is_function:
         # None is a fallback like any other.
         absent = NO_FALLBACK if name == "fallback" else None
         if value is not absent and (name != "observers" or value):

@@ -31,7 +31,7 @@ def list_settings(function: Callable[..., Any]) -> None:
     >>> inspect.signature(order).parameters["seed"]
     <Parameter "seed: int | None = None">
     """
-    own = cast("FunctionType", function)
+    own = cast("FunctionType", getattr(function, "__wrapped__", function))
     function.__dict__["__signature__"] = LateSignature(lambda: _signature_of(own))
     before, line, after = (function.__doc__ or "").partition(_LINE)
     if line and _LINES:

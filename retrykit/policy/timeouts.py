@@ -4,6 +4,7 @@ from typing import final
 
 from retrykit._internal.durations import Duration, parse_positive_duration
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 
 __all__ = ["AsArgument", "timeout_seconds"]
@@ -29,6 +30,7 @@ class AsArgument(Frozen):
     seconds: float
     name: str
 
+    @user_facing
     def __init__(self, seconds: Duration, name: str = "timeout") -> None:
         seconds = parse_positive_duration("seconds", seconds)
         Frozen.__init__(self, name=_check_identifier(name), seconds=seconds)

@@ -1,8 +1,9 @@
 """Validators of the settings of a policy, and suggestions for unknown settings."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from retrykit._internal.durations import (
     Duration,
@@ -10,16 +11,26 @@ from retrykit._internal.durations import (
     parse_positive_duration,
 )
 from retrykit._internal.error_conditions import Condition, check_condition
+from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
+from retrykit._internal.redaction import Redaction
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_choice,
     check_encodable,
     check_integer,
+    check_number,
     did_you_mean,
     invalid_setting,
+    safe_repr,
 )
 from retrykit.budgets.base import Budget
+from retrykit.errors import ConfigError
 from retrykit.hints.base import Hint, check_hint
-from retrykit.policy.conditions import ResultCondition, check_result_condition
+from retrykit.policy.conditions import (
+    ResultCondition,
+    check_result_condition,
+    format_value,
+)
 from retrykit.policy.fallback import check_fallback
 from retrykit.policy.rules import Rule, check_rules
 from retrykit.policy.timeouts import AsArgument
@@ -29,11 +40,12 @@ from retrykit.policy.waiting import (
     check_sleep,
     check_stop_event,
 )
-from retrykit.schedules.base import ScheduleLike, as_schedule
+from retrykit.schedules.base import Schedule, ScheduleLike, as_schedule
 from retrykit.state.events import EventHook, EventHooks, Observer, check_observer
 
 __all__ = ["VALIDATORS", "DeadlineRule", "GroupRule", "LimitRule"]
-__all__ += ["LongHintRule", "NestedRule", "PolicySettings", "Raises", "suggest_setting"]
+__all__ += ["LongHintRule", "NestedRule", "OtherSettings", "PolicySettings", "Raises"]
+__all__ += ["guess_setting", "suggest_setting", "takes_settings"]
 
 DeadlineRule = Literal["stop", "clip", "overshoot"]
 """What to do if the next attempt would start too late."""
@@ -50,12 +62,15 @@ LimitRule = Literal["any", "all"]
 GroupRule = Literal["all", "any", "whole"]
 """When to retry an ExceptionGroup."""
 
-LongHintRule = Literal["honor", "clip", "give_up"]
+LongHintRule = Literal["honor", "clip", "ignore", "give_up"]
 """What to do with a hint above `hint_cap`."""
 
 
-class PolicySettings(TypedDict, total=False):
-    """The settings of a policy as keyword arguments."""
+class OtherSettings(TypedDict, total=False):
+    """The settings of a policy as keyword arguments, except `fallback`.
+
+    Where `fallback` is given, the decorated type includes its type.
+    """
 
     schedule: ScheduleLike
     max_attempts: int | None
@@ -70,19 +85,25 @@ class PolicySettings(TypedDict, total=False):
     hint: Hint | None
     hint_cap: Duration | None
     on_long_hint: LongHintRule
+    hint_jitter: float
     budget: Budget | None
     attempt_timeout: Duration | AsArgument | None
     nested: NestedRule
     raises: Raises
-    fallback: Any
     stop_event: StopEvent | None
     sleep: SleepFunction | None
-    redact: bool
+    redact: Redaction
     keep_tracebacks: bool
     max_failures: int
     seed: int | None
     observers: Iterable[Observer] | EventHooks
     name: str | None
+
+
+class PolicySettings(OtherSettings, total=False):
+    """The settings of a policy as keyword arguments."""
+
+    fallback: Any
 
 
 def _optional(check: "_Validator") -> "_Validator":
@@ -127,6 +148,19 @@ def _flag(name: str, value: object) -> bool:
     return value
 
 
+def _redaction(name: str, value: object) -> object:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, type) or not callable(value):
+        raise invalid_setting(name, "True, False or a function of the text", value)
+    if not accepts_one_argument(value):
+        raise invalid_setting(name, "a function that takes the text", value)
+    if is_coroutine_function(value):
+        rule = "a sync function, even under aretry"
+        raise invalid_setting(name, rule, value, "it returns the text without secrets")
+    return value
+
+
 def _observers(name: str, value: object) -> tuple[Observer, ...]:
     if isinstance(value, Mapping):
         return tuple(EventHook(*each) for each in value.items())
@@ -153,6 +187,9 @@ _max_attempts = partial(
 _max_failures = partial(
     check_integer, at_least=2, suggestion="the first and the last are always kept"
 )
+_hint_jitter = partial(
+    check_number, at_most=1, suggestion="0.1 adds up to 10 % of a hint; 0 adds nothing"
+)
 # The generator has 64 bits of state.
 _seed = partial(check_integer, at_least=0, at_most=2**64 - 1)
 
@@ -172,6 +209,7 @@ VALIDATORS: dict[str, _Validator] = {
     "hint": _optional(check_hint),
     "hint_cap": _optional(parse_duration),
     "on_long_hint": _one_of(LongHintRule, "for a bound use hint_cap"),
+    "hint_jitter": _hint_jitter,
     "budget": _optional(_budget),
     "attempt_timeout": _optional(_attempt_timeout),
     "nested": _one_of(NestedRule),
@@ -179,7 +217,7 @@ VALIDATORS: dict[str, _Validator] = {
     "fallback": check_fallback,
     "stop_event": _optional(check_stop_event),
     "sleep": _optional(check_sleep),
-    "redact": _flag,
+    "redact": _redaction,
     "keep_tracebacks": _flag,
     "max_failures": _max_failures,
     "seed": _optional(_seed),
@@ -204,3 +242,36 @@ def suggest_setting(name: str, known: Collection[str]) -> str:
         or did_you_mean(name, known)
         or f"the settings are {', '.join(known)}"
     )
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def takes_settings(fn: F) -> F:
+    """Decorate a public function that takes settings by their names."""
+    return user_facing(fn, guess=guess_setting)
+
+
+def guess_setting(value: object) -> str:
+    """Return the setting that was probably meant by a value without a name.
+
+    >>> guess_setting((OSError, ValueError)), guess_setting(3), guess_setting("2m")
+    ('on=(OSError, ValueError)', 'max_attempts=3', "max_elapsed='2m'")
+
+    Returns:
+        The name and the value; empty if it is unknown.
+    """
+    kinds = value if isinstance(value, tuple) and value else (value,)
+    if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        return f"on={format_value(value)}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"max_attempts={value}"
+    if isinstance(value, Schedule | list | range):
+        return f"schedule={safe_repr(value)}"
+    if isinstance(value, Budget):
+        return f"budget={safe_repr(value)}"
+    if not isinstance(value, int | float):
+        with suppress(ConfigError):
+            parse_duration("max_elapsed", value)
+            return f"max_elapsed={safe_repr(value)}"
+    return ""

@@ -1,5 +1,6 @@
 """Checks of the settings for the wait between two attempts: an event, a function."""
 
+import functools
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
@@ -45,6 +46,29 @@ def check_sleep(name: str, value: Any) -> Any:
     if not accepts_one_argument(value):
         raise invalid_setting(name, "a function that takes the seconds", value)
     return value
+
+
+def check_sleep_kind(sleep: SleepFunction | None, *, awaited: bool) -> None:
+    """Check that a function that waits does not block the event loop."""
+    if sleep is None or not awaited:
+        return
+    function: Any = sleep
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", None), getattr(function, "__module__", None)
+    owner = type(getattr(function, "__self__", None))
+    blocks = name in _BLOCKING or (owner.__module__, name[0]) == ("threading", "wait")
+    if blocks:
+        rule, suggestion = "an async function under aretry", "it would block the event "
+        suggestion += "loop: leave it out, or write asyncio.sleep"
+        raise invalid_setting("sleep", rule, sleep, suggestion)
+
+
+_BLOCKING = {
+    ("sleep", "time"),
+    ("sleep", "gevent.hub"),
+    ("sleep", "eventlet.greenthread"),
+}
 
 
 def check_event_kind(event: StopEvent | None, *, awaited: bool) -> None:

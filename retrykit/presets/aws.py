@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from retrykit._internal.error_conditions import Condition
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer
 from retrykit.budgets import TokenBucket
 from retrykit.hints import milliseconds
@@ -13,6 +14,7 @@ from retrykit.schedules import exponential
 __all__ = ["aws_adaptive", "aws_standard", "throttling"]
 
 
+@user_facing
 def aws_standard(
     *, version: str = "2.1", max_attempts: int = 3, throttled: Condition | None = None
 ) -> Policy:
@@ -58,6 +60,7 @@ def aws_standard(
         hint=milliseconds("x-amz-retry-after"),
         hint_cap=5,
         on_long_hint="clip",
+        hint_jitter=0,
     )
     if throttled is None:
         return common.replace(budget=TokenBucket(cost=14, costs=()))
@@ -66,6 +69,7 @@ def aws_standard(
     return common.replace(rules=[slower], budget=budget)
 
 
+@user_facing
 def aws_adaptive(
     *, version: str = "2.1", max_attempts: int = 3, throttled: Condition | None = None
 ) -> Policy:
@@ -93,6 +97,9 @@ def aws_adaptive(
 def throttling(error: Exception) -> bool:
     """Return whether an error of an AWS client is a throttling error.
 
+    It is one with an error code for throttling, or with the status 429 and a code that
+    the model of the service does not have.
+
     >>> throttling(OSError("refused"))
     False
 
@@ -100,10 +107,18 @@ def throttling(error: Exception) -> bool:
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026.
     """
     response = getattr(error, "response", None)
-    error_data = response.get("Error") if isinstance(response, Mapping) else None
-    return isinstance(error_data, Mapping) and error_data.get("Code") in _THROTTLING
+    if not isinstance(response, Mapping):
+        return False
+    error_data, metadata = response.get("Error"), response.get("ResponseMetadata")
+    if isinstance(error_data, Mapping) and error_data.get("Code") in _THROTTLING:
+        return True
+    # The class of an error whose code the model has is made by botocore's factory.
+    modeled = type(error).__module__ == "botocore.errorfactory"
+    status = metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None
+    return status == _TOO_MANY_REQUESTS and not modeled
 
 
+_TOO_MANY_REQUESTS = 429
 _THROTTLING = {
     "BandwidthLimitExceeded",
     "EC2ThrottledException",

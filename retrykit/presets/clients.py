@@ -1,6 +1,7 @@
 """Policies of RPC clients and retry libraries."""
 
 from retrykit._internal.durations import Duration, parse_positive_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer, check_number
 from retrykit.budgets import RatioBudget, Throttle
 from retrykit.hints import grpc_pushback
@@ -16,6 +17,7 @@ from retrykit.schedules import (
 __all__ = ["finagle", "grpc", "polly", "tenacity_default"]
 
 
+@user_facing
 def finagle(*, tries: int = 3) -> Policy:
     """Return the backoff of Finagle's ``RetryPolicy.tries``.
 
@@ -47,6 +49,7 @@ def finagle(*, tries: int = 3) -> Policy:
     )
 
 
+@user_facing
 def grpc(  # noqa: PLR0913  the settings of a service config
     *,
     max_attempts: int = 4,
@@ -105,6 +108,7 @@ def grpc(  # noqa: PLR0913  the settings of a service config
     )
 
 
+@user_facing
 def polly(*, median_first_retry_delay: Duration = "1s", retry_count: int = 5) -> Policy:
     """Return the retries that Polly recommends: decorrelated jitter V2.
 
@@ -129,6 +133,7 @@ def polly(*, median_first_retry_delay: Duration = "1s", retry_count: int = 5) ->
     return Policy(schedule=schedule, max_attempts=limit + 1)
 
 
+@user_facing
 def tenacity_default() -> Policy:
     """Return the policy of ``tenacity.retry`` without arguments. It is unsafe.
 

@@ -1,6 +1,7 @@
 """Policies of job queues and workflow engines, with delays up to days."""
 
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer, check_number
 from retrykit.policy.policy import Policy
 from retrykit.schedules import constant, exponential, linear, polynomial, sequence
@@ -9,6 +10,7 @@ from retrykit.schedules.base import Schedule
 __all__ = ["celery", "dramatiq", "sidekiq", "temporal", "zizq"]
 
 
+@user_facing
 def celery(
     *,
     max_retries: int = 3,
@@ -50,6 +52,7 @@ def celery(
     return _job_policy(limit, growing if first else steady)
 
 
+@user_facing
 def dramatiq(
     *,
     max_retries: int = 20,
@@ -85,6 +88,7 @@ def dramatiq(
     return _job_policy(limit, most.equal_jitter().round_down("1ms"))
 
 
+@user_facing
 def sidekiq(*, retry: int = 25) -> Policy:
     """Return the retries of a Sidekiq job, over about three weeks.
 
@@ -109,6 +113,7 @@ def sidekiq(*, retry: int = 25) -> Policy:
     return _job_policy(limit, constant(15) + growing + random)
 
 
+@user_facing
 def temporal(
     *,
     initial_interval: Duration = "1s",
@@ -151,6 +156,7 @@ def temporal(
     )
 
 
+@user_facing
 def zizq(
     *,
     retry_limit: int = 25,

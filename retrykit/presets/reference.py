@@ -4,12 +4,14 @@ Every number of these tables is reproduced in a test.
 """
 
 from retrykit._internal.durations import Duration, parse_positive_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit.policy.policy import Policy
 from retrykit.schedules import exponential, google_interval
 
 __all__ = ["google", "hostname_verification"]
 
 
+@user_facing
 def hostname_verification() -> Policy:
     """Return the schedule of custom hostname verification, over a week.
 
@@ -37,6 +39,7 @@ def hostname_verification() -> Policy:
     return Policy(schedule=checks)
 
 
+@user_facing
 def google(
     *,
     initial_interval: Duration = "500ms",

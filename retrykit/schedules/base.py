@@ -15,6 +15,7 @@ from retrykit._internal.durations import (
     parse_positive_duration,
 )
 from retrykit._internal.frozen import Frozen, fields_of
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_integer, check_number, invalid_setting
 from retrykit.schedules.randomness import Random, call_random, new_seed
 
@@ -80,6 +81,7 @@ class Schedule(Frozen, ABC):
             schedule has ended.
         """
 
+    @user_facing
     def draw(self, seed: int | None = None) -> Iterator[float]:
         """Draw the delays of one call, in order.
 
@@ -97,6 +99,7 @@ class Schedule(Frozen, ABC):
                 return
             yield previous
 
+    @user_facing
     def without_jitter(self) -> "Schedule":
         """Return this schedule without any jitter.
 
@@ -112,6 +115,7 @@ class Schedule(Frozen, ABC):
         fixed: Schedule = self.replace(**parts) if parts else self
         return fixed
 
+    @user_facing
     def then(self, other: object) -> "Schedule":
         """Continue with *other*, from its first delay, when this one ends.
 
@@ -136,6 +140,7 @@ class Schedule(Frozen, ABC):
             )
         return self._compose("Then", as_schedule(other))
 
+    @user_facing
     def switch(self, *, after: int, to: object) -> "Schedule":
         """Use *to* for the retries beyond *after*; numbering continues.
 
@@ -153,14 +158,17 @@ class Schedule(Frozen, ABC):
         after = check_integer("after", after, at_least=0)
         return self._compose("Switch", after, as_schedule(to))
 
+    @user_facing
     def cap(self, limit: Duration) -> "Schedule":
         """Limit each delay to at most *limit*, a duration >= 0."""
         return self._transform("Cap", parse_duration("limit", limit))
 
+    @user_facing
     def at_least(self, limit: Duration) -> "Schedule":
         """Extend each delay to at least *limit*, a duration >= 0."""
         return self._transform("AtLeast", parse_duration("limit", limit))
 
+    @user_facing
     def round_down(self, unit: Duration) -> "Schedule":
         """Round each delay down to a multiple of *unit*, a duration > 0.
 
@@ -171,10 +179,12 @@ class Schedule(Frozen, ABC):
         step = parse_positive_duration("unit", unit)
         return self._transform("RoundDown", step)
 
+    @user_facing
     def take(self, retries: int) -> "Schedule":
         """End after *retries* delays, a count >= 0."""
         return self._transform("Take", check_integer("retries", retries, at_least=0))
 
+    @user_facing
     def within(self, total: Duration) -> "Schedule":
         """End before the delays could sum to more than *total*.
 
@@ -189,14 +199,17 @@ class Schedule(Frozen, ABC):
         """
         return self._transform("Within", parse_duration("total", total))
 
+    @user_facing
     def full_jitter(self) -> "Schedule":
         """Draw each delay between 0 and the delay."""
         return self._transform("FullJitter")
 
+    @user_facing
     def equal_jitter(self) -> "Schedule":
         """Draw each delay between half the delay and the delay."""
         return self._transform("EqualJitter")
 
+    @user_facing
     def jitter(self, factor: float) -> "Schedule":
         """Make each delay shorter or longer by up to *factor* of it, at random.
 
@@ -209,6 +222,7 @@ class Schedule(Frozen, ABC):
         factor = check_number("factor", factor, at_most=1)
         return self._transform("Jitter", factor)
 
+    @user_facing
     def __add__(self, other: object) -> "Schedule":
         """Add the delays of both; end when either ends."""
         return self._compose("Sum", as_schedule(other))
@@ -217,14 +231,17 @@ class Schedule(Frozen, ABC):
         """Support `sum`, which starts with 0."""
         return self if type(other) is int and other == 0 else NotImplemented
 
+    @user_facing
     def __or__(self, other: object) -> "Schedule":
         """Use the shorter delay; end when both end."""
         return self._compose("Union", as_schedule(other))
 
+    @user_facing
     def __and__(self, other: object) -> "Schedule":
         """Use the longer delay; end when either ends."""
         return self._compose("Intersection", as_schedule(other))
 
+    @user_facing
     def __mul__(self, factor: float) -> "Schedule":
         """Multiply each delay by *factor*, >= 0."""
         return self._transform("Scale", check_number("factor", factor))

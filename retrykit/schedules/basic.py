@@ -10,6 +10,7 @@ from typing import ClassVar, final
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_number
 from retrykit.schedules.base import Bounds, Schedule
+from retrykit.schedules.foreign_parameters import constructor
 from retrykit.schedules.randomness import MAX_DELAY, Random, call_random
 
 __all__ = ["Constant", "Decay", "Exponential", "Fibonacci", "Fixed", "Formula"]
@@ -62,6 +63,7 @@ class Constant(Fixed):
         return self.wait
 
 
+@constructor
 def constant(wait: Duration) -> Schedule:
     """Wait the same time before every retry.
 
@@ -86,6 +88,7 @@ class Linear(Fixed):
         return min(self.step * retry, MAX_DELAY)
 
 
+@constructor
 def linear(step: Duration) -> Schedule:
     """Wait *step* longer each time: ``step * n`` before retry n.
 
@@ -111,6 +114,7 @@ class Exponential(Fixed):
         return saturated_product(self.first, self.factor, retry - 1)
 
 
+@constructor
 def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
     """Wait *factor* times longer each time: ``first * factor ** (n - 1)``.
 
@@ -140,6 +144,7 @@ class Decay(Fixed):
         return saturated_product(self.first, math.e, -self.rate * (retry - 1))
 
 
+@constructor
 def decay(first: Duration, *, rate: float = 1.0) -> Schedule:
     """Wait less each time: ``first * e ** (-rate * (n - 1))``.
 
@@ -172,6 +177,7 @@ class Polynomial(Fixed):
         return saturated_product(self.first, float(retry), self.exponent)
 
 
+@constructor
 def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
     """Wait ``first * n ** exponent`` before retry n.
 
@@ -213,6 +219,7 @@ def _fibonacci_numbers() -> list[float]:
     return numbers
 
 
+@constructor
 def fibonacci(first: Duration = 1.0) -> Schedule:
     """Wait the sum of the two previous delays: 1, 1, 2, 3, 5 times *first*.
 

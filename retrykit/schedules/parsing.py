@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from retrykit._internal.durations import parse_duration
 from retrykit._internal.late_modules import inspect
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, did_you_mean, invalid_setting
 from retrykit.schedules.base import Schedule, as_schedule
 from retrykit.schedules.kinds import CONSTRUCTORS
@@ -47,6 +48,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Schedule]] = {
 }
 
 
+@user_facing
 def parse_schedule(text: str) -> Schedule:
     """Return the schedule that a string describes.
 

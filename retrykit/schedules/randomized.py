@@ -8,6 +8,7 @@ from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_number, invalid_setting
 from retrykit.schedules.base import Bounds, Schedule
 from retrykit.schedules.basic import Constant, Exponential, Formula, saturated_product
+from retrykit.schedules.foreign_parameters import constructor
 from retrykit.schedules.randomness import (
     MAX_DELAY,
     Random,
@@ -45,6 +46,7 @@ class Uniform(Formula):
         return Constant(self.low + (self.high - self.low) / 2)
 
 
+@constructor
 def uniform(low: Duration, high: Duration) -> Schedule:
     """Draw each delay between *low* and *high*; all delays are equally likely.
 
@@ -89,6 +91,7 @@ class Decorrelated(Formula):
         return Exponential(self.first, self.factor)
 
 
+@constructor
 def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
     """Draw between *first* and *factor* times the previous delay.
 
@@ -175,6 +178,7 @@ def google_intervals(first: float, multiplier: float, longest: float) -> list[in
     return known
 
 
+@constructor
 def google_interval(
     initial_interval: Duration = 0.5,
     *,
@@ -264,6 +268,7 @@ class PollyInterval(Formula):
         return min(max(at - was, 0.0) * step, MAX_DELAY)
 
 
+@constructor
 def polly_interval(median_first_retry_delay: Duration = 1.0) -> Schedule:
     """Wait like Polly with jitter: exponential, evenly spread over all callers.
 

@@ -10,6 +10,7 @@ from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.basic import Fixed, constant
+from retrykit.schedules.foreign_parameters import constructor
 from retrykit.schedules.randomness import Random
 
 __all__ = ["Sequence", "sequence"]
@@ -54,6 +55,7 @@ class Sequence(Fixed):
         return f"sequence({getattr(delays, '__qualname__', None) or repr(delays)})"
 
 
+@constructor
 def sequence(
     delays: Iterable[Duration] | Callable[[], Iterator[Duration]],
     *,
@@ -129,6 +131,9 @@ def _check_delays(delays: object) -> object:
 
 
 def _suggest_schedule(value: object) -> str:
+    module, name = (getattr(value, x, None) for x in ("__module__", "__name__"))
+    if str(module).startswith("retrykit.") and callable(value):
+        return f"call it: {name}(...)"
     if callable(value):
         return "call it if it makes a schedule, or let it yield the delays"
     return "write constant(...) for the same delay each time"

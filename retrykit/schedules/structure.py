@@ -1,5 +1,7 @@
 """Structure of schedules: size, user code, and whether they end."""
 
+from typing import Any
+
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import invalid_setting
 from retrykit.schedules.base import Schedule, iter_parts
@@ -35,6 +37,10 @@ def has_user_code(schedule: Schedule) -> bool:
     >>> has_user_code(constant(1).cap(9)), has_user_code(sequence(ever).cap(9))
     (False, True)
     """
+    whole: Any = schedule
+    if whole.kind == "sequence":
+        # It has no parts. Quickly, since a block asks whenever it runs.
+        return not isinstance(whole.delays, tuple)
     return any(
         not isinstance(fields_of(part)["delays"], tuple)
         if part.kind == "sequence"

@@ -21,6 +21,7 @@ from retrykit._internal.introspection import (
     is_coroutine_function,
 )
 from retrykit._internal.late_modules import logging
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, invalid_setting
 from retrykit.state.fault_log import log_fault
 from retrykit.state.retry_state import Failure, RetryState
@@ -174,6 +175,7 @@ class observe:  # noqa: N801  used as a function
         ConfigError: *observer* is not callable with one argument, or it is async.
     """
 
+    @user_facing
     def __init__(self, observer: Observer, *, failures_only: bool = False) -> None:
         self.observer = check_observer("observer", observer)
         self.failures_only = failures_only

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple, final
 
-from retrykit._internal.redaction import request_summary
+from retrykit._internal.redaction import Redaction, request_summary
 from retrykit._internal.tracebacks import FrameLocations
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import safe_repr
@@ -21,9 +21,9 @@ from retrykit.state.records import (
     strict_type,
 )
 
-__all__ = ["EXPLANATIONS", "Evaluation", "Failure", "StopReason", "failure_from_dict"]
-__all__ += ["failure_to_dict", "read_attempt", "read_count", "read_delay"]
-__all__ += ["read_seconds"]
+__all__ = ["EXPLANATIONS", "NEVER_RETRIED", "Evaluation", "Failure", "StopReason"]
+__all__ += ["failure_from_dict", "failure_to_dict", "read_attempt", "read_count"]
+__all__ += ["read_delay", "read_seconds"]
 
 
 class StopReason(StrEnum):
@@ -66,6 +66,9 @@ EXPLANATIONS = {
 }
 """Each reason as the end of a sentence."""
 
+NEVER_RETRIED = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
+"""The reasons of errors that no attempt would be made after, whatever the limits."""
+
 
 @final
 class Failure(NamedTuple):
@@ -100,7 +103,7 @@ class Failure(NamedTuple):
             parts["error"] = f"<{self.describe()}>"
         return f"Failure({', '.join(f'{name}={text}' for name, text in parts.items())})"
 
-    def describe(self, *, redact: bool = True) -> str:
+    def describe(self, *, redact: Redaction = True) -> str:
         """Return the error's type and text, or the type of the rejected result.
 
         >>> Failure(1, OSError("refused"), None, 0.0, 0.1, None).describe()
@@ -110,7 +113,8 @@ class Failure(NamedTuple):
 
         Args:
             redact: Whether secrets of requests and URLs are left out of the text
-                of an error; `RetryState.redact` has what the policy says.
+                of an error, or a function of the text, as in a policy;
+                `RetryState.redact` has what the policy says.
         """
         if self.error is None:
             return f"a rejected result of type {result_type(self.result)}"
@@ -137,7 +141,7 @@ class Evaluation(NamedTuple):
 
 
 def failure_to_dict(
-    failure: Failure, locations: FrameLocations | None = None, *, redact: bool
+    failure: Failure, locations: FrameLocations | None = None, *, redact: Redaction
 ) -> dict[str, Any]:
     """Return a failure as a dict of plain data."""
     plain = {

@@ -10,10 +10,12 @@ from types import FunctionType, ModuleType
 from typing import Any, final
 
 from retrykit._internal.tracebacks import add_note_once
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout, RetrykitError
+from retrykit.state.failures import NEVER_RETRIED
 from retrykit.state.records import ErrorRecord, attributes_of
-from retrykit.state.retry_state import RetryState, StopReason
+from retrykit.state.retry_state import RetryState
 
 __all__ = ["FailureGroup", "NestedRetryError", "RetryError", "attach_state"]
 __all__ += ["attached_state", "build_final_error", "is_own_timeout", "state_of"]
@@ -80,10 +82,10 @@ def build_final_error(
     raises: str, state: RetryState, error: Exception | None
 ) -> Exception:
     """Build the exception to raise when a call gives up, with its state and note."""
-    not_retryable = state.stop_reason is StopReason.NOT_RETRYABLE
-    form = "last" if not_retryable else raises
-    errors = state.errors if form == "group" else ()
-    members = [each for each in errors if isinstance(each, Exception)]
+    form = "last" if state.stop_reason in NEVER_RETRIED else raises
+    members: list[Exception] = []
+    if form == "group":
+        members += [each for each in state.errors if isinstance(each, Exception)]
     if members:
         group = FailureGroup(f"{state.name} {state.describe()}", members)
         attach_state(group, state)
@@ -101,7 +103,7 @@ def build_final_error(
         return wrapper
     attach_state(error, state)
     # No note if the first attempt failed with an error that is not retryable.
-    if state.attempt > 1 or not not_retryable:
+    if state.attempt > 1 or state.stop_reason not in NEVER_RETRIED:
         add_note_once(error, state.describe())
     return error
 
@@ -119,6 +121,7 @@ def attach_state(outcome: object, state: RetryState) -> None:
     vars(outcome)[_STATE] = _swap_outcome(state, outcome, _SELF)
 
 
+@user_facing
 def state_of(outcome: object) -> RetryState | None:
     """Return the state of the call that ended with this error or response.
 

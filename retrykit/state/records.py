@@ -4,10 +4,17 @@ import math
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
+from enum import Enum
+from itertools import chain, islice
 from typing import Any, final
 
 from retrykit._internal.frozen import Frozen, fields_of
-from retrykit._internal.redaction import is_response, redact_urls, request_summary
+from retrykit._internal.redaction import (
+    Redaction,
+    is_response,
+    redact_text,
+    request_summary,
+)
 from retrykit._internal.tracebacks import (
     FrameLocations,
     format_traceback,
@@ -20,7 +27,8 @@ from retrykit.errors import ConfigError
 __all__ = ["ErrorRecord", "FieldError", "Reader", "ResultRecord"]
 __all__ += ["attributes_of", "error_from_dict", "read_fields", "read_list"]
 __all__ += ["error_text", "error_to_dict", "result_from_data", "result_text"]
-__all__ += ["result_to_data", "result_type", "safe_str", "status_of", "strict_type"]
+__all__ += ["redact_related", "result_to_data", "result_type", "safe_str"]
+__all__ += ["status_of", "strict_type"]
 __all__ += ["traceback_text"]
 
 Reader = Callable[[Any], Any]
@@ -65,7 +73,7 @@ def error_to_dict(
     error: Exception | ErrorRecord | None,
     locations: FrameLocations | None = None,
     *,
-    redact: bool = True,
+    redact: Redaction = True,
 ) -> dict[str, str] | None:
     """Return an error as a dict of type, message and traceback."""
     if error is None:
@@ -76,24 +84,29 @@ def error_to_dict(
     return fields_of(error)
 
 
-def error_text(error: Exception, *, redact: bool = True) -> str:
+def error_text(error: Exception, *, redact: Redaction = True) -> str:
     """Return the text of an error."""
-    if not redact:
-        return safe_str(error)
-    summary = request_summary(error)
-    return redact_urls(safe_str(error)) if summary is None else summary
+    summary = None if redact is False else request_summary(error)
+    return redact_text(safe_str(error) if summary is None else summary, redact)
 
 
 def traceback_text(
-    error: Exception, locations: FrameLocations | None = None, *, redact: bool = True
+    error: Exception,
+    locations: FrameLocations | None = None,
+    *,
+    redact: Redaction = True,
 ) -> str:
     """Return the formatted traceback of an error, with its notes and its causes."""
     text = safe_str(error, lambda error: format_traceback(error, locations or ()))
-    if not redact:
-        return text
-    for each in filter(is_response, related_errors(error)):
-        text = text.replace(safe_str(each), request_summary(each) or "")
-    return redact_urls(text)
+    return redact_related(error, text, redact=redact)
+
+
+def redact_related(error: Exception, text: str, *, redact: Redaction) -> str:
+    """Return a text about an error and its causes without secrets."""
+    if redact is not False:
+        for each in filter(is_response, related_errors(error)):
+            text = text.replace(safe_str(each), request_summary(each) or "")
+    return redact_text(text, redact)
 
 
 def error_from_dict(data: Mapping[str, str] | None) -> ErrorRecord | None:
@@ -101,13 +114,13 @@ def error_from_dict(data: Mapping[str, str] | None) -> ErrorRecord | None:
     return None if data is None else ErrorRecord(**read_fields(_ERROR, data))
 
 
-def result_to_data(result: object, *, redact: bool = True) -> Any:
+def result_to_data(result: object, *, redact: Redaction = True) -> Any:
     """Return a result as JSON data: a plain value unchanged, others as a record."""
     # Exact types: an object's __class__ may run user code.
     if type(result) is ResultRecord:
         return {"record": fields_of(result)}
     if type(result) is str:
-        return redact_urls(result) if redact else result
+        return redact_text(result, redact)
     if _is_plain(result):
         return result
     record = ResultRecord(type_name(type(result)), result_text(result, redact=redact))
@@ -139,7 +152,7 @@ def result_type(result: object) -> str:
 _RESPONSE = r"[\w.<>]+ with status \d+"
 
 
-def result_text(result: object, *, redact: bool = True) -> str:
+def result_text(result: object, *, redact: Redaction = True) -> str:
     """Return the text of a result for records and logs, at most 200 characters.
 
     Of a response it is the type and the status: its ``repr`` may have secrets, such
@@ -147,8 +160,50 @@ def result_text(result: object, *, redact: bool = True) -> str:
     """
     if status_of(result) is not None:
         return result_type(result)
-    text = safe_str(result, repr)
-    return (redact_urls(text) if redact else text)[:200]
+    return redact_text(safe_str(result, repr), redact)[:200]
+
+
+def without_bulk(result: object, *, redact: Redaction = True) -> object:
+    """Return a result, or its record if it may take much memory.
+
+    >>> without_bulk({"status": "queued"})
+    {'status': 'queued'}
+    >>> without_bulk(b"0" * 10**6).type
+    'bytes'
+    """
+    if _is_small(result):
+        return result
+    shown = result
+    if isinstance(result, str | bytes | bytearray):
+        # To format it would take as much memory again.
+        shown = result[:_SMALL]
+    return ResultRecord(type_name(type(result)), result_text(shown, redact=redact))
+
+
+# Characters, bytes and items of a result that is kept.
+_SMALL = 10_000
+_SMALL_KINDS = (bool, float, Enum, ResultRecord)
+
+
+def _is_small(result: object) -> bool:
+    """Return whether a result is built of a few plain values."""
+    size, pending = 0, [result]
+    while pending and size <= _SMALL:
+        value = pending.pop()
+        kind = type(value)
+        if isinstance(value, str | bytes) and kind in {str, bytes}:
+            size += len(value)
+        elif isinstance(value, dict) and kind is dict:
+            pending += islice(chain.from_iterable(value.items()), _SMALL)
+        elif isinstance(value, list | tuple) and kind in {list, tuple}:
+            pending += islice(value, _SMALL)
+        elif isinstance(value, int) and kind is int:
+            size += value.bit_length() // 8
+        # A member of an enumeration lives as long as its class.
+        elif value is not None and not issubclass(kind, _SMALL_KINDS):
+            return False
+        size += 1
+    return size <= _SMALL
 
 
 def status_of(result: object) -> int | None:

@@ -4,11 +4,15 @@ Only the code that runs the call changes it, such as its controller or a `Backof
 """
 
 from collections.abc import Callable
+from itertools import repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from retrykit._internal.durations import duration_in_words
+from retrykit._internal.locks import ForkSafe
+from retrykit._internal.redaction import Redaction, combine_redactions
 from retrykit._internal.tracebacks import FrameLocations
+from retrykit._internal.user_facing import user_facing
 from retrykit.state.failures import (
     EXPLANATIONS,
     Failure,
@@ -35,6 +39,10 @@ __all__ = ["Failure", "RetryState", "Status", "StopReason", "read_state"]
 
 Status = Literal["running", "succeeded", "dead"]
 """A call is running, has its result, or has given up."""
+
+
+def _no_call() -> None:
+    """Return None: the call is over, or ran in another process."""
 
 
 @final
@@ -67,14 +75,19 @@ class RetryState:  # noqa: PLW1641  it changes
         nested_state: The state of the nested call whose failure ended this one. Of
             calls nested deeper than 16 the first and the last ones are kept.
         redact: Whether secrets of requests and URLs are left out of texts about the
-            errors.
+            errors, or the function of the policy that leaves out more of them.
     """
 
     __slots__ = (
+        "_call",
+        "_clock_id",
         "_failures",
         "_frame_locations",
+        "_give_up_number",
         "_outer_deadline",
+        "_polls",
         "_read_clock",
+        "_request",
         "_started_at_clock",
         "attempt",
         "attempt_started",
@@ -121,10 +134,13 @@ class RetryState:  # noqa: PLW1641  it changes
         retry_cost: float | None = None,
         depth: int = 0,
         nested_state: "RetryState | None" = None,
-        redact: bool = True,
+        redact: Redaction = True,
         _outer_deadline: float | None = None,
+        _polls: bool = False,
         _read_clock: Callable[[], float] | None = None,
         _started_at_clock: float = 0.0,
+        _clock_id: int = 0,
+        _call: Callable[[], Any] = _no_call,
     ) -> None:
         self.name = name
         self.seed = seed
@@ -148,20 +164,29 @@ class RetryState:  # noqa: PLW1641  it changes
         self.redact = redact
         # A list, since there may be thousands.
         self._failures = list(failures)
-        # For the code that runs the call: when the time limit of a call around it is
-        # reached, in seconds since this one began; where errors were raised whose
+        # For the code that runs the call: the method and the URL of the request that
+        # it is, for texts; when the time limit of a call around it is reached, in
+        # seconds since this one began; whether it retries results but no errors;
+        # where errors were raised whose
         # frames were released, by the number of the attempt; the clock of a running
-        # call, and its reading when the call began.
+        # call, its reading when the call began, and its identity; and the number of
+        # this call among those that gave up or were read in this process.
         self._outer_deadline = _outer_deadline
+        # Returns the running call, which refers to this state, or None.
+        self._call = _call
+        self._polls = _polls
         self._frame_locations: dict[int, FrameLocations] | None = None
         self._read_clock = _read_clock
+        self._request: tuple[str, object] | None = None
         self._started_at_clock = _started_at_clock
+        self._clock_id = _clock_id
+        self._give_up_number = 0
 
     def _replace(self, **changes: Any) -> "RetryState":
         """Return a copy with some attributes changed."""
         other = object.__new__(RetryState)
-        for name, value in zip(self.__slots__, _slots_of(self), strict=True):
-            setattr(other, name, value)
+        # A loop without steps of Python: `setattr` returns None, so it goes to the end.
+        any(map(setattr, repeat(other), self.__slots__, _slots_of(self)))
         other._failures = list(changes.pop("failures", self._failures))
         if self._frame_locations is not None:
             other._frame_locations = dict(self._frame_locations)
@@ -184,6 +209,45 @@ class RetryState:  # noqa: PLW1641  it changes
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
         """The errors of the failed attempts, in order."""
         return tuple(f.error for f in self._failures if f.error is not None)
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function that is retried; None for a block of code.
+
+        As `args` and `kwargs`, it is known while the call runs, in the policy's
+        `fallback`, too, and is no part of the data. Afterwards it is released.
+
+        Raises:
+            LookupError: The call is over; or the arguments are not known yet in another
+                thread or task than that of the call.
+        """
+        function: Callable[..., Any] | None = self._running_call().function
+        return function
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The positional arguments of the call; the first one of a method is `self`.
+
+        >>> from retrykit import Policy
+        >>> policy = Policy(schedule=[0], fallback=lambda state: len(*state.args))
+        >>> policy.call(int, "seven")
+        5
+        """
+        args: tuple[Any, ...] = self._running_call().arguments()[0]
+        return args
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The keyword arguments of the call."""
+        kwargs: dict[str, Any] = self._running_call().arguments()[1]
+        return kwargs
+
+    def _running_call(self) -> Any:
+        call = self._call()
+        if call is None:
+            msg = "state.function, args and kwargs are only available while a call runs"
+            raise LookupError(msg)
+        return call
 
     @property
     def status(self) -> Status:
@@ -258,6 +322,8 @@ class RetryState:  # noqa: PLW1641  it changes
         self.elapsed_at_end = self.elapsed
         self._read_clock = None
         self.stop_reason = reason
+        if reason is not StopReason.SUCCEEDED:
+            self._give_up_number = give_ups.add()
 
     def describe(self) -> str:
         """Return the outcome of the call, as the end of a sentence.
@@ -303,6 +369,7 @@ class RetryState:  # noqa: PLW1641  it changes
         return _data(self, redact=self.redact)
 
     @classmethod
+    @user_facing
     def from_dict(cls, data: object) -> "RetryState":
         """Return the state that `to_dict` wrote.
 
@@ -313,20 +380,52 @@ class RetryState:  # noqa: PLW1641  it changes
             ConfigError: *data* has another version or another form.
         """
         try:
-            return read_state(data)
+            state = read_state(data)
         except FieldError as error:
             raise error.as_setting("state") from None
+        # An error that another process has pickled arrives.
+        state._give_up_number = give_ups.add()
+        return state
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RetryState.from_dict, (self.to_dict(),)
 
 
-def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:
+@final
+class GiveUps(ForkSafe):
+    """Counts the calls that have given up in this process.
+
+    So calls are ordered without a clock, which may stand still or be set back.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+        super().__init__()
+
+    def add(self) -> int:
+        """Count one more, and return its number, >= 1."""
+        with self._lock:
+            self.count += 1
+            return self.count
+
+    def __reduce__(self) -> str:
+        # A driver that is pickled by value refers to it.
+        return "give_ups"
+
+
+give_ups: Final = GiveUps()
+"""Those of this process."""
+
+
+def _data(state: RetryState, *, redact: Redaction) -> dict[str, Any]:
     locations, inner = state._frame_locations or {}, state.nested_state
+    within = combine_redactions(redact, redact if inner is None else inner.redact)
     return {name: getattr(state, name) for name in _READ} | {
         "version": _VERSION,
         "rule_counts": list(state.rule_counts),
-        "nested_state": inner and _data(inner, redact=redact or inner.redact),
+        "nested_state": inner and _data(inner, redact=within),
         "elapsed_at_end": state.elapsed,
         "stop_reason": state.stop_reason and state.stop_reason.value,
         "failures": [

@@ -3,6 +3,7 @@
 from typing import final
 
 from retrykit._internal.durations import Duration, duration_in_words, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import RetrykitError
 
@@ -85,6 +86,7 @@ class RetryAfter(Signal):
             ``from None`` none.
     """
 
+    @user_facing
     def __init__(
         self, delay: Duration | None = None, cause: Exception | None = None
     ) -> None:
@@ -111,6 +113,7 @@ class GiveUp(Signal):
             with ``from None``, the signal itself is raised.
     """
 
+    @user_facing
     def __init__(self, cause: Exception | None = None) -> None:
         super().__init__(cause, cause=cause)
 

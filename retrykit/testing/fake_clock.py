@@ -9,6 +9,7 @@ from typing import final
 from retrykit._internal.clocks import sync_clock, wall, wall_clock_override
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.loop_clock import async_clock, running_trio
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_number, invalid_setting
 from retrykit.execution.attempt_timeout import TimeoutScope
 from retrykit.execution.overrides import RetryOverrides, retry_overrides
@@ -70,10 +71,12 @@ class FakeClock:
         """Return the time, in clock seconds."""
         return self._scheduler.now
 
+    @user_facing
     def advance(self, duration: Duration) -> None:
         """Advance the time by a duration, >= 0, as a slow attempt would."""
         self._scheduler.advance(_check_duration("duration", duration))
 
+    @user_facing
     def sleep(self, delay: Duration, /) -> None:
         """Sleep for a duration, >= 0; in a coroutine, this blocks the event loop.
 
@@ -251,6 +254,7 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
             own timeout.
     """
 
+    @user_facing
     def __init__(
         self,
         start: float = 0.0,

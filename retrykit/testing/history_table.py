@@ -4,6 +4,7 @@ Aligned here, since no library for tables can be expected where tests run.
 """
 
 from retrykit._internal.durations import format_duration
+from retrykit._internal.redaction import Redaction
 from retrykit.state.records import result_text, safe_str
 from retrykit.state.retry_state import Failure, RetryState, StopReason
 
@@ -58,7 +59,7 @@ def _table(state: RetryState) -> str:
     return "\n  ".join([f"{state.name} {state.describe()}", *lines])
 
 
-def _row(failure: Failure, *, redact: bool) -> tuple[str, ...]:
+def _row(failure: Failure, *, redact: Redaction) -> tuple[str, ...]:
     delay = "" if failure.delay is None else format_duration(failure.delay)
     outcome = failure.describe(redact=redact)
     if failure.error is None:

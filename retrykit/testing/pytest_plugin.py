@@ -203,20 +203,25 @@ class _Histories(ForkSafe):
 
     def on_event(self, event: Event) -> None:
         state = event.state
+        ended = isinstance(event, Succeeded | GaveUp | Suspended)
+        # Without the lock: texts of errors are code of the user.
+        text = _history(state) if ended else ""
         with self._lock:
-            if not isinstance(event, Succeeded | GaveUp | Suspended):
+            if not ended:
                 self._running[id(state)] = state
                 return
             self._running.pop(id(state), None)
             self._left_out += len(self._ended) == _MAX_HISTORIES
-            self._ended.append(_history(state))
+            self._ended.append(text)
 
     def format(self) -> str:
         with self._lock:
-            texts = [*self._ended, *map(_history, self._running.values())]
-            if self._left_out:
-                texts.insert(0, f"({self._left_out} earlier calls are left out)")
-            return "\n\n".join(texts)
+            texts, running = [*self._ended], [*self._running.values()]
+            left_out = self._left_out
+        texts += map(_history, running)
+        if left_out:
+            texts.insert(0, f"({left_out} earlier calls are left out)")
+        return "\n\n".join(texts)
 
 
 _MAX_HISTORIES: Final = 20

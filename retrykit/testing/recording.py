@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from typing import NoReturn, final
 
 from retrykit._internal.context import ContextOverride
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.execution.callables import qualified_name
 from retrykit.execution.wrapping import find_wrapped
@@ -41,6 +42,7 @@ class Recording:
         """The states of all calls so far, in the order in which they began."""
         return [*{id(event.state): event.state for event in self.events}.values()]
 
+    @user_facing
     def of(self, fn: object) -> list[RetryState]:
         """Return the states of the calls of a function, in order."""
         name = _name(fn)
@@ -142,6 +144,7 @@ class record(Block[Recording]):  # noqa: N801  used as a function
             are recorded; by default those of this one and the tasks that it starts.
     """
 
+    @user_facing
     def __init__(self, *, process_wide: bool = False) -> None:
         self._process_wide = check_instance("process_wide", process_wide, bool)
         super().__init__()

@@ -10,6 +10,7 @@ from typing import Any, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, sync_clock
 from retrykit._internal.loop_clock import LoopClock, async_clock
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer
 from retrykit.execution.attempt_timeout import TimeoutScope, timeout_scope
 from retrykit.execution.overrides import RetryOverrides, retry_overrides
@@ -44,6 +45,7 @@ class disable_retries(Block[None]):  # noqa: N801  used as a function
             default it applies to this one and the tasks that it starts.
     """
 
+    @user_facing
     def __init__(self, *, process_wide: bool = False) -> None:
         self._process_wide = check_instance("process_wide", process_wide, bool)
         super().__init__()
@@ -88,6 +90,7 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
             default it applies to this one and the tasks that it starts.
     """
 
+    @user_facing
     def __init__(
         self,
         max_attempts: int | None = None,

@@ -7,6 +7,7 @@ from retrykit._internal.clocks import ClockSource, sync_clock
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.loop_clock import async_clock
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 
 __all__ = ["AsyncScriptedFunction", "RecordedCall", "ScriptError", "ScriptedFunction"]
@@ -127,6 +128,7 @@ class ScriptedFunction(_Script):
         ScriptError: It is called more often than it has outcomes.
     """
 
+    @user_facing
     def __init__(self, outcomes: Iterable[object], *, name: str = "script") -> None:
         super().__init__(outcomes, name, sync_clock)
 
@@ -151,6 +153,7 @@ class AsyncScriptedFunction(_Script):
     Its arguments, attributes and errors are those of `ScriptedFunction`.
     """
 
+    @user_facing
     def __init__(self, outcomes: Iterable[object], *, name: str = "script") -> None:
         super().__init__(outcomes, name, async_clock)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from retrykit import schedules as s
-from retrykit._internal.binary_search import first_where
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_instance,
     check_integer,
@@ -24,6 +24,7 @@ from retrykit.hints import attribute, first_of, milliseconds, retry_after
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
 from retrykit.schedules import Schedule, ScheduleLike
+from retrykit.schedules.base import as_schedule
 from retrykit.schedules.randomized import MAX_INTERVAL
 from retrykit.schedules.randomness import MAX_DELAY
 
@@ -33,6 +34,7 @@ _ORDINARY = [0.0, 0.001, 0.1, 0.5, 1.0, 1.5, 60.0, 14_400.0]
 _EXTREME = [5e-324, 1e-300, 2.0**53, 1e300, MAX_DELAY]
 
 
+@user_facing
 def durations(
     at_least: Duration = 0.0, at_most: Duration = MAX_DELAY
 ) -> SearchStrategy[float]:
@@ -68,6 +70,7 @@ def seeds() -> SearchStrategy[int]:
     return st.integers(0, 2**53 - 1)
 
 
+@user_facing
 def schedules(
     *, correlated: bool = True, rounding: bool = True, max_leaves: int = 5
 ) -> SearchStrategy[Schedule]:
@@ -165,6 +168,7 @@ def _operators(parts: SearchStrategy[Schedule]) -> SearchStrategy[Schedule]:
     )
 
 
+@user_facing
 def policies(
     *,
     schedules: SearchStrategy[ScheduleLike] | None = None,
@@ -172,10 +176,11 @@ def policies(
 ) -> SearchStrategy[Policy]:
     """Draw policies.
 
-    Limits are written or left to the defaults, and no limit makes another useless. All
-    settings vary except `on_result`, `fallback`, `stop_event`, `sleep` and `observers`,
-    which are code; `budget`, which calls share; and `attempt_timeout`, which not every
-    function supports. Each policy retries `ConnectionError` and `TimeoutError`.
+    Limits are written or left to the defaults, and one may end every call before
+    another can. All settings vary except `on_result`, `fallback`, `stop_event`, `sleep`
+    and `observers`, which are code; `budget`, which calls share; and `attempt_timeout`,
+    which not every function supports. Each policy retries `ConnectionError` and
+    `TimeoutError`.
     Settings that all of them should have are set with ``.map()``, except the schedule,
     limits, hint and rules, which must fit together:
 
@@ -206,7 +211,7 @@ def policies(
 
 
 def _build_policy(limits: dict[str, Any], others: dict[str, Any]) -> Policy:
-    """Return a policy of these settings, with limits that can all take effect."""
+    """Return a policy of these settings, with limits under which it retries."""
     settings = others | limits
     if None in {settings.get("max_attempts"), settings.get("max_elapsed")}:
         settings.pop("limits", None)
@@ -216,17 +221,12 @@ def _build_policy(limits: dict[str, Any], others: dict[str, Any]) -> Policy:
         settings.pop("deadline", None)
     if _is_valid(settings):
         return Policy(**settings)
-    schedule = settings.get("schedule", Policy().schedule)
-    first = Policy(schedule=schedule).schedule.bounds(1)
-    allowed = settings.get("max_elapsed")
-    if first is not None and allowed is not None and allowed < first[0]:
-        settings["max_elapsed"] = min(allowed + first[0], MAX_DELAY)
-    if most := settings.get("max_attempts"):
-        # The largest number that the other limits allow.
-        rejected = first_where(
-            lambda n: not _is_valid(settings | {"max_attempts": n}), 1, most + 1
-        )
-        settings["max_attempts"] = rejected - 1
+    settings.pop("limits", None)
+    first = as_schedule(settings.get("schedule", Policy().schedule)).bounds(1)
+    if first is None:
+        settings["max_attempts"] = 1
+    else:
+        settings["max_elapsed"] = min(settings["max_elapsed"] + first[0], MAX_DELAY)
     return Policy(**settings)
 
 
@@ -237,6 +237,7 @@ def _is_valid(settings: dict[str, Any]) -> bool:
         return False
 
 
+@user_facing
 def failure_scripts(
     *,
     errors: Sequence[type[Exception] | Exception] = (ConnectionError, TimeoutError),
@@ -323,7 +324,8 @@ _VARIED: dict[str, SearchStrategy[object]] = {
     "rules": _rules(),
     "hint": st.sampled_from(_HINTS),
     "hint_cap": st.none() | durations(),
-    "on_long_hint": st.sampled_from(["honor", "clip", "give_up"]),
+    "on_long_hint": st.sampled_from(["honor", "clip", "ignore", "give_up"]),
+    "hint_jitter": st.floats(0, 1),
     "nested": st.sampled_from(["respect", "retry", "raise"]),
     "raises": st.sampled_from(["last", "retry_error", "group"]),
     "redact": st.booleans(),

@@ -45,6 +45,23 @@ ACCEPTED = [
     ("1s1s", 2.0),
     ("\t\v\f\r1s \n", 1.0),
     (f"{10**15 - 1}w", 604_799_999_999_999_395_200.0),
+    ("1min", 60.0),
+    ("90sec", 90.0),
+    ("1 m", 60.0),
+    ("1 h 30 min", 5_400.0),
+    ("1hour30minutes", 5_400.0),
+    ("2 weeks 1 day", 1_296_000.0),
+    ("3 hrs", 10_800.0),
+    ("5 usecs", 5e-6),
+    ("5microseconds", 5e-6),
+    ("5 msec", 0.005),
+    ("5 milliseconds", 0.005),
+    ("1 second\n", 1.0),
+    ("PT0.5S", 0.5),
+    ("PT1H30M", 5_400.0),
+    ("P1DT2H3M4S", 93_784.0),
+    ("P2W", 1_209_600.0),
+    (" P1D ", 86_400.0),
     ("0." + "3" * 5000 + "s", 1 / 3),
 ]
 
@@ -63,9 +80,11 @@ KINDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 LENGTH = "a finite duration >= 0"
 HUGE = 10**400
 
-NO_TEXTS = ["", "90", "0.5", "s", "-5s", "+5s", "5S", "5 s", "5min", "5sec"]
+NO_TEXTS = ["", "90", "0.5", "s", "-5s", "+5s", "5S", "5 S", "5mim", "5 m s"]
 NO_TEXTS += [".5s", "5.s", "1.2.3s", "1e3s", "1,5s", "1_0s", "٣s", "5ms-"]
-NO_TEXTS += ["1h30", "1h,30m", "01:30", "PT5S", "inf", "nan", "soon"]
+NO_TEXTS += ["1h30", "1h,30m", "01:30", "inf", "nan", "soon"]
+NO_TEXTS += ["P", "PT", "P1", "PT5", "pt5s", "P1M", "P1Y", "P1H", "T5S", "P5S"]
+NO_TEXTS += ["PT1S PT1S", "1s PT1S", "P T1S", "PT 1S", "-PT1S", "PT1S1M", "PT1DT1S"]
 NO_TEXTS += ["\xa05s", "5s\u2003", "5s\x1c"]
 # Well written, but longer than any use, or even than any float.
 NO_TEXTS += [f"{10**15}us", "0" * 16 + "s", "9" * 400 + "s", f"1s{10**308}w"]

@@ -49,9 +49,36 @@ URL = f"http://bob:{SECRET}@host:80/p?token={SECRET}"
         "https://host?to=bob@d": "https://host?...",
         "https://bob@host:80?a@b": "https://host:80?...",
         "https://bob@[::1]:80?@b": "https://[::1]:80?...",
-        "https://host/:a:?@b": "https://host/:a:?...",
+        "https://host/:a:?@b": "https://host/*:?...",
         "https://host?:@b": "https://host?...",
-        "https://host//a:b?@c": "https://host//a:b?...",
+        "https://host//a:b?@c": "https://host//*?...",
+        "https://host/bot1:abc/getMe": "https://host/*/getMe",
+        "url 'https://host/hooks/T0/B0/abc'": "url 'https://host/hooks/*/*/abc'",
+        "https://host/a1b2: refused": "https://host/*: refused",
+        "(https://host/a1b2).": "(https://host/*).",
+        "https://host/orders/42/items": "https://host/orders/42/items",
+        "https://host/v1/v10/v100/a1": "https://host/v1/v10/*/*",
+        "https://host/12345678901234567/abcdefghijklmnop": (
+            "https://host/*/abcdefghijklmnop"
+        ),
+        "https://host/#/reset/a1": "https://host/#/reset/*",
+        "redis://bob:a1@host:6379/0": "redis://host:6379/0",
+        r"https:\/\/host\/a1\/p": r"https:\/\/host\/*\/p",
+        "with url: /a1/p?b=c (Caused": "with url: /*/p?... (Caused",
+        "No scheme: 'api.example.com/a1'": "No scheme: 'api.example.com/*'",
+        "localhost/a1 127.0.0.1:80/a1 [::1]:80/a1": (
+            "localhost/* 127.0.0.1:80/* [::1]:80/*"
+        ),
+        '"GET /a1/p HTTP/1.1" 401': '"GET /*/p HTTP/1.1" 401',
+        '{"url": "/a1/p", "b": "/a1"}': '{"url": "/*/p", "b": "/a1"}',
+        'File "/usr/lib/python3.11/a1.py", line 7': (
+            'File "/usr/lib/python3.11/a1.py", line 7'
+        ),
+        "no such file: '/data/run42/a1.csv'": "no such file: '/data/run42/a1.csv'",
+        "file:///data/run42/a1.csv": "file:///data/run42/a1.csv",
+        "text/html; agent python-requests/2.31": (
+            "text/html; agent python-requests/2.31"
+        ),
         "[bob:a@host]": "[host]",
         r"'https:\/\/bob:c@host\/p?a=b'": r"'https:\/\/host\/p?...'",
         "'/p?a=b c&d=e' (found ' ')": "'/p?... c&...' (found ' ')",
@@ -62,7 +89,7 @@ URL = f"http://bob:{SECRET}@host:80/p?token={SECRET}"
         '<a href="bob:c@host/p?a=b">text</a>': '<a href="host/p?...">text</a>',
     }.items(),
 )
-def test_user_info_and_queries_are_left_out(text, redacted):
+def test_user_info_queries_and_tokens_are_left_out(text, redacted):
     assert redact_urls(text) == redacted
     assert redact_urls(redacted) == redacted
 
@@ -71,6 +98,7 @@ def test_user_info_and_queries_are_left_out(text, redacted):
     "part",
     [
         *("/", "//", "//a", "?", "@", "//@?", "a", "a@", "/?", "//a:", ":", "a:b,"),
+        *("://", "a.", "a.b/", "url:", "GET ", "a1/", "1:1/", "[::1]:"),
         *("&", "=", "//a:1", "/a:b", "(a:", "a:b@", "//a:b@", "&a=", "#", '="'),
     ],
 )
@@ -168,21 +196,35 @@ GET = Namespace(method="GET", url=URL)
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (RequestError(request=GET), "GET host"),
-        (RequestError(request=GET, status=503), "GET host, status 503"),
+        (RequestError(request=GET), "GET host:80/p"),
+        (RequestError(request=GET, status=503), "GET host:80/p, status 503"),
         (
             RequestError(request=GET, response=Namespace(status_code=503)),
-            "GET host, status 503",
+            "GET host:80/p, status 503",
         ),
-        (RequestError(request_info=GET, status=503), "GET host, status 503"),
+        (RequestError(request_info=GET, status=503), "GET host:80/p, status 503"),
         (
             RequestError(response=Namespace(request=GET, status=503)),
-            "GET host, status 503",
+            "GET host:80/p, status 503",
         ),
         (RequestError(response=Namespace(status=503)), "status 503"),
         (RequestError(request=Namespace(method="GET", url="http://[")), "GET"),
         (RequestError(request=Namespace(method="GET", url=Broken())), "GET"),
-        (RequestError(pool=Namespace(host="host"), url="/p?a=b"), "host"),
+        (RequestError(pool=Namespace(host="host"), url="/p?a=b"), "host/p"),
+        (
+            RequestError(pool=Namespace(host="host", port=80), url="/a1/p"),
+            "host:80/*/p",
+        ),
+        (
+            RequestError(pool=Namespace(host="proxy", port=80), url="http://h:81/p"),
+            "h:81/p",
+        ),
+        (RequestError(pool=None, url="/p?a=b"), "the message"),
+        (RequestError(pool=Namespace(host="::1", port=80), url="/p"), "[::1]:80/p"),
+        (
+            RequestError(request=Namespace(method="GET", url="http://[::1]/")),
+            "GET [::1]/",
+        ),
         (RequestError(pool=Namespace(host="host")), "the message"),
         (RequestError(request=None, response=None, status=503), "the message"),
         (RequestError(status=503, headers={"a": "b"}, body="{}"), "status 503"),
@@ -283,7 +325,8 @@ def test_the_repr_of_a_failure_has_no_secrets_of_a_url():
 def test_the_repr_of_a_failure_shows_an_error_about_a_request_like_logs():
     error = RequestError(request=GET, status=503, headers={"Authorization": SECRET})
     printed = repr(Failure(2, error, None, 0.5, 0.25, None))
-    shown = "error=<tests._internal.test_redaction.RequestError: GET host, status 503>"
+    shown = "error=<tests._internal.test_redaction.RequestError: GET host:80/p, "
+    shown += "status 503>"
     assert shown in printed
     assert SECRET not in printed
 

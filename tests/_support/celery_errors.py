@@ -4,6 +4,7 @@ from datetime import datetime
 
 from kombu import Exchange, Queue
 
+from retrykit.cli.job_engine import _check_results
 from retrykit.integrations.celery import (
     jobs,
     kill,
@@ -12,7 +13,9 @@ from retrykit.integrations.celery import (
     serve,
     status,
 )
+from retrykit.integrations.celery.job_locks import _acquired
 from retrykit.integrations.celery.ledger import Entry, write_entry
+from retrykit.testing import virtual_time
 from tests._support.celery_apps import AMQP, CONFIRMED, QUORUM, app
 
 __all__ = ["ERRORS"]
@@ -51,14 +54,23 @@ async def averify():
 def app_with_job(status):
     """Return an app whose ledger has a job of this status, and no message of it."""
     celery = app("memory://")
-    # All apps of the process share it.
+    # All apps of the process share both.
     celery.backend.client.cache.clear()
+    with celery.connection_for_write() as connection:
+        connection.channel().queues.clear()
     envelope = celery.tasks["verify"].job.envelope("job-7")
     write_entry(celery, "job-7", Entry.of(envelope, 0).replace(status=status))
     return celery
 
 
+def lock_locked():
+    with virtual_time():
+        _acquired("verify-7", lambda: None).__enter__()
+
+
 ERRORS = {
+    "job_id must be the id of a job that no other process is changing, got "
+    "'verify-7'; try again": lock_locked,
     "app must be a Celery, got 7": lambda: serve(7),
     'grace must be a duration such as "12.5s", "500ms" or "1h30m", got \'late\'; '
     "write the unit (us, ms, s, m, h, d, w)": (
@@ -178,6 +190,10 @@ ERRORS = {
     "datetime.now(UTC)": lambda: retry_at(app("memory://"), "job-7", NAIVE),
     "job_id must be the id of a waiting job, got 'job-7'; it is dead": (
         lambda: retry_at(app_with_job("dead"), "job-7", NAIVE.astimezone())
+    ),
+    "result_backend must be that of a file in which a worker has stored results, got "
+    "'db+sqlite:///none'; check its path": (
+        lambda: _check_results("db+sqlite:///none")
     ),
     "job_id must be the id of an unfinished job, got 'job-7'; it is succeeded": (
         lambda: kill(app_with_job("succeeded"), "job-7")

@@ -164,6 +164,14 @@ class InMemoryWorker:
             signals.before_task_publish.disconnect(die)
         return message
 
+    def take_first(self, job):
+        """Handle the message of a job, before all others."""
+        queued = self.channel._queue_for("celery").queue  # noqa: SLF001  to reorder
+        ordered = sorted(queued, key=lambda message: message["headers"]["id"] != job)
+        queued.clear()
+        queued.extend(ordered)
+        return self.handle_next()
+
     def lose_process(self, error, **changes):
         """Handle the next message in a pool process that is lost with this error."""
         message = self.take_message()

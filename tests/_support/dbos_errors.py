@@ -84,12 +84,30 @@ def listen_after_own_dbos():
         DBOS.destroy()
 
 
+def kill_twice():
+    with connected("stopped"):
+        with contextlib.suppress(ConfigError):
+            durable.kill("stopped")
+        durable.kill("stopped")
+
+
+def connect_without_a_database():
+    url = f"sqlite:///{FOLDER}/none.sqlite"
+    try:
+        durable.connect(
+            SETTINGS | {"system_database_url": url, "run_migrations": False}
+        )
+    finally:
+        DBOS.destroy()
+
+
 def requeue_corrupt_job():
     corrupt = (
         "UPDATE workflow_input SET inputs = '{}' WHERE workflow_uuid = 'corrupt:1'"
     )
     with connected("corrupt"):
-        durable.kill("corrupt")
+        with contextlib.suppress(ConfigError):
+            durable.kill("corrupt")
         execute(FOLDER / "jobs.sqlite", corrupt)
         durable.requeue("corrupt")
 
@@ -114,6 +132,10 @@ def status_before_launch():
 
 
 ERRORS = {
+    "envelope must be that of the attempt verify-7:2, with which it is stored, got "
+    "'verify-8:1'": lambda: jobs.check_own(
+        Job(int, Policy()).envelope("verify-8"), "verify-7:2"
+    ),
     "concurrency must be an integer >= 1, got 0": (
         lambda: durable.listen(SETTINGS, concurrency=0)
     ),
@@ -184,6 +206,11 @@ LAUNCHES = {
     "DBOS.launch()": listen_after_own_dbos,
     "job_id must be the id of a job that was started, got 'nobody'": (
         status_of_unknown_job
+    ),
+    "job_id must be the id of an unfinished job, got 'stopped'; it is dead": kill_twice,
+    "database must be one that a worker or connect(...) has prepared for this version "
+    f"of DBOS, got 'sqlite:///{FOLDER}/none.sqlite'; check its path and name": (
+        connect_without_a_database
     ),
     "job_id must be the id of a dead job, got 'waiting'; it is waiting": (
         lambda: call_on_waiting(durable.requeue)

@@ -5,6 +5,7 @@ import math
 from retrykit import Policy
 from retrykit.durable import Envelope, Job
 from retrykit.durable.durable_function import job_of
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.durable.job_report import check_started
 from retrykit.durable.job_selection import select_jobs
 from retrykit.durable.json_payloads import as_json, from_json
@@ -45,6 +46,12 @@ def select(limit=None, **filters):
 
 
 ERRORS = {
+    "envelope.job must be 'parse-7', the job with which it is stored, got 'parse-8'": (
+        lambda: read_own_envelope(JOB.envelope("parse-8").to_dict(), "parse-7")
+    ),
+    "envelope.run must be 2, the run of the job with which it is stored, got 1": (
+        lambda: read_own_envelope(JOB.envelope("parse-7").to_dict(), "parse-7", 2)
+    ),
     "policy.name must be a printable string, got 'a\\nb'": (
         lambda: Job(int, Policy(name="a\nb"), "parse")
     ),
@@ -84,7 +91,10 @@ ERRORS = {
     "max_killed must be an integer >= 1, got 0": (
         lambda: Job(int, POLICY, max_killed=0)
     ),
-    "previous_names must be a non-empty string, got 5": (
+    "previous_names must be a list of names, got 5": (
+        lambda: Job(int, POLICY, previous_names=5)
+    ),
+    "previous_names[0] must be a non-empty string, got 5": (
         lambda: Job(int, POLICY, previous_names=[5])
     ),
     "name must be a printable string, got 'a\\nb'": (lambda: Job(int, POLICY, "a\nb")),

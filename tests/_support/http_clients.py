@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import aiohttp
 import httpx
+import httpx2
 import requests
 import urllib3
 
@@ -19,6 +20,7 @@ from retrykit import Policy, aretry, retry, state_of
 from retrykit.integrations import (
     aiohttp as for_aiohttp,
     httpx as for_httpx,
+    httpx2 as for_httpx2,
     requests as for_requests,
     urllib3 as for_urllib3,
 )
@@ -29,7 +31,7 @@ __all__ += ["timeout_for"]
 
 LAYERS = ["transport", "function"]
 
-NO_FILES = ["httpx, asyncio", "httpx, trio"]
+NO_FILES = ["httpx, asyncio", "httpx, trio", "httpx2, asyncio", "httpx2, trio"]
 """The clients for which a file is a stream that can be read once."""
 
 READS_BODIES = ["urllib3"]
@@ -72,10 +74,19 @@ async def afetched(own_errors, fetch):
 
 
 def httpx_in_a_thread(
-    layer, policy, times, url, method, headers, body, client_timeout=PATIENT
+    library,
+    retries,
+    layer,
+    policy,
+    times,
+    url,
+    method,
+    headers,
+    body,
+    client_timeout=PATIENT,
 ):
-    transport = for_httpx.RetryTransport(policy) if layer == "transport" else None
-    client = httpx.Client(
+    transport = retries.RetryTransport(policy) if layer == "transport" else None
+    client = library.Client(
         transport=transport, timeout=client_timeout, follow_redirects=True
     )
 
@@ -85,9 +96,9 @@ def httpx_in_a_thread(
             answer.raise_for_status()
         return answer, answer.status_code, answer.content
 
-    call = fetch if layer == "transport" else retry(for_httpx.policy(policy))(fetch)
+    call = fetch if layer == "transport" else retry(retries.policy(policy))(fetch)
     with client:
-        return [fetched(httpx.HTTPError, call) for _ in range(times)]
+        return [fetched(library.HTTPError, call) for _ in range(times)]
 
 
 def requests_in_a_thread(
@@ -158,10 +169,19 @@ class StatusError(urllib3.exceptions.HTTPError):
 
 
 async def httpx_in_a_task(
-    layer, policy, times, url, method, headers, body, client_timeout=PATIENT
+    library,
+    retries,
+    layer,
+    policy,
+    times,
+    url,
+    method,
+    headers,
+    body,
+    client_timeout=PATIENT,
 ):
-    transport = for_httpx.AsyncRetryTransport(policy) if layer == "transport" else None
-    client = httpx.AsyncClient(
+    transport = retries.AsyncRetryTransport(policy) if layer == "transport" else None
+    client = library.AsyncClient(
         transport=transport, timeout=client_timeout, follow_redirects=True
     )
 
@@ -174,9 +194,9 @@ async def httpx_in_a_task(
             answer.raise_for_status()
         return answer, answer.status_code, answer.content
 
-    call = fetch if layer == "transport" else aretry(for_httpx.policy(policy))(fetch)
+    call = fetch if layer == "transport" else aretry(retries.policy(policy))(fetch)
     async with client:
-        return [await afetched(httpx.HTTPError, call) for _ in range(times)]
+        return [await afetched(library.HTTPError, call) for _ in range(times)]
 
 
 async def aiohttp_in_a_task(
@@ -223,9 +243,12 @@ def under_trio(fetches):
 
 CLIENTS = {
     "aiohttp": under_asyncio(aiohttp_in_a_task),
-    "httpx": httpx_in_a_thread,
-    "httpx, asyncio": under_asyncio(httpx_in_a_task),
-    "httpx, trio": under_trio(httpx_in_a_task),
+    "httpx": partial(httpx_in_a_thread, httpx, for_httpx),
+    "httpx, asyncio": under_asyncio(partial(httpx_in_a_task, httpx, for_httpx)),
+    "httpx, trio": under_trio(partial(httpx_in_a_task, httpx, for_httpx)),
+    "httpx2": partial(httpx_in_a_thread, httpx2, for_httpx2),
+    "httpx2, asyncio": under_asyncio(partial(httpx_in_a_task, httpx2, for_httpx2)),
+    "httpx2, trio": under_trio(partial(httpx_in_a_task, httpx2, for_httpx2)),
     "requests": requests_in_a_thread,
     "urllib3": urllib3_in_a_thread,
 }

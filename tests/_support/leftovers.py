@@ -102,6 +102,17 @@ def _handler(number):
     return partial(signal.getsignal, number), partial(signal.signal, number)
 
 
+def _shared_tasks():
+    """Return what adds a task to each app of Celery, unless told ``shared=False``."""
+    celery = sys.modules.get("celery._state")
+    found = getattr(celery, "_on_app_finalizers", ())
+    return {each for each in found if each.__module__ != "celery.app.builtins"}
+
+
+def _restore_shared_tasks(before):
+    sys.modules["celery._state"]._on_app_finalizers -= _shared_tasks() - before  # noqa: SLF001
+
+
 _STATES = {
     "the context": (_variables, _restore_variables),
     "observers of the process": _items(events.process_observers),
@@ -118,6 +129,7 @@ _STATES = {
     "the recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),
     "the switch interval": (sys.getswitchinterval, sys.setswitchinterval),
     "gc.get_threshold()": (gc.get_threshold, lambda before: gc.set_threshold(*before)),
+    "shared tasks of Celery": (_shared_tasks, _restore_shared_tasks),
     "time.time": _attribute(time, "time"),
     "time.sleep": _attribute(time, "sleep"),
     "time.monotonic": _attribute(time, "monotonic"),

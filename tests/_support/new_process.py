@@ -34,9 +34,9 @@ def run_shell(line, folder, home=None):
     return _run(["bash", "-euc", line], folder, home)
 
 
-def run_python(code, folder, **settings):
+def run_python(code, folder, *arguments, **settings):
     """Run code as the first thing that an interpreter does."""
-    return _run([sys.executable, "-c", code], folder, **settings)
+    return _run([sys.executable, "-c", code, *arguments], folder, **settings)
 
 
 def run_file(file):

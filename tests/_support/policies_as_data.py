@@ -22,7 +22,7 @@ def budget(kind, **settings):
 VALID = {
     "nothing": {},
     "a list": {"schedule": [0, 1.5, "500ms"]},
-    "an empty list": {"schedule": []},
+    "an empty list": {"schedule": [], "max_attempts": 1},
     "constant": of("constant(1)"),
     "linear": of("linear('1m')"),
     "exponential": of("exponential(1)"),
@@ -51,14 +51,14 @@ VALID = {
     "cap": of("fibonacci().cap('1m')"),
     "at_least": of("fibonacci().at_least(0)"),
     "round_down": of("sequence([1]).round_down('1s')"),
-    "take": of("fibonacci().take(0)"),
-    "within": of("fibonacci().within(0)"),
+    "take": of("fibonacci().take(9)"),
+    "within": of("fibonacci().within(9)"),
     "full_jitter": of("fibonacci().full_jitter()"),
     "equal_jitter": of("fibonacci().equal_jitter()"),
     "jitter": of("fibonacci().jitter(1)"),
     "sum": of("fibonacci() + [2]"),
     "union": of("fibonacci() | constant(1)"),
-    "intersection": of("fibonacci() & []"),
+    "intersection": of("fibonacci() & [1]"),
     "scale": of("fibonacci() * 0"),
     "delays in a string": of("1s, 5s, 1m"),
     "a list in a string": of("[1, '5s']"),
@@ -119,9 +119,15 @@ VALID = {
     "a hint of an attribute": {"hint": "attribute:response.wait"},
     "a hint in milliseconds": {"hint": "attribute:wait:ms, attribute:wait:s"},
     "a hint of a date": {"hint": "reset_at, reset_at:x-ratelimit-reset"},
+    "a hint of a quota": {"hint": "retry_after, rate_limit"},
     "a longest hint": {"hint_cap": "5m"},
     "no longest hint": {"hint_cap": "unlimited", "on_long_hint": "honor"},
-    "the default of hints": {"hint_cap": 3600, "on_long_hint": "give_up"},
+    "the default of hints": {
+        "hint_cap": 3600,
+        "on_long_hint": "give_up",
+        "hint_jitter": 0.1,
+    },
+    "no spread of hints": {"on_long_hint": "ignore", "hint_jitter": 0},
     "no budget": {"budget": None},
     "a bucket": budget("token_bucket"),
     "a bucket with costs": budget(
@@ -160,7 +166,7 @@ INVALID = {
         for name, values in {
             "schedule": [None, True, 5, {}, [[1]], ["soon"], [-1], [True], [None]],
             "max_attempts": [0, -1, 1.5, True, "3", "no", [], {}],
-            "max_elapsed": [-1, True, "5", "soon", "-5s", "5 s", "", [], 10**309],
+            "max_elapsed": [-1, True, "5", "soon", "-5s", "5 S", "", [], 10**309],
             "limits": ["", "both", None, True, []],
             "deadline": ["Stop", "", None, 1, True],
             "on": [
@@ -205,6 +211,7 @@ INVALID = {
             ],
             "hint_cap": [-1, True, "soon", "", []],
             "on_long_hint": ["", "stop", None, 60],
+            "hint_jitter": [-0.1, 1.1, True, None, "10%", []],
             "budget": [
                 True,
                 5,
@@ -336,9 +343,9 @@ LOADER_ONLY = {
         "max_elapsed must be at least 250ms, the first delay",
         {"max_elapsed": 0},
     ),
-    "the schedule is enough for all attempts": (
-        "max_attempts must be at most 2, since the schedule ends",
-        {"max_attempts": 3, "schedule": [1]},
+    "the schedule is enough for a retry": (
+        "schedule must be at least one delay",
+        {"max_attempts": 3, "schedule": []},
     ),
     "giving up leaves something of a rule": (
         "must be narrower than the on of each rule",
@@ -354,11 +361,7 @@ LOADER_ONLY = {
     ),
     "the schedule allows the attempts": (
         "max_attempts must be at most .*, since the schedule",
-        {"schedule": [1], "max_attempts": 3},
-    ),
-    "the time allows the attempts": (
-        "max_attempts must be at most .*, since max_elapsed",
-        {"max_elapsed": "1s", "max_attempts": 9},
+        {"schedule": [1], "max_attempts": 3, "max_elapsed": 9, "limits": "all"},
     ),
     "an attribute has a name": (
         "path must be the name of an attribute",

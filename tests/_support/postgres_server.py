@@ -58,6 +58,14 @@ class PostgresServer:
                 return
         pytest.fail(f"postgres did not end: {self.log.read_text()}")
 
+    def send_to_all(self, number):
+        """Send a signal to the server and its processes, one for each connection."""
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for each in (pid, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, number)
+
     def _prepare(self):
         self.folder.mkdir()
         if self.user is not None:

@@ -85,6 +85,9 @@ ERRORS = {
     "write datetime.now(UTC)": (
         lambda: durable.retry_at(APP, "waits", datetime(2026, 11, 23))  # noqa: DTZ001  naive
     ),
+    "job_id must be the id of an unfinished job, got 'killed'; it is dead": (
+        lambda: durable.kill(APP, "killed")
+    ),
     "job_id must be the id of a waiting job, got 'killed'; it is dead": (
         lambda: durable.retry_at(APP, "killed", datetime.now(UTC))
     ),

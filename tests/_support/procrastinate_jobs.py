@@ -13,11 +13,19 @@ from retrykit.durable import Envelope, idempotency_key
 from retrykit.integrations import procrastinate as durable
 from retrykit.integrations.procrastinate import store
 
-__all__ = ["AT_ONCE", "HOURLY", "HostsJob", "MemoryConnector", "kind", "make_job"]
+__all__ = [
+    "AT_ONCE",
+    "EMPTY",
+    "HOURLY",
+    "HostsJob",
+    "MemoryConnector",
+    "kind",
+    "make_job",
+]
 __all__ += ["prepared_app", "waiting_job"]
 
 # The row of a job that was not attempted.
-EMPTY = {"envelope": None, "result": None, "reason": None, "killed": 0}
+EMPTY = {"envelope": None, "result": None, "reason": None, "killed": 0, "begun": False}
 
 
 class MemoryConnector(InMemoryConnector):
@@ -50,6 +58,7 @@ class MemoryConnector(InMemoryConnector):
             store.ALL: self.all,
             store.RESCHEDULE: self.reschedule,
             store.RELEASE: self.release,
+            store.BEGIN: self.begin,
         }
         if query not in answers:
             return await super().execute_query_all_async(query, **arguments)
@@ -108,8 +117,14 @@ class MemoryConnector(InMemoryConnector):
         row["status"] = "failed" if row["abort_requested"] else "todo"
         row["scheduled_at"] = datetime.now(UTC)
         stored = self.stored.get(row_id, EMPTY)
-        self.stored[row_id] = stored | {"killed": stored["killed"] + killed}
+        if stored["begun"] or not stored["killed"]:
+            stored = stored | {"killed": stored["killed"] + killed}
+        self.stored[row_id] = stored | {"begun": False}
         return [{"id": row_id}]
+
+    def begin(self, row_id, begun):
+        self.stored[row_id]["begun"] = begun
+        return [{"row_id": row_id}]
 
     def row(self, row):
         stored = self.stored.get(row["id"], EMPTY)
@@ -182,9 +197,12 @@ class HostsJob:
         self.row(row_id).update(status="todo", scheduled_at=None)
         self.work()
 
-    def stall(self, row_id=1, worker=77):
-        """Leave a job like a worker that was killed."""
+    def stall(self, row_id=1, worker=77, *, begun=True):
+        """Leave a job like a worker that was killed, by default in its attempt."""
         self.row(row_id).update(status="doing", worker_id=worker)
+        stored = self.connector.stored.get(row_id, EMPTY)
+        if stored["killed"]:
+            self.connector.stored[row_id] = stored | {"begun": begun}
 
     def envelope(self, row_id=1):
         return Envelope.from_dict(self.connector.stored[row_id]["envelope"])

@@ -19,10 +19,10 @@ from packaging.requirements import Requirement
 __all__ = ["PARTS", "installed", "libraries", "missing", "needs", "program"]
 __all__ += ["skip_without"]
 
-CLIENTS = "aiohttp httpx requests urllib3"
+CLIENTS = "aiohttp httpx httpx2 requests urllib3"
 SQL = "asyncpg psycopg pymysql sqlalchemy"
-SDKS = "anthropic azure.core boto3 botocore google.api_core kubernetes openai"
-SDKS += " requests stripe urllib3"
+SDKS = "anthropic azure.core boto3 botocore google.api_core google.genai kubernetes"
+SDKS += " openai requests stripe urllib3"
 BROWSER = "selenium chromium chromedriver"
 
 PARTS = {
@@ -32,12 +32,14 @@ PARTS = {
     "retrykit/integrations/azure_core.py": "azure.core",
     "retrykit/integrations/botocore.py": "botocore",
     "retrykit/integrations/google_api_core.py": "google.api_core requests urllib3",
+    "retrykit/integrations/google_genai.py": "google.genai",
     "retrykit/integrations/kubernetes.py": "kubernetes urllib3",
     "retrykit/integrations/openai.py": "openai",
     "retrykit/integrations/stripe.py": "stripe",
     # All SDKs, through one table.
     "tests/_support/sdk_clients.py": SDKS,
     "tests/integrations/test_sdk*": f"{SDKS} cryptography",
+    "tests/integrations/test_sdk_google_genai.py": "aiohttp httpx httpx2",
     "tests/_support/tls_server.py": "cryptography",
     "tests/integrations/*aiohttp*": "aiohttp",
     "tests/_support/*aiohttp*": "aiohttp",
@@ -53,6 +55,8 @@ PARTS = {
     "retrykit/integrations/confluent_kafka.py": "confluent_kafka",
     "tests/integrations/test_confluent_kafka.py": "confluent_kafka",
     "retrykit/integrations/dbos/*": "dbos",
+    "retrykit/integrations/django.py": "django",
+    "tests/integrations/test_django*": "django psycopg pymysql postgres mariadbd",
     "tests/integrations/*dbos*": "dbos",
     "tests/_support/*dbos*": "dbos",
     "examples/durable_hostname_check.py": "dbos",
@@ -61,6 +65,8 @@ PARTS = {
     "tests/integrations/*grpc*": "grpc",
     "tests/_support/*grpc*": "grpc",
     "retrykit/integrations/httpx.py": "httpx",
+    "retrykit/integrations/httpx2.py": "httpx2",
+    "tests/integrations/test_httpx2*": "httpx httpx2",
     "tests/integrations/test_httpx*": "httpx",
     "examples/observed_service.py": (
         "httpx opentelemetry opentelemetry.sdk prometheus_client"
@@ -83,7 +89,7 @@ PARTS = {
     "tests/integrations/test_prometheus_documents.py": "prometheus_client yaml",
     "tests/_support/telemetry_errors.py": "opentelemetry prometheus_client",
     "retrykit/integrations/pika.py": "pika",
-    "tests/integrations/test_rabbitmq.py": "aio_pika pika rabbitmq-server epmd",
+    "tests/integrations/test_rabbitmq.py": "aio_pika celery pika rabbitmq-server epmd",
     "retrykit/integrations/pymongo.py": "pymongo",
     "tests/integrations/test_pymongo.py": "pymongo",
     "tests/_support/mongo_server.py": "pymongo",
@@ -110,8 +116,12 @@ PARTS = {
     "tests/integrations/test_temporal.py": "temporalio",
     "examples/coming_from_tenacity.py": "tenacity",
     "tests/test_coming_from_tenacity.py": "tenacity",
+    "tests/test_coming_from_backoff.py": "backoff",
+    "tests/test_coming_from_stamina.py": "stamina",
     "retrykit/integrations/urllib3.py": "urllib3",
     "tests/integrations/test_urllib3*": "urllib3",
+    "tests/integrations/test_coming_from_urllib3.py": "requests urllib3",
+    "tests/integrations/test_coming_from_httpx_retries.py": "httpx httpx_retries",
     "tests/integrations/test_task_queues.py": "celery redis redis-server rq",
     "tests/integrations/test_web_frameworks.py": "django fastapi httpx starlette",
     # All clients, through one table.
@@ -122,7 +132,7 @@ PARTS = {
     "tests/_support/*mountebank*": "mb",
     "tests/integrations/test_soak.py": f"{CLIENTS} grpc",
     # SQL databases, by all drivers.
-    "tests/_support/sql_errors.py": SQL,
+    "tests/_support/sql_errors.py": f"{SQL} django",
     "tests/_support/sql_drivers.py": SQL,
     "tests/integrations/test_sqlalchemy_sqlite.py": "aiosqlite sqlalchemy",
     "tests/integrations/test_sql_errors.py": f"{SQL} aiosqlite psycopg_pool",
@@ -138,8 +148,8 @@ PARTS = {
     "tests/budgets/test_threads.py": "threads",
     # All integrations that have a library.
     "tests/test_errors_of_integrations.py": (
-        f"{CLIENTS} {SQL} celery dbos grpc matplotlib opentelemetry procrastinate "
-        "prometheus_client redis temporalio"
+        f"{CLIENTS} {SQL} celery dbos django grpc matplotlib opentelemetry "
+        "procrastinate prometheus_client redis temporalio"
     ),
     # An app of each engine.
     "tests/cli/test_jobs.py": "celery dbos procrastinate",

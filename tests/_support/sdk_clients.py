@@ -22,6 +22,7 @@ from azure.core import PipelineClient
 from azure.core.pipeline.policies import HeadersPolicy, RetryPolicy
 from azure.core.rest import HttpRequest
 from botocore.config import Config
+from google import genai
 from google.api_core.exceptions import from_http_response
 
 from retrykit.integrations import (
@@ -29,6 +30,7 @@ from retrykit.integrations import (
     azure_core as for_azure,
     botocore as for_botocore,
     google_api_core as for_google,
+    google_genai as for_genai,
     kubernetes as for_kubernetes,
     openai as for_openai,
     stripe as for_stripe,
@@ -128,11 +130,18 @@ def call_google(url):
     return call
 
 
+def call_genai(url):
+    client = genai.Client(api_key=SECRET, http_options={"base_url": url})
+    # Its parts do not keep the client, which closes its connections when it is freed.
+    return lambda: client.models.generate_content(model="m", contents="Why?")
+
+
 SDKS = {
     "anthropic": Sdk(for_anthropic, call_anthropic, ("retry-after-ms", "1500")),
     "azure-core": Sdk(for_azure, call_azure, ("x-ms-retry-after-ms", "1500")),
     "botocore": Sdk(for_botocore, call_botocore, ("x-amz-retry-after", "1500")),
     "google-api-core": Sdk(for_google, call_google, ("Retry-After", "2")),
+    "google-genai": Sdk(for_genai, call_genai, ("Retry-After", "2")),
     "kubernetes": Sdk(for_kubernetes, call_kubernetes, ("Retry-After", "2")),
     "openai": Sdk(for_openai, call_openai, ("x-ratelimit-reset-requests", "1s500ms")),
     "stripe": Sdk(for_stripe, call_stripe, ("Retry-After", "2")),

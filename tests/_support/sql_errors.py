@@ -8,11 +8,13 @@ from psycopg.pq import TransactionStatus
 
 from retrykit.integrations import (
     asyncpg as for_asyncpg,
+    django as for_django,
     psycopg as for_psycopg,
     pymysql as for_pymysql,
     sqlalchemy as for_sqlalchemy,
     sqlite3 as for_sqlite3,
 )
+from retrykit.integrations.django import _check_idle
 
 __all__ = ["ERRORS"]
 
@@ -113,4 +115,21 @@ ERRORS = {
     ),
     "factory must be a pool or a function whose connections are in no transaction, "
     "got <Connection>": for_psycopg.transaction(lambda: nullcontext(Busy()))(transfer),
+    f"policy must be a Policy or None, got {transfer!r}; write @transaction() above "
+    "it": lambda: for_django.transaction(transfer),
+    "using must be the alias of a database, got None": (
+        lambda: for_django.transaction(using=None)
+    ),
+    "fn must be a function, got <built-in function print>": (
+        lambda: for_django.transaction()(print)
+    ),
+    "using must be a database that is in no transaction, got 'bank'; call the function "
+    "outside atomic() and ATOMIC_REQUESTS": lambda: _check_idle(
+        SimpleNamespace(alias="bank", in_atomic_block=True, atomic_blocks=[])
+    ),
+    "using must be a database in autocommit mode, got 'bank'": lambda: _check_idle(
+        SimpleNamespace(
+            alias="bank", in_atomic_block=False, get_autocommit=lambda: False
+        )
+    ),
 }

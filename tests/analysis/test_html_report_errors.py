@@ -13,7 +13,7 @@ browser = chromium.browser
 WRONG = {
     "max_attempts": {"0": 0, "2.5": 2.5, "many": "many", "": "", "-1": -1},
     "max_elapsed": {"-1": -1, "90x": "90x", "1e999": float("inf")},
-    "exponential.first": {"1 minute": "1 minute", "-0.5": -0.5, "it's": "it's"},
+    "exponential.first": {"1 month": "1 month", "-0.5": -0.5, "it's": "it's"},
     "exponential.factor": {"0.5": 0.5, "fast": "fast", "1e309": float("inf")},
     "decay.rate": {"-1": -1},
     "polynomial.exponent": {"-1": -1},

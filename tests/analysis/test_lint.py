@@ -5,7 +5,7 @@ import time
 import pytest
 from hypothesis import given
 
-from retrykit import Policy, presets, schedules as s
+from retrykit import AsArgument, Policy, presets, schedules as s
 from retrykit.analysis.lint import RULES, check
 from retrykit.analysis.lint.cap_analysis import caps
 from retrykit.policy.rules import Rule
@@ -15,6 +15,13 @@ from retrykit.testing import strategies
 def polite(**settings):
     """A policy without warnings, with some settings changed."""
     return Policy(**{"on": OSError} | settings)
+
+
+def from_variables(**variables):
+    """A policy of variables, which may leave no retry."""
+    return Policy.from_env(
+        "FETCH", environ={f"FETCH_{x}": y for x, y in variables.items()}
+    )
 
 
 def rule_names(policy, **thresholds):
@@ -82,8 +89,11 @@ POLICIES = {
         set(),
     ),
     "one attempt": (Policy(max_attempts=1), {"never-retries"}),
-    "no delay": (Policy(schedule=[]), {"never-retries"}),
-    "no delay and no time": (Policy(schedule=[], max_elapsed=0), {"never-retries"}),
+    "no delay": (from_variables(SCHEDULE="[]"), {"never-retries"}),
+    "no delay and no time": (
+        from_variables(SCHEDULE="[]", MAX_ELAPSED="0s"),
+        {"never-retries"},
+    ),
     "one attempt in no time": (
         Policy(max_attempts=1, max_elapsed=0),
         {"never-retries"},
@@ -113,10 +123,22 @@ POLICIES = {
         polite(schedule=OWN, max_attempts=5, max_elapsed=7.4),
         {"max-attempts-unreachable"},
     ),
+    "time for half of the attempts": (
+        polite(max_attempts=9, max_elapsed="2s"),
+        {"max-attempts-unreachable"},
+    ),
+    "time for all attempts, however long": (
+        polite(schedule=GROWING, max_attempts=3, max_elapsed="61s", attempt_timeout=9),
+        {"max-elapsed-unreachable"},
+    ),
+    "time for all attempts but the longest": (
+        polite(schedule=GROWING, max_attempts=3, max_elapsed=20, attempt_timeout=9),
+        set(),
+    ),
     "a schedule shorter than by default": (polite(schedule=GROWING.take(2)), set()),
     "a schedule shorter than max_attempts": (
         polite(schedule=halving, max_attempts=5),
-        {"max-attempts-unreachable", "no-jitter"},
+        {"max-attempts-unreachable"},
     ),
     "a schedule as long as max_attempts": (
         polite(schedule=GROWING.take(3), max_attempts=4),
@@ -128,7 +150,7 @@ POLICIES = {
     ),
     "a schedule longer than the time": (
         polite(schedule=[1, 5, "1m"], max_elapsed="1m"),
-        {"delays-never-used", "no-jitter"},
+        {"delays-never-used"},
     ),
     "a schedule longer than the time, and attempts beyond it": (
         polite(
@@ -142,16 +164,24 @@ POLICIES = {
     ),
     "a cap above the longest delay": (
         polite(schedule=s.linear(2).cap(8.1).jitter(1)),
+        set(),
+    ),
+    "a cap above every delay of the schedule": (
+        polite(schedule=s.constant(5).jitter(0.5).cap(60)),
+        {"cap-never-reached"},
+    ),
+    "a cap above every delay of a part": (
+        polite(schedule=(s.constant(5).cap(60) + s.linear(2)).jitter(1)),
         {"cap-never-reached"},
     ),
     "a cap on a jittered delay": (polite(schedule=GROWING.cap(11.9)), set()),
     "a cap above every jittered delay": (
         polite(schedule=GROWING.cap(12.1)),
-        {"cap-never-reached"},
+        set(),
     ),
     "a cap that another is below": (
         polite(schedule=s.exponential(1).cap(60).cap(4).jitter(0.5)),
-        {"cap-never-reached"},
+        set(),
     ),
     "a cap that is rounded": (
         polite(schedule=s.linear(2).cap(8).round_down(1).full_jitter()),
@@ -163,7 +193,7 @@ POLICIES = {
     ),
     "a cap in a part that is not reached": (
         polite(schedule=GROWING.switch(after=4, to=s.constant(9).cap(5).jitter(0.1))),
-        {"cap-never-reached"},
+        set(),
     ),
     "a cap in the default schedule": (polite(max_attempts=9), set()),
     "no retry to come to a cap": (
@@ -176,14 +206,23 @@ POLICIES = {
     ),
     "an interval below its maximum": (
         polite(schedule=s.google_interval(max_interval="1.688s")),
-        {"cap-never-reached"},
+        set(),
     ),
     "an interval that starts at its maximum": (
         polite(schedule=s.google_interval(1, max_interval=1), max_attempts=2),
         set(),
     ),
     "a constant delay": (polite(schedule=s.constant(1)), {"no-jitter"}),
-    "two delays": (polite(schedule=[1, 2]), {"no-jitter"}),
+    "four delays": (polite(schedule=[1, 2, 3, 4]), set()),
+    "five delays": (polite(schedule=[1, 2, 3, 4, 5]), {"no-jitter"}),
+    "a poll": (
+        Policy(schedule=s.constant(1), max_elapsed="10m", on=(), on_result=callable),
+        set(),
+    ),
+    "results and errors": (
+        polite(schedule=s.constant(1), max_elapsed="10m", on_result=callable),
+        {"no-jitter", "too-many-attempts"},
+    ),
     "one delay": (polite(schedule=[1]), set()),
     "one delay after none": (polite(schedule=[0, 1]), set()),
     "one jittered delay": (polite(schedule=s.sequence([1]).then(GROWING)), set()),
@@ -216,29 +255,62 @@ POLICIES = {
         polite(schedule=s.constant(0), max_elapsed="1m"),
         {"retries-at-once", "too-many-attempts"},
     ),
+    "a hundred calls, each after half a minute": (
+        polite(schedule=s.constant(30).jitter(0.1), max_attempts=100),
+        set(),
+    ),
+    "a timeout as long as the time": (
+        polite(attempt_timeout="1m"),
+        {"timeout-never-retried"},
+    ),
+    "a timeout and a delay as long as the time": (
+        polite(schedule=OWN, max_elapsed=5, attempt_timeout=4.5),
+        {"timeout-never-retried"},
+    ),
+    "a timeout as an argument": (
+        polite(max_elapsed=5, attempt_timeout=AsArgument(5)),
+        {"timeout-never-retried"},
+    ),
+    "a timeout as long as the time, late": (
+        polite(max_elapsed=5, attempt_timeout=5, deadline="overshoot"),
+        {"timeout-never-retried"},
+    ),
+    "a timeout that leaves time, late": (
+        polite(schedule=OWN, max_elapsed=5, attempt_timeout=4.5, deadline="clip"),
+        set(),
+    ),
+    "a timeout that leaves time": (polite(max_elapsed=9, attempt_timeout=4), set()),
+    "a timeout without a limit of time": (
+        polite(max_attempts=3, attempt_timeout="10m"),
+        set(),
+    ),
+    "a timeout of the only attempt": (
+        polite(max_attempts=1, max_elapsed=5, attempt_timeout=5),
+        {"never-retries"},
+    ),
+    "a timeout where both limits must be reached": (
+        polite(max_attempts=3, max_elapsed=5, attempt_timeout=5, limits="all"),
+        set(),
+    ),
     "an hour": (
         polite(schedule=["30m", "30m"]),
-        {"no-jitter"},
+        set(),
     ),
     "more than an hour": (
         polite(schedule=["30m", "31m"]),
-        {"no-jitter", "call-outlives-process"},
+        {"call-outlives-process"},
     ),
     "a schedule of one's own": (polite(schedule=CustomSchedule()), set()),
-    "a generator function": (polite(schedule=halving), {"no-jitter"}),
-    "google": (
-        presets.google(),
-        {"too-many-attempts"},
-    ),
+    "a generator function": (polite(schedule=halving), set()),
+    "google": (presets.google(), set()),
     "zizq": (
         presets.zizq(),
-        {"retries-every-exception", "too-many-attempts", "call-outlives-process"},
+        {"retries-every-exception", "call-outlives-process"},
     ),
     "hostname verification": (
         presets.hostname_verification(),
         {
             "no-jitter",
-            "too-many-attempts",
             "call-outlives-process",
         },
     ),
@@ -259,7 +331,9 @@ def test_every_rule_has_a_stable_name_and_a_description():
         "unbounded",
         "never-retries",
         "deadline-before-first-delay",
+        "timeout-never-retried",
         "max-attempts-unreachable",
+        "max-elapsed-unreachable",
         "delays-never-used",
         "cap-never-reached",
         "no-jitter",
@@ -431,4 +505,4 @@ def tripling():
 )
 def test_user_code_is_not_called_beyond_the_end_of_calls(policy):
     """From retry 648 on, the generator's numbers are too large for a delay."""
-    assert "no-jitter" in [finding.rule for finding in check(policy)]
+    assert "cap-never-reached" not in [finding.rule for finding in check(policy)]

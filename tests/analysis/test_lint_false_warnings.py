@@ -26,7 +26,6 @@ def rule_names(**settings):
 
 
 ENDS = {
-    "never-retries": {"schedule": []},
     "deadline-before-first-delay": {"schedule": OWN, "max_elapsed": 0.25},
     "max-attempts-unreachable": {"schedule": OWN, "max_attempts": 4},
     "delays-never-used": {"schedule": GROWING.take(4), "max_elapsed": 3},

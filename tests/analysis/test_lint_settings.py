@@ -48,7 +48,8 @@ def test_delays_beyond_the_last_limit_are_never_used():
 
 
 def test_many_attempts_are_limited_by_one_of_both():
-    many = joined(3, "10m")["too-many-attempts"]
+    quick = s.constant(1).jitter(0.5)
+    many = joined(3, "10m", schedule=quick)["too-many-attempts"]
     assert many.endswith('; max_attempts=10 and limits="any"')
     assert "too-many-attempts" not in found(max_attempts=10)
 

@@ -8,8 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 
-from retrykit import ConfigError, Policy, presets, schedules as s
+from retrykit import AsArgument, ConfigError, Policy, Rule, presets, schedules as s
 from retrykit.analysis.preview import EndOfCall, preview
+from retrykit.cli.summary import summarize
+from retrykit.hints import retry_after
 from retrykit.policy.limits import override
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, policies
@@ -104,7 +106,10 @@ ENDS = {
         "stops after retry 3: max_elapsed",
     ),
     "schedule": ({"schedule": FOURS.take(2)}, "stops after retry 2: schedule"),
-    "ends at once": ({"schedule": []}, "never retries: schedule"),
+    "ends at once": (
+        {"schedule": [], "rules": [Rule(on=OSError, schedule=[1])]},
+        "never retries: schedule",
+    ),
     "one attempt": ({"max_attempts": 1}, "never retries: max_attempts"),
     "no time": (
         {"schedule": one_delay, "max_elapsed": 0},
@@ -125,6 +130,63 @@ def test_each_end_names_its_setting(changes, text):
     assert len(seen.rows) == seen.end.max_retries
     assert seen.attempts == (seen.end.min_retries + 1, seen.end.max_retries + 1)
     assert seen.total_wait.attempts >= seen.attempts[0]
+
+
+NEVER_REACHED = {
+    "attempts": ({"max_attempts": 9, "max_elapsed": 10}, ("max_attempts",)),
+    "attempts, by the schedule": (
+        {"max_attempts": 9, "schedule": FOURS.take(2)},
+        ("max_attempts",),
+    ),
+    "schedule": ({"max_attempts": 3, "schedule": FOURS.take(9)}, ("schedule",)),
+    "attempts and schedule": (
+        {"max_attempts": 9, "max_elapsed": 9, "schedule": FOURS.take(7)},
+        ("max_attempts", "schedule"),
+    ),
+    "time": (
+        {"max_attempts": 3, "max_elapsed": 60, "attempt_timeout": 5},
+        ("max_elapsed",),
+    ),
+    "time, if attempts may take longer": ({"max_attempts": 3, "max_elapsed": 60}, ()),
+    "time, if clients may take longer": (
+        {"max_attempts": 3, "max_elapsed": 60, "attempt_timeout": AsArgument(5)},
+        (),
+    ),
+    "either": (
+        {"schedule": FOURS.full_jitter(), "max_elapsed": 7, "max_attempts": 5},
+        (),
+    ),
+    "both": ({"max_attempts": 9, "max_elapsed": 10, "limits": "all"}, ()),
+    "a hint": ({"max_attempts": 9, "max_elapsed": 10, "hint": retry_after()}, ()),
+    "no end": ({}, ()),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"), NEVER_REACHED.values(), ids=NEVER_REACHED
+)
+def test_a_preview_names_the_limits_that_no_call_reaches(changes, names):
+    whole = {"schedule": FOURS, "max_attempts": None, "max_elapsed": None} | changes
+    assert preview(Policy(**whole)).never_reached == names
+
+
+def test_a_summary_tells_which_limit_is_never_reached():
+    def ends(**settings):
+        return {x: y for x, *y in summarize(preview(Policy(**settings)))}["ends"]
+
+    assert ends(schedule=FOURS, max_attempts=9, max_elapsed=10) == [
+        "stops after retry 2: max_elapsed",
+        "max_attempts alone: stops after retry 8; never reached",
+    ]
+    # What is beyond the table has no end of its own.
+    assert ends(schedule=FOURS.take(2), max_attempts=9) == [
+        "stops after retry 2: schedule",
+        "max_attempts is never reached",
+    ]
+    assert ends(max_attempts=2, max_elapsed="1w", attempt_timeout=5) == [
+        "stops after retry 1: max_attempts",
+        "max_elapsed is never reached",
+    ]
 
 
 def test_each_limit_is_shown_independently_of_the_others():

@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
+from celery import Celery
 
 from retrykit import GiveUp
 from retrykit.integrations import dbos
+from retrykit.integrations.procrastinate import store
 from tests._support import celery_worker
 from tests._support.celery_worker import Verify
 from tests._support.dbos_jobs import settings, skip_if_unusable
@@ -192,6 +194,13 @@ class TestCounts:
         assert counts["overdue"] >= 0
         assert counts["next_due"]
 
+    def test_counts_a_job_once_that_begins_meanwhile(self, hosts):
+        before = hosts.connector.before
+        before[store.ALL] = lambda: before.update({store.ALL: hosts.stall})
+        counts = json.loads(jobs("counts", "--json"))
+        assert counts["counts"] == {"verify": {"waiting": 2}}
+        assert store.ALL not in before, "it has begun"
+
     def test_without_jobs(self, use):
         use(HostsJob(HOURLY, "sync").app)
         assert jobs("counts").splitlines()[1:] == [
@@ -299,6 +308,29 @@ class TestApps:
         assert jobs("requeue", "--all") == "job-7\n"
         printed = jobs("list", code=2)
         assert "with this broker there is no list of other jobs" in printed
+
+    @pytest.mark.parametrize("command", [("counts",), ("show", "a"), ("kill", "a")])
+    @pytest.mark.parametrize("content", [None, b""], ids=["missing", "empty"])
+    def test_none_creates_a_database_of_dbos(self, use, tmp_path, command, content):
+        skip_if_unusable()
+        use(settings(tmp_path))
+        if content is not None:
+            (tmp_path / "jobs.sqlite").write_bytes(content)
+        printed = jobs(*command, code=2)
+        assert printed.startswith("retrykit: database must be one that a worker or ")
+        assert f"got 'sqlite:///{tmp_path}/jobs.sqlite'; check its path" in printed
+        found = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        assert [*found.values()] == [content] * (content is not None)
+
+    @pytest.mark.parametrize("query", ["", "?timeout=9"])
+    def test_none_creates_a_database_of_celery(self, use, tmp_path, query):
+        app = Celery(broker="memory://", backend=f"db+sqlite:///{tmp_path}/r{query}")
+        use(app)
+        printed = jobs("counts", "--status", "dead", code=2)
+        assert "must be that of a file in which a worker has stored" in printed
+        assert not [*tmp_path.iterdir()]
+        (tmp_path / "r").touch()
+        assert "total" in jobs("counts", "--status", "dead")
 
     def test_dbos(self, use, tmp_path):
         skip_if_unusable()

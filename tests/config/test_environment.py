@@ -55,6 +55,7 @@ EACH = {
     "HINT_CAP": ("5m", {"hint_cap": 300}),
     "HINT_CAP without end": ("unlimited", {"hint_cap": None}),
     "ON_LONG_HINT": ("clip", {"on_long_hint": "clip"}),
+    "HINT_JITTER": ("0.25", {"hint_jitter": 0.25}),
     "ATTEMPT_TIMEOUT": ("500ms", {"attempt_timeout": 0.5}),
     "ATTEMPT_TIMEOUT without end": ("unlimited", {"attempt_timeout": None}),
     "NESTED": ("retry", {"nested": "retry"}),
@@ -242,3 +243,59 @@ def test_the_environment_is_read_at_the_call():
         env=environ,
     )
     assert process.stdout == "Policy(seed=7, name='fetch') Policy()\n"
+
+
+SERVICE = Policy(max_attempts=5, schedule=s.exponential(1).cap(60), on=OSError)
+CHANGED = {
+    "a short time": ({"MAX_ELAPSED": "2s"}, (5, 2.0)),
+    "many attempts": ({"MAX_ATTEMPTS": "900", "MAX_ELAPSED": "1m"}, (900, 60.0)),
+    "a schedule that ends before": ({"SCHEDULE": "1s, 2s"}, (5, None)),
+    "a time for fewer attempts of a preset": (
+        {"EXTENDS": "zizq", "MAX_ELAPSED": "1m"},
+        (presets.zizq().max_attempts, 60.0),
+    ),
+    "a retry limit that time ends": (
+        {"RETRY_LIMIT": "99", "MAX_ELAPSED": "1m"},
+        (100, 60.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_a_variable_may_set_a_limit_that_another_one_makes_useless(change, caplog):
+    texts, limits = CHANGED[change]
+    policy = policy_of(base=SERVICE, **texts)
+    assert (policy.max_attempts, policy.max_elapsed) == limits
+    assert caplog.records == []
+
+
+LEAVES_NO_RETRY = {
+    "MAX_ELAPSED": ("10ms", "max_elapsed must be at least 1s, the first delay"),
+    "SCHEDULE": ("[]", "schedule must be at least one delay"),
+}
+
+
+@pytest.mark.parametrize("key", LEAVES_NO_RETRY)
+def test_a_variable_that_leaves_no_retry_is_warned_of_and_taken(key, caplog):
+    text, reason = LEAVES_NO_RETRY[key]
+    policy = policy_of(base=SERVICE, **{key: text})
+    assert policy != SERVICE
+    [record] = caplog.records
+    assert record.getMessage().startswith(
+        f"the variables APP_RETRY_... leave no retry: {reason}"
+    )
+    # The next variable is no reason to warn again, and one attempt may be wanted.
+    policy_of(base=policy, NAME="fetch")
+    policy_of(base=SERVICE, MAX_ATTEMPTS="1", MAX_ELAPSED="0s")
+    assert caplog.records == [record]
+
+
+def test_unlimited_time_needs_no_rule_for_its_end():
+    base = Policy(max_attempts=9, max_elapsed=60, deadline="clip")
+    policy = policy_of(base=base, MAX_ELAPSED="unlimited")
+    assert (policy.max_elapsed, policy.deadline) == (None, "stop")
+    policy = policy_of(EXTENDS="google", MAX_ELAPSED="unlimited")
+    assert (policy.max_elapsed, policy.deadline) == (None, "stop")
+    assert "deadline must be 'stop'" in error_of(
+        base=base, MAX_ELAPSED="unlimited", DEADLINE="clip"
+    ).replace("APP_RETRY_DEADLINE", "deadline")

@@ -174,14 +174,6 @@ WRONG = [
             "max_elapsed, or deadline='stop'"
         ),
     ),
-    (
-        {"EXTENDS": "google", "MAX_ELAPSED": "unlimited"},
-        (
-            "_EXTENDS, APP_RETRY_MAX_ELAPSED: deadline must be 'stop' where "
-            "max_elapsed is None, got 'overshoot'; set max_elapsed, or "
-            "deadline='stop'"
-        ),
-    ),
 ]
 
 

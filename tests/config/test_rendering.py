@@ -62,7 +62,7 @@ POLICIES = {
     "of_a_private_module": Policy(on=futures.CancelledError),
     "nested": Policy(on=BusyError, give_up_on=BusyError.AgainError),
     "every_other": Policy(
-        schedule=[],
+        schedule=[1],
         max_attempts=None,
         max_elapsed=0.0,
         deadline="clip",

@@ -221,6 +221,7 @@ CHANGES = [
     {"hint": functools.partial(int, base=16)},
     {"hint_cap": 5},
     {"on_long_hint": "honor"},
+    {"hint_jitter": 0},
     {"budget": TokenBucket(7)},
     {"budget": FreeBudget()},
     {"attempt_timeout": 5},

@@ -54,6 +54,8 @@ class TestFilters:
         ]
         assert chosen(reports, status="dead") == ["b", "c"]
         assert chosen(reports, status="dead", name="clean") == ["c"]
+        assert chosen(reports, status={"dead"}) == ["b", "c"]
+        assert chosen(reports, status=["waiting", "dead"]) == ["a", "b", "c"]
 
     def test_by_the_type_of_the_last_error_with_or_without_its_module(self):
         reports = [report_of("a"), report_of("b", failed=True)]
@@ -118,6 +120,10 @@ class TestFilters:
     ("filters", "message"),
     [
         ({"status": "done"}, "status must be"),
+        ({"status": ["dead", "done"]}, "status must be"),
+        ({"status": [[]]}, "status must be"),
+        ({"status": []}, "status must be"),
+        ({"status": 7}, "status must be"),
         ({"status": "dead", "overdue": 1}, "a job that has ended is not overdue"),
         ({"overdue": "soon"}, "overdue must be"),
         ({"older_than": -1}, "older_than must be"),

@@ -83,6 +83,28 @@ def test_rejects_invalid_json(text):
         from_json("args", text)
 
 
+@pytest.mark.needs("deep recursion")
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    {
+        '{"a": "b': "it is cut off after 8 characters",
+        '{"a": [1,': "it is cut off after 9 characters",
+        '{"a"': "it is cut off after 4 characters",
+        " ": "it is empty",
+        '{"a": b}': "it is damaged at character 7",
+        "[NaN]": "NaN is not valid JSON",
+        b"\xff\xfe\x00": "it is damaged",
+        "[" * 10**5: "it is damaged",
+        "1" * 9999: "it is damaged",
+    }.items(),
+    ids=lambda text: repr(text)[:20],
+)
+def test_says_what_is_wrong_with_a_text(text, fault):
+    with pytest.raises(ConfigError) as caught:
+        from_json("args", text)
+    assert str(caught.value).endswith(f"; {fault}")
+
+
 @pytest.mark.parametrize("text", [None, 7, {}, ["[]"]], ids=repr)
 def test_rejects_other_types(text):
     with pytest.raises(ConfigError, match="args must be JSON text, got"):

@@ -8,9 +8,16 @@ from retrykit.durable import JobFailed
 from retrykit.durable.job_attempt import protect_worker
 
 
+class Stopped(BaseException):
+    """An error that ``except Exception`` must not catch."""
+
+
 @pytest.mark.parametrize(
     "exit_",
-    [SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError()],
+    [
+        *(SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError()),
+        *(GeneratorExit(), Stopped()),
+    ],
     ids=lambda value: type(value).__name__,
 )
 def test_a_job_fails_instead_of_stopping_its_worker(exit_):

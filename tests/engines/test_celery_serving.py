@@ -1,5 +1,6 @@
 """Workers of Celery as processes that are stopped."""
 
+import os
 import signal
 
 import pytest
@@ -48,6 +49,18 @@ def test_a_stopped_worker_lets_its_attempts_end(engine, number):
     engine.submit("later", fails=0)
     engine.wait_until_ended("later")
     assert engine.count_attempts("host") == {1: 1}
+
+
+def test_attempts_end_if_all_processes_of_a_worker_are_told_to_stop(tmp_path):
+    """As by systemd."""
+    with type("Engine", (Serving, CeleryOnRedis), {})(tmp_path) as engine:
+        worker = engine.start_worker()
+        engine.submit("host", fails=0, slow={"1": 3})
+        engine.wait_for_start(1, "host")
+        os.killpg(worker.process.pid, signal.SIGTERM)
+        assert worker.process.wait(20) == 0
+        assert engine.request("status", "host")["status"] == "succeeded"
+        assert engine.count_attempts("host") == {1: 1}
 
 
 def test_an_attempt_that_outlasts_the_grace_is_made_again(engine):

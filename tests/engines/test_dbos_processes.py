@@ -4,7 +4,10 @@ import signal
 import time
 
 import pytest
+from dbos import DBOS
 
+from retrykit import ConfigError
+from retrykit.integrations import dbos as durable
 from tests.engines.dbos_engine import DbosOnPostgres, DbosOnSqlite
 
 pytestmark = pytest.mark.engines
@@ -125,6 +128,32 @@ def test_an_attempt_longer_than_the_grace_is_repeated_by_the_next_worker(engine)
     engine.start_worker()
     assert engine.wait_until_ended("host")["status"] == "succeeded"
     assert engine.count_attempts("host") == {1: 2}
+
+
+def test_a_command_does_not_migrate_a_database(tmp_path):
+    with DbosOnPostgres(tmp_path) as engine, pytest.raises(ConfigError) as caught:
+        durable.connect(
+            durable.config("shop", database=engine.url, run_migrations=False)
+        )
+    DBOS.destroy()
+    assert "database must be one that a worker or connect(...) has" in str(caught.value)
+    assert "retrykit@" not in str(caught.value), "without the user info"
+
+
+@pytest.mark.parametrize("outage", [signal.SIGQUIT, signal.SIGSTOP])
+def test_a_worker_ends_whose_server_is_killed_or_hangs(tmp_path, outage):
+    with DbosOnPostgres(tmp_path) as engine:
+        engine.grace = "1s"
+        worker = engine.start_worker()
+        engine.submit("host", fails=0, slow={"1": 1})
+        engine.wait_for_start(1, "host")
+        engine.server.send_to_all(outage)
+        worker.process.send_signal(signal.SIGTERM)
+        try:
+            assert worker.process.wait(20) == 0
+        finally:
+            engine.server.send_to_all(signal.SIGCONT)
+    assert "not ended, to be repeated: host:1" in engine.describe()
 
 
 def test_a_second_signal_ends_a_worker_at_once(engine):

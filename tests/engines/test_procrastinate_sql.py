@@ -11,7 +11,7 @@ from procrastinate import App, PsycopgConnector, SyncPsycopgConnector
 
 from retrykit import ConfigError, GiveUp, Policy, schedules as s
 from retrykit.integrations import procrastinate as durable
-from retrykit.integrations.procrastinate.store import RELEASE, RESCHEDULE
+from retrykit.integrations.procrastinate.store import BEGIN, RELEASE, RESCHEDULE
 from tests._support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.engines
@@ -249,17 +249,20 @@ def test_rescues_the_jobs_of_dead_workers_only(jobs):
 def test_counts_how_often_a_worker_was_killed_in_an_attempt(jobs):
     jobs.sync_task.start_as("host")
 
-    def kill_worker():
+    def kill_worker(*, begun=True):
+        execute, row = jobs.sync_app.connector.execute_query_all, jobs.row_id
         jobs.sql("UPDATE procrastinate_jobs SET status = 'doing'")
-        release = {"row_id": jobs.row_id, "worker": None, "killed": 1}
-        assert jobs.sync_app.connector.execute_query_all(RELEASE, **release)
+        # The first time there is no row yet.
+        execute(BEGIN, row_id=row, begun=begun)
+        assert execute(RELEASE, row_id=row, worker=None, killed=1)
 
     for _ in range(2):
         kill_worker()
+        kill_worker(begun=False)
     assert jobs.sql("SELECT killed, envelope FROM retrykit_jobs") == [(2, None)]
     jobs.work()
     assert jobs.calls == 1
-    assert jobs.sql("SELECT killed FROM retrykit_jobs") == [(0,)]
+    assert jobs.sql("SELECT killed, begun FROM retrykit_jobs") == [(0, False)]
     durable.retry_at(jobs.sync_app, "host", datetime.now(UTC))
     for _ in range(3):
         kill_worker()
@@ -272,8 +275,15 @@ def test_counts_how_often_a_worker_was_killed_in_an_attempt(jobs):
 
 
 def test_an_interrupted_attempt_is_no_kill(jobs):
-    jobs.error = Interrupted()
-    jobs.sync_task.start_as("host")
+    async def verify():
+        jobs.calls += 1
+        # As when a worker is stopped.
+        asyncio.current_task().cancel()
+        await asyncio.sleep(60)
+
+    durable.task(jobs.app, HOURLY, name="interrupted")(verify)
+    start = durable.task(jobs.sync_app, HOURLY, name="interrupted")(verify).start_as
+    start("host")
     for _ in range(4):
         jobs.work()
         jobs.sql("UPDATE procrastinate_jobs SET scheduled_at = now()")
@@ -282,12 +292,9 @@ def test_an_interrupted_attempt_is_no_kill(jobs):
     assert jobs.sql("SELECT killed FROM retrykit_jobs") == []
 
 
-class Interrupted(BaseException):
-    """As when a worker is stopped."""
-
-
-def test_a_table_of_the_previous_version_is_extended(jobs):
-    jobs.sql("ALTER TABLE retrykit_jobs DROP COLUMN killed")
+@pytest.mark.parametrize("column", ["killed", "begun"])
+def test_a_table_of_a_previous_version_is_extended(jobs, column):
+    jobs.sql(f"ALTER TABLE retrykit_jobs DROP COLUMN {column}")
     jobs.error = None
     jobs.sync_task.start_as("host")
     jobs.work()

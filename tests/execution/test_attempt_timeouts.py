@@ -62,7 +62,7 @@ def test_an_attempt_that_takes_too_long_is_retried(run, clock):
 
 def test_raises_the_last_attempt_timeout_with_its_state(run, clock):
     run, forever = run
-    with pytest.raises(AttemptTimeout, match=r"longer than 5s") as caught:
+    with pytest.raises(AttemptTimeout, match=r"longer than 5 s") as caught:
         run(aretry(QUICK)(hanging(forever, 9)))
     state = state_of(caught.value)
     assert [failure.duration for failure in state.failures] == [5.0, 5.0, 5.0]
@@ -75,7 +75,7 @@ def test_raises_the_last_attempt_timeout_with_its_state(run, clock):
 def test_an_attempt_is_limited_by_the_remaining_time(run, clock):
     run, forever = run
     policy = QUICK.replace(max_elapsed=8)
-    with pytest.raises(AttemptTimeout, match="longer than 2s") as caught:
+    with pytest.raises(AttemptTimeout, match="longer than 2 s") as caught:
         run(aretry(policy)(hanging(forever, 9)))
     assert clock.now() == 8
     assert state_of(caught.value).stop_reason is StopReason.ELAPSED
@@ -84,7 +84,7 @@ def test_an_attempt_is_limited_by_the_remaining_time(run, clock):
 def test_no_attempt_starts_without_remaining_time(run, clock):
     run, forever = run
     policy = QUICK.replace(max_elapsed=6)
-    with pytest.raises(AttemptTimeout, match="longer than 5s"):
+    with pytest.raises(AttemptTimeout, match="longer than 5 s"):
         run(aretry(policy)(hanging(forever, 9)))
     assert clock.now() == 5
 
@@ -93,7 +93,7 @@ def test_no_attempt_starts_without_remaining_time(run, clock):
 def test_clip_and_overshoot_do_not_shorten_attempts(run, clock, deadline):
     run, forever = run
     policy = QUICK.replace(max_elapsed=8, deadline=deadline)
-    with pytest.raises(AttemptTimeout, match="longer than 5s"):
+    with pytest.raises(AttemptTimeout, match="longer than 5 s"):
         run(aretry(policy)(hanging(forever, 9)))
     assert clock.now() == 5 + 1 + 5
 
@@ -101,7 +101,7 @@ def test_clip_and_overshoot_do_not_shorten_attempts(run, clock, deadline):
 def test_an_attempt_is_limited_by_the_outer_call(run, clock):
     run, forever = run
     inner = aretry(QUICK)(hanging(forever, 9))
-    with pytest.raises(AttemptTimeout, match="longer than 3s") as caught:
+    with pytest.raises(AttemptTimeout, match="longer than 3 s") as caught:
         run(aretry(max_elapsed=3)(inner))
     assert clock.now() == 3
     assert state_of(caught.value).nested_state.stop_reason is StopReason.ELAPSED
@@ -121,7 +121,7 @@ def test_an_attempt_timeout_of_a_nested_call_is_not_retried_by_the_outer_one(
 ):
     run, forever = run
     inner = aretry(QUICK, max_attempts=1, attempt_timeout=2)(hanging(forever, 9))
-    with pytest.raises(AttemptTimeout, match="longer than 2s"):
+    with pytest.raises(AttemptTimeout, match="longer than 2 s"):
         run(aretry(QUICK)(inner))
     assert clock.now() == 2
 

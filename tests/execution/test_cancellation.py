@@ -4,12 +4,14 @@ import asyncio
 import inspect
 import signal
 import threading
+import traceback
 
 import pytest
 
 from retrykit import Policy, StopReason, aretry, current_state, retry, state_of
 from retrykit._internal.clocks import sync_clock
 from retrykit.schedules import constant
+from retrykit.testing import virtual_time
 from tests._support.optional_trio import trio
 
 SACRED = [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError]
@@ -214,3 +216,43 @@ def test_a_cancelled_call_knows_its_elapsed_time_if_a_thread_created_its_state()
     asyncio.run(main())
     assert states[1].stop_reason is StopReason.CANCELLED
     assert states[1].elapsed >= 0.04
+
+
+def test_an_outer_timeout_tells_the_error_that_was_being_retried():
+    @aretry(on=OSError, schedule=["1h"])
+    async def fetch():
+        raise ConnectionError("refused")
+
+    async def main():
+        async with asyncio.timeout(5):
+            await fetch()
+
+    with virtual_time() as clock:
+        with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+            with pytest.raises(TimeoutError) as caught:
+                runner.run(main())
+    note = "retrykit: was cancelled after 1 attempt in 5 s; ConnectionError: refused"
+    assert caught.value.__cause__.__notes__ == [note]
+    assert note in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_rejected_result_is_told_too_and_secrets_are_not():
+    error = OSError("GET https://user:secret@example.com/?token=secret failed")
+
+    @retry(on=OSError, on_result=lambda page: page == "queued", schedule=[0, 0, "1h"])
+    def fetch():
+        outcome = scripted.pop(0)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    notes = []
+    for failure in ("queued", error):
+        scripted = [failure, KeyboardInterrupt()]
+        with pytest.raises(KeyboardInterrupt) as caught:
+            fetch()
+        notes += caught.value.__notes__
+    assert [note.partition("; ")[2] for note in notes] == [
+        "a rejected result",
+        "OSError: GET https://example.com/?... failed",
+    ]

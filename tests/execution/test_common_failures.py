@@ -404,13 +404,13 @@ def test_a_call_that_ends_while_its_state_is_made_has_none():
                 super().__setitem__(1, None)
             super().__setitem__(index, value)
 
-    entry = EndingEntry([controller, time.monotonic(), None])
+    entry = EndingEntry([controller, time.monotonic(), None, 0])
     assert controller.ensure_call(entry) is None
-    assert entry == [None, None, None]
-    assert controller.ensure_call([controller, None, None]) is None
+    assert entry == [None, None, None, 0]
+    assert controller.ensure_call([controller, None, None, 0]) is None
     # Nothing is left to apply.
     catch_up(entry)
-    running = [controller, time.monotonic(), None]
+    running = [controller, time.monotonic(), None, 0]
     state = controller.ensure_call(running).state
     catch_up(running)
     assert state.attempt == 1
@@ -441,7 +441,7 @@ def test_a_failure_that_is_recorded_while_the_state_is_made_is_not_lost():
             super().__setitem__(index, value)
 
     controller = RetryController(policy, "fetch", sync_clock, None)
-    entry = LateEntry([controller, time.monotonic(), None])
+    entry = LateEntry([controller, time.monotonic(), None, 0])
     state = controller.ensure_call(entry).state
     assert [failure.delay for failure in state.failures] == [1]
     assert state.next_delay == 1

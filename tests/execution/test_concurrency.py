@@ -380,6 +380,6 @@ def test_an_outer_call_that_ends_while_it_is_read_is_ignored(monkeypatch):
     # Another thread ends the outer call between two reads of it.
     monkeypatch.setattr("retrykit.execution.call.running_call", lambda _: None)
     inner = RetryController(FOUR, "inner", sync_clock, None)
-    outer = [RetryController(FOUR, "outer", sync_clock, None), 0.0, None]
-    state = inner.ensure_call([inner, 0.0, outer]).state
+    outer = [RetryController(FOUR, "outer", sync_clock, None), 0.0, None, 0]
+    state = inner.ensure_call([inner, 0.0, outer, 0]).state
     assert (state.depth, state._outer_deadline) == (0, None)

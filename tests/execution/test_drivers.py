@@ -196,7 +196,7 @@ def test_a_nested_call_has_its_own_state(clock):
     [
         ({"max_attempts": 2}, [OSError(), OSError()], StopReason.ATTEMPTS),
         ({"max_elapsed": 1.5}, [OSError(), OSError()], StopReason.ELAPSED),
-        ({"schedule": []}, [OSError()], StopReason.SCHEDULE_ENDED),
+        ({"schedule": [1]}, [OSError(), OSError()], StopReason.SCHEDULE_ENDED),
         ({"on": KeyError}, [OSError()], StopReason.NOT_RETRYABLE),
         ({"give_up_on": OSError, "on": Exception}, [OSError()], StopReason.GAVE_UP),
         ({}, [GiveUp(OSError())], StopReason.GAVE_UP),

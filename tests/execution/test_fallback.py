@@ -1,5 +1,11 @@
 """A value in place of an error: a policy's fallback, and the outcome of a call."""
 
+import threading
+import weakref
+from contextlib import suppress
+from contextvars import copy_context
+
+import anyio
 import pytest
 
 from retrykit import (
@@ -10,6 +16,7 @@ from retrykit import (
     RetryState,
     StopReason,
     aretry,
+    current_state,
     last_result,
     retry,
     retrying,
@@ -227,3 +234,186 @@ def test_an_error_of_the_function_is_no_outcome(backend, clock, flaky):
     policy = TWICE.replace(fallback=lambda state: state.result)
     with pytest.raises(AttributeError):
         backend.run(policy, flaky(OSError(), OSError()))
+
+
+def test_the_state_of_a_fallback_has_the_function_and_the_arguments(backend, clock):
+    def fetch(key, *, version=1):
+        raise OSError(key, version)
+
+    def mirror(state):
+        assert current_state() is state
+        return state.function.__name__, state.args, state.kwargs
+
+    for settings in (
+        {},
+        {"observers": [id]},
+        {"on_result": lambda result: False},
+        {"max_attempts": 1},
+    ):
+        decorated = backend(TWICE, fallback=mirror, **settings)(fetch)
+        assert decorated("a", version=2) == ("fetch", ("a",), {"version": 2})
+
+
+def test_the_fallback_of_a_stopped_call_knows_it_too(clock):
+    @retry(TWICE, fallback=lambda state: state.args, stop_event=SetAfter(2))
+    def fetch(key):
+        raise OSError
+
+    assert fetch("a") == ("a",)
+
+
+class SetAfter(threading.Event):
+    """An event that is set once it has been looked at so often."""
+
+    def __init__(self, looks):
+        super().__init__()
+        self.left = looks
+
+    def is_set(self):
+        self.left -= 1
+        return self.left < 0
+
+
+def test_an_async_fallback_knows_the_call_after_its_awaits_too(clock, loop):
+    async def mirror(state):
+        await anyio.lowlevel.checkpoint()
+        assert current_state() is state
+        return state.args
+
+    @aretry(TWICE, fallback=mirror)
+    async def fetch(key):
+        raise OSError
+
+    assert loop(lambda: fetch("a")) == ("a",)
+
+
+def test_a_retried_call_in_a_fallback_has_its_own_state(backend, clock, flaky):
+    second = retry(TWICE)(lambda key: (key, current_state().depth))
+
+    def mirror(state):
+        return second(*state.args), current_state() is state
+
+    def fetch(key):
+        raise OSError
+
+    decorated = backend(TWICE, fallback=mirror)(fetch)
+    assert decorated("a") == (("a", 0), True)
+
+
+def test_a_method_has_its_object_as_the_first_argument(clock):
+    class Client:
+        @retry(TWICE, fallback=lambda state: state.args)
+        def get(self, key):
+            raise OSError
+
+    client = Client()
+    assert client.get("a") == (client, "a")
+
+
+@pytest.mark.parametrize("quiet_log", [True, False], ids=["not logged", "logged"])
+def test_the_function_finds_the_arguments_in_every_attempt(
+    backend, clock, quiet_log, caplog
+):
+    caplog.set_level("ERROR" if quiet_log else "WARNING", "retrykit")
+    seen, states = [], []
+
+    def fetch(key, *, version):
+        states.append(state := current_state())
+        function = state.function.__name__
+        seen.append((state.attempt, state.args, state.kwargs, function))
+        if state.attempt < 3:
+            raise OSError
+        return key
+
+    assert backend(schedule=[1, 1], on=OSError)(fetch)("a", version=2) == "a"
+    assert seen == [(n, ("a",), {"version": 2}, "fetch") for n in (1, 2, 3)]
+    with pytest.raises(LookupError, match="only available while a call runs"):
+        _ = states[-1].args
+    with pytest.raises(LookupError, match="only available while a call runs"):
+        _ = states[-1].function
+
+
+def test_the_nearest_call_is_the_one_whose_arguments_are_found(backend, clock):
+    @retry(TWICE)
+    def inner(key):
+        return current_state().args
+
+    def outer(key):
+        return inner(f"{key}b"), current_state().args
+
+    assert backend(TWICE)(outer)("a") == (("ab",), ("a",))
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_nested_function_finds_the_arguments_of_the_call_around_it():
+    @retry(schedule=[0], on=OSError)
+    def inner(key, outer):
+        return current_state().args[0], outer.args
+
+    @retry(schedule=[0], on=OSError)
+    def outer(key):
+        return inner("b", current_state())
+
+    assert outer("a") == ("b", ("a",))
+
+
+@pytest.mark.needs("threads")
+@pytest.mark.usefixtures("quiet")
+def test_other_threads_know_the_arguments_once_the_call_was_asked():
+    def look():
+        try:
+            return current_state().args
+        except LookupError as error:
+            return str(error)
+
+    def look_in_a_thread():
+        seen = []
+        run = copy_context().run
+        thread = threading.Thread(target=lambda: seen.append(run(look)))
+        thread.start()
+        thread.join()
+        return seen[0]
+
+    @retry(schedule=[0], on=OSError)
+    def fetch(key):
+        return look_in_a_thread(), look(), look_in_a_thread()
+
+    before, own, after = fetch("a")
+    assert before == "state.args must be read in the thread or task of the call"
+    assert own == after == ("a",)
+
+
+def test_a_block_has_no_arguments(clock):
+    for attempt in retrying(TWICE):
+        with attempt:
+            state = attempt.state
+            assert (state.function, state.args, state.kwargs) == (None, (), {})
+
+
+class Argument:
+    """Something that only a call keeps alive."""
+
+
+@pytest.mark.parametrize("fallback", [None, lambda state: state.used_fallback])
+def test_the_arguments_are_released_when_the_call_ends(backend, clock, fallback):
+    argument = Argument()
+    gone, states = weakref.ref(argument), []
+
+    def fetch(value):
+        states.append(current_state())
+        assert current_state().args == (value,)
+        raise OSError
+
+    backend(TWICE, fallback=fallback)(fetch)(argument)
+    with suppress(OSError):
+        backend(TWICE)(fetch)(argument)
+    for state in states:
+        # Their frames have the argument, too.
+        for error in state.errors:
+            error.__traceback__ = None
+    del argument
+    assert gone() is None
+    with pytest.raises(LookupError):
+        _ = states[-1].kwargs
+    with pytest.raises(LookupError):
+        _ = RetryState("fetch", 7, 0.0).args

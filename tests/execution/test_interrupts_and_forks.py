@@ -64,6 +64,32 @@ def test_a_block_left_by_an_interrupt_is_no_longer_current():
     assert (failing().depth, failing()._outer_deadline) == (0, None)
 
 
+def count_steps():
+    """Return the number of functions that a call with one failure calls."""
+    steps, errors = [], [OSError()]
+
+    @retry(TWICE)
+    def fetch():
+        if errors:
+            raise errors.pop()
+
+    sys.setprofile(lambda *event: steps.append(event[1] == "call"))
+    try:
+        fetch()
+    finally:
+        sys.setprofile(None)
+    return sum(steps)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_block_left_by_an_interrupt_makes_later_failures_no_slower():
+    count_steps()
+    before = count_steps()
+    leave_a_block_without_exit()
+    # It is looked at once, to find that it has ended.
+    assert count_steps() <= before + 3
+
+
 def test_the_outer_call_of_an_interrupted_block_stays_current():
     @retry(TWICE, name="outer")
     def outer():
@@ -93,7 +119,7 @@ def test_a_durable_attempt_left_by_an_interrupt_is_no_longer_current():
 
 def test_an_interrupt_after_the_end_of_a_call_is_unchanged():
     controller = RetryController(TWICE, "fetch", sync_clock, None)
-    call = controller.ensure_call([controller, 0.0, None])
+    call = controller.ensure_call([controller, 0.0, None, 0])
     controller.record_success(call, 0)
     interrupt = KeyboardInterrupt()
     controller.record_interruption(call, interrupt)

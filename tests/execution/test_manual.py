@@ -26,7 +26,7 @@ def test_a_call_is_driven_step_by_step():
 
 def test_a_call_that_gives_up_returns_its_final_error():
     call = ManualCall(
-        POLICY.replace(schedule=[], raises="retry_error"), "f", sync_clock
+        POLICY.replace(max_attempts=1, raises="retry_error"), "f", sync_clock
     )
     call.start()
     error = OSError("refused")

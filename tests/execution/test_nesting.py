@@ -6,12 +6,12 @@ import contextvars
 import functools
 import itertools
 import json
+import os
 import pickle
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +22,7 @@ from retrykit import (
     RetryAfter,
     RetryError,
     RetryState,
+    Rule,
     StopReason,
     aretry,
     aretrying,
@@ -122,33 +123,97 @@ def test_layers_do_not_multiply_whatever_form_of_error_is_raised(in_layers, rais
     assert len(calls) == 3
 
 
-def raise_from_error(error):
-    raise RuntimeError("no page") from error
+def raise_from_error(inner):
+    try:
+        inner()
+    except OSError as error:
+        raise RuntimeError("no page") from error
 
 
-def raise_in_handler(_error):
-    raise RuntimeError("no page")
+def raise_in_handler(inner):
+    try:
+        inner()
+    except OSError:
+        raise RuntimeError("no page")  # noqa: B904  the context is under test
 
 
-def raise_in_a_group(error):
-    raise ExceptionGroup("no pages", [ValueError(), error])
+def raise_in_a_context_manager(inner):
+    @contextlib.contextmanager
+    def translated():
+        try:
+            yield
+        except OSError:
+            raise RuntimeError("no page")  # noqa: B904
+
+    with translated():
+        inner()
 
 
-@pytest.mark.parametrize("wrap", [raise_from_error, raise_in_handler, raise_in_a_group])
-def test_an_error_raised_from_an_exhausted_one_is_not_retried(backend, wrap):
+def raise_in_a_group(inner):
+    try:
+        inner()
+    except OSError as error:
+        raise ExceptionGroup("no pages", [ValueError(), error]) from None
+
+
+@pytest.mark.parametrize(
+    "translate",
+    [raise_from_error, raise_in_handler, raise_in_a_context_manager, raise_in_a_group],
+)
+def test_an_error_that_translates_an_exhausted_one_is_not_retried(backend, translate):
     calls = []
     inner = backend(TWICE, name="inner")(fails(calls))
-
-    def page():
-        try:
-            inner()
-        except OSError as error:
-            wrap(error)
-
     with pytest.raises(Exception, match="no page") as caught:
-        retry(TWICE, on=Exception)(page)()
+        retry(TWICE, on=Exception)(translate)(inner)
     assert len(calls) == 3
     assert state_of(caught.value).nested_state.name == "inner"
+
+
+def call_in_handler(inner, mirror):
+    try:
+        inner()
+    except OSError:
+        return mirror()
+
+
+def call_in_finally(inner, mirror):
+    try:
+        inner()
+    finally:
+        mirror()
+
+
+def call_while_closing(inner, mirror):
+    with contextlib.ExitStack() as stack:
+        stack.callback(mirror)
+        inner()
+
+
+def open_in_handler(inner, _mirror):
+    try:
+        inner()
+    except OSError:
+        # No function in C has a frame.
+        return os.open("a file that is missing", os.O_RDONLY)
+
+
+@pytest.mark.parametrize(
+    "then", [call_in_handler, call_in_finally, call_while_closing, open_in_handler]
+)
+def test_an_error_of_what_a_handler_calls_is_retried(backend, then):
+    """Such as that of a mirror, after the original server was tried in vain."""
+    calls = []
+
+    def mirror():
+        raise ConnectionError("the mirror is down")
+
+    def fetch():
+        calls.append(1)
+        return then(backend(TWICE)(fails([])), mirror)
+
+    with pytest.raises(OSError, match=r"mirror|missing"):
+        retry(TWICE)(fetch)()
+    assert len(calls) == 3
 
 
 def test_an_exhausted_error_split_by_except_star_is_not_retried():
@@ -236,7 +301,7 @@ def test_the_mark_of_an_exhausted_error_lasts_for_one_attempt(backend):
         ({"max_attempts": 1}, 3),
         ({"on": ValueError}, 3),
         ({"give_up_on": ConnectionError}, 3),
-        ({"schedule": []}, 3),
+        ({"rules": [Rule(on=ConnectionError, schedule=[])]}, 3),
         ({"max_attempts": 2}, 2),
         ({"max_elapsed": 0}, 1),
     ],
@@ -521,6 +586,52 @@ def test_an_exhausted_error_of_an_earlier_call_is_retried():
     assert len(calls) == 3
 
 
+def one_after_another():
+    yield contextlib.nullcontext()
+    yield contextlib.nullcontext()
+
+
+def in_frozen_time():
+    frozen = wall_clock_override.push("frozen", lambda: 1e9)
+    yield frozen
+    yield contextlib.nullcontext()
+
+
+def before_time_is_set_back():
+    yield contextlib.nullcontext()
+    yield wall_clock_override.push("set back", lambda: time.time() - 3600)
+
+
+def in_virtual_time():
+    yield virtual_time()
+    yield virtual_time()
+
+
+def after_virtual_time():
+    yield virtual_time()
+    yield contextlib.nullcontext()
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        *(one_after_another, in_frozen_time, before_time_is_set_back),
+        *(in_virtual_time, after_virtual_time),
+    ],
+)
+def test_an_error_object_that_later_calls_raise_again_is_retried(backend, times):
+    calls, error = [], OSError("no")
+
+    def fetch():
+        calls.append(1)
+        raise error
+
+    for number, clock in enumerate(times(), 1):
+        with clock, pytest.raises(OSError, match="no"):
+            backend(TWICE)(fetch)()
+        assert len(calls) == 3 * number
+
+
 def unknown_commit(calls):
     """Return a call that gives up since nobody knows whether it has committed."""
 
@@ -532,41 +643,18 @@ def unknown_commit(calls):
     return commit
 
 
-class TestAWallClockInSteps:
-    """As in a browser: a later reading may be behind the clock of the calls."""
+def test_an_unknown_commit_of_a_nested_call_is_not_repeated_if_time_is_set_back():
+    calls = []
+    commit = unknown_commit(calls)
 
-    @pytest.fixture
-    def clock(self):
-        clock = SimpleNamespace(behind=0.0)
-        with wall_clock_override.push("a clock", lambda: time.time() - clock.behind):
-            yield clock
-
-    def test_an_unknown_commit_of_a_nested_call_is_not_repeated(self, clock):
-        calls = []
-        commit = unknown_commit(calls)
-
-        @retry(schedule=[0, 0], on=Exception)
-        def transfer():
-            clock.behind = 0.01
+    @retry(schedule=[0, 0], on=Exception)
+    def transfer():
+        with wall_clock_override.push("set back", lambda: time.time() - 3600):
             commit()
 
-        with pytest.raises(CommitUnknown):
-            transfer()
-        assert len(calls) == 1
-
-    def test_an_exhausted_error_of_an_earlier_call_is_retried(self, clock):
-        calls = []
-        with pytest.raises(OSError) as caught:
-            retry(TWICE)(fails([]))()
-        clock.behind = 0.01
-
-        def fetch():
-            calls.append(1)
-            raise caught.value
-
-        with pytest.raises(OSError):
-            retry(TWICE)(fetch)()
-        assert len(calls) == 3
+    with pytest.raises(CommitUnknown):
+        transfer()
+    assert len(calls) == 1
 
 
 def test_an_error_shared_with_another_call_is_retried():
@@ -638,7 +726,7 @@ def test_the_cost_of_nesting_is_linear():
 def test_a_call_that_has_ended_does_not_mark_the_error():
     error = OSError()
     controller = RetryController(TWICE, "fetch", sync_clock, None)
-    ended = controller.ensure_call([controller, 0.0, None])
+    ended = controller.ensure_call([controller, 0.0, None, 0])
     controller.record_success(ended, 0)
     mark_exhausted(error, ended)
     assert vars(error) == {}

@@ -102,10 +102,11 @@ def test_generator_functions_are_rejected_in_static_and_class_methods(binding, f
     assert str(caught.value) == generator_error(fn)
 
 
-def generator_error(fn):
+def generator_error(fn, used="iterated"):
     return (
         "fn must be a function that runs when it is called, not a generator function, "
-        f"got {fn!r}; its errors are raised where it is iterated: retry that code"
+        f"got {fn!r}; its errors are raised where it is {used}: retry that code, or "
+        "write a block, for attempt in retrying(...), in it"
     )
 
 
@@ -151,13 +152,13 @@ def test_objects_that_are_not_functions_are_rejected_without_parentheses(kind):
 
 
 NOT_POLICIES = {
-    "list": ([1, 2], "schedule=..."),
-    "float": (0.5, "schedule=..."),
-    "text": ("5s", "schedule=..."),
-    "schedule": (s.constant(1), "schedule=..."),
-    "dict": ({}, "schedule=..."),
-    "nothing": ((), "schedule=..."),
-    "False": (False, "schedule=..."),
+    "list": ([1, 2], "schedule=[1, 2]"),
+    "float": (0.5, None),
+    "text": ("5s", "max_elapsed='5s'"),
+    "schedule": (s.constant(1), "schedule=constant(1.0)"),
+    "dict": ({}, None),
+    "nothing": ((), None),
+    "False": (False, None),
     "int": (5, "max_attempts=5"),
     "type": (OSError, "on=OSError"),
     "types": ((OSError, KeyError), "on=(OSError, KeyError)"),
@@ -171,9 +172,10 @@ def test_an_invalid_policy_is_rejected_with_a_suggestion(decorator, kind):
     policy, meant = NOT_POLICIES[kind]
     with pytest.raises(ConfigError) as caught:
         decorator(policy)
-    assert str(caught.value) == (
-        f"policy must be a Policy, got {policy!r}; write {decorator.__name__}({meant})"
-    )
+    name = decorator.__name__
+    example = f"name the setting, as in {name}(max_attempts=...)"
+    suggestion = example if meant is None else f"write {name}({meant})"
+    assert str(caught.value) == f"policy must be a Policy, got {policy!r}; {suggestion}"
 
 
 def test_a_function_beside_settings_is_rejected():
@@ -219,8 +221,8 @@ UNKNOWN = {
     "hints": "did you mean hint?",
     "zzz": "the settings are schedule, max_attempts, max_elapsed, limits, deadline, "
     "on, give_up_on, on_result, exception_groups, rules, hint, hint_cap, on_long_hint, "
-    "budget, attempt_timeout, nested, raises, fallback, stop_event, sleep, redact, "
-    "keep_tracebacks, max_failures, seed, observers, name",
+    "hint_jitter, budget, attempt_timeout, nested, raises, fallback, stop_event, "
+    "sleep, redact, keep_tracebacks, max_failures, seed, observers, name",
 }
 
 
@@ -285,5 +287,8 @@ def test_context_manager_functions_are_rejected(manager):
         yield
 
     body = opened if manager is contextlib.contextmanager else aopened
-    with pytest.raises(ConfigError, match="not a generator function"):
+    with pytest.raises(ConfigError) as caught:
         retry(manager(body))
+    assert str(caught.value).endswith(
+        generator_error(body, "entered").partition("; ")[2]
+    )

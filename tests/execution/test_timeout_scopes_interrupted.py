@@ -27,8 +27,15 @@ class TestTheError:
 
     @pytest.mark.parametrize(
         ("timeout", "seconds"),
-        [(5.0, "5s"), (4.997321, "4.997s"), (3600.0, "3600s"), (0.00012, "0.00012s")],
-        ids=["whole", "remaining", "hour", "short"],
+        [
+            (5.0, "5 s"),
+            (4.997321, "4.997 s"),
+            (3600.0, "3600 s"),
+            (0.05, "50 ms"),
+            (0.00012, "0.12 ms"),
+            (0.0, "0 s"),
+        ],
+        ids=["whole", "remaining", "hour", "short", "shorter", "none"],
     )
     def test_shows_the_exceeded_timeout(self, timeout, seconds):
         assert str(AttemptTimeout(timeout)) == f"the attempt took longer than {seconds}"

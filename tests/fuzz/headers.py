@@ -7,6 +7,7 @@ from retrykit.hints import (
     first_of,
     grpc_pushback,
     milliseconds,
+    rate_limit,
     reset_at,
     retry_after,
 )
@@ -22,13 +23,14 @@ _HINTS = (
     retry_after(),
     milliseconds("retry-after-ms"),
     reset_at(),
+    rate_limit(),
     first_of(milliseconds("retry-after-ms"), retry_after(), reset_at()),
     grpc_pushback(),
     attribute("retry_after"),
     attribute("response.retry_after", "ms"),
 )
 _NAMES = ("Retry-After", "retry-after-ms", "X-RateLimit-Reset", "Date")
-_NAMES += ("x-ratelimit-remaining",)
+_NAMES += ("x-ratelimit-remaining", "RateLimit", "RateLimit-Policy")
 _NUMBERS = (
     "0",
     "5",
@@ -43,6 +45,10 @@ _NUMBERS = (
     "6m0s",
     "120ms",
     "2026-09-30T12:34:56Z",
+    "1790000000000",
+    "5e-05",
+    '"a";r=0;t=5, "b";r=0;w=9',
+    "limit=9, remaining=0, reset=5",
 )
 
 

@@ -24,6 +24,7 @@ _WRONG_TYPES = (
 _HINTS = (
     *("retry_after", "grpc_pushback", "milliseconds:retry-after-ms", "reset_at"),
     *("attribute:retry_after", "attribute:response.wait:ms", "reset_at:x-reset"),
+    "rate_limit",
 )
 
 

@@ -12,6 +12,7 @@ from retrykit.cli.summary import summarize
 from retrykit.config.files import policy_names
 from retrykit.config.grpc_service_config import to_service_config
 from retrykit.config.rendering import to_python, to_toml, toml_value
+from retrykit.policy.limits import check_limits
 from retrykit.testing import virtual_time
 from tests.fuzz.names import exception_type, hint, preset
 from tests.fuzz.schedules import duration, expression, schedule_data
@@ -72,7 +73,10 @@ _SETTINGS = {
     "rules": _rules,
     "hint": hint,
     "hint_cap": _limit,
-    "on_long_hint": lambda random: random.choice(["honor", "clip", "give_up"]),
+    "on_long_hint": lambda random: random.choice(
+        ["honor", "clip", "ignore", "give_up"]
+    ),
+    "hint_jitter": lambda random: random.choice([0, 0.1, 1, 2, "0.1"]),
     "budget": _budget,
     "attempt_timeout": lambda random: random.choice(
         [1, "5s", {"argument": "timeout", "seconds": duration(random)}]
@@ -219,6 +223,11 @@ def _read_variables(given):
 def check_policy(policy, random):
     """Check the serialized forms of a policy, its preview, and a call under it."""
     assert repr(policy)
+    try:
+        check_limits(policy)
+    except ConfigError:
+        # Variables may leave no retry: it is logged, and an error everywhere else.
+        return
     data = policy.to_dict()
     assert Policy.from_dict(data).to_dict() == data, "to_dict reads as another"
     assert Policy.from_dict(json.loads(json.dumps(data))).to_dict() == data

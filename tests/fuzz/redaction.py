@@ -49,7 +49,7 @@ def _word(random):
 
 
 def _url(random):
-    """Return a URL with a secret in its user information, its query, or both."""
+    """Return a URL with a secret in its user information, its path or its query."""
     user = f"{_word(random)}:{_SECRET}{_word(random)}@" if maybe(random, 0.6) else ""
     query = f"?{_word(random)}={_SECRET}{_word(random)}"
     if maybe(random, 0.2):
@@ -60,6 +60,8 @@ def _url(random):
     scheme = random.choice(["https", "http", "redis", "amqp", "postgresql", "HTTP"])
     rest = query if not user or maybe(random, 0.5) else ""
     path = random.choice(["", "/", "/p", "/a/b", "/a:b"])
+    if maybe(random, 0.4):
+        path += f"/{_word(random)}{_SECRET}{_word(random)}/p"
     return f"{scheme}://{user}{host}{path}{rest}"
 
 
@@ -69,7 +71,8 @@ def _error(random):
     around = ["cannot reach {}", "'{}'", "<{}>", "({})", "{}", "for url: {}, see {}"]
     message = random.choice(around).format(url, url)
     if maybe(random, 0.1):
-        message = f"Max retries exceeded with url: /p?token={_SECRET}{_word(random)}"
+        path = f"/p/{_SECRET}?token={_SECRET}{_word(random)}"
+        message = f"Max retries exceeded with url: {path}"
     kind = random.choice(["status", "plain", "cause", "group", "result"])
     return kind, message, url, random.choice(["last", "retry_error", "group"])
 

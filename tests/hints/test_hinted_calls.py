@@ -20,7 +20,9 @@ from retrykit.schedules import constant
 from retrykit.state.records import ErrorRecord
 from retrykit.testing import ScriptedFunction, virtual_time
 
-PATIENT = Policy(schedule=constant(2), hint=hints.attribute("wait"), on=OSError)
+PATIENT = Policy(
+    schedule=constant(2), hint=hints.attribute("wait"), hint_jitter=0, on=OSError
+)
 
 
 class BusyError(OSError):
@@ -92,6 +94,9 @@ def test_the_end_of_the_schedule_ends_a_hinted_call(backend):
         ("clip", 11, Again(10.0)),
         ("clip", 10**400, Again(10.0)),
         ("honor", 11, Again(11.0)),
+        ("ignore", 10, Again(10.0)),
+        ("ignore", 11, Again(2.0)),
+        ("ignore", 10**400, Again(2.0)),
         ("honor", 9_999_999, Again(9_999_999.0)),
     ],
     ids=str,
@@ -243,7 +248,7 @@ def test_a_failing_hint_does_not_replace_an_error_that_rejects_attributes(backen
 
     error = FrozenError()
     with virtual_time(), pytest.raises(FrozenError) as caught:
-        backend(PATIENT.replace(hint=broken, schedule=[]))(raise_in_turn(error))()
+        backend(PATIENT.replace(hint=broken, max_attempts=1))(raise_in_turn(error))()
     assert caught.value is error
 
 
@@ -256,6 +261,6 @@ def test_decide_uses_the_stored_hint_of_a_record():
 
 def test_an_invalid_hint_is_rejected_by_the_policy():
     with pytest.raises(ConfigError, match="on_long_hint must be one of"):
-        Policy(on_long_hint="ignore")
+        Policy(on_long_hint="wait")
     with pytest.raises(ConfigError, match="call it"):
         Policy(hint=hints.retry_after)

@@ -16,6 +16,7 @@ from retrykit.hints import (
     hint_to_text,
     milliseconds,
     parse_hint,
+    rate_limit,
     reset_at,
     retry_after,
 )
@@ -29,6 +30,7 @@ BUILT_IN = {
     "attribute:response.wait": attribute("response.wait"),
     "attribute:wait:ms": attribute("wait", unit="ms"),
     "reset_at:ratelimit-reset": reset_at("RateLimit-Reset"),
+    "rate_limit": rate_limit(),
     "milliseconds:retry-after-ms, retry_after": (
         first_of(milliseconds("retry-after-ms"), retry_after())
     ),

@@ -44,6 +44,10 @@ def clock_at(time):
         ("2023-11-14T22:13:50Z", 30.0),
         ("2023-11-14T23:13:50.5+01:00", 30.5),
         ("2023-11-14T22:13:19Z", 0.0),
+        ("1700000060000", 60.0),
+        ("1700000000250", 0.25),
+        ("1699999999999", 0.0),
+        ("Tue, 14 Nov 2023 22:13:50 GMT", 30.0),
     ],
     ids=str,
 )
@@ -54,15 +58,24 @@ def test_a_reset_is_a_time_or_a_duration(reset, delay):
 @pytest.mark.parametrize(
     "reset",
     [
-        *("", "-5", "soon", "1700000060000", "9" * 400, "٣", "6m0", "1sm"),
+        *(
+            "",
+            "-5",
+            "soon",
+            "1700000060000000",
+            "170000006000",
+            "9" * 400,
+            "٣",
+            "6m0",
+            "1sm",
+        ),
         *("2023-13-14T22:13:50Z", "2023-11-14T22:13:50", "2023-11-14"),
     ],
 )
 def test_an_invalid_reset_is_ignored_and_logged(reset, caplog):
     caplog.set_level(logging.DEBUG)
     assert until_reset(limit_retries(reset), RESET, clock_at(1.7e9)) is None
-    (record,) = caplog.records
-    assert record.levelname == "DEBUG"
+    assert len(caplog.records) == 1
 
 
 def test_a_reset_time_is_relative_to_the_date_of_its_response():

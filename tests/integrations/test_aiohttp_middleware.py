@@ -138,3 +138,65 @@ def test_a_reader_sees_the_responses():
     with serve(answer(503), answer(404)) as server:
         assert seen_by(server.url, reads) is None
     assert len(server.seen) == 2
+
+
+class SystemFault:
+    """A middleware inside the retry middleware, whose code fails."""
+
+    def __init__(self, *errors):
+        self.errors = [*errors]
+
+    async def __call__(self, request, handler):
+        raise self.errors.pop(0) if len(self.errors) > 1 else self.errors[0]
+
+
+async def error_of_a_request(*inside, **settings):
+    """Return the error of a request, with middlewares inside of that of retrykit."""
+    retrying = RetryMiddleware(schedule=[1, 1], **settings)
+    async with aiohttp.ClientSession(middlewares=[retrying, *inside]) as client:
+        try:
+            await client.get("http://127.0.0.1:1/")
+        except OSError as error:
+            return error
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        OSError("no space"),
+        OSError(28, "no space"),
+        ConnectionResetError("hung up"),
+        FileNotFoundError(2, "no such file", "key.pem"),
+        TimeoutError(110, "timed out"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("on", [OSError, ValueError])
+def test_an_error_of_the_system_keeps_its_history(fault, on):
+    """aiohttp would raise a ClientOSError from it."""
+    with virtual_time() as clock:
+        error = asyncio.run(error_of_a_request(SystemFault(fault), on=on))
+    assert type(error) is aiohttp.ClientOSError
+    assert (error.args, error.errno) == (fault.args, fault.errno)
+    assert error.__cause__ is fault
+    state = state_of(error)
+    assert state.errors[-1] is fault
+    assert (state.attempt, len(clock.sleeps)) == ((3, 2) if on is OSError else (1, 0))
+
+
+def test_a_timeout_of_the_code_inside_is_raised_as_it_is():
+    with virtual_time():
+        error = asyncio.run(error_of_a_request(SystemFault(TimeoutError())))
+    assert type(error) is TimeoutError
+    assert state_of(error).attempt == 1
+
+
+def test_another_retry_middleware_retries_an_error_of_the_system():
+    fault = ConnectionResetError("hung up")
+    inner = RetryMiddleware(schedule=[1], on=OSError)
+    with virtual_time() as clock:
+        error = asyncio.run(error_of_a_request(inner, SystemFault(fault)))
+    assert error.__cause__ is fault
+    # The inner one has retried it, so the outer one does not.
+    assert clock.sleeps == [1.0]
+    assert state_of(error).stop_reason is StopReason.NESTED

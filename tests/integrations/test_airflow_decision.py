@@ -51,7 +51,7 @@ def test_a_task_may_request_a_delay_or_give_up():
 def test_an_error_may_request_a_delay():
     busy = ConnectionError("busy")
     busy.wait = 90
-    hinted = PATIENT.replace(hint=attribute("wait"))
+    hinted = PATIENT.replace(hint=attribute("wait"), hint_jitter=0)
     assert next_try(1, busy, policy=hinted).delay == 90.0
 
 

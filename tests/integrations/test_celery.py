@@ -1,14 +1,25 @@
 """Jobs on Celery: one message is one wake-up, and none counts twice."""
 
 import json
+from asyncio import CancelledError
+from contextlib import suppress
 
 import pytest
+from celery import Celery
+from celery.exceptions import (
+    Ignore,
+    Reject,
+    SoftTimeLimitExceeded,
+    TaskRevokedError,
+    WorkerLostError,
+)
 
 from retrykit import GiveUp, Policy, RetryAfter, current_state
 from retrykit._internal.clocks import wall, wall_clock_override
+from retrykit.durable import JobFailed, idempotency_key
 from retrykit.integrations.celery import DurableTask, jobs, status
 from retrykit.integrations.celery.messages import HEADER
-from tests._support import celery_worker
+from tests._support import celery_worker, leftovers
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
 
 clock, worker = celery_worker.clock, celery_worker.worker
@@ -66,18 +77,19 @@ class TestAJob:
             worker.handle_next()
         assert verify.keys == ["job-7:1", "job-7:2"]
 
-    def test_fails_with_its_own_error_when_it_gives_up(self, worker):
+    def test_fails_with_the_reason_when_it_gives_up(self, worker):
         def verify(host):
             raise GiveUp(ValueError(host))
 
         result = worker.send(verify)
         worker.handle_all()
-        assert isinstance(result.result, ValueError)
+        assert isinstance(result.result, JobFailed)
+        assert str(result.result).endswith("last failure: ValueError: example.com")
         assert (worker.state(), worker.count_dead()) == ("FAILURE", 1)
         assert "gave up" in status(worker.app, "job-7").reason
 
     def test_fails_if_its_result_is_rejected_too_often(self, worker):
-        policy = Policy(schedule=[], on_result=lambda result: result == "pending")
+        policy = Policy(max_attempts=1, on_result=lambda result: result == "pending")
         result = worker.send(lambda host: "pending", policy)
         worker.handle_all()
         assert isinstance(result.result, Exception)
@@ -178,6 +190,81 @@ class TestACall:
         assert clock.sleeps == [3600, 3600]
 
 
+class OddError(Exception):
+    """An error that can neither be copied nor be printed."""
+
+    def __init__(self, one, two):
+        super().__init__()
+        self.stored = one, two, lambda: None
+
+    def __str__(self):
+        raise LookupError
+
+    __repr__ = __str__
+
+
+class Stops(BaseException):
+    pass
+
+
+class TestAnErrorOfAJob:
+    """A worker of Celery does not survive every class."""
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: KeyError("host"),
+            lambda: OddError(1, 2),
+            lambda: GiveUp(OddError(1, 2)),
+            lambda: ExceptionGroup("both", [KeyError(1), OSError(2)]),
+            lambda: Ignore("the message"),
+            lambda: Reject("the message", requeue=False),
+            lambda: Reject("the message", requeue=True),
+            lambda: SoftTimeLimitExceeded(9),
+            lambda: TaskRevokedError("revoked"),
+            lambda: WorkerLostError("lost"),
+        ],
+        ids=lambda make: repr(type(make())),
+    )
+    def test_reaches_celery_as_a_failed_job(self, worker, make):
+        def verify(host):
+            raise make()
+
+        result = worker.send(verify)
+        worker.handle_next()
+        assert (worker.state(), worker.messages()) == ("FAILURE", [])
+        assert type(result.result) is JobFailed
+        assert result.result.args == (status(worker.app, "job-7").reason,)
+        assert (worker.entry().status, worker.count_dead()) == ("dead", 1)
+
+    @pytest.mark.parametrize(
+        "error", [SystemExit(1), KeyboardInterrupt(), Stops(), CancelledError()],
+        ids=repr,
+    )  # fmt: skip
+    def test_that_would_stop_its_worker_fails_the_job_at_once(self, worker, error):
+        def verify(host):
+            keys.append(idempotency_key())
+            raise error
+
+        keys = []
+        result = worker.send(verify)
+        worker.handle_all()
+        assert (keys, type(result.result)) == (["job-7:1"], JobFailed)
+        reason = f"the job would have stopped its worker: {error!r}"
+        assert status(worker.app, "job-7").reason == reason
+
+    def test_that_its_worker_raises_interrupts_the_attempt(self, worker):
+        def verify(host):
+            # As in the signal handler of a process of its pool.
+            exec("raise SystemExit(-241)", {"__name__": "billiard.common"})  # noqa: S102
+
+        worker.send(verify)
+        # The pool of this worker has no processes, and cannot lose one.
+        with suppress(TypeError):
+            worker.handle_next()
+        assert (worker.entry().status, worker.count_dead()) == ("running", 0)
+
+
 class TestAnEnvelope:
     @pytest.mark.parametrize(
         ("change", "why"),
@@ -186,8 +273,12 @@ class TestAnEnvelope:
             (lambda data: json.dumps(data | {"version": 99}), "upgrade retrykit"),
             (lambda data: json.dumps(data | {"due": "soon"}), "envelope.due must be"),
             (lambda data: json.dumps(data | {"policy": "other"}), "previous_names"),
+            (
+                lambda data: json.dumps(data | {"job": "job-8"}),
+                "envelope.job must be 'job-7', the job with which it is stored",
+            ),
         ],
-        ids=["cut off", "newer", "edited", "unknown policy"],
+        ids=["cut off", "newer", "edited", "unknown policy", "of another job"],
     )
     def test_that_is_invalid_goes_to_the_dead_letter_queue(
         self, worker, clock, change, why
@@ -206,6 +297,7 @@ class TestAnEnvelope:
             [],
         )
         assert verify.keys == ["job-7:1"]
+        assert [each.job for each in jobs(worker.app, status="dead")] == ["job-7"]
 
     def test_of_a_renamed_policy_is_accepted(self, worker, clock):
         verify = Verify(fails=1)
@@ -311,3 +403,11 @@ def test_a_task_may_be_a_class():
     result = task.delay("example.com")
     worker.handle_all()
     assert result.result == "example.com"
+
+
+def test_a_task_that_a_test_leaves_to_every_app_is_named_and_removed():
+    celery = Celery(set_as_current=False)
+    before = leftovers.snapshot()
+    celery.task(name="left")(print)
+    assert "shared tasks of Celery" in "\n".join(leftovers.restore(before))
+    assert leftovers.restore(before) == []

@@ -214,6 +214,16 @@ class TestRequeue:
         assert result.result == "dies"
         assert worker.count_dead() == 0
 
+    def test_is_not_undone_by_a_start_under_the_same_id(self, worker, verify, keys):
+        """No worker has seen the new run yet."""
+        start(verify, "dies")
+        worker.handle_all()
+        requeue(worker.app, "job-7")
+        start(verify, "dies")
+        assert (worker.entry().run, len(worker.messages())) == (2, 1)
+        worker.handle_all()
+        assert keys == ["job-7:1", "job-7#2:1"]
+
     def test_leaves_other_jobs_in_place(self, worker, verify):
         for job in ("job-1", "job-2"):
             start(verify, "dies", job)
@@ -416,3 +426,10 @@ class TestKill:
         worker.handle_all()
         with pytest.raises(ConfigError, match="it is dead"):
             kill(worker.app, "job-8")
+
+    def test_rejects_a_job_that_was_killed_before(self, worker, verify):
+        start(verify, "fails")
+        worker.handle_next()
+        kill(worker.app, "job-7")
+        with pytest.raises(ConfigError, match="it is dead"):
+            kill(worker.app, "job-7")

@@ -1,12 +1,16 @@
 """Jobs on Celery whose worker, broker or backend goes away: no attempt is lost."""
 
+from datetime import UTC, datetime
+
 import pytest
 from celery.exceptions import TimeLimitExceeded, WorkerLostError, WorkerTerminate
+from celery.utils.nodenames import gethostname
 
 from retrykit import GiveUp
 from retrykit._internal.clocks import wall
 from retrykit.durable import JobFailed, idempotency_key
-from retrykit.integrations.celery import jobs, requeue, status
+from retrykit.durable.turns import take_turn
+from retrykit.integrations.celery import jobs, requeue, retry_at, status
 from retrykit.integrations.celery.ledger import LEDGER, replace_message, write_entry
 from tests._support import celery_worker
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
@@ -102,6 +106,19 @@ class TestAWorkerThatIsKilled:
         assert (report.status, worker.count_dead()) == ("dead", 1)
         assert "envelope must be" in report.reason
 
+    @pytest.mark.parametrize("change", [{"job": "job-8"}, {"run": 2}], ids=str)
+    def test_fails_the_job_if_the_ledger_has_the_envelope_of_another(
+        self, worker, change
+    ):
+        worker.send(Verify(fails=1))
+        worker.handle_next(killed="sending")
+        entry = worker.entry()
+        entry = entry.replace(envelope=entry.envelope | change)
+        write_entry(worker.app, "job-7", entry)
+        worker.handle_next()
+        assert (worker.messages(), worker.count_dead()) == ([], 1)
+        assert "with which it is stored" in status(worker.app, "job-7").reason
+
     def test_before_the_result_was_stored_does_not_lose_it(self, worker):
         verify = Verify()
         result = worker.send(verify)
@@ -189,6 +206,34 @@ class TestAnAttemptThatKillsItsWorker:
         assert "killed" not in stored["result"]
         worker.handle_next()
         assert worker.entry().killed == 1
+
+
+def begin_and_die(worker):
+    """Send a job whose worker is killed in its first attempt; return its function."""
+
+    def verify(host):
+        verify.keys.append(idempotency_key())
+        if len(verify.keys) == 1:
+            raise WorkerTerminate
+        return "verified"
+
+    verify.keys = []
+    worker.send(verify)
+    worker.handle_next()
+    return verify
+
+
+def another_turn():
+    """Take the turn, as another process of the worker does."""
+    return take_turn(f"worker {gethostname()}")
+
+
+def wait_for_turn(worker):
+    """Send such a job, which has to wait then; return its function."""
+    verify = begin_and_die(worker)
+    with another_turn():
+        worker.handle_next()
+    return verify
 
 
 def handle_some(worker):
@@ -364,3 +409,69 @@ def test_a_failed_dead_letter_redelivers_the_message_without_another_attempt(
     worker.app.conf.task_publish_retry_policy = {}
     worker.handle_next()
     assert (verify.keys, worker.count_dead()) == (["job-7:1"], 1)
+
+
+class TestNeighboursOfAJobThatKillsItsWorker:
+    """Its whole worker is killed, with all attempts that run in it."""
+
+    @pytest.mark.parametrize("max_killed", [2, 3, 5])
+    def test_do_not_die_with_it(self, worker, max_killed):
+        def verify(host):
+            keys.append(idempotency_key())
+            if host == "poison":
+                # The other processes of its pool.
+                running.append(host)
+                for _ in range(3):
+                    worker.handle_next()
+                running.pop()
+                raise WorkerTerminate
+            if running:
+                raise WorkerTerminate
+            return "verified"
+
+        keys, running = [], []
+        task = worker.task(verify, HOURLY, max_killed=max_killed)
+        names = ["poison", "good-1", "good-2", "good-3"]
+        for name in names:
+            task.apply_async([name], task_id=name)
+        # It is the first one whenever the worker restarts.
+        while status(worker.app, "poison").status != "dead":
+            worker.take_first("poison")
+        assert [keys.count(f"{name}:1") for name in names] == [max_killed, 1, 1, 1]
+        worker.handle_all()
+        assert {status(worker.app, name).status for name in names[1:]} == {"succeeded"}
+        assert [keys.count(f"{name}:1") for name in names] == [max_killed, 2, 2, 2]
+
+    def test_wait_for_some_seconds_before_they_try_again(self, worker):
+        wait_for_turn(worker)
+        assert 4 < worker.hold_time() <= 15
+        assert worker.entry().status == "waiting"
+
+    def test_are_not_counted_while_they_wait(self, worker):
+        task = wait_for_turn(worker)
+        for _ in range(5):
+            assert worker.entry().killed == 1
+            with another_turn():
+                worker.handle_next()
+        worker.handle_next()
+        assert (task.keys, worker.entry().status) == (["job-7:1"] * 2, "succeeded")
+
+    def test_keep_their_count_if_their_worker_is_killed_while_it_puts_them_off(
+        self, worker
+    ):
+        begin_and_die(worker)
+        with another_turn():
+            worker.handle_next(killed="sending")
+        worker.handle_next()
+        assert (worker.entry().killed, len(worker.messages())) == (1, 1)
+
+    def test_keep_their_count_if_they_are_rescheduled(self, worker, clock):
+        task = wait_for_turn(worker)
+        retry_at(worker.app, "job-7", datetime.fromtimestamp(wall() + 60, UTC))
+        worker.handle_next()
+        worker.handle_next()
+        assert (worker.entry().killed, len(task.keys)) == (1, 1)
+        # A datetime is rounded to microseconds.
+        clock.advance(61)
+        worker.handle_next()
+        assert task.keys == ["job-7:1"] * 2

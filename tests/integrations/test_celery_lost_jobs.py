@@ -11,11 +11,12 @@ from kombu.asynchronous.timer import Timer
 
 from retrykit import ConfigError
 from retrykit._internal.clocks import wall
-from retrykit.durable import idempotency_key
+from retrykit.durable import count_jobs, idempotency_key
 from retrykit.integrations.celery import jobs, kill, requeue, status, sweep
+from retrykit.integrations.celery.job_locks import exclusively
 from retrykit.integrations.celery.ledger import LEDGER, write_entry
 from retrykit.integrations.celery.lost_jobs import Sweep
-from retrykit.integrations.celery.messages import HEADER
+from retrykit.integrations.celery.messages import DEAD, HEADER, dead_letters
 from tests._support import celery_worker, redis_server
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
 
@@ -218,6 +219,17 @@ class TestALostJob:
         assert sweep(worker.app) == ["job-2"]
         assert "cannot sweep: job-1" in caplog.text
 
+    def test_is_not_sent_under_the_id_of_another(self, worker, clock, caplog):
+        worker.send(Verify())
+        worker.lose_message()
+        entry = worker.entry()
+        envelope = entry.envelope | {"job": "job-8"}
+        write_entry(worker.app, "job-7", entry.replace(envelope=envelope))
+        clock.advance(PATIENCE + 1)
+        assert (sweep(worker.app), worker.count_messages()) == ([], 0)
+        assert "envelope.job must be 'job-7'" in caplog.text
+        assert "envelope.job must be" in status(worker.app, "job-7").reason
+
 
 class TestAMessage:
     def test_in_a_queue_is_not_lost(self, worker, clock):
@@ -393,6 +405,80 @@ class TestRequeue:
         )
         with pytest.raises(ConfigError, match="whose message is still stored"):
             requeue(worker.app, "job-7")
+
+    def test_of_one_job_twice_at_the_same_moment_makes_one_run(self, worker):
+        """The other process begins before this one has changed anything."""
+
+        def requeue_too():
+            with pytest.raises(ConfigError, match="no other process is changing"):
+                requeue(worker.app, "job-7")
+
+        verify = Verify(fails=1, error=KeyError)
+        worker.send(verify)
+        worker.handle_next()
+        worker.app.backend.after_write = {LEDGER + ".message": requeue_too}
+        requeue(worker.app, "job-7")
+        assert worker.app.backend.after_write == {}
+        assert worker.count_messages() == 1
+        with pytest.raises(ConfigError, match="it is waiting"):
+            requeue(worker.app, "job-7")
+        worker.handle_all()
+        assert verify.keys == ["job-7:1", "job-7#2:1"]
+
+    def test_takes_a_message_that_another_process_had_taken(self, worker):
+        """A process of another version was killed while it listed dead jobs."""
+        worker.send(Verify(fails=1, error=KeyError))
+        worker.handle_next()
+        assert worker.channel.basic_get(DEAD.name)
+        assert [each.job for each in jobs(worker.app, status="dead")] == ["job-7"]
+        requeue(worker.app, "job-7")
+        worker.handle_all()
+        assert worker.channel.client.hlen("unacked") == 0
+        assert status(worker.app, "job-7").status == "succeeded"
+
+    def test_lasts_no_longer_than_its_lock_if_its_process_is_killed(self, worker):
+        client = worker.channel.client
+        with exclusively(worker.app, "job-7"):
+            [key] = client.keys("*retrykit.lock.*")
+            assert 0 < client.pttl(key) <= 10_000
+            # It expires before its block ends.
+            client.flushdb()
+        with exclusively(worker.app, "job-7"), exclusively(worker.app, "job-8"):
+            assert len(client.keys("*retrykit.lock.*")) == 2
+        assert client.keys("*retrykit.lock.*") == []
+
+
+class TestDeadJobs:
+    """They are listed by monitors, which may be killed at any moment."""
+
+    def test_stay_where_they_are_while_they_are_listed(self, worker):
+        task = worker.task(Verify(fails=3, error=KeyError), HOURLY)
+        for number in range(3):
+            task.apply_async(["example.com"], task_id=f"job-{number}")
+            worker.handle_next()
+        task.apply_async(["example.com"], task_id="held")
+        held = worker.take_message()
+        with dead_letters(worker.app) as letters:
+            # In its middle.
+            assert [each.job for each in letters] == ["job-0", "job-1", "job-2"]
+            assert len(jobs(worker.app, status="dead")) == 3
+            assert worker.count_messages(DEAD.name) == 3
+            assert worker.channel.client.hlen("unacked") == 1
+        held.ack()
+        assert count_jobs(jobs(worker.app, limit=None)).total("dead") == 3
+
+    def test_stay_there_while_another_one_is_requeued(self, worker):
+        task = worker.task(Verify(fails=2, error=KeyError), HOURLY)
+        for number in range(2):
+            task.apply_async(["example.com"], task_id=f"job-{number}")
+            worker.handle_next()
+        seen = []
+        worker.app.backend.after_write = {
+            LEDGER: lambda: seen.extend(jobs(worker.app, status="dead"))
+        }
+        requeue(worker.app, "job-1")
+        assert {each.job for each in seen} == {"job-0", "job-1"}
+        assert [each.job for each in jobs(worker.app, status="dead")] == ["job-0"]
 
 
 class Consumer:

@@ -1,5 +1,6 @@
 """How `serve` runs and stops a worker of Celery; tests/engines has real ones."""
 
+import os
 import signal
 import threading
 
@@ -7,6 +8,7 @@ import pytest
 from celery import Celery, signals
 
 from retrykit.integrations import celery as durable
+from retrykit.integrations.celery.child_signals import ChildSignals
 
 
 @pytest.fixture
@@ -85,3 +87,68 @@ def test_an_error_of_the_worker_is_raised():
     with pytest.raises(OSError, match="refused"):
         serve(fail)
     assert not signals.worker_shutting_down.receivers
+
+
+class Child:
+    """A child of a worker, which is this process, and how often SIGTERM ended it."""
+
+    def __init__(self):
+        self.signals = ChildSignals(worker=0)
+        self.ended = threading.Event()
+
+    def start_attempt(self):
+        self.signals.protect(task_id="host")
+
+    def terminate(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def has_ended(self):
+        return self.ended.wait(0.1)
+
+
+@pytest.fixture
+def child():
+    child = Child()
+    before = signal.signal(signal.SIGTERM, lambda *_: child.ended.set())
+    yield child
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_child_goes_on_while_its_worker_lets_attempts_end(child):
+    child.start_attempt()
+    child.signals.stop(warm=True)
+    child.terminate()
+    assert not child.has_ended()
+
+
+def test_a_child_may_be_told_to_stop_shortly_before_its_worker(child):
+    child.start_attempt()
+    child.start_attempt()
+    child.terminate()
+    child.signals.stop(warm=True)
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join(20)
+    assert not child.has_ended()
+
+
+def test_a_child_ends_when_its_worker_cuts_attempts_off(child):
+    child.start_attempt()
+    child.signals.stop(warm=True)
+    child.signals.stop(warm=False)
+    child.terminate()
+    assert child.has_ended()
+
+
+def test_a_child_ends_if_it_alone_is_told_to(child):
+    """Celery revokes a running task in this way."""
+    child.start_attempt()
+    child.terminate()
+    assert child.ended.wait(20)
+
+
+def test_the_worker_itself_handles_its_signals_as_before(child):
+    """A pool of threads runs the tasks in it."""
+    ChildSignals(os.getpid()).protect()
+    child.terminate()
+    assert child.has_ended()

@@ -1,5 +1,7 @@
 """Jobs on Celery whose worker does not know their task."""
 
+import json
+
 import pytest
 from kombu.exceptions import DecodeError
 from kombu.serialization import prepare_accept_content
@@ -131,6 +133,14 @@ def test_a_job_with_a_corrupt_envelope_is_kept(worker, drop):
     drop(**{HEADER: "cut"})
     [report] = jobs(worker.app, status="dead")
     assert (report.job, report.envelope) == ("job-7", None)
+
+
+def test_a_job_with_the_envelope_of_another_is_kept_with_its_own_history(worker, drop):
+    worker.send(Verify())
+    stranger = json.dumps(worker.envelope() | {"job": "job-8"})
+    drop(**{HEADER: stranger})
+    [report] = jobs(worker.app, status="dead")
+    assert (report.job, report.envelope.job) == ("job-7", "job-7")
 
 
 def test_a_stale_message_is_dropped(worker, drop):

@@ -1,6 +1,7 @@
 """Status and control of jobs on DBOS."""
 
 import asyncio
+import json
 import logging
 import threading
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,8 @@ from dbos import DBOS
 
 from retrykit import ConfigError, GiveUp, Policy
 from retrykit.integrations import dbos as durable
+from retrykit.integrations.dbos.job_control import _all_reports
+from retrykit.integrations.dbos.workflow_ids import find_attempts, keep_last_attempts
 from tests._support.dbos_jobs import execute, launched, wait_until, wait_until_ended
 
 __all__ = ["launched"]
@@ -50,10 +53,29 @@ def follows_outcomes(name: str) -> None:
         raise error
 
 
-def start_running(name):
+class Stopped(BaseException):
+    """An error that ``except Exception`` must not catch."""
+
+
+@durable.job(HOURLY, name="stops")
+def stops(error: str) -> None:
+    raise GeneratorExit if error == "GeneratorExit" else Stopped
+
+
+@durable.job(HOURLY, name="astops")
+async def astops(error: str) -> None:
+    stops(error)
+
+
+@durable.job(HOURLY, name="runs and fails")
+def runs_and_fails(name: str) -> None:
+    raise ConnectionError(runs_until_released(name))
+
+
+def start_running(name, job=runs_until_released):
     """Start a job that runs until its `MAY_END` is set."""
     STARTED[name], MAY_END[name] = threading.Event(), threading.Event()
-    runs_until_released.start_as(name, name)
+    job.start_as(name, name)
     assert STARTED[name].wait(20)
     return name
 
@@ -137,6 +159,31 @@ class TestJobs:
         MAY_END["listed-c"].set()
         assert wait_until_ended("listed-c").name == "runs"
 
+    def test_lists_a_job_once_that_dies_meanwhile(self):
+        job_id = start_waiting("lists-once")
+        listing = _all_reports(("waiting", "running", "succeeded", "dead"))
+        listed = [next(listing)]
+        durable.kill(job_id)
+        listed += listing
+        assert [each.job for each in listed].count(job_id) == 1
+
+    def test_lists_a_job_that_goes_on_meanwhile(self):
+        job_id = start_running("goes-on", runs_and_fails)
+        rows = find_attempts(job_id)
+        MAY_END[job_id].set()
+        wait_until(lambda: durable.status(job_id).status == "waiting")
+        [last] = keep_last_attempts(rows)
+        assert last.workflow_id == f"{job_id}:2"
+
+    def test_lists_a_job_that_is_requeued_meanwhile(self):
+        job_id = start_waiting()
+        durable.kill(job_id)
+        rows = find_attempts(job_id)
+        durable.requeue(job_id)
+        wait_until(lambda: durable.status(job_id).envelope.failed_attempts == 1)
+        [last] = keep_last_attempts(rows)
+        assert last.workflow_id == durable.status(job_id).engine_id
+
     def test_a_killed_job_is_dead(self):
         job_id = start_waiting()
         durable.kill(job_id)
@@ -179,6 +226,25 @@ class TestStatus:
         assert (report.status, report.envelope) == ("dead", None)
         assert report.reason
 
+    @pytest.mark.parametrize(
+        ("changes", "why"),
+        [({"job": "stranger"}, "stranger:2"), ({"run": 7}, "#7:2")],
+        ids=["job", "run"],
+    )
+    def test_makes_no_attempt_with_the_history_of_another(self, launched, changes, why):
+        job_id = start_waiting()
+        envelope = durable.status(job_id).envelope.to_dict() | changes
+        inputs = {"positionalArgs": ["waits", envelope, [], {}], "namedArgs": {}}
+        set_inputs(launched, f"{job_id}:2", json.dumps(inputs))
+        durable.retry_at(job_id, datetime.now(UTC))
+        report = wait_until_ended(job_id)
+        assert (report.status, report.engine_id) == ("dead", f"{job_id}:2")
+        rule = f"envelope must be that of the attempt {job_id}:2, with which it is"
+        assert report.reason.startswith(rule)
+        assert why in report.reason
+        assert job_id in list_dead()
+        durable.requeue(job_id)
+
     @pytest.mark.parametrize("due", [False, True])
     def test_shows_a_job_whose_arguments_were_deleted(self, launched, due):
         job_id = start_waiting()
@@ -194,6 +260,39 @@ class TestStatus:
             durable.requeue(job_id)
         durable.kill(job_id)
         assert durable.status(job_id).status == "dead"
+
+    @pytest.mark.parametrize(
+        "stored",
+        [
+            '{"positionalArgs":["waits",{"jo',
+            "null",
+            "",
+            "[]",
+            '"x"',
+            '{"namedArgs":{}}',
+        ],
+    )
+    def test_says_that_the_arguments_of_a_dead_job_are_damaged(self, launched, stored):
+        job_id = start_waiting()
+        set_inputs(launched, f"{job_id}:2", stored)
+        durable.retry_at(job_id, datetime.now(UTC))
+        report = wait_until_ended(job_id)
+        why = "its stored arguments are damaged, so it cannot be attempted"
+        assert (report.status, report.reason) == ("dead", why)
+
+    def test_says_why_a_job_died_whose_arguments_were_damaged_later(self, launched):
+        job_id = wait_until_ended(gives_up.start()).job
+        why = durable.status(job_id).reason
+        set_inputs(launched, f"{job_id}:1", "null")
+        assert durable.status(job_id).reason == why
+
+    @pytest.mark.parametrize("job", [stops, astops], ids=["sync", "async"])
+    @pytest.mark.parametrize("error", ["GeneratorExit", "Stopped"])
+    def test_a_job_is_dead_that_raises_no_ordinary_error(self, job, error):
+        report = wait_until_ended(job.start(error))
+        assert report.status == "dead"
+        expected = f"the job would have stopped its worker: {error}()"
+        assert report.reason == expected
 
     def test_shows_a_waiting_job_with_a_corrupt_history(self, launched):
         job_id = start_waiting()
@@ -226,6 +325,7 @@ class TestStatus:
         report = durable.status(job_id)
         assert report.status == "dead"
         assert report.reason == f"{job_id}:2, its next attempt, was deleted"
+        assert job_id in list_dead()
         durable.requeue(job_id)
         assert durable.status(job_id).envelope.run == 2
 
@@ -279,7 +379,7 @@ class TestDeadJobs:
         job_id = gives_up.start()
         wait_until_ended(job_id)
         forked = DBOS.fork_workflow(f"{job_id}:1", 1)
-        with pytest.raises(Exception, match="ended by give_up_on"):
+        with pytest.raises(Exception, match="GiveUp was raised"):
             forked.get_result(polling_interval_sec=0.01)
         assert forked.workflow_id not in list_dead()
 
@@ -319,8 +419,17 @@ class TestActions:
 
     def test_does_not_kill_an_ended_job(self):
         wait_until_ended(returns.start_as("ended"))
-        durable.kill("ended")
+        with pytest.raises(ConfigError, match="unfinished job, got 'ended'; it is suc"):
+            durable.kill("ended")
         assert durable.status("ended").status == "succeeded"
+        with pytest.raises(ConfigError, match="a job that was started"):
+            durable.kill("never started")
+
+    def test_does_not_kill_a_dead_job(self):
+        job_id = start_waiting()
+        durable.kill(job_id)
+        with pytest.raises(ConfigError, match="it is dead"):
+            durable.kill(job_id)
 
     def test_retry_at_changes_the_due_time(self):
         job_id, when = start_waiting(), datetime(2100, 1, 1, tzinfo=UTC)

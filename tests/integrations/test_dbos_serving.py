@@ -1,8 +1,10 @@
 """Serving jobs until a signal, in this process."""
 
 import asyncio
+import contextlib
 import os
 import signal
+import sqlite3
 import threading
 import time
 
@@ -50,16 +52,21 @@ def fresh(monkeypatch):
         raise Ended(status)
 
     monkeypatch.setattr(serving, "_end_process", end)
+    before = {*threading.enumerate()}
     yield
     MAY_END.set()
+    # Of a process that has ended there are none.
+    for thread in {*threading.enumerate()} - before:
+        thread.join(20)
     DBOS.destroy()
 
 
-def serve(folder, job, *actions, **arguments):
+def serve(folder, job, *actions, first=int, **arguments):
     """Serve one job in this thread, while another one acts."""
     durable.connect(settings(folder))
     job.start_as("job")
     DBOS.destroy()
+    first()
     acting = threading.Thread(target=lambda: [action() for action in actions])
     acting.start()
     try:
@@ -78,6 +85,23 @@ def terminate():
 
 def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_signal_while_it_starts_ends_it_afterwards(tmp_path):
+    path = tmp_path / "jobs.sqlite"
+    with contextlib.closing(sqlite3.connect(path, check_same_thread=False)) as database:
+
+        def lock():
+            database.execute("BEGIN EXCLUSIVE")
+
+        def handled():
+            while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+                time.sleep(0.01)
+
+        # The main thread may notice it up to a second later.
+        acts = handled, terminate, lambda: time.sleep(1.2), database.rollback
+        serve(tmp_path, blocks, *acts, first=lock)
+    assert not STARTED.is_set()
 
 
 @pytest.mark.parametrize("send", [terminate, interrupt])
@@ -147,7 +171,7 @@ def test_ends_the_process_without_waiting(monkeypatch, capsys):
     assert ended == ["logs are written", 3]
 
 
-def test_rejects_another_thread_and_an_invalid_grace(tmp_path):
+def test_rejects_another_thread_and_invalid_arguments(tmp_path):
     errors = []
 
     def serve_in_thread():
@@ -166,3 +190,5 @@ def test_rejects_another_thread_and_an_invalid_grace(tmp_path):
     )
     with pytest.raises(ConfigError, match="grace must be"):
         durable.serve(settings(tmp_path), grace=-1)
+    with pytest.raises(ConfigError, match="concurrency must be"):
+        durable.serve(settings(tmp_path), concurrency=0)

@@ -56,7 +56,7 @@ def test_an_error_in_the_library_itself_passes_through():
             from sys import abc  # noqa: F401
 
 
-NAMESPACED = {"azure-core", "google-api-core"}
+NAMESPACED = {"azure-core", "google-api-core", "google-genai"}
 
 # The extras that do not have the name of the module.
 EXTRAS = {
@@ -64,4 +64,5 @@ EXTRAS = {
     "integrations.confluent_kafka": "confluent-kafka",
     "integrations.azure_core": "azure-core",
     "integrations.google_api_core": "google-api-core",
+    "integrations.google_genai": "google-genai",
 }

@@ -8,7 +8,7 @@ from tests._support import mountebank
 from tests._support.http_clients import CLIENTS, LAYERS
 from tests._support.mountebank import DROPPED
 
-PLAIN = Policy(schedule=[1, 2, 4], max_elapsed=3600)
+PLAIN = Policy(schedule=[1, 2, 4], max_elapsed=3600, hint_jitter=0)
 
 running = mountebank.running
 

@@ -24,7 +24,8 @@ LATE = Policy(schedule=["30s"] * 9)
 RETRYING = [RetryTransport, RetryAdapter, RetryPoolManager, RetryInterceptor]
 RETRYING += [AsyncRetryTransport, RetryMiddleware, async_interceptors]
 EVENTS = {"aiohttp": asyncio.Event, "httpx, asyncio": asyncio.Event}
-EVENTS |= {"httpx, trio": trio.Event}
+EVENTS |= {"httpx2, asyncio": asyncio.Event}
+EVENTS |= {"httpx, trio": trio.Event, "httpx2, trio": trio.Event}
 
 
 @pytest.mark.parametrize("retrying", RETRYING)
@@ -64,9 +65,9 @@ def test_an_event_ends_the_wait_of_a_transport(client):
     stop = EVENTS.get(client, threading.Event)()
 
     def stop_soon(_event):
-        if client in {"httpx, asyncio", "aiohttp"}:
+        if client in {"httpx, asyncio", "httpx2, asyncio", "aiohttp"}:
             asyncio.get_running_loop().call_later(0.05, stop.set)
-        elif client == "httpx, trio":
+        elif client in {"httpx, trio", "httpx2, trio"}:
             stop.set()
         else:
             threading.Timer(0.05, stop.set).start()
@@ -84,7 +85,7 @@ def test_an_async_transport_awaits_observers(client):
     kinds = []
 
     async def record(event):
-        if client == "httpx, trio":
+        if client in {"httpx, trio", "httpx2, trio"}:
             await trio.lowlevel.checkpoint()
         else:
             await asyncio.sleep(0)

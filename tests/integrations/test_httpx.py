@@ -68,7 +68,8 @@ class TestAPolicyInTheRequestExtensions:
     def test_gets_the_defaults_of_the_client(self):
         with serve(answer(503, [("Retry-After", "7")]), answer()) as server:
             with virtual_time() as clock, client() as http:
-                http.get(server.url, extensions={"retry": Policy(schedule=[1])})
+                exact = Policy(schedule=[1], hint_jitter=0)
+                http.get(server.url, extensions={"retry": exact})
         assert clock.sleeps == [7.0]
 
     def test_applies_after_a_redirect(self):
@@ -200,8 +201,9 @@ def test_the_log_shows_the_status(caplog):
     with serve(answer(503)) as server, client(policy) as http:
         http.post(server.url)
     [line] = caplog.messages
-    assert line.startswith("POST 127.0.0.1 gave up after 1 attempt in ")
-    assert line.endswith("max_attempts=1 reached; a rejected result (status 503)")
+    place = server.url.removeprefix("http://")
+    assert line.startswith(f"POST {place} gave up after 1 attempt in ")
+    assert line.endswith("max_attempts=1 reached; status 503")
 
 
 def test_nested_retries_of_responses_do_not_multiply():

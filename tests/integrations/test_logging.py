@@ -5,7 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from retrykit import ConfigError, GiveUp, Policy, RetryState, observe, resume
+from retrykit import (
+    ConfigError,
+    GiveUp,
+    Policy,
+    RetryError,
+    RetryState,
+    observe,
+    resume,
+)
 from retrykit.durable import Job
 from retrykit.integrations.logging import observer
 
@@ -49,11 +57,19 @@ def test_a_call_that_succeeds_at_once_is_not_logged(backend, flaky, log):
     assert log.lines == []
 
 
+def test_escape_sequences_do_not_act_on_a_terminal(backend, flaky, log):
+    call = backend(POLICY, observers=[observer()], raises="retry_error")
+    with pytest.raises(RetryError):
+        call(flaky(*[OSError("\x1b[31mred")] * 3))()
+    for _, text in log.lines:
+        assert r"OSError: \x1b[31mred" in text
+
+
 def test_each_retry_is_a_warning_and_the_success_an_info(backend, flaky, log):
     backend(POLICY, observers=[observer()])(flaky(OSError("busy"), OSError()))()
     assert log.lines == [
-        ("WARNING", "retrying fetch in 1 s after OSError: busy (attempt 2)"),
-        ("WARNING", "retrying fetch in 1 min 40 s after OSError (attempt 3)"),
+        ("WARNING", "retrying fetch in 1 s after OSError: busy (attempt 2 of 3)"),
+        ("WARNING", "retrying fetch in 1 min 40 s after OSError (attempt 3 of 3)"),
         ("INFO", "fetch succeeded after 3 attempts in 1 min 41 s"),
     ]
     assert log.fields == [
@@ -103,7 +119,7 @@ TWICE = "after 2 attempts in 1 s"
         (KeyboardInterrupt(), f"was cancelled {TWICE}; OSError"),
         (
             GiveUp(OSError("gone")),
-            f"gave up {TWICE}: ended by give_up_on, GiveUp or a hint; OSError: gone",
+            f"gave up {TWICE}: GiveUp was raised; OSError: gone",
         ),
     ],
     ids=["not retryable", "cancelled", "GiveUp"],
@@ -150,10 +166,10 @@ def test_arguments_and_results_are_never_logged(backend, log):
     name = f"{__name__}.{fetch.__qualname__}"
     line = "gave up after 3 attempts in 1 min 41 s: the schedule has ended"
     assert log.lines == [
-        ("WARNING", f"retrying {name} in 1 s after a rejected result (attempt 2)"),
+        ("WARNING", f"retrying {name} in 1 s after a rejected result (attempt 2 of 3)"),
         (
             "WARNING",
-            f"retrying {name} in 1 min 40 s after a rejected result (attempt 3)",
+            f"retrying {name} in 1 min 40 s after a rejected result (attempt 3 of 3)",
         ),
         ("ERROR", f"{name} {line}; OSError: busy"),
     ]
@@ -182,7 +198,7 @@ def test_logs_every_call_of_the_process(flaky, log):
 def test_percent_signs_in_names_and_messages_are_not_format_directives(flaky, log):
     policy = POLICY.replace(name="100%s", observers=[observer()])
     policy.call(flaky(OSError("at 50%d")))
-    line = "retrying 100%s in 1 s after OSError: at 50%d (attempt 2)"
+    line = "retrying 100%s in 1 s after OSError: at 50%d (attempt 2 of 3)"
     assert log.lines[0][1] == line
 
 
@@ -237,7 +253,7 @@ class TestLevels:
         job = Job(fail, self.watch({"suspended": "INFO"}))
         job.attempt(job.envelope("job-7"), [], {})
         assert log.lines == [
-            ("WARNING", "retrying job-7 in 1 s after OSError: busy (attempt 2)"),
+            ("WARNING", "retrying job-7 in 1 s after OSError: busy (attempt 2 of 3)"),
             (
                 "INFO",
                 "job-7: attempt 1 failed, and the next one waits in the job engine",
@@ -300,7 +316,7 @@ class TestOtherLoggers:
         assert log.lines == [
             ("debug", "fetch: attempt 1 has started"),
             ("info", "fetch: attempt 1 failed; OSError"),
-            ("warning", "retrying fetch in 1 s after OSError (attempt 2)"),
+            ("warning", "retrying fetch in 1 s after OSError (attempt 2 of 3)"),
             ("debug", "fetch: attempt 2 has started"),
             ("error", "fetch succeeded after 2 attempts in 1 s"),
         ]

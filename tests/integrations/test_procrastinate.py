@@ -1,6 +1,7 @@
 """Durable jobs on Procrastinate, in this process; tests/engines has a server."""
 
 import asyncio
+import copy
 import json
 import logging
 from datetime import UTC, datetime, timedelta
@@ -15,12 +16,19 @@ from procrastinate.exceptions import (
 
 from retrykit import ConfigError, GiveUp
 from retrykit._internal.clocks import wall
-from retrykit.durable import JobFailed
+from retrykit.durable import Job, JobFailed, idempotency_key
 from retrykit.integrations import procrastinate as durable
-from retrykit.integrations.procrastinate import store
+from retrykit.integrations.procrastinate import job_run, store
 from retrykit.integrations.procrastinate.job_run import JobPostponed, RescheduleStrategy
+from retrykit.integrations.procrastinate.sync_async import arun
 from tests._support import procrastinate_jobs
-from tests._support.procrastinate_jobs import AT_ONCE, HOURLY, HostsJob, prepared_app
+from tests._support.procrastinate_jobs import (
+    AT_ONCE,
+    EMPTY,
+    HOURLY,
+    HostsJob,
+    prepared_app,
+)
 
 kind, make_job = procrastinate_jobs.kind, procrastinate_jobs.make_job
 waiting_job = procrastinate_jobs.waiting_job
@@ -207,9 +215,19 @@ def without_a_row(job):
         (changed(lambda data: json.dumps(data)[:80]), "envelope must be"),
         (changed(lambda data: data | {"due": "tomorrow"}), "envelope.due must be"),
         (changed(lambda data: data | {"policy": "unheard"}), "unheard"),
+        (changed(lambda data: data | {"job": "other"}), "envelope.job must be 'host'"),
+        (changed(lambda data: data | {"run": 2}), "envelope.run must be 1, the run"),
         (without_a_row, "envelope.version must be"),
     ],
-    ids=["newer", "cut off", "by hand", "unknown policy", "in the arguments"],
+    ids=[
+        "newer",
+        "cut off",
+        "by hand",
+        "unknown policy",
+        "of another job",
+        "of another run",
+        "in the arguments",
+    ],
 )
 def test_a_job_with_an_unusable_envelope_is_dead(waiting_job, corrupt, why):
     waiting_job.connector.stored[1]["envelope"] = json.dumps(
@@ -372,13 +390,139 @@ class TestAKilledWorker:
         assert waiting_job.status().status == "dead"
 
 
+class Poisoned:
+    """A worker with a job that kills it, and jobs that take longer beside it."""
+
+    def __init__(self, max_killed=3):
+        self.app = prepared_app()
+        self.connector = self.app.connector
+        self.keys, self.lives = [], True
+        options = {"name": "verify", "max_killed": max_killed}
+        self.task = durable.task(self.app, AT_ONCE, **options)(self.verify)
+
+    async def verify(self, host):
+        self.keys.append(idempotency_key())
+        while (  # noqa: ASYNC110  an event belongs to one loop
+            host == "good" and "poison:1" in self.keys and self.lives
+        ):
+            await asyncio.sleep(0)
+        if host == "poison":
+            for _ in range(500):
+                await asyncio.sleep(0)
+            # What the database has when the worker is killed.
+            self.lives = False
+            tables = self.connector.jobs, self.connector.stored, self.keys
+            self.left = copy.deepcopy(tables)
+
+    def work(self):
+        """Run a worker; return the keys of the attempts that it has begun."""
+        self.lives, self.keys, self.left = True, [], None
+        for row in self.connector.jobs.values():
+            row["scheduled_at"] = None
+        self.app.run_worker(
+            wait=False, concurrency=9, install_signal_handlers=False,
+            listen_notify=False,
+        )  # fmt: skip
+        if self.left is not None:
+            self.connector.jobs, self.connector.stored, self.keys = self.left
+            for row in self.connector.jobs.values():
+                row["worker_id"] = 77
+            asyncio.run(durable.rescue(self.app))
+        return self.keys
+
+    def status(self, job):
+        return durable.status(self.app, job)
+
+
+class TestNeighboursOfAJobThatKillsItsWorker:
+    """Its whole worker is killed, with all attempts that run in it."""
+
+    @pytest.mark.parametrize("max_killed", [2, 3, 5])
+    def test_do_not_die_with_it(self, max_killed):
+        jobs, names = Poisoned(max_killed), ["good-1", "good-2", "good-3"]
+        jobs.task.start_as("poison", "poison")
+        for name in names:
+            jobs.task.start_as(name, "good")
+        assert sorted(jobs.work()) == ["good-1:1", "good-2:1", "good-3:1", "poison:1"]
+        for _ in range(max_killed - 1):
+            assert jobs.work() == ["poison:1"]
+        while {jobs.status(name).status for name in names} != {"succeeded"}:
+            assert jobs.work()
+        assert jobs.status("poison").reason.startswith("its worker was killed")
+
+    def test_let_other_jobs_go_on(self):
+        jobs = Poisoned()
+        jobs.task.start_as("poison", "poison")
+        jobs.work()
+        for name in ("fresh-1", "fresh-2"):
+            jobs.task.start_as(name, "good")
+        assert sorted(jobs.work()) == ["fresh-1:1", "fresh-2:1", "poison:1"]
+
+    def test_try_again_after_some_seconds(self, make_job):
+        job = make_job(fails=0)
+        job.task.start_as("host")
+        job.stall()
+        asyncio.run(durable.rescue(job.app))
+        with job_run._turn:  # noqa: SLF001  another attempt has it
+            job.work()
+        assert (job.keys, job.row()["status"]) == ([], "todo")
+        delay = job.row()["scheduled_at"] - datetime.now(UTC)
+        assert 2 < delay.total_seconds() <= 15
+        job.wake()
+        assert job.keys == ["host:1"]
+
+    def test_are_not_counted_while_they_wait(self, make_job):
+        job = make_job(fails=0)
+        job.task.start_as("host")
+        for _ in range(5):
+            job.stall(begun=False)
+            asyncio.run(durable.rescue(job.app))
+        assert job.connector.stored[1]["killed"] == 1
+
+    def test_are_not_counted_if_they_wait_after_a_repetition(self, make_job):
+        """A worker that stopped has cancelled it, so it is still recorded as begun."""
+        job = make_job(fails=0)
+        job.task.start_as("host")
+        job.connector.stored[1] = EMPTY | {"killed": 1, "begun": True}
+        with job_run._turn:  # noqa: SLF001  another attempt has it
+            job.work()
+        assert job.connector.stored[1] == EMPTY | {"killed": 1}
+
+    def test_have_their_turn_after_an_attempt_that_was_cancelled(self):
+        async def cancelled(*_):
+            task = asyncio.current_task()
+            asyncio.get_running_loop().call_soon(task.cancel)
+            await asyncio.sleep(9)
+
+        job = HostsJob(AT_ONCE, "async", fails=0)
+        job.task.start_as("host")
+        job.connector.stored[1] = EMPTY | {"killed": 1}
+        call = job_run.run_due_attempt(Job(cancelled, AT_ONCE), job.app, 1, {})
+
+        async def main():
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await arun(call)
+            assert not job_run._turn.locked()  # noqa: SLF001  although
+            assert caught.value.__traceback__, "its frames are alive"
+
+        asyncio.run(main())
+
+    def test_say_why_they_wait(self, waiting_job):
+        postponed = JobPostponed(waiting_job.envelope(), None, 7.9)
+        assert "host:2 waits for its turn" in str(postponed)
+        strategy = waiting_job.app.tasks["verify"].retry_strategy
+        decision = strategy.get_retry_decision(exception=postponed, job=None)
+        delay = decision.retry_at - datetime.now(UTC)
+        assert 6 < delay.total_seconds() <= 7
+
+
 class TestAWorkerMistakenForDead:
     """It continues an attempt that another worker has repeated meanwhile."""
 
     @pytest.mark.parametrize("fails", [0, 1], ids=["succeeds", "fails"])
     def test_changes_nothing(self, waiting_job, fails):
         other = {"envelope": json.dumps(waiting_job.envelope().to_dict())}
-        other |= {"result": None, "reason": None, "killed": 0}
+        other |= {"result": None, "reason": None, "killed": 0, "begun": False}
         later = json.loads(other["envelope"])
         later["due"] = later["written"]
         waiting_job.connector.stored[1]["envelope"] = json.dumps(later)

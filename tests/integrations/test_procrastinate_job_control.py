@@ -136,6 +136,14 @@ class TestJobControl:
         assert (report.status, report.reason) == ("dead", "cancelled")
         assert list_dead(control, waiting_job) == ["host"]
 
+    def test_does_not_kill_a_job_that_has_ended(self, waiting_job, control):
+        control.kill(waiting_job.app, "host")
+        with pytest.raises(ConfigError, match="unfinished job, got 'host'; it is dead"):
+            control.kill(waiting_job.app, "host")
+        waiting_job.row().update(status="succeeded")
+        with pytest.raises(ConfigError, match="it is succeeded"):
+            control.kill(waiting_job.app, "host")
+
     def test_retry_at_changes_the_due_time(self, waiting_job, control):
         control.retry_at(waiting_job.app, "host", datetime(1960, 1, 1, tzinfo=UTC))
         waiting_job.work()

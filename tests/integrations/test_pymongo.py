@@ -8,6 +8,7 @@ from pymongo import AsyncMongoClient, MongoClient, errors
 
 from retrykit import state_of
 from retrykit.integrations import pymongo as retries
+from retrykit.testing import virtual_time
 from tests._support.mongo_server import RESET, MongoServer
 from tests._support.ports import reserved_port
 
@@ -208,3 +209,32 @@ def test_a_rejected_certificate_is_not_transient():
 )
 def test_other_errors_are_not_transient(error):
     assert not retries.transient(error)
+
+
+@pytest.mark.parametrize(
+    ("base", "delay"),
+    {
+        "longer than the schedule": (2500, 2.5),
+        "a float": (2500.5, 2.5005),
+        "shorter": (10, 1),
+        "zero": (0, 1),
+        "negative": (-5, 1),
+        "infinite": (float("inf"), 1),
+        "not a number": (float("nan"), 1),
+        "a text": ("2500", 1),
+        "a boolean": (True, 1),
+        "missing": (None, 1),
+    }.values(),
+)
+def test_the_delay_of_an_overloaded_server_is_obeyed(server, connect, base, delay):
+    shop = connect(**NO_RETRIES)
+    labels = {"errorLabels": ["RetryableError", "SystemOverloadedError"]}
+    server.replies["insert"] = [OVERLOADED | labels | {"baseBackoffMS": base}]
+    policy = retries.policy(schedule=[1])
+    with virtual_time(stall_timeout=0.02) as clock:
+        policy.call(shop.orders.insert_one, {"_id": 1})
+    assert delay <= clock.sleeps[0] <= delay * 1.1
+
+
+def test_an_error_of_another_library_requests_no_delay():
+    assert retries.retry_after(OSError("refused")) is None

@@ -1,4 +1,4 @@
-"""Transient errors of pika and aio-pika, on a RabbitMQ that is restarted."""
+"""RabbitMQ: transient errors of pika and aio-pika, and locks of Celery jobs."""
 
 import asyncio
 import gc
@@ -10,10 +10,14 @@ import threading
 import aio_pika
 import pika
 import pytest
+from celery import Celery
 from pika import exceptions
 
-from retrykit import state_of
+from retrykit import ConfigError, Policy, state_of
 from retrykit.integrations import aio_pika as for_aio_pika, pika as for_pika
+from retrykit.integrations.celery import DurableTask, status
+from retrykit.integrations.celery.job_locks import exclusively
+from retrykit.testing import virtual_time
 from tests._support.fault_proxy import proxy, refused, reset_at_once, through
 from tests._support.rabbitmq_server import RabbitServer
 
@@ -310,3 +314,38 @@ def test_permanent_errors_of_aio_pika(error):
 
 def test_a_timeout_of_aio_pika_is_transient():
     assert for_aio_pika.transient(TimeoutError())
+
+
+def verify(host):
+    raise NotImplementedError
+
+
+class TestALockOfACeleryJob:
+    def test_makes_another_process_wait_until_it_gives_up(self, broker):
+        app = Celery(broker=broker.url)
+        with virtual_time() as clock, exclusively(app, "job-7"):
+            with exclusively(app, "job-8"):
+                assert clock.sleeps == []
+            with pytest.raises(ConfigError, match="no other process is changing"):
+                exclusively(app, "job-7").__enter__()
+            assert sum(clock.sleeps) == pytest.approx(10, abs=0.2)
+
+    def test_lets_one_process_at_a_time_start_a_job(self, broker, tmp_path):
+        app = Celery(broker=broker.url, backend=f"db+sqlite:///{tmp_path / 'results'}")
+        app.conf.broker_transport_options = {"confirm_publish": True}
+        options = {"base": DurableTask, "policy": Policy(), "name": "verify"}
+        task = app.task(shared=False, **options)(verify)
+        with virtual_time() as clock, exclusively(app, "job-7"):
+            with pytest.raises(ConfigError, match="no other process is changing"):
+                task.apply_async(["example.com"], task_id="job-7")
+            assert sum(clock.sleeps) == pytest.approx(10, abs=0.2)
+            task.apply_async(["example.com"], task_id="job-8")
+        task.apply_async(["example.com"], task_id="job-7")
+        assert status(app, "job-7").status == "waiting"
+
+    def test_ends_with_its_block(self, broker):
+        app = Celery(broker=broker.url)
+        with virtual_time() as clock:
+            for _ in range(2):
+                with exclusively(app, "job-7"):
+                    assert clock.sleeps == []

@@ -267,7 +267,7 @@ def test_a_body_is_sent_again_along_a_redirect(clock):
 def test_retry_after_is_obeyed_or_ignored(clock, sent, nap):
     headers = [DATE, *(("Retry-After", value) for value in sent)]
     with serve(answer(429, headers), answer()) as server:
-        with session(schedule=[1], max_elapsed=30) as client:
+        with session(schedule=[1], max_elapsed=30, hint_jitter=0) as client:
             response = client.get(server.url)
         if nap is None:
             assert (response.status_code, clock.sleeps) == (429, [])

@@ -347,6 +347,8 @@ def test_errors_of_other_libraries_are_not_transient(module):
     )
     # The last one is raised by requests and urllib3 as it is.
     shared += (anthropic.AnthropicError, openai.OpenAIError, ConnectionError)
+    # Both modules of Google know it.
+    shared += (of_google_auth.TransportError,)
     for error in [*foreign, OSError(), BaseException(), object(), 503, "503"]:
         if not isinstance(error, shared):
             assert module.transient(error) is False
@@ -396,6 +398,16 @@ HINTS = [
     (for_azure, by_azure(retry_after_ms="250"), 0.25),
     (for_azure, by_azure(x_ms_retry_after_ms="250"), 0.25),
     (for_azure, of_azure.ServiceRequestError("refused"), None),
+    (for_openai, of_openai(headers={"retry-after": "2.5"}), 2.5),
+    (for_anthropic, of_anthropic(headers={"retry-after": "2.0"}), 2.0),
+    (for_botocore, of_aws(HTTPHeaders={"retry-after": "0.129"}), 0.129),
+    (for_azure, by_azure(retry_after="2.5"), 2.5),
+    (for_stripe, by_stripe(retry_after="2.5"), 2.5),
+    (
+        for_google,
+        by_google(503, response=SimpleNamespace(headers={"Retry-After": "2.5"})),
+        2.5,
+    ),
     (for_stripe, by_stripe(retry_after="7"), 7.0),
     (for_kubernetes, ApiException(429), None),
     (for_google, by_google(503), None),

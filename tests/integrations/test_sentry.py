@@ -326,7 +326,7 @@ def test_an_error_that_the_application_logs_is_no_second_event(sent):
 # Secrets.
 
 
-URL = "https://bob:hunter2@api.example/p?token=hunter2"
+URL = "https://bob:hunter2@api.example/bot7:hunter2/p?token=hunter2"
 
 
 def fail_with(password):
@@ -340,8 +340,8 @@ def fail_with(password):
 def test_arguments_and_secrets_of_urls_are_not_sent(sent):
     error_of(POLICY.call, fail_with, "hunter2")
     assert texts(sent[0]) == [
-        "https://api.example/p?...",
-        "cannot reach https://api.example/p?...",
+        "https://api.example/*/p?...",
+        "cannot reach https://api.example/*/p?...",
     ]
     for each in sent[0]["exception"]["values"]:
         for frame in each["stacktrace"]["frames"]:
@@ -354,7 +354,56 @@ def test_an_error_of_a_request_is_its_summary(sent):
     error = OSError("503 for /p")
     error.request = type("Request", (), {"method": "GET", "url": URL})
     error_of(POLICY.call, failing(error))
-    assert texts(sent[0]) == ["GET api.example"]
+    assert texts(sent[0]) == ["GET api.example/*/p"]
+
+
+def test_a_chained_error_of_a_client_has_no_token(sent):
+    def fetch():
+        request = httpx.Request("GET", URL)
+        try:
+            httpx.Response(401, request=request).raise_for_status()
+        except httpx.HTTPStatusError as error:
+            message = "not logged in"
+            raise OSError(message) from error
+
+    error_of(POLICY.call, fetch)
+    assert "hunter2" not in json.dumps([texts(sent[0]), sent[0]["breadcrumbs"]])
+    assert "https://api.example/*/p?..." in texts(sent[0])[0]
+
+
+def test_a_chained_error_that_is_a_response_has_its_status_alone(sent):
+    class AnswerError(Exception):
+        status, body = 401, "hunter2"
+
+        def __init__(self):
+            super().__init__("hunter2")
+            vars(self).update(status=401, body="hunter2", headers={})
+
+    def fetch():
+        message = "not logged in"
+        raise OSError(message) from AnswerError()
+
+    error_of(POLICY.call, fetch)
+    assert texts(sent[0]) == ["status 401", "not logged in"]
+
+
+def test_lines_of_code_are_sent_without_tokens(sent):
+    def fetch():
+        url = "https://api.example/bot7:hunter2/p"
+        raise OSError(url)
+
+    error_of(POLICY.call, fetch)
+    [value] = sent[0]["exception"]["values"]
+    lines = json.dumps(value["stacktrace"]["frames"][-1])
+    assert "https://api.example/*/p" in lines
+    assert "bot7" not in lines
+
+
+def test_a_function_of_the_policy_redacts_all_texts(sent):
+    policy = POLICY.replace(redact=lambda text: text.replace("api", "*"))
+    error_of(policy.call, fail_with, "hunter2")
+    assert texts(sent[0])[0] == "https://*.example/*/p?..."
+    assert "api.example" not in json.dumps(sent[0])
 
 
 def test_a_policy_may_switch_redaction_off(sent):

@@ -30,12 +30,12 @@ from retrykit.integrations import (
 from tests._support.ports import free_port
 
 TRANSIENT_STATES = ["08000", "08003", "08006", "08P01", "40001", "40003", "40P01"]
-TRANSIENT_STATES += ["53300", "55P03", "57P01", "57P02", "57P03", "57P05"]
+TRANSIENT_STATES += ["25006", "53300", "55P03", "57P01", "57P02", "57P03", "57P05"]
 OTHER_STATES = ["23505", "23P01", "25P02", "25P03", "40002", "42601", "53100", "53200"]
 OTHER_STATES += ["57014", "57P04", "58030", "XX000"]
 TRANSIENT_NUMBERS = [1020, 1040, 1053, 1203, 1205, 1213, 1927, 2002, 2003, 2006, 2013]
-TRANSIENT_NUMBERS += [2055, 3101, 3572, 4031]
-OTHER_NUMBERS = [0, 1045, 1062, 1064, 1290, 1317, 1969, 2005, 3024]
+TRANSIENT_NUMBERS += [1836, 2055, 3101, 3572, 4031]
+OTHER_NUMBERS = [0, 1045, 1047, 1062, 1064, 1290, 1317, 1969, 2005, 3024]
 
 
 def is_transient(retries, error):
@@ -70,6 +70,24 @@ def test_the_sqlstate_of_postgresql_decides(retries, build, state):
 def test_the_number_of_mysql_decides(number):
     error = pymysql.OperationalError(number, "failed")
     assert is_transient(for_pymysql, error) is (number in TRANSIENT_NUMBERS)
+
+
+READ_ONLY = {
+    "MySQL": (1290, "The MySQL server is running with the --read-only option", True),
+    "super": (1290, "running with the --super-read-only option so it cannot", True),
+    "InnoDB": (1290, "running with the --innodb_read_only option so it", True),
+    "another option": (1290, "running with the --secure-file-priv option", False),
+    "Galera": (1047, "WSREP has not yet prepared node for application use", True),
+    "an unknown command": (1047, "Unknown command", False),
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "transient"), READ_ONLY.values(), ids=READ_ONLY
+)
+def test_a_number_of_several_meanings_is_read_with_its_text(number, text, transient):
+    error = pymysql.OperationalError(number, text)
+    assert is_transient(for_pymysql, error) is transient
 
 
 def driver_error(module, *args, kind="OperationalError", **attributes):

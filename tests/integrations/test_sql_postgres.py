@@ -4,6 +4,7 @@ import asyncio
 import threading
 from functools import partial
 
+import asyncpg
 import psycopg
 import psycopg_pool
 import pytest
@@ -12,7 +13,11 @@ from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, sessionmaker
 
 from retrykit import retry, state_of
-from retrykit.integrations import psycopg as for_psycopg, sqlalchemy as for_sqlalchemy
+from retrykit.integrations import (
+    asyncpg as for_asyncpg,
+    psycopg as for_psycopg,
+    sqlalchemy as for_sqlalchemy,
+)
 from retrykit.integrations.psycopg import CommitUnknown
 from tests._support.sql_drivers import POSTGRES
 from tests._support.sql_servers import CommitProxy, postgres
@@ -409,4 +414,165 @@ def test_an_engine_gives_connections(postgres, admin):
     increment()
     asyncio.run(main())
     assert total(admin)[0] == (2,)
+    engine.dispose()
+
+
+class StaleConnections:
+    """Pools whose connections lead to a server that was a primary before.
+
+    A connection keeps the setting of the database that it began with.
+    """
+
+    READ_ONLY = "ALTER DATABASE postgres SET default_transaction_read_only = 1"
+    RESET = "BEGIN READ WRITE; ALTER DATABASE postgres RESET ALL; COMMIT"
+
+    def __init__(self, admin, schedule):
+        self._admin = admin
+        self.errors = []
+        self.settings = {
+            "schedule": schedule,
+            "observers": {"attempt_failed": self.errors.append},
+        }
+
+    def __enter__(self):
+        self._admin.execute(self.READ_ONLY)
+        return self
+
+    def __exit__(self, *_):
+        self._admin.execute(self.RESET)
+
+    @property
+    def promoted(self):
+        self._admin.execute(self.RESET)
+        return self.settings
+
+
+ADD = "UPDATE counters SET n = n + 1 WHERE id = 1"
+
+
+@pytest.fixture
+def stale(admin):
+    with StaleConnections(admin, [0]) as stale:
+        yield stale
+
+
+def test_a_pool_of_psycopg_leaves_a_server_that_is_no_primary(stale, postgres, admin):
+    with psycopg_pool.ConnectionPool(postgres.url, min_size=3, open=True) as pool:
+        pool.wait()
+
+        @for_psycopg.transaction(pool, **stale.promoted)
+        def increment(connection):
+            connection.execute(ADD)
+
+        increment()
+    assert len(stale.errors) == 1
+    assert total(admin)[0] == (1,)
+
+
+def test_an_async_pool_leaves_a_server_that_is_no_primary(stale, postgres, admin):
+    async def main():
+        pool = psycopg_pool.AsyncConnectionPool(postgres.url, min_size=3, open=False)
+        async with pool:
+            await pool.wait()
+
+            @for_psycopg.transaction(pool, **stale.promoted)
+            async def increment(connection):
+                await connection.execute(ADD)
+
+            await increment()
+
+    asyncio.run(main())
+    assert len(stale.errors) == 1
+    assert total(admin)[0] == (1,)
+
+
+def test_a_pool_of_asyncpg_leaves_a_server_that_is_no_primary(stale, postgres, admin):
+    async def main():
+        async with asyncpg.create_pool(postgres.url, min_size=3) as pool:
+
+            @for_asyncpg.transaction(pool, **stale.promoted)
+            async def increment(connection):
+                await connection.execute(ADD)
+
+            await increment()
+
+    asyncio.run(main())
+    assert len(stale.errors) == 1
+    assert total(admin)[0] == (1,)
+
+
+def test_an_engine_leaves_a_server_that_is_no_primary(stale, postgres, admin):
+    engine = create_engine(sqlalchemy_url(postgres.port))
+    with engine.connect(), engine.connect(), engine.connect():
+        pass
+
+    @for_sqlalchemy.transaction(sessionmaker(engine), **stale.promoted)
+    def increment(session):
+        session.execute(text(ADD))
+
+    increment()
+    assert len(stale.errors) == 1
+    assert total(admin)[0] == (1,)
+    engine.dispose()
+
+
+def test_an_async_engine_leaves_a_server_that_is_no_primary(stale, postgres, admin):
+    async def main():
+        engine = create_async_engine(sqlalchemy_url(postgres.port, "asyncpg"))
+        async with engine.connect(), engine.connect(), engine.connect():
+            pass
+
+        @for_sqlalchemy.transaction(engine, **stale.promoted)
+        async def increment(connection):
+            await connection.execute(text(ADD))
+
+        await increment()
+        await engine.dispose()
+
+    asyncio.run(main())
+    assert len(stale.errors) == 1
+    assert total(admin)[0] == (1,)
+
+
+def test_a_new_connection_of_each_attempt_reaches_the_primary(driver, admin):
+    with StaleConnections(admin, [0]) as stale:
+
+        def promote(_event):
+            admin.execute(stale.RESET)
+
+        @driver.transaction(schedule=[0], observers={"attempt_failed": promote})
+        def increment():
+            yield ADD
+
+        driver.call(increment)
+    assert total(admin)[0] == (1,)
+
+
+class Versioned(Base):
+    __tablename__ = "versioned"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column()
+    __mapper_args__ = {"version_id_col": version}  # noqa: RUF012  of SQLAlchemy
+    n: Mapped[int]
+
+
+def test_a_row_that_another_transaction_has_changed_first_is_read_again(
+    postgres, admin
+):
+    admin.execute("CREATE TABLE versioned (id int PRIMARY KEY, version int, n int)")
+    admin.execute("INSERT INTO versioned VALUES (1, 1, 0)")
+    engine = create_engine(sqlalchemy_url(postgres.port))
+    found = []
+
+    @for_sqlalchemy.transaction(sessionmaker(engine), schedule=[0])
+    def increment(session):
+        row = session.get(Versioned, 1)
+        found.append(row.n)
+        if len(found) == 1:
+            admin.execute("UPDATE versioned SET n = 7, version = 2")
+        row.n += 1
+
+    increment()
+    assert found == [0, 7]
+    assert admin.execute("SELECT n FROM versioned").fetchall() == [(8,)]
     engine.dispose()

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("clock")
 
 POLICY = Policy(schedule=[1], on=OSError, name="fetch")
 SCHEDULED = {
-    "event": "retrying fetch in 1 s after OSError: busy (attempt 2)",
+    "event": "retrying fetch in 1 s after OSError: busy (attempt 2 of 2)",
     "log_level": "warning",
     "retrykit": {
         "name": "fetch",
@@ -59,7 +59,7 @@ def test_a_logger_around_one_of_logging_writes_to_it(flaky, caplog):
     policy = POLICY.replace(name="100%s", observers=[observer(log)])
     policy.call(flaky(OSError("busy")))
     assert caplog.messages == [
-        "retrying 100%s in 1 s after OSError: busy (attempt 2)",
+        "retrying 100%s in 1 s after OSError: busy (attempt 2 of 2)",
         "100%s succeeded after 2 attempts in 1 s",
     ]
     assert caplog.records[0].retrykit["delay"] == 1.0

@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 from redis import Redis
 from rq import Queue, Retry, SimpleWorker
+from rq.timeouts import JobTimeoutException
 
-from retrykit import Policy, with_policy
+from retrykit import Policy, retry, with_policy
 from retrykit.durable import Job
 from retrykit.testing import virtual_time
 from tests._support.celery_worker import InMemoryWorker
@@ -70,6 +71,22 @@ def test_a_task_of_celery_is_retried_after_an_error_of_no_call(worker, tasks, at
     assert len(attempts) == 3
 
 
+def test_a_task_that_celery_has_queued_again_is_not_repeated_by_its_call(worker, tasks):
+    runs = []
+
+    @tasks.app.task(bind=True, max_retries=2, name="queued_again", shared=False)
+    @retry(schedule=[0, 0])
+    def queued_again(self):
+        runs.append(self.request.retries)
+        raise self.retry(countdown=0)
+
+    result = queued_again.delay()
+    worker.handle_all()
+    # The last one is that of `MaxRetriesExceededError`.
+    assert runs == [0, 1, 2]
+    assert result.state == "FAILURE"
+
+
 @pytest.fixture(scope="module")
 def queue(tmp_path_factory):
     server = RedisServer(tmp_path_factory.mktemp("redis"))
@@ -121,3 +138,15 @@ def test_a_durable_job_around_a_call_that_has_given_up(tasks, attempts, nested, 
         envelope = job.attempt(envelope, ["book"], {}).envelope
     assert envelope.status == "dead"
     assert len(attempts) == most
+
+
+def test_the_time_limit_of_rq_ends_a_call_whose_policy_lets_it_through():
+    def work():
+        calls.append(1)
+        raise JobTimeoutException
+
+    calls = []
+    policy = Policy(schedule=[0, 0], give_up_on=JobTimeoutException)
+    with pytest.raises(JobTimeoutException):
+        policy.call(work)
+    assert len(calls) == 1

@@ -7,6 +7,7 @@ import logging
 import pytest
 import urllib3
 from urllib3.exceptions import (
+    EmptyPoolError,
     MaxRetryError,
     NewConnectionError,
     ProtocolError,
@@ -234,7 +235,7 @@ def test_a_one_shot_body_is_sent_once(clock, caplog, stream):
 def test_retry_after_is_obeyed_or_ignored(clock, sent, nap):
     headers = [DATE, *(("Retry-After", value) for value in sent)]
     with serve(answer(429, headers), answer()) as server:
-        with pool(schedule=[1], max_elapsed=30) as client:
+        with pool(schedule=[1], max_elapsed=30, hint_jitter=0) as client:
             response = client.request("GET", server.url)
         if nap is None:
             assert (response.status, clock.sleeps) == (429, [])
@@ -323,7 +324,7 @@ def test_a_budget_pays_for_retries_and_is_repaid(clock):
 
 
 def test_a_manager_of_one_attempt_leaves_retries_to_a_decorator(clock):
-    policy = retries.policy(schedule=[1, 2])
+    policy = retries.policy(schedule=[1, 2], hint_jitter=0)
     fetch = retry(policy)(lambda: client.request("GET", server.url))
     steps = answer(503, [("Retry-After", "7")]), reset(), redirect("/"), answer()
     with served(*steps, max_attempts=1) as (server, client):
@@ -346,4 +347,31 @@ def test_a_decorator_retries_and_closes_rejected_responses(clock):
         )
         assert retries.policy(schedule=[1]).call(fetch).data == b"ok"
         assert (responses[0].closed, server.accepted) == (True, 2)
+        client.close()
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_an_own_condition_closes_rejected_responses_by_its_release(clock, released):
+    """As docs/http.md says; without it, the only connection is not free again."""
+
+    def is_busy(response):
+        return response.status == 503
+
+    def fetch():
+        options = {"preload_content": False, "pool_timeout": 0.01}
+        return client.request("GET", "/", **options)
+
+    if released:
+        is_busy.release = retries.transient.release
+    policy = retries.policy(schedule=[1], on=(), on_result=is_busy)
+    big = answer(503, body=b"x" * 10**6)
+    with serve(big, answer()) as server:
+        client = urllib3.HTTPConnectionPool(
+            "127.0.0.1", server.port, block=True, retries=False
+        )
+        if released:
+            assert policy.call(fetch).data == b"ok"
+        else:
+            with pytest.raises(EmptyPoolError):
+                policy.call(fetch)
         client.close()

@@ -1,5 +1,6 @@
 """RetryPoolManager: its settings and its inner manager."""
 
+import contextlib
 import gc
 import threading
 import weakref
@@ -13,7 +14,7 @@ from retrykit.integrations import urllib3 as retries
 from retrykit.integrations.urllib3 import RetryPoolManager
 from retrykit.state.events import AttemptStarted, GaveUp, RetryScheduled, Succeeded
 from retrykit.testing import disable_retries, virtual_time
-from tests._support.scripted_server import answer, hang, reset, serve
+from tests._support.scripted_server import answer, hang, redirect, reset, serve
 
 
 @pytest.fixture
@@ -60,6 +61,53 @@ def test_retries_of_urllib3_itself_are_rejected(given):
         RetryPoolManager(manager=urllib3.PoolManager(retries=given))
     with pool() as client, pytest.raises(ConfigError, match="retries must be False"):
         client.request("GET", "http://127.0.0.1:1", retries=given)
+
+
+WITHOUT_RETRIES = {
+    "false": False,
+    "zero": 0,
+    "no total": urllib3.Retry(False),
+    "redirects alone": urllib3.Retry(connect=0, read=0, status=0, other=0, redirect=1),
+}
+without_retries = pytest.mark.parametrize(
+    "given", WITHOUT_RETRIES.values(), ids=WITHOUT_RETRIES
+)
+
+
+@without_retries
+@pytest.mark.parametrize("step", [answer(503), reset()], ids=["503", "reset"])
+def test_a_request_that_asks_for_no_retries_is_sent_once(given, step, clock):
+    with serve(step) as server, pool(schedule=[1, 2]) as client:
+        try:
+            outcome = client.request("GET", server.url, retries=given)
+        except ProtocolError as error:
+            outcome = error
+        assert (len(server.seen), clock.sleeps) == (1, [])
+        assert state_of(outcome).attempt == 1
+        # The other requests are retried.
+        with contextlib.suppress(ProtocolError):
+            client.request("GET", server.url)
+        assert len(server.seen) == 4
+
+
+@without_retries
+def test_a_policy_of_the_request_retries_whatever_urllib3_is_told(given, clock):
+    policy = Policy(schedule=[1])
+    with serve(answer(503)) as server, pool(schedule=[1, 2]) as client:
+        client.request("GET", server.url, retries=given, policy=policy)
+        assert len(server.seen) == 2
+
+
+def test_a_request_without_retries_still_follows_its_redirects(clock):
+    once = urllib3.Retry(connect=0, read=0, status=0, other=0, redirect=1)
+    with serve(redirect("/there"), answer(503)) as server, pool() as client:
+        assert client.request("GET", server.url, retries=once).status == 503
+        assert [seen.path for seen in server.seen] == ["/", "/there"]
+
+
+def test_none_as_retries_leaves_them_to_the_policy(clock):
+    with serve(answer(503), answer()) as server, pool(schedule=[1]) as client:
+        assert client.request("GET", server.url, retries=None).status == 200
 
 
 def test_the_default_retries_of_urllib3_are_off(clock):
@@ -111,7 +159,7 @@ def test_a_shorter_timeout_is_kept(clock):
     inner = urllib3.PoolManager(timeout=0.05)
     limit = AsArgument(60)
     with serve(hang()) as server:
-        with pool(schedule=[], manager=inner, attempt_timeout=limit) as client:
+        with pool(max_attempts=1, manager=inner, attempt_timeout=limit) as client:
             with pytest.raises(ReadTimeoutError, match=r"read timeout=0\.05"):
                 client.request("GET", server.url)
 

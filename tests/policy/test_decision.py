@@ -61,7 +61,7 @@ def test_the_duration_of_the_attempt_counts():
         ({"max_attempts": 3, "schedule": [1, 2, 3]}, 3, ATTEMPTS),
         ({"max_attempts": None, "schedule": [1, 2]}, 2, Again(2.0)),
         ({"max_attempts": None, "schedule": [1, 2]}, 3, ENDED),
-        ({"schedule": []}, 1, ENDED),
+        ({"schedule": [1]}, 2, ENDED),
     ],
     ids=str,
 )

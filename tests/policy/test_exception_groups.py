@@ -102,7 +102,7 @@ def test_a_signal_in_a_group_is_obeyed(backend, clock, flaky):
 
 def test_the_longest_delay_that_a_member_asks_for_is_kept(backend, clock, flaky):
     asked = {REFUSED: 5, TIMEOUT: "7s", KEY: None}
-    policy = Policy(schedule=[1, 1], hint=asked.get)
+    policy = Policy(schedule=[1, 1], hint=asked.get, hint_jitter=0)
     assert backend(policy)(flaky(group(REFUSED, TIMEOUT, KEY), group(KEY)))() == "done"
     assert clock.sleeps == [7.0, 1.0]
 

@@ -31,6 +31,7 @@ UNIFORM = "write schedule=uniform(min, max)"
 DECAY = "write schedule=decay(first, rate=...)"
 CAP = "write schedule, with .cap(...) on it"
 CAP_OR_ELAPSED = f"{CAP}, or max_elapsed for all attempts"
+CAP_OR_HINT = f'{CAP}; for Retry-After write hint_cap and on_long_hint="clip"'
 LEAST = "write schedule, with .at_least(...) on it"
 JITTER = "write schedule, with .jitter(...), .full_jitter() or + uniform(0, ...)"
 
@@ -42,8 +43,12 @@ RESULT = "write on_result, a predicate that is true of results to retry"
 RULES = "write rules, a list of Rule(on=..., schedule=..., max_attempts=...)"
 
 HINT = "write hint, one of retrykit.hints"
+HINT_CAP = 'write hint_cap and on_long_hint="clip"'
 BUDGET = "write budget, one of retrykit.budgets"
 BREAKER = "put a circuit breaker into the function; budget only limits retries"
+RATE = "put a rate limiter into the function; budget only limits retries"
+SEMAPHORE = "put a semaphore into the function, so that no call holds it while it waits"
+HEDGE = "start a second request in the function; one attempt is made at a time"
 OBSERVERS = "write observers, functions that are called with each event"
 STARTED = 'write observers={"attempt_started": function}'
 FAILED = 'write observers={"attempt_failed": function}'
@@ -143,7 +148,7 @@ LIBRARIES = {
         JITTER: "backoff_jitter",
         STATE: "history",
         HINT: "respect_retry_after_header",
-        "write hint_cap": "retry_after_max",
+        HINT_CAP: "retry_after_max",
     },
     "retry, retry2": {
         ATTEMPTS: "tries",
@@ -215,7 +220,7 @@ LIBRARIES = {
         ATTEMPTS: "total",
         ELAPSED: "total_timeout",
         EXPONENTIAL: "backoff_factor",
-        CAP: "max_backoff_wait",
+        CAP_OR_HINT: "max_backoff_wait",
         JITTER: "backoff_jitter",
         ON: "retry_on_exceptions",
         ON_OR_RESULT: "retry",
@@ -256,8 +261,11 @@ LIBRARIES = {
         RESULT: "result",
         RULES: "overrides per_error",
         HINT: "retry_after",
-        "write hint_cap": "max_retry_after",
+        HINT_CAP: "max_retry_after",
         BUDGET: "retry_budget throttle token_bucket",
+        RATE: "limiter max_rate rate rate_limit rate_limiter period",
+        SEMAPHORE: "bulkhead concurrency max_concurrency max_concurrent semaphore",
+        HEDGE: "hedge hedge_delay hedging max_hedged_attempts",
         "write nested": "outer",
         OBSERVERS: "callback hook",
         FAILED: "on_failure",

@@ -54,7 +54,7 @@ def test_the_note_names_both(clock, attempts):
 
 
 def test_a_hint_is_bounded_by_the_time_only_at_the_end(clock):
-    asked = BOTH.replace(hint=lambda _: 70, max_attempts=2)
+    asked = BOTH.replace(hint=lambda _: 70, hint_jitter=0, max_attempts=2)
     assert ending(asked) == (StopReason.HINT, 2, 70.0)
 
 

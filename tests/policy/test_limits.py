@@ -1,14 +1,24 @@
-"""Limits that are written are the only ones, and none of them makes another dead."""
+"""Limits that are written are the only ones, and the first that is reached applies."""
 
 import re
 
 import pytest
 
-from retrykit import ConfigError, Policy, Rule, retry, schedules
+from retrykit import (
+    ConfigError,
+    GiveUp,
+    Policy,
+    Rule,
+    StopReason,
+    retry,
+    schedules,
+    state_of,
+)
 from retrykit.hints import retry_after
 from retrykit.policy.limits import override
 from retrykit.schedules import constant, exponential, linear, sequence
 from retrykit.schedules.base import Schedule
+from retrykit.testing import ScriptedFunction, virtual_time
 from tests._support.exports import exports_of
 
 
@@ -118,31 +128,43 @@ def test_only_written_limits_are_printed_and_stored(policy):
             ),
         ),
         (
-            {"schedule": [1, 2], "max_attempts": 4},
+            {"schedule": []},
+            (
+                "schedule must be at least one delay, or nothing is ever retried, got "
+                "sequence([]); for a single attempt write max_attempts=1"
+            ),
+        ),
+        (
+            {"schedule": constant(1).take(0), "max_attempts": 5, "hint": retry_after()},
+            (
+                "schedule must be at least one delay, or nothing is ever retried, got "
+                "constant(1.0).take(0); for a single attempt write max_attempts=1"
+            ),
+        ),
+        (
+            {"schedule": [1, 2], "max_attempts": 4, "max_elapsed": 9, "limits": "all"},
             (
                 "max_attempts must be at most 3, since the schedule ends after 2 "
-                "delays, got 4; None leaves the end to the schedule"
+                "delays, got 4; with limits='any' the first that is reached ends a call"
             ),
         ),
         (
-            {"schedule": constant(1).take(10**9), "max_attempts": 10**15},
+            {
+                "schedule": constant(1).take(10**9),
+                "max_attempts": 10**15,
+                "max_elapsed": 9,
+                "limits": "all",
+            },
             (
                 "max_attempts must be at most 1000000001, since the schedule ends "
-                "after 1000000000 delays, got 1000000000000000; None leaves the end to "
-                "the schedule"
-            ),
-        ),
-        (
-            {"schedule": constant(10), "max_attempts": 8, "max_elapsed": "1m"},
-            (
-                "max_attempts must be at most 7, since max_elapsed=1m is over before "
-                "attempt 8, got 8; None leaves the end to max_elapsed"
+                "after 1000000000 delays, got 1000000000000000; with limits='any' the "
+                "first that is reached ends a call"
             ),
         ),
     ],
-    ids=["first delay", "no time", "schedule", "long schedule", "time"],
+    ids=["first delay", "no time", "no delay", "hint", "schedule", "long schedule"],
 )
-def test_a_limit_that_another_makes_dead_is_an_error(written, message):
+def test_settings_under_which_nothing_is_retried_are_an_error(written, message):
     with pytest.raises(ConfigError) as caught:
         Policy(**written)
     assert str(caught.value) == message
@@ -165,10 +187,39 @@ def test_a_replacement_of_another_setting_does_not_search_the_schedule_again():
     assert len(delays) == searched
 
 
-def test_a_limit_that_a_replacement_makes_dead_is_an_error():
+def test_a_schedule_without_a_delay_is_an_error_whatever_makes_it():
+    for schedule in ((), constant(1).within(0), sequence([])):
+        with pytest.raises(ConfigError, match="schedule must be at least one delay"):
+            retry(schedule=schedule)
+    with pytest.raises(ConfigError, match="schedule must be at least one delay"):
+        Policy(on=OSError).replace(schedule=[])
+    rules = [Rule(on=OSError, max_attempts=3)]
+    with pytest.raises(ConfigError, match="schedule must be at least one delay"):
+        Policy(schedule=[], rules=rules)
+
+
+def test_of_limits_that_each_end_a_call_the_first_one_does():
+    def ends(**settings):
+        with virtual_time(), pytest.raises(OSError, match="busy") as caught:
+            Policy(on=OSError, **settings).call(fail)
+        state = state_of(caught.value)
+        return state.attempt, state.stop_reason
+
+    def fail():
+        raise OSError("busy")
+
+    tens = {"schedule": constant(10)}
+    assert ends(max_attempts=20, max_elapsed="1m", **tens) == (7, "elapsed")
+    assert ends(max_attempts=5, max_elapsed="1h", **tens) == (5, "attempts")
+    assert ends(max_attempts=20, schedule=[1, 2]) == (3, "schedule_ended")
+    assert ends(max_attempts=2, schedule=[1, 2]) == (2, "attempts")
+    assert ends(max_elapsed="2s", schedule=[1, 2]) == (2, "elapsed")
+
+
+def test_a_limit_that_a_replacement_puts_first_is_taken():
     policy = Policy(schedule=constant(10), max_attempts=4)
-    with pytest.raises(ConfigError, match="at most 3, since max_elapsed=20s"):
-        policy.replace(max_elapsed="20s")
+    assert policy.replace(max_elapsed="20s").max_attempts == 4
+    assert policy.replace(schedule=[1]).max_attempts == 4
 
 
 @pytest.mark.parametrize(
@@ -180,7 +231,7 @@ def test_a_limit_that_a_replacement_makes_dead_is_an_error():
     ],
     ids=["deadline", "hint", "rules"],
 )
-def test_a_replacement_that_leaves_a_limit_dead_is_an_error(lenient, strict):
+def test_a_replacement_that_leaves_no_retry_is_an_error(lenient, strict):
     policy = Policy(schedule=["30s"], max_elapsed="10s", **lenient)
     with pytest.raises(ConfigError, match="at least 30s, the first delay"):
         policy.replace(**strict)
@@ -223,9 +274,73 @@ class Custom(Schedule):
         {"schedule": linear(1), "max_attempts": 10**6, "max_elapsed": "10w"},
         {"schedule": ten_delays, "max_attempts": 20},
         {"schedule": Custom(), "max_attempts": 20, "max_elapsed": 5},
+        {"schedule": Custom(), "max_attempts": None},
         {"schedule": sequence([]), "max_attempts": 1},
+        {"schedule": [], "rules": [Rule(on=OSError, schedule=[1])]},
+        {"max_attempts": 20, "max_elapsed": "1m"},
+        {"schedule": [0.01], "max_attempts": 3},
+        {"schedule": [1], "max_attempts": 2, "max_elapsed": 9, "limits": "all"},
+        {
+            "schedule": [1],
+            "max_attempts": 9,
+            "max_elapsed": 9,
+            "limits": "all",
+            "hint": retry_after(),
+        },
+        {"schedule": TOO_FAR, "max_attempts": 10**9, "max_elapsed": 9, "limits": "all"},
     ],
     ids=readable,
 )
 def test_limits_that_can_both_end_a_call_are_taken(written):
     assert Policy(**written)
+
+
+def give_up(_):
+    return GiveUp()
+
+
+REJECTED = Policy(schedule=[0], on=(), on_result=lambda _: True, hint=give_up)
+HINTED = Policy(schedule=[0], on=OSError, hint=give_up)
+EXCLUDED = Policy(schedule=[0], on=OSError, give_up_on=PermissionError)
+ENDS = {
+    "raise GiveUp": (EXCLUDED, GiveUp(), "GiveUp was raised"),
+    "raise GiveUp with a cause": (HINTED, GiveUp(OSError()), "GiveUp was raised"),
+    "a group with GiveUp": (
+        HINTED,
+        ExceptionGroup("two", [OSError(), GiveUp()]),
+        "GiveUp was raised",
+    ),
+    "give_up_on": (EXCLUDED, PermissionError(), "give_up_on includes the error"),
+    "give_up_on beside a hint": (
+        EXCLUDED.replace(hint=give_up),
+        PermissionError(),
+        "give_up_on includes the error",
+    ),
+    "give_up_on of a group": (
+        EXCLUDED,
+        ExceptionGroup("two", [OSError(), PermissionError()]),
+        "give_up_on includes the error",
+    ),
+    "a predicate": (
+        EXCLUDED.replace(give_up_on=lambda error: not error.args),
+        OSError(),
+        "give_up_on includes the error",
+    ),
+    "a hint": (HINTED, OSError(), "the hint returned GiveUp"),
+    "a hint beside give_up_on": (
+        EXCLUDED.replace(hint=give_up),
+        OSError(),
+        "the hint returned GiveUp",
+    ),
+    "a hint for a result": (REJECTED, "page", "the hint returned GiveUp"),
+}
+
+
+@pytest.mark.parametrize(("policy", "outcome", "reason"), ENDS.values(), ids=ENDS)
+def test_a_note_says_which_of_give_up_on_giveup_and_a_hint_has_ended_the_call(
+    backend, policy, outcome, reason
+):
+    with virtual_time():
+        state = backend.run(policy, ScriptedFunction([outcome, ...])).state
+    assert state.stop_reason is StopReason.GAVE_UP
+    assert state.describe() == f"gave up after 1 attempt in 0 s: {reason}"

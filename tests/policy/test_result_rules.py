@@ -71,7 +71,7 @@ def test_a_rule_has_its_own_hint(backend, clock, flaky):
         Rule(on_result=busy, hint=lambda r: "5s" if r == "busy" else None),
         Rule(on=ConnectionError, max_attempts=5),
     ]
-    policy = Policy(schedule=[1] * 4, rules=rules, hint=lambda _: 3)
+    policy = Policy(schedule=[1] * 4, rules=rules, hint=lambda _: 3, hint_jitter=0)
     outcomes = [TimeoutError(), "busy", ConnectionError(), ValueError()]
     assert backend(policy)(flaky(*outcomes))() == "done"
     assert clock.sleeps == [9.0, 5.0, 3.0, 3.0]

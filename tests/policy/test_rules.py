@@ -20,7 +20,8 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit.policy.rules import Rule
+from retrykit.policy.rules import OF_THE_POLICY, Rule
+from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules import constant, decorrelated, exponential
 from retrykit.schedules.randomness import call_random
 from retrykit.testing import ScriptedFunction, virtual_time
@@ -215,3 +216,7 @@ def test_a_resumed_call_follows_changed_rules():
     policy = COMMON.replace(rules=[Rule(BusyError, [10])])
     assert policy.decide(state, failed_state(2, OSError())) == Again(2.0)
     assert policy.decide(state, failed_state(2, BusyError())) == Again(10.0)
+
+
+def test_an_error_knows_every_setting_that_only_the_policy_has():
+    assert {*VALIDATORS} - {*Rule._field_names} == OF_THE_POLICY

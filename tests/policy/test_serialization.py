@@ -47,7 +47,7 @@ POLICIES = {
         raises="retry_error",
         redact=False,
         keep_tracebacks=True,
-        schedule=[],
+        schedule=[1],
         seed=0,
     ),
     "rules": Policy(

@@ -48,7 +48,7 @@ def test_a_signature_has_the_own_parameters_first():
 
 
 def test_annotations_show_the_settings_that_type_checkers_know():
-    assert [*PolicySettings.__annotations__] == [*VALIDATORS]
+    assert {*PolicySettings.__annotations__} == {*VALIDATORS}
     for each in inspect.signature(retry).parameters.values():
         assert " at 0x" not in str(each)
 
@@ -56,6 +56,7 @@ def test_annotations_show_the_settings_that_type_checkers_know():
 def test_a_state_shows_what_users_need():
     public = {name for name in dir(RetryState) if not name.startswith("_")}
     assert public == {
+        "args",
         "attempt",
         "attempt_started",
         "depth",
@@ -67,7 +68,9 @@ def test_a_state_shows_what_users_need():
         "errors",
         "failures",
         "from_dict",
+        "function",
         "innermost",
+        "kwargs",
         "max_attempts",
         "max_elapsed",
         "max_failures",

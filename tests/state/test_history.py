@@ -125,7 +125,7 @@ class TestStatus:
             (
                 POLICY,
                 [OSError, GiveUp(OSError("gone"))],
-                "2 attempts in 1 s: ended by give_up_on, GiveUp or a hint",
+                "2 attempts in 1 s: GiveUp was raised",
                 "2        1s           0s                OSError: gone",
             ),
             (

@@ -67,7 +67,7 @@ class TestAnAttemptThatSleepsInVirtualTime:
         async def attempt(limit):
             with contextlib.suppress(AttemptTimeout):
                 sleep = with_timeout(lambda: async_clock.sleep(60), lambda: limit)
-                await aretry(schedule=[])(sleep)()
+                await aretry(max_attempts=1)(sleep)()
             ended.append((limit, async_clock.now()))
 
         async def sleeper():
@@ -86,7 +86,7 @@ class TestAnAttemptThatSleepsInVirtualTime:
             attempt = with_timeout(lambda: sleep_once(3600), lambda: 5)
             with virtual_time() as clock:
                 with pytest.raises(AttemptTimeout):
-                    await aretry(schedule=[])(attempt)()
+                    await aretry(max_attempts=1)(attempt)()
                 return clock.sleeps, clock.now()
 
         assert loop(main) == ([3600.0], 5.0)
@@ -95,7 +95,7 @@ class TestAnAttemptThatSleepsInVirtualTime:
         async def main():
             with virtual_time() as clock:
                 with pytest.raises(AttemptTimeout):
-                    await aretry(schedule=[])(with_timeout(hang, lambda: 0))()
+                    await aretry(max_attempts=1)(with_timeout(hang, lambda: 0))()
                 return clock.now()
 
         assert loop(main) == 0.0
@@ -111,7 +111,7 @@ class TestAnAttemptThatSleepsInVirtualTime:
 
         async def main():
             nonlocal clock
-            fetch = aretry(schedule=[])(with_timeout(slow, lambda: 5))
+            fetch = aretry(max_attempts=1)(with_timeout(slow, lambda: 5))
             with virtual_time() as clock:
                 with pytest.raises(AttemptTimeout):
                     await fetch(6)
@@ -133,7 +133,7 @@ class TestAnAttemptThatSleepsInVirtualTime:
 
         async def attempt():
             with pytest.raises(AttemptTimeout):
-                await aretry(schedule=[])(with_timeout(fetch, lambda: 5))()
+                await aretry(max_attempts=1)(with_timeout(fetch, lambda: 5))()
 
         async def main():
             with virtual_time():
@@ -176,7 +176,7 @@ class TestAnAttemptThatHangs:
 
         async def attempt(limit):
             with contextlib.suppress(AttemptTimeout):
-                await aretry(schedule=[])(with_timeout(hang, lambda: limit))()
+                await aretry(max_attempts=1)(with_timeout(hang, lambda: limit))()
             ended.append((limit, async_clock.now()))
 
         async def sleeper():
@@ -192,7 +192,7 @@ class TestAnAttemptThatHangs:
     def test_ends_on_the_mock_clock_of_trio(self):
         async def main():
             with pytest.raises(AttemptTimeout):
-                await aretry(schedule=[])(with_timeout(hang, lambda: 5))()
+                await aretry(max_attempts=1)(with_timeout(hang, lambda: 5))()
             return trio.current_time()
 
         clock = trio.testing.MockClock(autojump_threshold=0)
@@ -203,7 +203,7 @@ class TestAnAttemptThatHangs:
 
         async def main():
             with virtual_time(stall_timeout=0.05):
-                fetch = aretry(schedule=[], name="fetch")
+                fetch = aretry(max_attempts=1, name="fetch")
                 await fetch(with_timeout(hang, lambda: 5))()
 
         with pytest.raises(TimeStalledError) as caught:
@@ -223,7 +223,7 @@ class TestAnAttemptThatWaitsForRealWork:
         async def main():
             with virtual_time() as clock:
                 attempt = with_timeout(work_in_thread, lambda: 5)
-                await gather(aretry(schedule=[])(attempt)(), sleep_once(0))
+                await gather(aretry(max_attempts=1)(attempt)(), sleep_once(0))
                 return clock.now()
 
         assert loop(main) == 0.0
@@ -231,7 +231,7 @@ class TestAnAttemptThatWaitsForRealWork:
     @pytest.mark.needs("threads")
     def test_has_time_for_a_thread_on_a_virtual_loop(self, run_virtually):
         async def main(clock):
-            await aretry(schedule=[])(with_timeout(work_in_thread, lambda: 5))()
+            await aretry(max_attempts=1)(with_timeout(work_in_thread, lambda: 5))()
             return clock.now()
 
         assert run_virtually(main) == 0.0
@@ -249,7 +249,7 @@ class TestAnAttemptThatWaitsForRealWork:
             with socket.create_server(("127.0.0.1", 0)) as listener:
                 server = threading.Thread(target=serve, args=[listener])
                 server.start()
-                fetching = aretry(schedule=[])(with_timeout(fetch, lambda: 5))
+                fetching = aretry(max_attempts=1)(with_timeout(fetch, lambda: 5))
                 value = await fetching(listener.getsockname())
                 server.join()
             return value, async_clock.now()
@@ -293,7 +293,7 @@ def test_another_thread_can_advance_time_to_the_end_of_an_attempt(run):
 
     async def main():
         with pytest.raises(AttemptTimeout):
-            await aretry(schedule=[])(with_timeout(fetch, lambda: 5))()
+            await aretry(max_attempts=1)(with_timeout(fetch, lambda: 5))()
 
     def advance():
         begun.wait()

@@ -100,7 +100,7 @@ class BusyError(ConnectionError):
 
 def test_retry_after_dates_use_the_virtual_wall_clock(backend):
     """Three times, each an hour after the previous one."""
-    policy = Policy(schedule=[1] * 3, hint=hints.retry_after(), hint_cap=None)
+    policy = Policy(schedule=[1] * 3, hint=hints.retry_after(), hint_jitter=0)
 
     def fetch():
         raise BusyError("Retry-After", formatdate(wall() + 3600, usegmt=True))
@@ -111,7 +111,7 @@ def test_retry_after_dates_use_the_virtual_wall_clock(backend):
 
 
 def test_reset_at_hints_use_the_virtual_wall_clock():
-    policy = Policy(schedule=[1] * 3, hint=hints.reset_at("X-RateLimit-Reset"))
+    policy = Policy(schedule=[1] * 3, hint=hints.reset_at(), hint_jitter=0)
 
     def fetch():
         raise BusyError("X-RateLimit-Reset", str(int(reset)))
@@ -156,7 +156,7 @@ def test_the_log_has_one_line_for_each_failure_of_a_job(caplog):
     error = "ConnectionError: connection refused"
     ended = "gave up after 2 attempts in 4 h: the schedule has ended"
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
-        ("WARNING", f"retrying job-7 in 4 h after {error} (attempt 2)"),
+        ("WARNING", f"retrying job-7 in 4 h after {error} (attempt 2 of 2)"),
         ("ERROR", f"job-7 {ended}; {error}"),
     ]
     assert caplog.records[0].retrykit["delay"] == 4 * 3600

@@ -402,6 +402,91 @@ def awaitable_predicates_are_conditions() -> None:
     aretry(on=accepted)
 
 
+async def stale(state: RetryState) -> str:
+    return state.name
+
+
+def computed(state: RetryState) -> str:
+    return state.name
+
+
+@retry(fallback=None)
+def or_none(url: str) -> int:
+    return len(url)
+
+
+@retry(POLICY, fallback=computed, max_attempts=3)
+def or_a_computed_value(url: str) -> int:
+    return len(url)
+
+
+@retry(policy=current_policy, fallback=None)
+async def or_none_async(url: str) -> int:
+    return len(url)
+
+
+@aretry(fallback=stale)
+async def or_an_awaited_value(url: str) -> int:
+    return len(url)
+
+
+class Cached:
+    @retry(fallback=None)
+    def get(self, key: str) -> int:
+        return len(key)
+
+    @retry(fallback=None)
+    async def aget(self, key: str) -> int:
+        return len(key)
+
+    @retry(fallback=None)
+    @classmethod
+    def made(cls, key: str) -> int:
+        return len(key)
+
+    @retry(fallback=None)
+    @classmethod
+    async def amade(cls, key: str) -> int:
+        return len(key)
+
+    @staticmethod
+    @retry(fallback=None)
+    def given(key: str) -> int:
+        return len(key)
+
+    @retry(fallback=None)
+    @staticmethod
+    async def agiven(key: str) -> int:
+        return len(key)
+
+
+def the_type_includes_the_fallback(cached: Cached) -> None:
+    assert_type(or_none("here"), int | None)
+    assert_type(or_a_computed_value("here"), int | str)
+    assert_type(cached.get("a"), int | None)
+    assert_type(Cached.get(cached, "a"), int | None)
+    assert_type(Cached.made("a"), int | None)
+    assert_type(Cached.given("a"), int | None)
+    assert_type(retry(fallback=None)(functools.partial(bare, "here"))(), bytes | None)
+    or_none(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    _ = or_none("here") + 1  # type: ignore[operator]  # pyright: ignore[reportOptionalOperand]
+    retry(fallback=None, tries=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+
+
+async def awaited_types_include_the_fallback(cached: Cached) -> None:
+    assert_type(await or_none_async("here"), int | None)
+    assert_type(await cached.aget("a"), int | None)
+    assert_type(await Cached.amade("a"), int | None)
+    assert_type(await cached.agiven("a"), int | None)
+    assert_type(await or_an_awaited_value("here"), int | str)
+
+
+def a_fallback_knows_its_call(state: RetryState) -> None:
+    assert_type(state.args, tuple[Any, ...])
+    assert_type(state.kwargs, dict[str, Any])
+    assert_type(state.function, Callable[..., Any] | None)
+
+
 def wrong_settings_are_reported() -> None:
     Policy(max_attemps=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     Policy(max_attempts="3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -6,6 +6,7 @@ from typing import assert_type
 import aiohttp
 import grpc
 import httpx
+import httpx2
 import requests
 import urllib3
 
@@ -14,6 +15,7 @@ from retrykit.integrations import (
     aiohttp as for_aiohttp,
     grpc as for_grpc,
     httpx as for_httpx,
+    httpx2 as for_httpx2,
     requests as for_requests,
     urllib3 as for_urllib3,
 )
@@ -42,6 +44,9 @@ assert_type(state_of(client.get("/")), RetryState | None)
 fetch(client)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 httpx.AsyncClient(transport=for_httpx.AsyncRetryTransport(attempt_timeout=5))
+httpx2.Client(transport=for_httpx2.RetryTransport(POLICY, httpx2.HTTPTransport()))
+httpx2.AsyncClient(transport=for_httpx2.AsyncRetryTransport(max_attempts=3))
+for_httpx2.RetryTransport(transport=httpx.HTTPTransport())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 httpx.Client(transport=for_httpx.AsyncRetryTransport())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 for_httpx.RetryTransport(max_retries=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from retrykit import schedules
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.analysis.duration_ticks import POWERS, STEPS, suits_log
 from retrykit.analysis.html_report.policy_data import policy_data
@@ -29,6 +30,7 @@ from retrykit.schedules.kinds import SCHEDULE_KINDS
 __all__ = ["page"]
 
 
+@user_facing
 def page(  # noqa: PLR0913  independent options
     policies: Mapping[str, Policy],
     *,
@@ -128,13 +130,13 @@ def _hash(text: str) -> str:
 
 
 def _check_policies(policies: object) -> Mapping[str, object]:
-    if (
-        not isinstance(policies, Mapping)
-        or not policies
-        or not all(isinstance(name, str) for name in policies)
-    ):
-        rule, suggestion = "a dict of policies by name", 'write {"name": policy}'
+    rule, suggestion = "a dict of policies by name", 'write {"name": policy}'
+    if not isinstance(policies, Mapping):
         raise invalid_setting("policies", rule, policies, suggestion)
+    if not policies:
+        raise invalid_setting("policies", "at least one policy", policies, suggestion)
+    for name in policies:
+        check_instance("the name of a policy", name, str, suggestion)
     return policies
 
 

@@ -80,14 +80,25 @@ function formatDuration(duration) {
 
 const PARTS_OF_SECONDS = { us: 1e6, ms: 1e3 };
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
-const TERM = "([0-9]{1,15}(?:\\.[0-9]+)?)(us|ms|[smhdw])";
+const NUMBER = "[0-9]{1,15}(?:\\.[0-9]+)?";
 const SPACE = "[ \\t\\n\\r\\f\\v]*";
+const UNITS =
+  "microseconds?|usecs?|us|milliseconds?|msecs?|ms|minutes?|mins?|m|" +
+  "seconds?|secs?|s|hours?|hrs?|h|days?|d|weeks?|w";
+const TERM = `(${NUMBER})${SPACE}(${UNITS})`;
+const ISO =
+  `P(?=[0-9T])(?:${NUMBER}W)?(?:${NUMBER}D)?` +
+  `(?:T(?=[0-9])(?:${NUMBER}H)?(?:${NUMBER}M)?(?:${NUMBER}S)?)?`;
+const SHORT = { us: "us", use: "us", mic: "us", ms: "ms", mse: "ms", mil: "ms" };
 
-/** Parse a duration such as "1h30m" to seconds; null if it is invalid. */
+/** Parse a duration such as "1h30m" or "PT0.5S" to seconds; null if it is invalid. */
 function parseDuration(text) {
-  if (!new RegExp(`^${SPACE}(?:${TERM}${SPACE})+$`).test(text)) return null;
+  const pattern = `^${SPACE}(?:(?:${TERM}${SPACE})+|${ISO}${SPACE})$`;
+  if (!new RegExp(pattern).test(text)) return null;
+  const terms = text.includes("P") ? text.replace("T", "").toLowerCase() : text;
   let total = 0;
-  for (const [, digits, unit] of text.matchAll(new RegExp(TERM, "g"))) {
+  for (const [, digits, word] of terms.matchAll(new RegExp(TERM, "g"))) {
+    const unit = SHORT[word.slice(0, 3)] ?? word[0];
     const parts = PARTS_OF_SECONDS[unit];
     total += parts ? Number(digits) / parts : Number(digits) * SECONDS[unit];
   }

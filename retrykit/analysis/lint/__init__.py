@@ -5,11 +5,11 @@ and a fix. The rules use the `retrykit.analysis.preview` of a policy.
 
 >>> from retrykit import Policy
 >>> from retrykit.schedules import exponential
->>> policy = Policy(on=OSError, schedule=exponential(1).cap(60).full_jitter())
+>>> policy = Policy(on=OSError, schedule=exponential(1).cap(60))
 >>> for finding in check(policy):
 ...     print(finding)
-cap-never-reached: no delay up to retry 4 reaches .cap(60.0): the longest is 8s; \
-remove .cap(60.0), or allow the 8 attempts it takes
+no-jitter: none of its 4 delays is random: callers that fail together retry \
+together, 1s later and each time after that; end the schedule with .jitter(0.5)
 
 A test can check all policies of a package:
 

@@ -28,28 +28,32 @@ class Cap(Frozen):
     Attributes:
         text: Its expression.
         fix: The fix if it has no effect.
-        schedule: The whole schedule.
-        lower: The whole schedule with a slightly lower cap.
-        higher: The whole schedule without the cap.
+        part: The part of a schedule that is capped.
+        lower: That part with a slightly lower cap.
+        higher: That part without the cap.
+        whole: The whole schedule.
+        uncapped: The whole schedule without the cap.
     """
 
-    __slots__ = ("fix", "higher", "lower", "schedule", "text")
+    __slots__ = ("fix", "higher", "lower", "part", "text", "uncapped", "whole")
     text: str
     fix: str
-    schedule: Schedule
+    part: Schedule
     lower: Schedule
     higher: Schedule
+    whole: Schedule
+    uncapped: Schedule
 
     def reached(self, retry: int) -> bool:
-        """Return whether the delay before a retry may reach the cap."""
-        bounds = self.schedule.bounds(retry)
+        """Return whether the delay of the part before a retry may reach the cap."""
+        bounds = self.part.bounds(retry)
         others = self.lower.bounds(retry), self.higher.bounds(retry)
         return others != (bounds, bounds)
 
     def removes_jitter(self, retry: int) -> bool:
         """Return whether the cap makes the random delay before a retry a fixed one."""
-        low, high = self.schedule.bounds(retry) or (0.0, 0.0)
-        least, most = self.higher.bounds(retry) or (0.0, 0.0)
+        low, high = self.whole.bounds(retry) or (0.0, 0.0)
+        least, most = self.uncapped.bounds(retry) or (0.0, 0.0)
         return 0 < low == high and least < most
 
 
@@ -74,14 +78,14 @@ def _caps(
         lower = part.replace(limit=part.limit * _SLIGHTLY_LESS)
         higher = part.replace(limit=MAX_DELAY)
         text, fix = f".cap({part.limit!r})", f"remove .cap({part.limit!r})"
-        yield Cap(text, fix, whole, rebuild(lower), rebuild(higher))
+        yield Cap(text, fix, part, lower, higher, whole, rebuild(higher))
     elif part.kind == "google_interval":
         less = part.max_interval - 0.001
         first = min(part.initial_interval, less)
         lower = part.replace(initial_interval=first, max_interval=less)
         higher = part.replace(max_interval=MAX_INTERVAL)
         text, fix = f"max_interval={part.max_interval!r}", "a shorter max_interval"
-        yield Cap(text, fix, whole, rebuild(lower), rebuild(higher))
+        yield Cap(text, fix, part, lower, higher, whole, rebuild(higher))
     # The user's own schedule classes (without a kind) need not be rebuildable.
     for name, inner in fields_of(part).items() if part.kind else ():
         if isinstance(inner, Schedule):

@@ -11,10 +11,12 @@ from types import ModuleType
 from typing import Any, final
 
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.analysis.lint.importing import (
     LoadFailure,
     Source,
+    import_rest,
     iter_source_files,
     iter_submodules,
     split_target,
@@ -82,6 +84,7 @@ class PolicyReference(Frozen):
         return self.value if isinstance(self.value, Policy) else self.value.policy
 
 
+@user_facing
 def discover(
     target: str, *, progress: Progress = lambda _name, _all: None
 ) -> Discovery:
@@ -138,7 +141,7 @@ class _Reader:
             self._progress(module, 1)
             top = try_import(module)
             if isinstance(top, LoadFailure):
-                self.failures.append(top)
+                self._report(top)
                 return
             self._collect(top)
             if not self._name:
@@ -173,7 +176,16 @@ class _Reader:
             if isinstance(retried, ModuleType):
                 self._collect(retried)
             else:
-                self.failures.append(failure)
+                self._report(failure)
+
+    def _report(self, failure: LoadFailure) -> None:
+        """Report a failure; if one policy is invalid, collect the others."""
+        if failure.line is None or not failure.reason.startswith("ConfigError: "):
+            self.failures.append(failure)
+            return
+        module, failures = import_rest(failure)
+        self.failures += failures
+        self._collect(module)
 
     def _collect(self, module: ModuleType) -> None:
         lines = _read_lines(module)

@@ -5,6 +5,9 @@ the imports. No bytecode is written: it would be stale for a file that is saved 
 within a second.
 """
 
+import __future__
+
+import ast
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,8 +20,10 @@ from typing import final
 
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
+from retrykit.errors import ConfigError
 
-__all__ = ["LoadFailure", "Source", "iter_source_files", "iter_submodules"]
+__all__ = ["LoadFailure", "Source", "import_rest", "iter_source_files"]
+__all__ += ["iter_submodules"]
 __all__ += ["place_of", "split_target", "temporary_sys_path", "try_import"]
 
 _TARGET_RULE = "a module, a .py file or a folder"
@@ -227,6 +232,71 @@ def try_import(name: str, source: Source | None = None) -> ModuleType | LoadFail
     paths = ", ".join(map(str, _paths(module))) or "the interpreter"
     reason = f"another module with this name is already imported, from {paths}"
     return LoadFailure(name, file, None, reason)
+
+
+def import_rest(failure: LoadFailure) -> tuple[ModuleType, list[LoadFailure]]:
+    """Run a module whose import was ended by an invalid policy, without such policies.
+
+    Statement by statement: one that raises a `ConfigError` is left out, or only the
+    decorator in it that does.
+
+    Returns:
+        The module, and its failures; it is not in `sys.modules`.
+    """
+    name, file = failure.module, str(failure.file)
+    module = ModuleType(name)
+    module.__file__, module.__package__ = file, name.rpartition(".")[0]
+    failures: list[LoadFailure] = []
+    tree, flags = ast.parse(Path(file).read_bytes()), 0
+    sys.modules[name] = module
+    try:
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+                features = (getattr(__future__, each.name) for each in node.names)
+                flags |= sum(each.compiler_flag for each in features)
+            while True:
+                error = _run(node, module, flags)
+                if not isinstance(error, ConfigError):
+                    break
+                line = _failed_line(error, Path(file))
+                reason = _format_error(error)
+                failures.append(LoadFailure(name, failure.file, line, reason))
+                if not _remove_decorator(node, line):
+                    break
+            # A name may be missing because its policy is.
+            if error is not None and not isinstance(error, ConfigError | NameError):
+                line = _failed_line(error, Path(file))
+                reason = _format_error(error)
+                failures.append(LoadFailure(name, failure.file, line, reason))
+                break
+    finally:
+        del sys.modules[name]
+    return module, failures
+
+
+def _run(node: ast.stmt, module: ModuleType, flags: int) -> BaseException | None:
+    """Run a statement of a module, and return the error that it raised."""
+    part = ast.Module([node], [])
+    code = compile(part, str(module.__file__), "exec", flags, dont_inherit=True)
+    try:
+        with redirect_stdout(sys.stderr):
+            exec(code, vars(module))  # noqa: S102  as its import does
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  a script may call sys.exit
+        return error
+    return None
+
+
+def _remove_decorator(node: ast.stmt, line: int | None) -> bool:
+    """Remove the decorator on a line from a definition, and return whether it is."""
+    for each in ast.walk(node):
+        decorators = getattr(each, "decorator_list", [])
+        for decorator in decorators:
+            if line is not None and decorator.lineno <= line <= decorator.end_lineno:
+                decorators.remove(decorator)
+                return True
+    return False
 
 
 def _is_missing(name: str, error: BaseException) -> bool:

@@ -11,6 +11,7 @@ from retrykit._internal.durations import (
     parse_duration,
 )
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer
 from retrykit.analysis.lint.cap_analysis import caps
 from retrykit.analysis.preview import Preview, preview
@@ -18,6 +19,7 @@ from retrykit.analysis.preview.caveats import has_other_delays
 from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import types_of
+from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.structure import has_user_code, is_endless
 
 __all__ = ["RULES", "Finding", "LintContext", "LintRule", "check"]
@@ -28,8 +30,11 @@ Advice = tuple[str, str]
 # As in the default policy: so few retries of a bug do little harm.
 _FEW_ATTEMPTS = 5
 
-# How many retries are searched for the first one that reaches a cap.
+# How many retries are searched for one that reaches a cap.
 _MAX_SEARCHED = 1000
+
+# Retries after longer delays, in seconds, add little to the load of a service.
+_QUICK = 10.0
 
 
 @final
@@ -79,6 +84,11 @@ class LintContext(Frozen):
     def joined(self) -> bool:
         """True if both limits must be reached."""
         return self.policy.limits == "all"
+
+    @property
+    def polls(self) -> bool:
+        """True if the policy retries results but no errors."""
+        return self.policy.on == () and self.policy.on_result is not None
 
     @property
     def scheduled(self) -> bool:
@@ -164,6 +174,26 @@ def _deadline_before_first_delay(context: LintContext) -> Iterator[Advice]:
         yield reason, f"max_elapsed above {latest}, or a shorter first delay"
 
 
+@_rule("timeout-never-retried", "an attempt that times out leaves no time for another")
+def _timeout_never_retried(context: LintContext) -> Iterator[Advice]:
+    policy, limit = context.policy, context.policy.attempt_timeout
+    timeout = limit.seconds if isinstance(limit, AsArgument) else limit
+    allowed, bounds = policy.max_elapsed, policy.schedule.bounds(1)
+    if timeout is None or allowed is None or context.joined or not bounds:
+        return
+    # Only "stop" gives up before the delay.
+    waits = policy.deadline == "stop" and context.scheduled
+    if policy.max_attempts != 1 and timeout + bounds[0] * waits >= allowed:
+        delay = f" and the first delay of {_readable(bounds[0])} take" * waits
+        reason = (
+            f"attempt_timeout={_readable(timeout)}{delay or ' takes'} all of "
+            f"max_elapsed={_readable(allowed)}: an attempt that times out is never "
+            "retried"
+        )
+        least = _readable(2 * timeout + bounds[1])
+        yield reason, f"a shorter attempt_timeout, or max_elapsed of about {least}"
+
+
 @_rule(
     "max-attempts-unreachable",
     "max_elapsed or the schedule ends every call before max_attempts",
@@ -180,6 +210,21 @@ def _max_attempts_unreachable(context: LintContext) -> Iterator[Advice]:
         yield f"{limit} ends {reason}", f"{fix}{_or_longer(context, most)}"
     else:
         yield f"the schedule ends {reason}", f"{fix}, or a longer schedule"
+
+
+@_rule("max-elapsed-unreachable", "every call ends before max_elapsed")
+def _max_elapsed_unreachable(context: LintContext) -> Iterator[Advice]:
+    policy, longest = context.policy, context.preview.worst_case
+    # The default is nobody's mistake.
+    written = policy.max_elapsed != Policy().max_elapsed
+    unreached = written and "max_elapsed" in context.preview.never_reached
+    if unreached and longest is not None:
+        reason = (
+            f"max_elapsed={policy.max_elapsed!r} is never reached: {context.up_to} "
+            f"{context.attempt_limit} attempts of {policy.attempt_timeout!r} s and "
+            f"their delays take {_readable(longest)} at most"
+        )
+        yield reason, "leave it out, or shorten it"
 
 
 @_rule("delays-never-used", "a limit ends every call before its schedule ends")
@@ -199,33 +244,27 @@ def _delays_never_used(context: LintContext) -> Iterator[Advice]:
             yield reason, f"a shorter schedule{_or_longer(context, count + 1)}"
 
 
-@_rule("cap-never-reached", "no delay reaches a cap")
+@_rule("cap-never-reached", "no delay of a schedule reaches its cap")
 def _cap_never_reached(context: LintContext) -> Iterator[Advice]:
-    schedule, rows = context.policy.schedule, context.preview.rows
-    # The user did not write the default schedule; and without a known end, a later
-    # delay may reach the cap.
-    if not context.preview.end or not rows or schedule == Policy().schedule:
+    schedule = context.policy.schedule
+    # The user's code may fail for a retry that no call makes.
+    if not context.preview.end or not context.preview.rows or has_user_code(schedule):
         return
-    longest = _readable(max(row.high for row in rows))
     for cap in caps(schedule):
-        if not any(cap.reached(row.retry) for row in rows):
-            # The user's code may fail for a retry that no call makes.
-            last = len(rows) if has_user_code(schedule) else _MAX_SEARCHED
-            later = filter(cap.reached, range(len(rows) + 1, last + 1))
-            first = next(later, None)
-            allow = f", or allow the {first + 1} attempts it takes" if first else ""
-            reason = (
-                f"no delay up to retry {len(rows)} reaches {cap.text}: the longest "
-                f"is {longest}"
-            )
-            yield reason, f"{cap.fix}{allow}"
+        # One that more retries would reach does no harm.
+        if not any(map(cap.reached, range(1, _MAX_SEARCHED + 1))):
+            reason = f"{cap.text} changes no delay, however many retries are made"
+            yield reason, cap.fix
 
 
 @_rule("no-jitter", "callers that fail together retry together")
 def _no_jitter(context: LintContext) -> Iterator[Advice]:
     delayed = [row for row in context.preview.rows if row.high > 0]
+    is_list = context.policy.schedule.kind == "sequence"
+    # Few callers poll for the same result, and a short list does little harm.
+    if context.polls or (is_list and len(delayed) < _FEW_ATTEMPTS):
+        return
     if len(delayed) > 1 and all(row.low == row.high for row in delayed):
-        is_list = context.policy.schedule.kind == "sequence"
         start = (
             "write schedules.sequence([...])" if is_list else "end the schedule with "
         )
@@ -290,7 +329,8 @@ def _retries_every_exception(context: LintContext) -> Iterator[Advice]:
 @_rule("too-many-attempts", "a call that fails every time makes many attempts")
 def _too_many_attempts(context: LintContext) -> Iterator[Advice]:
     most = context.attempt_limit
-    if most > context.attempts and not context.unbounded:
+    quick = 1 + sum(row.high < _QUICK for row in context.preview.rows)
+    if quick > context.attempts and not context.unbounded and not context.polls:
         reason = (
             f"a call that fails every time makes {context.up_to} {most} attempts: an "
             f"outage multiplies the load by {most}, and by {most**2} if its caller "
@@ -363,6 +403,7 @@ def _readable(duration: float) -> str:
     return format_duration(duration) if duration <= CENTURY else "over a century"
 
 
+@user_facing
 def check(
     policy: Policy,
     *,
@@ -381,9 +422,9 @@ def check(
     >>> [finding] = check(every)
     >>> finding.rule
     'retries-every-exception'
-    >>> [finding] = check(Policy(on=OSError, schedule=[1, 5, 9]))
+    >>> [finding] = check(Policy(on=OSError, schedule=[1, 5, 9, 9, 9]))
     >>> print(finding.reason)
-    none of its 3 delays is random: callers that fail together retry together, 1s \
+    none of its 5 delays is random: callers that fail together retry together, 1s \
 later and each time after that
     >>> check(Policy())
     ()
@@ -391,7 +432,8 @@ later and each time after that
     Args:
         policy: The policy.
         attempt: How long each attempt takes. A duration, >= 0.
-        attempts: Maximum number of attempts that a call should make. Count, >= 1.
+        attempts: Maximum number of attempts that a call should make, not counting
+            those after a delay of 10 s or more. Count, >= 1.
         lifetime: The shortest lifetime of a process; longer calls need a job engine.
             A duration, >= 0.
         rules: The names of the rules to apply; all by default.

@@ -20,7 +20,9 @@ from typing import final
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer
+from retrykit.analysis.preview.caveats import has_other_delays
 from retrykit.analysis.preview.distributions import saturating_sum
 from retrykit.analysis.preview.projection import (
     EndOfCall,
@@ -94,6 +96,31 @@ class Preview(Frozen):
     worst_case: float | None
     samples: int
 
+    @property
+    def never_reached(self) -> tuple[str, ...]:
+        """The limits that no call reaches, since another one always ends it sooner.
+
+        `max_elapsed` is one only if an `attempt_timeout` ends long attempts. Empty if
+        rules or hints may change the delays, or if both limits must be reached.
+
+        >>> preview(Policy(max_attempts=20, max_elapsed="1m")).never_reached
+        ('max_attempts',)
+        """
+        policy, end = self.policy, self.end
+        if end is None or policy.limits == "all" or has_other_delays(policy):
+            return ()
+        late, most = [], policy.max_attempts
+        if most is not None and most - 1 > end.max_retries:
+            late.append("max_attempts")
+        delays = self.limits.get("schedule")
+        if delays is not None and delays.min_retries > end.max_retries:
+            late.append("schedule")
+        # Clients may take longer than the timeout that they are given.
+        bounded = isinstance(policy.attempt_timeout, float) and self.worst_case
+        if policy.max_elapsed is not None and bounded and bounded < policy.max_elapsed:
+            late.append("max_elapsed")
+        return tuple(late)
+
     def shown(self, retries: int | None = None) -> tuple[RetryRow, ...]:
         """Return the rows to display.
 
@@ -111,6 +138,7 @@ _MAX_RETRIES = 10_000
 _MAX_DRAWS = 200_000
 
 
+@user_facing
 def preview(
     policy: Policy, *, attempt: Duration = 0.0, retries: int = 1000, samples: int = 2000
 ) -> Preview:

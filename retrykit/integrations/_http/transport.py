@@ -25,6 +25,7 @@ from retrykit.policy.conditions import ResultCondition, format_value
 from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
 from retrykit.state.final_error import RetryError, attach_state
+from retrykit.state.retry_log import describe_last_failure, title_of
 from retrykit.state.retry_state import RetryState, StopReason
 from retrykit.state.signals import GiveUp
 
@@ -32,13 +33,14 @@ __all__ = ["AsyncSender", "HttpRequest", "ReleasingCondition", "Sender"]
 
 
 class HttpRequest(NamedTuple):
-    """A request of a client."""
+    """A request of a client, whose URL is for texts about it."""
 
     request: Any
     method: str
     host: str
     headers: Mapping[str, Any]
     rewind: Rewind | None
+    url: object = None
 
     def not_repeatable_because(self, methods: frozenset[str] | None) -> str | None:
         """Return why the request must not be retried; None if it may be."""
@@ -110,7 +112,7 @@ class Sender(_BaseSender):
     def send(self, request: HttpRequest) -> Any:
         """Return the response with its state: the last one if none was accepted."""
         reason = request.not_repeatable_because(self._methods)
-        in_flight, response = _InFlight(), None
+        in_flight, response = _InFlight(self.policy), None
         try:
             driver = self._driver(request, repeatable=reason is None)
             response = driver(self._send, request, in_flight)
@@ -135,7 +137,7 @@ class AsyncSender(_BaseSender):
     async def send(self, request: HttpRequest) -> Any:
         """Return the response with its state, as `Sender.send` does."""
         reason = request.not_repeatable_because(self._methods)
-        in_flight, response = _InFlight(), None
+        in_flight, response = _InFlight(self.policy), None
         try:
             driver = self._driver(request, repeatable=reason is None)
             response = await driver(self._send, request, in_flight)
@@ -167,14 +169,19 @@ class _InFlight:
     state: RetryState
     response: Any = None
 
-    def start_attempt(self, rewind: Rewind | None) -> None:
+    def __init__(self, policy: Policy) -> None:
+        self._named = policy.name is not None
+
+    def start_attempt(self, request: HttpRequest) -> None:
         """Rewind the body, unless this is the first attempt."""
         self.response = None
-        self.state = current_state()
-        if self.state.attempt == 1:
+        self.state = state = current_state()
+        if state.attempt == 1:
+            if not self._named and request.url is not None:
+                state._request = request.method, request.url
             return
         try:
-            (rewind or no_rewind)()
+            (request.rewind or no_rewind)()
         except Exception as fault:
             last = self.state.failures[-1].error
             if isinstance(last, Exception):
@@ -194,7 +201,7 @@ def _attempt(
     in_flight: _InFlight,
     timeout: float | None = None,
 ) -> Any:
-    in_flight.start_attempt(request.rewind)
+    in_flight.start_attempt(request)
     in_flight.response = send(request.request, timeout)
     return in_flight.response
 
@@ -205,7 +212,7 @@ async def _aattempt(
     in_flight: _InFlight,
     timeout: float | None = None,  # noqa: ASYNC109  the client's own timeout
 ) -> Any:
-    in_flight.start_attempt(request.rewind)
+    in_flight.start_attempt(request)
     in_flight.response = await send(request.request, timeout)
     return in_flight.response
 
@@ -227,10 +234,11 @@ def _final_response(error: Exception, reason: str | None, state: RetryState) -> 
     response = state.failures[-1].result
     copy_state(response, error)
     if not_retried:
-        outcome = state.failures[-1].describe()
         level = logging.WARNING if reason is _ONE_SHOT else logging.DEBUG
         text = "%s gave up after 1 attempt with %s: %s"
-        logging.getLogger("retrykit").log(level, text, state.name, outcome, reason)
+        logging.getLogger("retrykit").log(
+            level, text, title_of(state), describe_last_failure(state), reason
+        )
     return response
 
 

@@ -12,6 +12,9 @@ then the next message is sent. A message whose worker is killed is redelivered:
 - Killed before Celery stored the result or the error of an ended job: the outcome in
   the ledger is stored.
 
+An attempt during which a worker was killed is repeated when no other such one runs in
+its worker; until then its message is sent on with a delay (`turns`).
+
 Nothing loops without a pause: a message that cannot be handled goes to the dead-letter
 queue, and one whose successor cannot be sent is requeued after a second.
 """
@@ -20,17 +23,21 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from traceback import walk_tb
 from typing import Any, Final, NoReturn
 
 from celery import Task
-from celery.exceptions import Ignore, Reject
+from celery.exceptions import Ignore, Reject, WorkerShutdown, WorkerTerminate
 from celery.utils import uuid
 from kombu.exceptions import EncodeError
 
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit.durable import Capabilities, Envelope, Job, JobFailed
 from retrykit.durable.dead_job_logs import describe_dead_job
+from retrykit.durable.envelope import read_own_envelope
+from retrykit.durable.job_attempt import stopping_failure
 from retrykit.durable.json_payloads import as_json
+from retrykit.durable.turns import draw_turn_delay, take_turn
 from retrykit.errors import ConfigError
 from retrykit.integrations.celery.ledger import (
     Entry,
@@ -48,6 +55,7 @@ from retrykit.integrations.celery.messages import (
     copy_message,
     send_to_dead_letter,
 )
+from retrykit.state.records import safe_str
 
 __all__ = ["Delivery"]
 
@@ -55,6 +63,9 @@ _log: Final = logging.getLogger("retrykit.durable")
 
 # Seconds before a message is requeued after an error of the broker.
 _REQUEUE_DELAY: Final = 1.0
+
+# The packages of pools, whose processes and greenlets end by an error.
+_ENDS_ATTEMPTS: Final = {"billiard", "celery", "eventlet", "gevent", "greenlet"}
 
 # Seconds, longer than another worker takes between reading and writing the ledger.
 _LEDGER_DELAY: Final = 5.0
@@ -81,7 +92,8 @@ class Delivery:
         Raises:
             Ignore: The job continues with another message.
             Reject: The message is to be requeued.
-            Exception: The job has failed.
+            JobFailed: The job has failed. Celery gets no other error of a job: there
+                are some that a worker does not survive.
         """
         with self._requeue_on_error():
             # With unsafe settings the message is requeued, so that no job is lost.
@@ -104,16 +116,21 @@ class Delivery:
             self._fail(JobFailed("killed by hand"), run, envelope)
         killed_workers = self._count_killed_workers(entry, envelope)
         if envelope.time_left(wall()) > 0:
-            self._send(envelope.rescheduled(wall()))
-        return self._attempt(envelope, killed_workers)
+            self._send(envelope.rescheduled(wall()), killed=killed_workers)
+        if not killed_workers:
+            return self._attempt(envelope, 0)
+        with take_turn(f"{self._task.app.main} {self._task.request.hostname}") as taken:
+            if not taken:
+                self._put_off(envelope, killed_workers)
+            return self._attempt(envelope, killed_workers)
 
     def _count_killed_workers(self, entry: Entry | None, envelope: Envelope) -> int:
         """Return how often this attempt was begun and did not end, or fail the job."""
-        if entry is None or entry.status != "running":
+        if entry is None or (entry.run, entry.hop) != (envelope.run, self._hop):
             return 0
-        if (entry.run, entry.hop) != (envelope.run, self._hop):
+        killed = entry.killed + (entry.status == "running")
+        if not killed:
             return 0
-        killed = entry.killed + 1
         try:
             self._job.check_killed(envelope, killed)
         except JobFailed as error:
@@ -125,9 +142,9 @@ class Delivery:
         data = self._headers.get(HEADER)
         try:
             if data is not None:
-                return Envelope.from_dict(data)
+                return read_own_envelope(data, self._id)
             if entry is not None and (entry.run, entry.hop) == (1, 0):
-                return Envelope.from_dict(entry.envelope)
+                return read_own_envelope(entry.envelope, self._id, entry.run)
             return self._job.envelope(self._id)
         except ConfigError as error:
             return error
@@ -139,7 +156,7 @@ class Delivery:
         if entry.status == "waiting":
             self._resend(entry)
         self._dead_letter(entry)
-        raise JobFailed(entry.reason)
+        raise JobFailed(entry.reason, self._id)
 
     def _attempt(self, envelope: Envelope, killed: int) -> Any:
         """Make the attempt, during which *killed* workers were killed before."""
@@ -153,6 +170,10 @@ class Delivery:
             as_json("result", attempt.result)
         except Exception as error:  # noqa: BLE001  any error fails the job
             self._fail(error, envelope.run, envelope)
+        except BaseException as error:
+            if _is_from_worker(error):
+                raise
+            self._fail(stopping_failure(error), envelope.run, envelope)
         after = attempt.envelope
         if self._is_overtaken(after.run):
             self._drop()
@@ -160,8 +181,7 @@ class Delivery:
             self._send(after)
         if after.status == "dead":
             reason = after.describe()
-            failure = attempt.error or JobFailed(reason)
-            self._fail(failure, after.run, after, reason)
+            self._fail(attempt.error, after.run, after, reason)
         self._write(Entry.of(after, self._hop + 1, result=attempt.result))
         return attempt.result
 
@@ -176,7 +196,7 @@ class Delivery:
     def _resend(self, entry: Entry) -> NoReturn:
         """Send the next message again, unless the first one has been delivered."""
         try:
-            envelope = Envelope.from_dict(entry.envelope)
+            envelope = read_own_envelope(entry.envelope, self._id, entry.run)
         except ConfigError as error:
             self._fail(error, entry.run, entry.envelope)
         token = uuid()
@@ -186,13 +206,34 @@ class Delivery:
             latest = read_entry(self._task.app, self._id)
         if latest is not None and latest.token != token:
             self._drop()
-        self._send(envelope, token)
+        self._send(envelope, token, killed=entry.killed)
 
-    def _send(self, envelope: Envelope, token: str | None = None) -> NoReturn:
-        """Send the next message, and let this one be acknowledged."""
+    def _put_off(self, envelope: Envelope, killed: int) -> NoReturn:
+        """Send the message of an attempt that has to wait for its turn.
+
+        Neither this process nor the broker holds the message meanwhile.
+        """
+        self._send(envelope, killed=killed, wait=draw_turn_delay())
+
+    def _send(
+        self,
+        envelope: Envelope,
+        token: str | None = None,
+        *,
+        killed: int = 0,
+        wait: float = 0.0,
+    ) -> NoReturn:
+        """Send the next message, and let this one be acknowledged.
+
+        Args:
+            envelope: The envelope that it carries.
+            token: Its token; by default a new one.
+            killed: How often the attempt to make was begun and did not end.
+            wait: For how long it is held at least, in seconds.
+        """
         token, hop = token or uuid(), self._hop + 1
-        self._write(Entry.of(envelope, hop, token))
-        left = envelope.time_left(wall())
+        self._write(Entry.of(envelope, hop, token).replace(killed=killed))
+        left = max(envelope.time_left(wall()), wait)
         countdown = self._get_capabilities().next_hold(left) if left > 0 else None
         headers = build_headers(envelope, token)
         try:
@@ -208,9 +249,9 @@ class Delivery:
         raise Ignore(envelope.key)
 
     def _fail(
-        self, error: Exception, run: int, envelope: object, reason: str = ""
+        self, error: Exception | None, run: int, envelope: object, reason: str = ""
     ) -> NoReturn:
-        reason = reason or str(error) or repr(error)
+        reason = reason or safe_str(error) or type(error).__name__
         if isinstance(envelope, Envelope):
             # It tells when the job ended.
             envelope = replace(envelope, written=wall()).to_dict()
@@ -218,7 +259,7 @@ class Delivery:
         self._write(entry)
         self._dead_letter(entry)
         _log.error(describe_dead_job(self._id, reason))
-        raise error
+        raise JobFailed(reason, self._id) from error
 
     def _dead_letter(self, entry: Entry) -> None:
         with self._requeue_on_error():
@@ -251,3 +292,12 @@ class Delivery:
             _log.exception("%s: requeued the message", self._id)
             sync_clock.sleep(_REQUEUE_DELAY)
             raise Reject(str(error), requeue=True) from error
+
+
+def _is_from_worker(error: BaseException) -> bool:
+    """Return whether a worker that ends has raised an error in an attempt."""
+    if isinstance(error, WorkerShutdown | WorkerTerminate):
+        return True
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return package in _ENDS_ATTEMPTS

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final, final
 
 from celery import Celery
+from kombu import Message
 from kombu.utils.json import loads
 
 __all__ = ["DueIndex", "open_index"]
@@ -70,6 +71,28 @@ class DueIndex:
             self._prefix + self._channel.unacked_key, count=_PAGE
         ):
             yield _headers_of(loads(stored)[0])
+
+    def messages_in(self, queue: str) -> list[tuple[Message, bytes]]:
+        """Return the messages in a queue, the oldest first, each with its raw form.
+
+        Also those that another process has taken and not acknowledged. They stay where
+        they are, so that nobody else misses them.
+        """
+        queued = reversed(self._client.lrange(self._prefix + queue, 0, -1))
+        found = [(loads(raw), raw) for raw in queued]
+        key = self._prefix + self._channel.unacked_key
+        for tag, raw in self._client.hscan_iter(key, count=_PAGE):
+            message, _, routing_key = loads(raw)
+            if routing_key == queue:
+                found.append((message, tag))
+        return [(self._channel.message_to_python(each), raw) for each, raw in found]
+
+    def remove_message(self, queue: str, raw: bytes) -> None:
+        """Remove a message that `messages_in` returned."""
+        self._client.lrem(self._prefix + queue, 1, raw)
+        # One that was taken is identified by its tag.
+        self._client.hdel(self._channel.unacked_key, raw)
+        self._client.zrem(self._channel.unacked_index_key, raw)
 
     def _read_list(self, key: str) -> Iterator[Any]:
         start = 0

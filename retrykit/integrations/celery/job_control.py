@@ -7,11 +7,12 @@ from typing import Any, Unpack, cast
 
 from celery import Celery
 from celery.utils import uuid
-from kombu import Message
 
 from retrykit._internal.clocks import wall
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
-from retrykit.durable import Envelope, JobFilters, JobReport
+from retrykit.durable import JobFilters, JobReport
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.durable.job_report import (
     JobStatus,
     check_started,
@@ -20,6 +21,7 @@ from retrykit.durable.job_report import (
 )
 from retrykit.durable.job_selection import UNFINISHED, select_jobs, wanted_statuses
 from retrykit.integrations.celery.due_index import open_index
+from retrykit.integrations.celery.job_locks import exclusively
 from retrykit.integrations.celery.ledger import (
     Entry,
     kill_run,
@@ -37,6 +39,7 @@ from retrykit.integrations.celery.task import DurableTask
 __all__ = ["jobs", "kill", "requeue", "retry_at", "status"]
 
 
+@user_facing
 def status(app: Celery, job_id: str) -> JobReport:
     """Return the status of a job: its failures, and when its next attempt is due.
 
@@ -62,9 +65,9 @@ def jobs(
     Only with Redis as the broker are there more than dead jobs: other brokers have no
     list of what waits. Jobs that have succeeded are known by their ids only.
 
-    Dead jobs come last, the newest first, without those that were requeued. To list
-    them, their messages are taken out of the dead-letter queue and put back: another
-    process that lists them at the same time may see none.
+    Dead jobs come last, the newest first, without those that were requeued. On Redis
+    they are only read. Other brokers hand their messages out and take them back:
+    another process that lists them at the same time may see none.
 
     Args:
         app: The Celery application.
@@ -78,6 +81,7 @@ def jobs(
     return select_jobs(reports, filters, limit)
 
 
+@user_facing
 def requeue(app: Celery, job_id: str) -> None:
     """Start a dead job again: all attempts of its policy, new idempotency keys.
 
@@ -85,15 +89,16 @@ def requeue(app: Celery, job_id: str) -> None:
     timeout plus 100 s. If its attempt is running, it must be both.
 
     Raises:
-        ConfigError: There is no such job, or its message is not known any more.
+        ConfigError: There is no such job, its message is not known any more, or another
+            process is requeuing it.
     """
-    with dead_letters(app) as messages:
-        own = [each for each in messages if _parse_dead_letter(each)[0] == job_id]
-        last = max(own, key=lambda each: _parse_dead_letter(each)[1].run, default=None)
-        if last is None or _is_requeued(app, *_parse_dead_letter(last)):
+    with exclusively(app, job_id), dead_letters(app) as letters:
+        own = [each for each in letters if each.job == job_id]
+        last = max(own, key=lambda each: each.entry.run, default=None)
+        if last is None or _is_requeued(app, job_id, last.entry):
             entry, message = _find_stuck(app, job_id)
         else:
-            entry, message = _parse_dead_letter(last)[1], last.payload["message"]
+            entry, message = last.entry, last.message
         task = cast("DurableTask", app.tasks[str(message["task"])])
         envelope = task.job.envelope(job_id, entry.run + 1)
         token = uuid()
@@ -102,7 +107,7 @@ def requeue(app: Celery, job_id: str) -> None:
         app.backend.forget(job_id)
         send_stored(app, message, envelope, 0, token)
         for each in own:
-            each.ack()
+            each.remove()
 
 
 def kill(app: Celery, job_id: str) -> None:
@@ -112,12 +117,14 @@ def kill(app: Celery, job_id: str) -> None:
         ConfigError: There is no job of that id, or it has ended.
     """
     entry = _find_entry(app, job_id)
-    if entry.status in {"succeeded", "dead"}:
-        rule, suggestion = "the id of an unfinished job", f"it is {entry.status}"
+    status = _read_report(app, job_id, entry).status
+    if status in {"succeeded", "dead"}:
+        rule, suggestion = "the id of an unfinished job", f"it is {status}"
         raise invalid_setting("job_id", rule, job_id, suggestion)
     kill_run(app, job_id, entry.run)
 
 
+@user_facing
 def retry_at(app: Celery, job_id: str, when: datetime) -> None:
     """Reschedule the next attempt of a waiting job.
 
@@ -141,7 +148,7 @@ def retry_at(app: Celery, job_id: str, when: datetime) -> None:
         rule, suggestion = "the id of a waiting job", f"it is {report.status}"
         raise invalid_setting("job_id", rule, job_id, suggestion)
     message = _find_message(app, job_id)
-    envelope = Envelope.from_dict(entry.envelope)
+    envelope = read_own_envelope(entry.envelope, job_id, entry.run)
     envelope = replace(envelope, written=wall(), due=max(moment, 0.0))
     token = uuid()
     replace_message(app, job_id, entry, token)
@@ -197,17 +204,11 @@ def _all_reports(app: Celery, statuses: Sequence[JobStatus]) -> Iterator[JobRepo
 
 def _dead_letter_reports(app: Celery) -> Iterator[JobReport]:
     """Yield the reports of the jobs in the dead-letter queue, but no requeued ones."""
-    with dead_letters(app) as messages:
-        entries = dict(map(_parse_dead_letter, messages))
+    with dead_letters(app) as letters:
+        entries = {each.job: each.entry for each in letters}
     for job, entry in entries.items():
         if not _is_requeued(app, job, entry):
             yield _build_report(app, job, entry)
-
-
-def _parse_dead_letter(message: Message) -> tuple[str, Entry]:
-    """Return the job id and the ledger entry that a dead letter contains."""
-    payload: Any = message.payload
-    return payload["job"], cast("Entry", Entry.from_dict(payload["entry"]))
 
 
 def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:
@@ -233,7 +234,7 @@ def _read_report(app: Celery, job: str, entry: Entry) -> JobReport:
 
 
 def _build_report(app: Celery, job: str, entry: Entry) -> JobReport:
-    envelope, unreadable = parse_envelope(entry.envelope)
+    envelope, unreadable = parse_envelope(entry.envelope, job)
     reason = entry.reason or unreadable
     ended = None
     if envelope is not None and entry.status not in UNFINISHED:

@@ -16,7 +16,7 @@ from celery.utils import uuid
 
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.frozen import Frozen
-from retrykit.durable import Envelope
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.integrations.celery.config_checks import driver, visibility_timeout
 from retrykit.integrations.celery.due_index import DueIndex, open_index
 from retrykit.integrations.celery.ledger import (
@@ -161,7 +161,7 @@ def _send(app: Celery, lost: _LostJob) -> bool:
     entry = read_entry(app, lost.job)
     if entry is None or entry.token != lost.token:
         return False
-    envelope = Envelope.from_dict(entry.envelope)
+    envelope = read_own_envelope(entry.envelope, lost.job, entry.run)
     send_stored(app, lost.message, envelope, entry.hop, lost.token)
     _log.warning("%s: sent again, its message was lost", lost.job)
     return True

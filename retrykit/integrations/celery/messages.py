@@ -1,22 +1,25 @@
 """Messages of jobs: copies to send again, and the dead-letter queue."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, cast, final
 
 from celery import Celery, Task
 from celery.canvas import Signature
 from kombu import Message, Queue
 from kombu.exceptions import EncodeError
-from kombu.serialization import dumps
+from kombu.serialization import dumps, prepare_accept_content
 from kombu.transport.native_delayed_delivery import calculate_routing_key
 
+from retrykit._internal.frozen import Frozen
 from retrykit.durable import Envelope
+from retrykit.integrations.celery.due_index import DueIndex, open_index
 from retrykit.integrations.celery.ledger import Entry
 
-__all__ = ["DEAD", "HEADER", "TOKEN_HEADER", "build_headers", "build_message"]
-__all__ += ["copy_message"]
+__all__ = ["DEAD", "HEADER", "TOKEN_HEADER", "DeadLetter", "build_headers"]
+__all__ += ["build_message", "copy_message"]
 __all__ += ["dead_letters", "find_queue", "send_stored"]
 __all__ += ["send_to_dead_letter"]
 
@@ -99,12 +102,59 @@ def send_to_dead_letter(
         )
 
 
-@contextmanager
-def dead_letters(app: Celery) -> Iterator[list[Message]]:
-    """Take all messages from the dead-letter queue, the oldest first.
+@final
+class DeadLetter(Frozen):
+    """A message in the dead-letter queue.
 
-    Those that are not acknowledged are put back when the block ends.
+    Attributes:
+        job: The id of the job.
+        entry: Its ledger entry.
+        message: Its message as it was stored, to be sent again.
+        remove: Removes it from the queue.
     """
+
+    __slots__ = ("entry", "job", "message", "remove")
+    job: str
+    entry: Entry
+    message: dict[str, Any]
+    remove: Callable[[], None]
+
+    @classmethod
+    def of(cls, payload: Any, remove: Callable[[], None]) -> "DeadLetter":
+        """Return the dead letter with this content."""
+        entry = cast("Entry", Entry.from_dict(payload["entry"]))
+        return cls(payload["job"], entry, payload["message"], remove)
+
+
+@contextmanager
+def dead_letters(app: Celery) -> Iterator[list[DeadLetter]]:
+    """Read the messages in the dead-letter queue, the oldest first.
+
+    On Redis they stay there. Other brokers only let them be taken: those that are not
+    removed are put back when the block ends, or when this process is killed.
+    """
+    with open_index(app) as index:
+        found = None if index is None else index.messages_in(DEAD.name)
+    if found is None:
+        with _taken_letters(app) as messages:
+            yield [DeadLetter.of(each.payload, each.ack) for each in messages]
+        return
+    letters = []
+    for message, raw in found:
+        message.accept = prepare_accept_content(app.conf.accept_content)
+        letters.append(
+            DeadLetter.of(message.payload, partial(_remove_letter, app, raw))
+        )
+    yield letters
+
+
+def _remove_letter(app: Celery, raw: bytes) -> None:
+    with open_index(app) as index:
+        cast("DueIndex", index).remove_message(DEAD.name, raw)
+
+
+@contextmanager
+def _taken_letters(app: Celery) -> Iterator[list[Message]]:
     with app.connection_for_read() as connection, connection.channel() as channel:
         queue = DEAD(channel)
         queue.declare()

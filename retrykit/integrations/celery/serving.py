@@ -8,7 +8,9 @@ from typing import Any, Final
 from celery import Celery, signals
 
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_instance
+from retrykit.integrations.celery.child_signals import ChildSignals
 
 __all__ = ["serve"]
 
@@ -19,6 +21,7 @@ _OPTIONS: Final = ("autoscale", "concurrency", "exclude_queues", "hostname", "in
                    "without_heartbeat", "without_mingle")  # fmt: skip
 
 
+@user_facing
 def serve(app: Celery, *, grace: Duration = "60s", **options: Any) -> None:
     """Run a worker until SIGTERM or SIGINT, let its attempts end, and return.
 
@@ -28,7 +31,8 @@ def serve(app: Celery, *, grace: Duration = "60s", **options: Any) -> None:
             serve(app, concurrency=4, loglevel="INFO")
 
     It must be called in the main thread. Attempts that still run after *grace* are cut
-    off by a cold shutdown of Celery, and repeated by the next worker.
+    off by a cold shutdown of Celery, and repeated by the next worker. A SIGTERM that
+    reaches the child processes of a prefork pool, too, does not cut them off.
 
     Args:
         app: The Celery application.
@@ -49,19 +53,28 @@ def serve(app: Celery, *, grace: Duration = "60s", **options: Any) -> None:
     seconds = parse_duration("grace", grace)
     for option in options:
         check_choice("options", option, _OPTIONS, "set it in app.conf")
-    cold = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGQUIT))
+    children = ChildSignals(os.getpid())
+
+    def quit_() -> None:
+        children.stop(warm=False)
+        os.kill(os.getpid(), signal.SIGQUIT)
+
+    cold = threading.Timer(seconds, quit_)
     cold.daemon = True
 
     def stopping(how: str, **_: Any) -> None:
+        children.stop(warm=how == "Warm")
         if how == "Warm" and not cold.is_alive():
             cold.start()
 
     signals.worker_shutting_down.connect(stopping)
+    signals.task_prerun.connect(children.protect)
     try:
         worker = app.Worker(**options)
         worker.start()
     finally:
         signals.worker_shutting_down.disconnect(stopping)
+        signals.task_prerun.disconnect(children.protect)
         stopped = cold.ident is not None
         cold.cancel()
     if worker.exitcode and not stopped:

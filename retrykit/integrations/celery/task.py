@@ -1,6 +1,7 @@
 """Base class of Celery tasks whose jobs are retried under a policy."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -22,8 +23,10 @@ from retrykit.integrations.celery.config_checks import (
     capabilities,
     check_route,
     check_time_limit,
+    driver,
 )
 from retrykit.integrations.celery.delivery import Delivery
+from retrykit.integrations.celery.job_locks import exclusively
 from retrykit.integrations.celery.ledger import (
     LEDGER,
     Entry,
@@ -124,7 +127,8 @@ class DurableTask(Task[..., Any]):
 
         Raises:
             ConfigError: The app would lose jobs, an argument is not JSON-serializable,
-                or jobs do not support an option.
+                jobs do not support an option, or another process has been starting
+                this job for 10 s.
         """
         send = super().apply_async
         headers = options.pop("headers", None) or {}
@@ -132,18 +136,20 @@ class DurableTask(Task[..., Any]):
             return send(args, kwargs, task_id, *more, headers=headers, **options)
         self._check(args, kwargs, options)
         envelope = self._build_envelope(task_id or uuid(), options)
-        if task_id is not None and self._exists(task_id):
-            return self.AsyncResult(task_id)
         token = uuid()
         named = dict(zip(_MORE, more, strict=False)) | options | {"headers": headers}
         message = build_message(self, args, kwargs, named)
-        write_message(self.app, envelope.job, message)
-        write_entry(self.app, envelope.job, Entry.of(envelope, 0, token))
         left = envelope.time_left(wall())
         if left > 0:
             options["countdown"] = self.capabilities.next_hold(left)
         options["headers"] = headers | build_headers(envelope, token)
-        return send(args, kwargs, envelope.job, *more, **options)
+        with self._lock_id(task_id):
+            if task_id is not None and self._exists(task_id):
+                return self.AsyncResult(task_id)
+            # At once, since a worker may begin it if it was started before.
+            write_entry(self.app, envelope.job, Entry.of(envelope, 0, token))
+            write_message(self.app, envelope.job, message)
+            return send(args, kwargs, envelope.job, *more, **options)
 
     def retry(self, *_: Any, **__: Any) -> NoReturn:
         """Raise a ConfigError: Celery's own retry would duplicate the job."""
@@ -187,10 +193,20 @@ class DurableTask(Task[..., Any]):
             return replace(envelope, due=due)
         return envelope
 
-    def _exists(self, job_id: str) -> bool:
-        """Return whether a worker has seen a job of that id.
+    def _lock_id(self, task_id: str | None) -> AbstractContextManager[None]:
+        """Return a lock against other starts of the id, if any is needed.
 
-        If none has, its message may not have been sent.
+        On Redis the time between the check of an id and its first write is too short.
+        """
+        if task_id is None or driver(self.app) == "redis":
+            return nullcontext()
+        return exclusively(self.app, task_id)
+
+    def _exists(self, job_id: str) -> bool:
+        """Return whether a worker has seen a job of that id, or it was requeued.
+
+        If not, its message may not have been sent.
         """
         entry = read_entry(self.app, job_id)
-        return entry is not None and (entry.hop, entry.status) != (0, "waiting")
+        unseen = 1, 0, "waiting"
+        return entry is not None and (entry.run, entry.hop, entry.status) != unseen

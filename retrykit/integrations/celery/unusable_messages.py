@@ -13,8 +13,8 @@ from celery.canvas import Signature
 from kombu import Message
 
 from retrykit._internal.validation import truncate
-from retrykit.durable import Envelope
 from retrykit.durable.dead_job_logs import describe_dead_job
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.errors import ConfigError
 from retrykit.integrations.celery.ledger import (
     Entry,
@@ -107,7 +107,7 @@ def _fail(app: Celery, message: Message, reason: str) -> Entry | None:
     entry, hop = read_entry(app, job), headers.get("retries") or 0
     run, data = entry.run if entry else 1, entry and entry.envelope
     try:
-        envelope = Envelope.from_dict(headers[HEADER])
+        envelope = read_own_envelope(headers[HEADER], job)
         run, data = envelope.run, envelope.to_dict()
     except ConfigError:
         pass

@@ -11,8 +11,9 @@ from typing import Final, Unpack
 
 from dbos import DBOS, WorkflowStatus
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
-from retrykit.durable import Envelope, JobFilters, JobReport
+from retrykit.durable import Envelope, JobFailed, JobFilters, JobReport
 from retrykit.durable.job_report import JobStatus, parse_envelope, to_datetime
 from retrykit.durable.job_selection import UNFINISHED, select_jobs, wanted_statuses
 from retrykit.integrations.dbos.job_functions import WORKFLOW, enqueue, find_job
@@ -40,6 +41,7 @@ _STATUSES: Final[dict[str, JobStatus]] = {
 _BATCH_SIZE: Final = 500
 
 
+@user_facing
 def status(job_id: str) -> JobReport:
     """Return the status of a job: its errors, and when its next attempt is due.
 
@@ -69,6 +71,7 @@ def jobs(*, limit: int | None = 100, **filters: Unpack[JobFilters]) -> list[JobR
     return select_jobs(_all_reports(wanted_statuses(filters)), filters, limit)
 
 
+@user_facing
 def requeue(job_id: str) -> None:
     """Start a dead job again: all attempts of its policy, new idempotency keys.
 
@@ -89,21 +92,27 @@ def requeue(job_id: str) -> None:
             raise invalid_setting("job_id", rule, job_id, f"its input is {invalid!r}")
 
 
+@user_facing
 def kill(job_id: str) -> None:
     """Stop a job: it makes no further attempt.
 
     An attempt that is running finishes, but its outcome is not recorded.
 
     Raises:
-        ConfigError: There is no job with this id.
+        ConfigError: There is no job with this id, or it has ended.
     """
-    killed = ""
+    row, killed = find_latest_attempt(job_id), False
     # An attempt may have enqueued the next one before it was cancelled.
-    while (last := find_latest_attempt(job_id).workflow_id) != killed:
-        DBOS.cancel_workflow(last)
-        killed = last
+    while _STATUSES[row.status] in UNFINISHED:
+        DBOS.cancel_workflow(row.workflow_id)
+        row, killed = find_latest_attempt(job_id), True
+    status = _build_report(row).status
+    if not killed or status != "dead":
+        rule, suggestion = "the id of an unfinished job", f"it is {status}"
+        raise invalid_setting("job_id", rule, job_id, suggestion)
 
 
+@user_facing
 def retry_at(job_id: str, when: datetime) -> None:
     """Reschedule the next attempt of a waiting job.
 
@@ -150,6 +159,7 @@ def take_over(executor: str) -> list[str]:
     return [parse_workflow_id(row.workflow_id).job for row in rows]
 
 
+@user_facing
 def delete_finished(before: datetime) -> int:
     """Delete the records of attempts that ended before a time, except dead jobs.
 
@@ -196,22 +206,25 @@ def _find_obsolete(row: WorkflowStatus) -> Sequence[str]:
 
 
 def _all_reports(statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
-    """Yield the reports of all jobs that may have one of these statuses."""
+    """Yield the reports of all jobs that may have one of these statuses.
+
+    Each one once, although jobs go on between the queries.
+    """
     check_launched()
+    found: set[str] = set()
     for rows in _pages(statuses):
         for report in map(_build_report, keep_last_attempts(rows)):
-            if report.status in statuses:
+            if report.status in statuses and report.job not in found:
+                found.add(report.job)
                 yield report
 
 
 def _pages(statuses: Sequence[JobStatus]) -> Iterator[list[WorkflowStatus]]:
     wanted = {*statuses}
-    if "succeeded" in wanted:
-        # An attempt that was cancelled may have succeeded before.
-        wanted.add("dead")
-    if "dead" in wanted:
-        # The arguments of an attempt may have been deleted.
-        wanted.update(UNFINISHED)
+    if wanted & {"succeeded", "dead"}:
+        # An attempt that was cancelled may have succeeded before. The arguments of one
+        # that waits may have been deleted, or the one that follows a past one.
+        wanted.update(_STATUSES.values())
     live = [name for name, x in _STATUSES.items() if x in wanted & {*UNFINISHED}]
     # At once, since attempts that end meanwhile would move others between pages.
     yield DBOS.list_workflows(status=live, name=WORKFLOW)
@@ -233,7 +246,9 @@ def _build_report(row: WorkflowStatus) -> JobReport:
             pass
         case {"next": key}:
             status, reason = "dead", f"{key}, its next attempt, was deleted"
-    envelope, unreadable = parse_envelope(stored)
+    envelope, unreadable = parse_envelope(
+        stored, parse_workflow_id(row.workflow_id).job
+    )
     if row.input is None and status in UNFINISHED:
         # DBOS takes it again and again, and never runs it.
         status, reason = "dead", "its arguments were deleted from the database"
@@ -241,7 +256,7 @@ def _build_report(row: WorkflowStatus) -> JobReport:
         # It was cancelled between its success and the end of its workflow.
         status = "succeeded"
     elif status == "dead":
-        reason = reason or str(row.error or row.status.lower())
+        reason = reason or _why_dead(row)
     due = row.delay_until_epoch_ms
     if envelope is not None and status == "waiting" and due is not None:
         envelope = replace(envelope, due=due / 1000)
@@ -255,6 +270,19 @@ def _build_report(row: WorkflowStatus) -> JobReport:
         name=_name(row),
         ended=_ended(row, envelope),
     )
+
+
+def _why_dead(row: WorkflowStatus) -> str:
+    error = row.error
+    if error is None:
+        return row.status.lower()
+    match row.input:
+        case {"args": [str(), _, [*_], dict()]}:
+            return str(error)
+    # DBOS stores the class as a name.
+    if getattr(error, "name", type(error).__name__) == JobFailed.__name__:
+        return str(error)
+    return "its stored arguments are damaged, so it cannot be attempted"
 
 
 def _ended(row: WorkflowStatus, envelope: Envelope | None) -> datetime | None:

@@ -27,15 +27,21 @@ from retrykit._internal.clocks import wall
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.durable import Envelope, Job, JobAttempt, JobFailed
 from retrykit.durable.durable_function import DurableFunction, job_of
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.durable.job import MAX_KILLED
 from retrykit.durable.job_attempt import protect_worker
 from retrykit.durable.json_payloads import as_json
 from retrykit.errors import ConfigError
-from retrykit.integrations.dbos.killed_attempts import arepeat_alone, repeat_alone
+from retrykit.integrations.dbos.killed_attempts import (
+    arepeat_alone,
+    repeat_alone,
+    until_recorded,
+)
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.policy.policy import Policy
 
-__all__ = ["WORKFLOW", "DurableJob", "check_jobs", "enqueue", "find_job", "job"]
+__all__ = ["WORKFLOW", "DurableJob", "check_jobs", "check_own", "enqueue", "find_job"]
+__all__ += ["job"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -190,6 +196,7 @@ async def _run_attempt(
 ) -> dict[str, Any]:
     # One workflow for both kinds of functions: a deploy may make one async.
     job, envelope = find_job(name), Envelope.from_dict(stored)
+    check_own(envelope, workflow_id)
     place = workflow_id, job, envelope
 
     def step() -> dict[str, Any]:
@@ -202,13 +209,22 @@ async def _run_attempt(
                 return _checkpoint(await job.aattempt(envelope, args, kwargs))
 
     run: Callable[..., Any] = astep if job.awaited else step
-    outcome: dict[str, Any] = await DBOS.run_step_async({"name": name}, run)
-    after = Envelope.from_dict(outcome["envelope"])
+    with until_recorded(workflow_id):
+        outcome: dict[str, Any] = await DBOS.run_step_async({"name": name}, run)
+    after = read_own_envelope(outcome["envelope"], envelope.job, envelope.run)
     if after.status == "waiting":
         return {"next": await _aenqueue(job, after, args, kwargs)}
     if after.status == "succeeded":
         return outcome
     raise JobFailed(after.describe())
+
+
+def check_own(envelope: Envelope, workflow_id: str) -> None:
+    """Check that an envelope belongs to the attempt that a workflow makes."""
+    # A workflow that was forked by hand has an id from DBOS.
+    if workflow_id.rpartition(":")[2].isdecimal() and envelope.key != workflow_id:
+        rule = f"that of the attempt {workflow_id}, with which it is stored"
+        raise invalid_setting("envelope", rule, envelope.key)
 
 
 def _checkpoint(attempt: JobAttempt) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from dbos import DBOS, WorkflowStatus
 from retrykit.durable import Envelope, Job
 
 __all__ = ["arepeat_alone", "forgive_running", "mark_begun", "repeat_alone"]
-__all__ += ["running_attempts", "stopping"]
+__all__ += ["running_attempts", "stopping", "until_recorded"]
 
 _BEGUN: Final = "retrykit.begun"
 """The attribute of a workflow with the number of times that its attempt has begun.
@@ -36,7 +36,25 @@ stopping: Final = Event()
 """Whether this process takes no new attempt, and so begins no repetition."""
 
 running_attempts: Final[dict[str, int]] = {}
-"""How often each attempt that runs in this process had begun before, by workflow."""
+"""How often each attempt of this process had begun before, by workflow.
+
+From its beginning until its outcome is recorded."""
+
+
+@contextmanager
+def until_recorded(workflow_id: str) -> Iterator[None]:
+    """Make an attempt and record its outcome, after which it no longer runs.
+
+    One that is cancelled, since its process stops, has no outcome.
+    """
+    try:
+        yield
+    except asyncio.CancelledError:
+        raise
+    except BaseException:
+        running_attempts.pop(workflow_id, None)
+        raise
+    running_attempts.pop(workflow_id, None)
 
 
 @contextmanager
@@ -55,7 +73,7 @@ def repeat_alone(workflow_id: str, job: Job, envelope: Envelope) -> Iterator[Non
         _record(workflow_id, begun)
         yield
     finally:
-        _leave(workflow_id, begun)
+        _leave(begun)
 
 
 @asynccontextmanager
@@ -71,7 +89,7 @@ async def arepeat_alone(
         await asyncio.to_thread(_record, workflow_id, begun)
         yield
     finally:
-        _leave(workflow_id, begun)
+        _leave(begun)
 
 
 def mark_begun(row: WorkflowStatus) -> None:
@@ -108,8 +126,7 @@ def _try_enter(workflow_id: str, begun: int | None) -> bool:
     return True
 
 
-def _leave(workflow_id: str, begun: int | None) -> None:
-    running_attempts.pop(workflow_id, None)
+def _leave(begun: int | None) -> None:
     if begun:
         _turn.release()
 

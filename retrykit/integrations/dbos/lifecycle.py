@@ -15,10 +15,12 @@ from uuid import uuid4
 from dbos import DBOS, DBOSConfig, error
 
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.redaction import redact_urls
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.durable.dead_job_logs import log_dead_jobs_on_one_line
 from retrykit.integrations.dbos.job_functions import check_jobs
-from retrykit.integrations.dbos.killed_attempts import stopping
+from retrykit.integrations.dbos.killed_attempts import running_attempts, stopping
 from retrykit.integrations.dbos.settings import QUEUE, SQLITE, mark_launched
 
 __all__ = ["check_sqlite", "connect", "disconnect", "listen", "try_lock"]
@@ -26,6 +28,7 @@ __all__ = ["check_sqlite", "connect", "disconnect", "listen", "try_lock"]
 _SUGGESTION: Final = "pass retrykit.integrations.dbos.config(...)"
 
 
+@user_facing
 def listen(
     settings: Mapping[str, Any], *, concurrency: int = 20, polling: Duration = 1.0
 ) -> None:
@@ -67,6 +70,7 @@ def listen(
     _check_exclusive(str(settings.get("system_database_url")), str(executor))
     _create(settings)
     stopping.clear()
+    running_attempts.clear()
     DBOS.launch()
     # DBOS gives waiting jobs to the latest version. Otherwise that could be the version
     # of another program on this database, which would not run them.
@@ -79,17 +83,30 @@ def listen(
     )
 
 
+@user_facing
 def connect(settings: Mapping[str, Any]) -> None:
     """Launch DBOS in a process that starts and queries jobs, but runs none.
 
+    It creates the database and its tables if there are none, unless the settings have
+    ``run_migrations=False``, for a process that only queries jobs.
+
     Raises:
-        ConfigError: DBOS was created already, or with other settings.
+        ConfigError: DBOS was created already, or with other settings; or there is no
+            such database, and it may not be created.
     """
     check_instance("settings", settings, dict, _SUGGESTION)
     # A unique id: it would recover the attempts of a process with the same one.
     _create({**settings, "executor_id": f"connected-{uuid4()}"})
     DBOS.listen_queues([])
-    DBOS.launch()
+    try:
+        DBOS.launch()
+    except error.DBOSInitializationError as unusable:
+        # It may not create or migrate the database.
+        rule = "one that a worker or connect(...) has prepared for this version of DBOS"
+        database = str(settings["system_database_url"])
+        shown = database if database.startswith(SQLITE) else redact_urls(database)
+        suggestion = "check its path and name"
+        raise invalid_setting("database", rule, shown, suggestion) from unusable
 
 
 def disconnect() -> None:

@@ -5,16 +5,22 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread, current_thread, main_thread
+from types import FrameType
 from typing import Any, Final
 
 from dbos import DBOS
 
+from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import escape_unprintable, invalid_setting
 from retrykit.integrations.dbos.killed_attempts import (
     forgive_running,
     running_attempts,
@@ -26,11 +32,22 @@ __all__ = ["serve"]
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
+# In seconds: for a write before the end, for coroutines that were cancelled, and for
+# everything else that DBOS closes.
 _FORGIVING: Final = 5.0
+_CLEANUP: Final = 2.0
+_CLOSING: Final = 5.0
+_POLLING: Final = 0.05
+# Put into the queue of signals when DBOS was launched, or could not be.
+_LAUNCHED: Final = 0
+
+# The module of the threads of executors.
+_POOL: Final = "concurrent.futures.thread"
 
 _log: Final = logging.getLogger("retrykit.durable")
 
 
+@user_facing
 def serve(
     settings: Mapping[str, Any],
     *,
@@ -44,8 +61,9 @@ def serve(
     that have not ended within *grace* are repeated when a process with this executor
     id starts. A second signal ends the process at once, with status 128 and its number.
 
-    If a sync function has not ended within *grace*, the process ends here, with status
-    0: the interpreter would wait for the thread in which the function runs.
+    If a sync function has not ended within *grace*, or if the database does not answer,
+    the process ends here a few seconds later, with status 0: the interpreter would wait
+    for the thread in which the function runs, or in which its outcome is recorded.
 
     Args:
         settings: The result of `config`.
@@ -63,22 +81,82 @@ def serve(
         suggestion = "in another one, call listen(...) and DBOS.destroy(...)"
         thread = current_thread().name
         raise invalid_setting("serve", rule, f"thread {thread}", suggestion)
-    timeout = math.ceil(parse_duration("grace", grace))
+    seconds = math.ceil(parse_duration("grace", grace))
+    run = partial(listen, settings, concurrency=concurrency, polling=polling)
+    # Whatever needs the database is done in other threads, since it waits for one that
+    # does not answer. This thread keeps the time.
     with _received_signals() as received:
-        listen(settings, concurrency=concurrency, polling=polling)
-        try:
+        launching = _start(run)
+        launching.add_done_callback(lambda _: received.put(_LAUNCHED))
+        if _wait(received) == _LAUNCHED:
+            launching.result()
             _wait(received)
-        finally:
-            stopping.set()
-            # In a thread, since it would wait for a database that does not answer.
-            forgiving = Thread(target=forgive_running, daemon=True)
-            forgiving.start()
-            forgiving.join(_FORGIVING)
-            DBOS.destroy(workflow_completion_timeout_sec=timeout)
-    unfinished = sorted(running_attempts)
-    if unfinished:
-        _log.warning("not ended, to be repeated: %s", ", ".join(unfinished))
-        _end_process(0)
+        deadline = sync_clock.now() + seconds
+        closing = _start(partial(_close, launching, deadline))
+        if _has_closed(closing, deadline):
+            closing.result()
+            return
+    unfinished = ", ".join(sorted(running_attempts)) or "nothing"
+    _log.warning("not ended, to be repeated: %s", escape_unprintable(unfinished))
+    _end_process(0)
+
+
+def _close(launching: "Future[None]", deadline: float) -> None:
+    """Stop taking attempts, let those that are running end, and close DBOS."""
+    launching.result()
+    stopping.set()
+    # In a thread, since it would wait for a database that does not answer.
+    forgiving = Thread(target=forgive_running, daemon=True)
+    forgiving.start()
+    forgiving.join(_FORGIVING)
+    left = math.ceil(max(deadline - sync_clock.now(), 0))
+    DBOS.destroy(workflow_completion_timeout_sec=left)
+
+
+def _has_closed(closing: "Future[None]", deadline: float) -> bool:
+    """Wait until DBOS is closed and does nothing; return False if it takes too long."""
+    while not closing.done() or _is_at_work():
+        late = sync_clock.now() - deadline
+        if late > _CLOSING or (late > _CLEANUP and _is_at_work()):
+            return False
+        sync_clock.sleep(_POLLING)
+    return True
+
+
+def _is_at_work() -> bool:
+    """Return whether DBOS works in a thread for which the interpreter would wait."""
+    frames = sys._current_frames()  # noqa: SLF001  the documented name
+    return any(
+        any(name.startswith("dbos.") for name in modules)
+        for thread in threading.enumerate()
+        if thread is not main_thread()
+        for modules in [{*_modules(frames.get(thread.ident or 0))}]
+        # It waits for the threads of pools, too, although they are daemons.
+        if _POOL in modules or not thread.daemon
+    )
+
+
+def _modules(frame: FrameType | None) -> Iterator[str]:
+    """Yield the modules whose code a thread runs."""
+    while frame is not None:
+        yield str(frame.f_globals.get("__name__"))
+        frame = frame.f_back
+
+
+def _start(run: Callable[[], None]) -> "Future[None]":
+    """Call a function in a thread that does not keep the process alive."""
+    future: Future[None] = Future()
+
+    def call() -> None:
+        try:
+            run()
+        except BaseException as error:  # noqa: BLE001  raised in the main thread
+            future.set_exception(error)
+        else:
+            future.set_result(None)
+
+    Thread(target=call, daemon=True).start()
+    return future
 
 
 @contextmanager
@@ -108,14 +186,13 @@ def _received_signals() -> Iterator[SimpleQueue[int]]:
             signal.signal(each, signal.SIG_DFL if handler is None else handler)
 
 
-def _wait(received: SimpleQueue[int]) -> None:
-    """Wait for a signal."""
+def _wait(received: SimpleQueue[int]) -> int:
+    """Wait for a signal, and return its number."""
     while True:
         try:
-            received.get(timeout=1)  # Windows runs handlers only in between.
+            return received.get(timeout=1)  # Windows runs handlers only in between.
         except Empty:
             continue
-        return
 
 
 def _end_process(status: int) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Final, cast
 
 from dbos import DBOSConfig, DBOSPortableJSONSerializer
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, did_you_mean, invalid_setting
 from retrykit.durable import Capabilities
 
@@ -33,6 +34,7 @@ _VERSION: Final = "retrykit-1"
 _launched: Final = Event()
 
 
+@user_facing
 def config(
     name: str,
     *,

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from dbos import DBOS, WorkflowStatus
 
+from retrykit._internal.clocks import wall
 from retrykit.durable.envelope import attempt_key
 from retrykit.durable.job_report import check_started
 from retrykit.integrations.dbos.job_functions import WORKFLOW
@@ -17,6 +18,10 @@ __all__ += ["keep_last_attempts", "parse_workflow_id"]
 _ID: Final = re.compile(
     r"(?P<job>.*?)(?:#(?P<run>[0-9]+))?:(?P<number>[0-9]+)", re.DOTALL
 )
+
+
+# In seconds: attempts enqueued earlier were there when the rows were read.
+_RECENT: Final = 3600
 
 
 class AttemptId(NamedTuple):
@@ -54,10 +59,40 @@ def find_attempts(job_id: str) -> list[WorkflowStatus]:
 def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
     """Return the attempts that are the last ones of their jobs.
 
-    Workflows that were forked by hand are left out.
+    If the next attempt has been enqueued since the rows were read, that one. Workflows
+    that were forked by hand are left out.
     """
+    kept: list[WorkflowStatus] = []
+    # What follows a finished attempt is among the rows itself.
+    followed = {row.workflow_id for row in rows if row.status != "SUCCESS"}
+    while rows:
+        successors = _successors(rows)
+        # DBOS ignores an empty list of ids, and would return all workflows.
+        existing = DBOS.list_workflows(
+            workflow_ids=[*successors, ""], load_input=False, load_output=False
+        )
+        superseded = {successors[row.workflow_id] for row in existing}
+        kept += [
+            row
+            for row in rows
+            if row.workflow_id not in superseded
+            and parse_workflow_id(row.workflow_id).number
+        ]
+        since = (wall() - _RECENT) * 1000
+        newer = [
+            row.workflow_id
+            for row in existing
+            if successors[row.workflow_id] in followed and (row.created_at or 0) > since
+        ]
+        followed = {*newer}
+        rows = DBOS.list_workflows(workflow_ids=newer) if newer else []
+    return kept
+
+
+def _successors(rows: Sequence[WorkflowStatus]) -> dict[str, str]:
+    """Return the ids of the attempts that may follow these, each with its own."""
     attempts = {row.workflow_id: parse_workflow_id(row.workflow_id) for row in rows}
-    successors = {
+    return {
         successor.key: key
         for key, attempt in attempts.items()
         for successor in (
@@ -65,16 +100,6 @@ def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
             attempt._replace(run=attempt.run + 1, number=1),
         )
     }
-    # DBOS ignores an empty list of ids, and would return all workflows.
-    existing = DBOS.list_workflows(
-        workflow_ids=[*successors, ""], load_input=False, load_output=False
-    )
-    superseded = {successors[row.workflow_id] for row in existing}
-    return [
-        row
-        for row in rows
-        if row.workflow_id not in superseded and attempts[row.workflow_id].number
-    ]
 
 
 def parse_workflow_id(key: str) -> AttemptId:

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 import grpc
 from grpc import aio
 
+from retrykit._internal.user_facing import user_facing
 from retrykit.integrations.grpc.interceptor import CallRunner, InterceptedCall, Methods
 from retrykit.integrations.grpc.policy import policy as client_policy
 from retrykit.policy.policy import Policy
@@ -16,6 +17,7 @@ from retrykit.state.retry_state import RetryState
 __all__ = ["async_interceptors"]
 
 
+@user_facing
 def async_interceptors(
     policy: Policy | None = None,
     *,

@@ -2,6 +2,7 @@
 
 from typing import Final, Unpack
 
+from retrykit._internal.user_facing import user_facing
 from retrykit.hints import grpc_pushback
 from retrykit.integrations._transient import fill_in
 from retrykit.policy.grpc_status import StatusCodes
@@ -31,6 +32,7 @@ retry_after: Final = grpc_pushback()
 """Hint that reads the server's pushback; see `retrykit.hints.grpc_pushback`."""
 
 
+@user_facing
 def policy(base: Policy | None = None, /, **changes: Unpack[PolicySettings]) -> Policy:
     """Return a policy for gRPC, with `transient` and `retry_after` filled in.
 

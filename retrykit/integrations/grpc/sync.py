@@ -8,6 +8,7 @@ from typing import Any, Unpack, final
 import grpc
 
 from retrykit._internal.tracebacks import add_note_once
+from retrykit._internal.user_facing import user_facing
 from retrykit.execution.call import current_state
 from retrykit.integrations.grpc.interceptor import (
     CallRunner,
@@ -66,6 +67,7 @@ class RetryInterceptor(
         ConfigError: A setting is invalid, or an interceptor does not support it.
     """
 
+    @user_facing
     def __init__(
         self,
         policy: Policy | None = None,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from retrykit import __version__
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, invalid_setting
 from retrykit.budgets.base import Budget
 from retrykit.integrations._extras import needs
@@ -20,6 +21,7 @@ with needs("opentelemetry"):
 __all__ = ["observer"]
 
 
+@user_facing
 def observer(
     *,
     spans: Literal["span", "event"] | None = "span",

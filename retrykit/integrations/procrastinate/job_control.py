@@ -7,10 +7,12 @@ from typing import Any, Final, NamedTuple, Unpack
 
 from procrastinate import App
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
-from retrykit.durable import Envelope, JobFilters, JobReport
+from retrykit.durable import JobFilters, JobReport
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.durable.job_report import JobStatus, check_started, parse_envelope
-from retrykit.durable.job_selection import select_jobs
+from retrykit.durable.job_selection import UNFINISHED, select_jobs
 from retrykit.durable.json_payloads import from_json
 from retrykit.integrations.procrastinate.store import (
     ALL,
@@ -87,6 +89,7 @@ def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+@user_facing
 def status(app: App, job_id: str) -> JobReport:
     """Return the status of a job: its errors, and when its next attempt is due.
 
@@ -132,6 +135,7 @@ async def ajobs(
     return await arun(_jobs(app, limit, filters))
 
 
+@user_facing
 def requeue(app: App, job_id: str) -> None:
     """Start a dead job again: all attempts of its policy, new idempotency keys.
 
@@ -148,13 +152,14 @@ async def arequeue(app: App, job_id: str) -> None:
     await arun(_requeue(app, job_id))
 
 
+@user_facing
 def kill(app: App, job_id: str) -> None:
     """Stop a job: it makes no further attempt.
 
     A running attempt finishes if the function is sync, and is cancelled if it is async.
 
     Raises:
-        ConfigError: There is no job with this id.
+        ConfigError: There is no job with this id, or it has ended.
     """
     run(_kill(app, job_id))
 
@@ -164,6 +169,7 @@ async def akill(app: App, job_id: str) -> None:
     await arun(_kill(app, job_id))
 
 
+@user_facing
 def retry_at(app: App, job_id: str, when: datetime) -> None:
     """Reschedule the next attempt of a waiting job.
 
@@ -216,12 +222,17 @@ def _requeue(app: App, job_id: str) -> DualCall[None]:
 
 
 def _kill(app: App, job_id: str) -> DualCall[None]:
-    row = yield from _find_latest(app, job_id)
-    jobs = app.job_manager
-    yield Step(
+    row, jobs = (yield from _find_latest(app, job_id)), app.job_manager
+    cancel = Step(
         lambda: jobs.cancel_job_by_id(row.id, abort=True),
         lambda: jobs.cancel_job_by_id_async(row.id, abort=True),
     )
+    if row.job_status in UNFINISHED and (yield cancel):
+        return
+    # Its attempt may have ended it meanwhile.
+    last = yield from _find_latest(app, job_id)
+    rule, suggestion = "the id of an unfinished job", f"it is {last.job_status}"
+    raise invalid_setting("job_id", rule, job_id, suggestion)
 
 
 def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
@@ -230,7 +241,8 @@ def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
     if row.job_status == "waiting":
         stored = row.envelope or row.first_envelope
         job = find_task(app, row.task)[1]
-        envelope = Envelope.from_dict(stored) if stored else job.envelope(job_id)
+        fresh = job.envelope(job_id)
+        envelope = read_own_envelope(stored, job_id) if stored else fresh
         envelope = replace(envelope, due=max(when.timestamp(), 0.0))
         texts = {"envelope": envelope_to_json(envelope), "before": row.envelope}
         if (yield query(app, RESCHEDULE, row_id=row.id, when=when, **texts)):
@@ -243,7 +255,9 @@ def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
 
 def _build_report(row: _Row) -> JobReport:
     status, stored = row.job_status, row.envelope or row.first_envelope
-    envelope, unreadable = (None, "") if stored is None else parse_envelope(stored)
+    envelope, unreadable = (
+        (None, "") if stored is None else parse_envelope(stored, row.job)
+    )
     result, reason = None, ""
     if status == "succeeded" and row.result is not None:
         result = from_json("result", row.result)

@@ -4,13 +4,16 @@ The envelope is stored before Procrastinate is told when the job continues, and 
 the envelope counts. If a worker is killed, the job stays ``doing`` until it is rescued:
 
 * killed before or during the attempt: the attempt is repeated under the same key,
-  unless that has happened too often (``max_killed``);
+  unless that has happened too often (``max_killed``), and when no other such attempt
+  runs in its worker: some job may have killed it, and would take the others along;
 * killed after the envelope was stored: the job waits until it is due, or ends,
   according to the envelope.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from threading import Lock
 from typing import Any, Final, NoReturn
 
 from procrastinate import App, BaseRetryStrategy, RetryDecision
@@ -19,19 +22,25 @@ from procrastinate.jobs import Job as Row
 
 from retrykit._internal.clocks import wall
 from retrykit.durable import Envelope, Job, JobAttempt, JobFailed
+from retrykit.durable.envelope import read_own_envelope
 from retrykit.durable.job_attempt import protect_worker
 from retrykit.durable.json_payloads import as_json, from_json
+from retrykit.durable.turns import draw_turn_delay
 from retrykit.errors import RetrykitError
 from retrykit.integrations.procrastinate.store import (
+    BEGIN,
     METADATA,
     StoredJob,
     envelope_to_json,
     load,
+    query,
     replace_if_unchanged,
 )
 from retrykit.integrations.procrastinate.sync_async import DualCall, Step
 
 __all__ = ["JobPostponed", "RescheduleStrategy", "run_due_attempt"]
+
+_turn: Final = Lock()
 
 _RECHECK: Final = 10
 """Seconds after which to look again if the stored state is unknown."""
@@ -42,14 +51,20 @@ class JobPostponed(RetrykitError):  # noqa: N818  not an error
 
     Attributes:
         at: When it continues, by the clock of the database; None if another worker has
-            the job.
+            the job, or it waits for its turn.
+        delay: After how many seconds to look again if *at* is None.
     """
 
-    def __init__(self, envelope: Envelope, at: datetime | None) -> None:
+    def __init__(
+        self, envelope: Envelope, at: datetime | None, delay: float | None = None
+    ) -> None:
         status = "was taken by another worker" if at is None else f"is due at {at}"
+        if delay is not None:
+            status = "waits for its turn, since its worker was killed"
         last = [failure.describe() for failure in envelope.state.failures[-1:]]
         super().__init__("; last failure: ".join([f"{envelope.key} {status}", *last]))
         self.at = at
+        self.delay = _RECHECK if delay is None else int(delay)
 
 
 class RescheduleStrategy(BaseRetryStrategy):
@@ -65,10 +80,11 @@ class RescheduleStrategy(BaseRetryStrategy):
         del job
         if isinstance(exception, JobPostponed) and exception.at is not None:
             return RetryDecision(retry_at=exception.at)
-        unknown = isinstance(exception, JobPostponed | ConnectorException)
+        if isinstance(exception, JobPostponed):
+            return RetryDecision(retry_in={"seconds": exception.delay})
         # The worker was shut down.
         cancelled = not isinstance(exception, Exception | SystemExit)
-        if unknown or cancelled:
+        if isinstance(exception, ConnectorException) or cancelled:
             return RetryDecision(retry_in={"seconds": _RECHECK})
         return None
 
@@ -80,8 +96,8 @@ def run_due_attempt(
 
     Raises:
         JobFailed: It gave up, or its worker was killed too often.
-        JobPostponed: It continues later: it is not due yet, has to be retried, or was
-            taken by another worker.
+        JobPostponed: It continues later: it is not due yet, has to be retried, waits
+            for its turn, or was taken by another worker.
     """
     kwargs = dict(arguments)
     metadata = kwargs.pop(METADATA, None)
@@ -99,11 +115,31 @@ def run_due_attempt(
         return (yield from _postpone(app, row_id, before, envelope.rescheduled(wall())))
     try:
         job.check_killed(envelope, before.killed)
-        attempt: JobAttempt = yield _attempt(job, envelope, args, kwargs)
-        result = as_json("result", attempt.result)
-    except Exception as error:  # noqa: BLE001  every attempt would raise it
+    except JobFailed as error:
         return (yield from _fail(app, job, row_id, before, error))
-    return (yield from _finish(app, row_id, before, attempt, result))
+    with _turn_after(before.killed) as taken:
+        if taken != before.begun:
+            yield query(app, BEGIN, row_id=row_id, begun=taken)
+        if before.killed and not taken:
+            # It is not to blame if the other one kills this worker.
+            raise JobPostponed(envelope, None, draw_turn_delay())
+        try:
+            attempt: JobAttempt = yield _attempt(job, envelope, args, kwargs)
+            result = as_json("result", attempt.result)
+        except Exception as error:  # noqa: BLE001  every attempt would raise it
+            return (yield from _fail(app, job, row_id, before, error))
+        return (yield from _finish(app, row_id, before, attempt, result))
+
+
+@contextmanager
+def _turn_after(killed: int) -> Iterator[bool]:
+    """Take the turn of this process if workers were killed; yield whether it is."""
+    taken = killed > 0 and _turn.acquire(blocking=False)
+    try:
+        yield taken
+    finally:
+        if taken:
+            _turn.release()
 
 
 def _attempt(
@@ -122,11 +158,13 @@ def _attempt(
 
 def _find_envelope(job: Job, row_id: int, before: StoredJob, metadata: Any) -> Envelope:
     """Return the envelope after the last attempt, or the first one of the job."""
-    if before.envelope is not None:
-        return Envelope.from_dict(before.envelope)
-    if metadata is not None:
-        return Envelope.from_dict(metadata["envelope"])
-    return job.envelope(f"{job.name}@{row_id}")
+    if metadata is None:
+        first = job.envelope(f"{job.name}@{row_id}")
+    else:
+        first = Envelope.from_dict(metadata["envelope"])
+    if before.envelope is None:
+        return first
+    return read_own_envelope(before.envelope, first.job, first.run)
 
 
 def _fail(

@@ -15,6 +15,8 @@ CREATE TABLE IF NOT EXISTS retrykit_jobs (
 
 -- Added later: how often the attempt that follows was begun and did not end.
 ALTER TABLE retrykit_jobs ADD COLUMN IF NOT EXISTS killed integer NOT NULL DEFAULT 0;
+-- Added later: whether a repetition of that attempt has begun.
+ALTER TABLE retrykit_jobs ADD COLUMN IF NOT EXISTS begun boolean NOT NULL DEFAULT false;
 
 -- A job is started once with its id, and requeued once after each death.
 CREATE UNIQUE INDEX IF NOT EXISTS retrykit_jobs_started ON procrastinate_jobs (

@@ -12,6 +12,7 @@ from procrastinate import App
 from procrastinate.worker import Worker
 
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice
 from retrykit.integrations.procrastinate.settings import (
     check_prepared,
@@ -29,6 +30,7 @@ _CLEANUP: Final = 1.0
 _log: Final = logging.getLogger("retrykit.durable")
 
 
+@user_facing
 def serve(app: App, *, grace: Duration = "60s", **options: Any) -> None:
     """Run a worker until SIGTERM or SIGINT, let its attempts end, and return.
 

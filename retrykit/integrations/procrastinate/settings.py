@@ -11,6 +11,7 @@ from typing import Any, Final
 from procrastinate import App, JobContext
 from procrastinate.jobs import DeleteJobCondition, Job as Row
 
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_number, invalid_setting
 from retrykit.durable import Capabilities
 from retrykit.durable.dead_job_logs import log_dead_jobs_on_one_line
@@ -37,6 +38,7 @@ RESCUE: Final = "retrykit.rescue"
 """The name of the periodic task that rescues the jobs of killed workers."""
 
 
+@user_facing
 def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> None:
     """Prepare an application for durable jobs, before its first `task`.
 

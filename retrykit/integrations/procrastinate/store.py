@@ -17,6 +17,7 @@ from retrykit.integrations.procrastinate.sync_async import DualCall, Step
 
 __all__ = [
     "ALL",
+    "BEGIN",
     "FIND",
     "METADATA",
     "READ",
@@ -39,17 +40,18 @@ _HERE: Final = "retrykit.integrations.procrastinate"
 _MAX_DIGITS: Final = 19
 
 READ: Final = """
-SELECT envelope::text, result::text, reason::text, killed
+SELECT envelope::text, result::text, reason::text, killed, begun
   FROM retrykit_jobs WHERE row_id = %(row_id)s
 """
 """The stored state of a job."""
 
 WRITE: Final = """
-INSERT INTO retrykit_jobs AS stored (row_id, envelope, result, reason, killed)
-VALUES (%(row_id)s, %(envelope)s::json, %(result)s::json, %(reason)s::json, %(killed)s)
+INSERT INTO retrykit_jobs AS stored (row_id, envelope, result, reason, killed, begun)
+VALUES (%(row_id)s, %(envelope)s::json, %(result)s::json, %(reason)s::json, %(killed)s,
+        %(begun)s)
 ON CONFLICT (row_id) DO UPDATE
    SET envelope = excluded.envelope, result = excluded.result,
-       reason = excluded.reason, killed = excluded.killed
+       reason = excluded.reason, killed = excluded.killed, begun = excluded.begun
  WHERE stored.envelope::text IS NOT DISTINCT FROM %(before)s::text
 RETURNING least(
     clock_timestamp() + %(left)s * interval '1 second',
@@ -130,13 +132,22 @@ WITH released AS (
 )
 INSERT INTO retrykit_jobs AS stored (row_id, killed)
 SELECT id, %(killed)s FROM released
-ON CONFLICT (row_id) DO UPDATE SET killed = stored.killed + excluded.killed
+ON CONFLICT (row_id) DO UPDATE
+   SET killed = stored.killed + CASE
+           WHEN stored.begun OR stored.killed = 0 THEN excluded.killed ELSE 0
+       END,
+       begun = false
 RETURNING row_id AS id
 """
 """Return a job to its queue, unless another worker than the given one has it.
 
 It changes the row as a retry of Procrastinate would, and adds up how often its worker
-was killed."""
+was killed, unless the repetition of its attempt still waited for its turn."""
+
+BEGIN: Final = """
+UPDATE retrykit_jobs SET begun = %(begun)s WHERE row_id = %(row_id)s RETURNING row_id
+"""
+"""Record whether the repetition of an attempt has begun."""
 
 
 class StoredJob(NamedTuple):
@@ -147,12 +158,14 @@ class StoredJob(NamedTuple):
         result: Its result.
         reason: Why it is dead.
         killed: How often its worker was killed since that attempt. Count, >= 0.
+        begun: Whether the attempt has begun again since then.
     """
 
     envelope: str | None = None
     result: str | None = None
     reason: str | None = None
     killed: int = 0
+    begun: bool = False
 
 
 def schema() -> str:

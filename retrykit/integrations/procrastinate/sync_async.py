@@ -1,10 +1,11 @@
 """Sync and async versions of a function from one generator.
 
 The generator yields each step that waits, as a blocking and an async function. `run`
-executes the one, `arun` the other.
+executes the one, `arun` the other. Both close it if they are interrupted.
 """
 
 from collections.abc import Awaitable, Callable, Generator
+from contextlib import closing
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 __all__ = ["DualCall", "Step", "arun", "run"]
@@ -32,31 +33,33 @@ def run(call: DualCall[T]) -> T:
     >>> run(shout("due"))
     'DUE!'
     """
-    try:
-        step = next(call)
-        while True:
-            try:
-                value = step.blocking()
-            except Exception as error:  # noqa: BLE001  the generator handles it
-                step = call.throw(error)
-            else:
-                step = call.send(value)
-    except StopIteration as end:
-        result: T = end.value
-        return result
+    with closing(call):
+        try:
+            step = next(call)
+            while True:
+                try:
+                    value = step.blocking()
+                except Exception as error:  # noqa: BLE001  the generator handles it
+                    step = call.throw(error)
+                else:
+                    step = call.send(value)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 async def arun(call: DualCall[T]) -> T:
     """Execute a generator with async steps, as `run` does."""
-    try:
-        step = next(call)
-        while True:
-            try:
-                value = await step.awaited()
-            except Exception as error:  # noqa: BLE001  the generator handles it
-                step = call.throw(error)
-            else:
-                step = call.send(value)
-    except StopIteration as end:
-        result: T = end.value
-        return result
+    with closing(call):
+        try:
+            step = next(call)
+            while True:
+                try:
+                    value = await step.awaited()
+                except Exception as error:  # noqa: BLE001  the generator handles it
+                    step = call.throw(error)
+                else:
+                    step = call.send(value)
+        except StopIteration as end:
+            result: T = end.value
+            return result

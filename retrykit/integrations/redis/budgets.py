@@ -9,6 +9,7 @@ import redis.asyncio
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.budgets import TokenBucket
 from retrykit.budgets.base import Budget
@@ -26,6 +27,7 @@ class _BaseRedisBudget(Budget, Generic[Client]):
 
     _awaited: bool
 
+    @user_facing
     def __init__(
         self,
         client: Client,

@@ -1,0 +1,97 @@
+"""Names of other libraries that users look for in this one."""
+
+from collections.abc import Iterable
+
+from retrykit._internal.validation import did_you_mean
+
+__all__ = ["HOMES", "suggest_import"]
+
+HOMES = {
+    "retrykit": (
+        "Again AsArgument AttemptTimeout Backoff ConfigError Failure GiveUp "
+        "NestedRetryError Outcome RetrykitError "
+        "Policy RetryAfter RetryError RetryState Rule Stop StopReason aretry aretrying "
+        "current_state last_result observe policy_of resume retry retrying state_of "
+        "with_policy"
+    ),
+    "retrykit.schedules": (
+        "Schedule constant decay decorrelated exponential fibonacci google_interval "
+        "linear polly_interval polynomial sequence uniform"
+    ),
+    "retrykit.hints": (
+        "attribute first_of grpc_pushback milliseconds parse_hint reset_at retry_after"
+    ),
+    "retrykit.budgets": (
+        "Budget RatioBudget Registry Throttle TokenBucket balances shared"
+    ),
+    "retrykit.integrations.redis": "RedisBudget",
+    "retrykit.presets": (
+        "aws_adaptive aws_standard celery dramatiq finagle google grpc "
+        "hostname_verification polly sidekiq temporal tenacity_default zizq"
+    ),
+    "retrykit.testing": (
+        "AsyncScriptedFunction FakeClock ScriptedFunction disable_retries "
+        "limit_retries record virtual_time"
+    ),
+    "retrykit.durable": "Job JobFailed idempotency_key",
+    "retrykit.integrations.httpx": "AsyncRetryTransport RetryTransport",
+    "retrykit.integrations.requests": "RetryAdapter",
+    "retrykit.integrations.aiohttp": "RetryMiddleware",
+    "retrykit.integrations.urllib3": "RetryPoolManager",
+    "retrykit.integrations.grpc": "RetryInterceptor async_interceptors",
+}
+"""Public names, separated by spaces, by the modules that have them."""
+
+_ADVICE = {
+    "write Policy(...).call(fn)": "AsyncRetrying AsyncRetryingCaller Retrying "
+    "RetryingCaller call",
+    "write @retry": "on_exception retryable retry_async",
+    "write @retry(on=(), on_result=predicate)": "on_predicate retry_on_result",
+    "write for attempt in retrying(...)": "retry_context",
+    "write raise RetryAfter": "TryAgain",
+    "put a circuit breaker into the function": "CircuitBreaker circuit circuit_breaker",
+    "put a semaphore into the function": "Bulkhead ConcurrencyLimit Semaphore",
+    "put a rate limiter into the function": "RateLimit RateLimiter Limiter",
+    "write fallback=... in the policy": "Fallback fallback",
+    "write attempt_timeout=... in the policy": "Timeout timeout",
+    "write RetryState": "RetryCallState",
+    "write exponential(...) of retrykit.schedules": "ExponentialBackoff expo",
+    "write fibonacci(...) of retrykit.schedules": "fibo",
+    "write constant(...) of retrykit.schedules": "ConstantBackoff fixed",
+    "write .full_jitter() on a schedule": "full_jitter",
+    "write + uniform(0, 1) on a schedule": "random_jitter",
+    "write disable_retries() of retrykit.testing": "set_active set_testing no_retries",
+    "write observers=[...] in the policy, or observe(...)": (
+        "RetryHook after_log after_nothing before_log before_nothing before_sleep_log "
+        "before_sleep_nothing on_retry"
+    ),
+    "write sleep=... in the policy": "sleep sleep_using_event",
+}
+"""Names of other libraries, separated by spaces, by what to write."""
+
+_PREFIXES = {
+    "stop_": "write max_attempts=..., max_elapsed=... or both in the policy",
+    "wait_": "write schedule=... in the policy, with retrykit.schedules",
+    "retry_": "write on=... for errors, on_result=... for results",
+}
+
+
+def suggest_import(package: str, name: str, known: Iterable[str]) -> str:
+    """Return what to write instead of a name that a package does not have.
+
+    >>> suggest_import("retrykit", "exponential", [])
+    'write from retrykit.schedules import exponential'
+    >>> suggest_import("retrykit", "wait_fixed", [])
+    'write schedule=... in the policy, with retrykit.schedules'
+
+    Returns:
+        The suggestion; empty if there is none.
+    """
+    for home, names in HOMES.items():
+        if name in names.split():
+            return f"write from {home} import {name}" if home != package else ""
+    for advice, names in _ADVICE.items():
+        if name in names.split():
+            return advice
+    similar = did_you_mean(name, known)
+    return similar or next((y for x, y in _PREFIXES.items() if name.startswith(x)), "")

@@ -1,0 +1,62 @@
+"""SIGTERM in the child processes of a worker that is stopping.
+
+Supervisors such as systemd send it to every process of a service. Celery's children
+end at once, in the middle of their attempts. Here they go on while the worker stops
+warmly, and end when it tells them to, or if it does not stop at all.
+"""
+
+import mmap
+import os
+import signal
+import threading
+from typing import Any, Final
+
+__all__ = ["ChildSignals"]
+
+_RUNNING, _WARM, _COLD = 0, 1, 2
+# How much later than a child the worker may learn that it has to stop, in seconds.
+_DELAY: Final = 1.0
+
+
+class ChildSignals:
+    """Handler of SIGTERM in the children that a worker forks after creating it.
+
+    Args:
+        worker: The process id of the worker.
+    """
+
+    def __init__(self, worker: int) -> None:
+        self._worker: Final = worker
+        self._stopping: Final = mmap.mmap(-1, 1)
+        self._installed = self._ends = False
+        self._before: Any = None
+
+    def stop(self, *, warm: bool) -> None:
+        """Tell the children that the worker stops."""
+        self._stopping[0] = _WARM if warm else _COLD
+
+    def protect(self, **_: Any) -> None:
+        """Handle SIGTERM, if this is a child; a receiver of ``task_prerun``.
+
+        Not ignored, which the processes that a job starts would inherit; and not
+        earlier, since the pool then installs a handler of its own.
+        """
+        if os.getpid() == self._worker or self._installed:
+            return
+        self._installed = True
+        self._before = signal.signal(signal.SIGTERM, self._handle)
+
+    def _handle(self, number: int, _frame: object) -> None:
+        if self._ends or self._stopping[0] == _COLD:
+            signal.signal(number, self._before or signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        elif self._stopping[0] == _RUNNING:
+            # Sent to the worker as well, or to this child alone: its task was revoked.
+            later = threading.Timer(_DELAY, self._end_unless_warm, (number,))
+            later.daemon = True
+            later.start()
+
+    def _end_unless_warm(self, number: int) -> None:
+        if self._stopping[0] != _WARM:
+            self._ends = True
+            os.kill(os.getpid(), number)

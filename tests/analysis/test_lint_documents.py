@@ -1,0 +1,83 @@
+"""What the linter says of the presets, and of the policies in the documents."""
+
+import pytest
+
+from retrykit import presets
+from retrykit.analysis.lint import check
+from tests._support.documents import PAGES, ROOT, page_id
+from tests._support.new_process import run_python
+
+# They retry everything for days, as their originals do in a job engine.
+JOBS = {"retries-every-exception", "call-outlives-process"}
+WARNINGS = {
+    "dramatiq": JOBS,
+    "sidekiq": JOBS,
+    "zizq": JOBS,
+    "hostname_verification": {"no-jitter", "call-outlives-process"},
+    "temporal": {"unbounded", "no-jitter", "retries-every-exception"},
+    "tenacity_default": {"unbounded", "retries-at-once", "retries-every-exception"},
+}
+PRESETS = [name for name in presets.__all__ if callable(getattr(presets, name))]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_has_only_the_warnings_that_its_original_deserves(name):
+    found = {finding.rule for finding in check(getattr(presets, name)())}
+    assert found == WARNINGS.get(name, set())
+
+
+# Run in a process of its own, since an example may register tasks and observers.
+CHECK = """
+import ast, contextlib, io, sys
+from pathlib import Path
+
+from retrykit import Policy, policy_of
+from retrykit.analysis.lint import check
+from tests._support.documents import blocks
+
+names = {"__name__": "page"}
+code = [code for language, code in blocks(Path(sys.argv[1])) if language == "python"]
+for node in ast.parse("\\n".join(code)).body:
+    definitions = ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef
+    if isinstance(node, (*definitions, ast.ClassDef, ast.Assign)):
+        # Some need libraries, or servers.
+        with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(ast.Module([node], []), sys.argv[1], "exec"), names)
+for name, value in names.items():
+    with contextlib.suppress(Exception):
+        policy = value if isinstance(value, Policy) else policy_of(value)
+        print(name, *(finding.rule for finding in check(policy)))
+"""
+
+
+def rules_by_policy(page):
+    """Return the rules that warn of each policy that a page defines, by its name."""
+    done = run_python(CHECK, ROOT, str(page))
+    assert done.code == 0, done.err
+    lines = [line.split() for line in done.out.splitlines()]
+    return {name: {*rules} for name, *rules in lines}
+
+
+# The libraries retry by themselves; a call within a request is made once; the delays of
+# a durable job; the same delays as those of another library; a time that the rules do
+# not see; and delays of none, so that the example takes no time.
+IN_PAGES = {
+    "README.md": set(),
+    "docs/policies.md": {"retries-at-once"},
+    "docs/migrating.md": {"no-jitter", "unbounded"},
+    "docs/transient_errors.md": {"library-retries-too"},
+    "docs/web_frameworks.md": {"never-retries"},
+    "docs/durable.md": {"call-outlives-process"},
+}
+
+
+@pytest.mark.needs("processes")
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_the_examples_of_a_page_have_no_warning_without_a_reason(page):
+    found = set().union(*rules_by_policy(page).values())
+    assert found <= IN_PAGES.get(page_id(page), set())
+
+
+@pytest.mark.needs("processes")
+def test_policies_of_pages_are_found():
+    assert len(rules_by_policy(PAGES[0])) > 3

@@ -1,0 +1,215 @@
+"""What the page says of the SDKs' own retries, measured with the SDKs."""
+
+import asyncio
+import re
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+
+import anthropic
+import boto3
+import kubernetes.client
+import openai
+import pytest
+import stripe
+from azure.core import PipelineClient
+from azure.core.pipeline.policies import RetryPolicy
+from azure.core.rest import HttpRequest
+from botocore.config import Config
+from packaging.version import Version
+
+from retrykit.integrations import stripe as for_stripe
+from retrykit.presets.aws import throttling
+from tests._support.scripted_server import answer, serve
+from tests._support.sdk_clients import MESSAGES, aws, call_genai
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "transient_errors.md").read_text("utf-8")
+# Headers that make the delays of the SDKs short.
+AT_ONCE = [("retry-after-ms", "1"), ("x-amz-retry-after", "1"), ("Retry-After", "0")]
+BODY = b'{"error": {"message": "no"}}'
+UNAVAILABLE = answer(503, AT_ONCE, BODY, close=True)
+
+
+def call_openai(url):
+    client = openai.OpenAI(api_key="key", base_url=f"{url}/v1", timeout=5)
+    return partial(client.chat.completions.create, model="m", messages=MESSAGES)
+
+
+def call_anthropic(url):
+    client = anthropic.Anthropic(api_key="key", base_url=url, timeout=5)
+    return partial(client.messages.create, model="m", max_tokens=9, messages=MESSAGES)
+
+
+def call_azure(url):
+    client = PipelineClient(url, policies=[RetryPolicy(retry_backoff_factor=0)])
+    request = HttpRequest("GET", f"{url}/p")
+    return lambda: client.send_request(request).raise_for_status()
+
+
+def call_aws(service, method, url):
+    client = boto3.client(
+        service,
+        region_name="eu-west-1",
+        endpoint_url=url,
+        aws_access_key_id="key",
+        aws_secret_access_key="key",  # noqa: S106  no server checks it
+        config=Config(proxies={}),
+    )
+    return getattr(client, method)
+
+
+def call_kubernetes(url):
+    configuration = kubernetes.client.Configuration(host=url)
+    api = kubernetes.client.CoreV1Api(kubernetes.client.ApiClient(configuration))
+    return partial(api.list_namespace, _request_timeout=5)
+
+
+class AtOnce(stripe.RequestsClient):
+    """A client whose delays are zero, as no header of Stripe makes them."""
+
+    def _sleep_time_seconds(self, *_args, **_settings):
+        return 0
+
+
+def call_stripe(url):
+    client = stripe.StripeClient(
+        "key", base_addresses={"api": url}, http_client=AtOnce(timeout=5)
+    )
+    return partial(client.v1.customers.create, {"name": "Ada"})
+
+
+@pytest.fixture(autouse=True)
+def _restored_settings_of_stripe():
+    names = ["api_key", "api_base", "default_http_client", "max_network_retries"]
+    before = {name: getattr(stripe, name) for name in names}
+    yield
+    for name, value in before.items():
+        setattr(stripe, name, value)
+
+
+def call_stripe_module(url):
+    stripe.api_key, stripe.api_base = "key", url
+    stripe.default_http_client = AtOnce(timeout=5)
+    return partial(stripe.Customer.create, name="Ada")
+
+
+CLIENTS = {
+    "anthropic.Anthropic()": call_anthropic,
+    "azure.core.PipelineClient(...)": call_azure,
+    'boto3.client("dynamodb")': partial(call_aws, "dynamodb", "list_tables"),
+    'boto3.client("s3")': partial(call_aws, "s3", "list_buckets"),
+    "google.genai.Client()": call_genai,
+    "kubernetes.client.ApiClient()": call_kubernetes,
+    "openai.OpenAI()": call_openai,
+    "stripe.Customer.create()": call_stripe_module,
+    "stripe.StripeClient(...)": call_stripe,
+}
+ROW = r"^\| `(.+?)`.* \| ([0-9]+) \| `(.+)` ([0-9.]+) \|$"
+MEASURED = {
+    client: (int(requests), library, version)
+    for client, requests, library, version in re.findall(ROW, PAGE, re.MULTILINE)
+}
+
+
+def requests_of(call, step=UNAVAILABLE):
+    """Return how many requests a call makes that fails every time."""
+    with serve(step) as server:
+        with pytest.raises(Exception):  # noqa: B017  of the SDK
+            call(server.url)()
+        return len(server.seen)
+
+
+def test_every_row_of_the_page_is_measured():
+    assert MEASURED.keys() == CLIENTS.keys()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_sdk_makes_as_many_requests_as_the_page_says(client):
+    requests, library, version = MEASURED[client]
+    installed = metadata.version(library)
+    if Version(installed) < Version(version):
+        pytest.skip(f"the page is about {library} {version}")
+    made = requests_of(CLIENTS[client])
+    assert made == requests, (
+        f"{library} {installed} makes {made} requests, and {version} made {requests}: "
+        "change docs/transient_errors.md and the docstring of the integration"
+    )
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_page_names_the_version_that_the_gate_installs(client):
+    _, library, version = MEASURED[client]
+    pins = (ROOT / ".ci" / "pins.txt").read_text("utf-8").splitlines()
+    assert f"{library}=={version}" in pins, f"measure {library} again"
+
+
+def test_the_switch_of_stripe_reaches_the_functions_of_the_module():
+    call = call_stripe_module
+    exec(for_stripe.transient.own_retries, {"stripe": stripe})  # noqa: S102  ours
+    assert requests_of(call) == 1
+    assert requests_of(call, answer(429, [], BODY, close=True)) == 1
+
+
+def test_openai_gives_up_above_two_minutes():
+    step = answer(429, [("retry-after", "121")], BODY, close=True)
+    assert requests_of(call_openai, step) == 1
+
+
+def test_anthropic_waits_however_long_it_is_asked_to():
+    async def main():
+        loop, answered = asyncio.get_running_loop(), asyncio.Event()
+
+        def step(_request):
+            loop.call_soon_threadsafe(answered.set)
+            return answer(429, [("retry-after", "3600")], BODY, close=True)
+
+        with serve(step) as server:
+            client = anthropic.AsyncAnthropic(api_key="key", base_url=server.url)
+            task = asyncio.ensure_future(
+                client.messages.create(model="m", max_tokens=9, messages=MESSAGES)
+            )
+            await answered.wait()
+            # It raises the error within milliseconds, if at all.
+            done, _ = await asyncio.wait([task], timeout=0.3)
+            task.cancel()
+            return done, len(server.seen)
+
+    assert asyncio.run(main()) == (set(), 1)
+
+
+def caught(call):
+    with pytest.raises(Exception) as raised:
+        call()
+    return raised.value
+
+
+THROTTLED = {
+    "an empty body": ("s3", "list_buckets", b"", True),
+    "an unknown code": ("dynamodb", "list_tables", b'{"__type": "Overload"}', True),
+    "a code of throttling": (
+        "dynamodb",
+        "list_tables",
+        b'{"__type": "ThrottlingException"}',
+        True,
+    ),
+    "a code of the model": (
+        "dynamodb",
+        "list_tables",
+        b'{"__type": "ResourceNotFoundException"}',
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "body", "expected"), THROTTLED.values(), ids=THROTTLED
+)
+def test_a_429_is_throttling_unless_the_model_has_its_code(
+    service, method, body, expected
+):
+    with serve(answer(429, [], body, close=True)) as server:
+        error = caught(getattr(aws(service, server.url), method))
+    assert throttling(error) is expected
+    with serve(answer(503, [], b"", close=True)) as server:
+        assert not throttling(caught(aws("s3", server.url).list_buckets))

@@ -1,0 +1,165 @@
+"""What runs while a lock of retrykit is held.
+
+A thread that waits for a lock while it holds another one can wait forever, if the
+holder of the second wants the first. So nothing of others runs under a lock: no code of
+the user, no logging, no import, no sleep. Each row is a lock, and all that is called
+while it is held; a new call is a change to this table.
+"""
+
+import ast
+import collections
+import contextlib
+import logging
+import sys
+import threading
+import typing
+from pathlib import Path
+
+import pytest
+
+import retrykit
+from retrykit import Policy, Rule, current_state, retry, schedules
+from retrykit._internal import locks
+from retrykit.budgets import RatioBudget, Throttle, TokenBucket
+from retrykit.execution.call import state_lock
+from retrykit.testing import ScriptedFunction, virtual_time
+
+PACKAGE = Path(retrykit.__file__).parent
+
+UNDER_LOCKS = {
+    # The record of a call at which several threads look; a fork waits for it.
+    "execution/common_failures.py": "replay type",
+    "execution/controller.py": "catch_up replay",
+    "execution/nesting.py": "add len object",
+    # How many calls have given up.
+    "state/retry_state.py": "",
+    # The tokens of a budget. Its clock is one of retrykit.
+    "budgets/ratio.py": "_turn max",
+    "budgets/throttle.py": "max min",
+    "budgets/token_bucket.py": "min",
+    # The keys of a registry are hashed and compared: they must make no retried calls.
+    "budgets/registry.py": "items len list move_to_end popitem setdefault",
+    # The headers of which a value could not be read.
+    "hints/retry_after_header.py": "add clear len lower",
+    # The tokens of a budget on Redis, without I/O.
+    "integrations/redis/local_ledger.py": "_is_paused _new_request _now _start_pause "
+    "min pay_locally",
+    # The values of the labels of metrics.
+    "integrations/_telemetry.py": "add len",
+    # The histories that a report of pytest shows.
+    "testing/pytest_plugin.py": "append id len pop values",
+    "testing/scripted_function.py": "append",
+    # Virtual time: its clocks and what wakes its sleepers are those of retrykit.
+    "testing/scheduler.py": "Sleeper TrackedCall _after _changed _earliest _end "
+    "_stalled _wake_due any append current_call get heappush holds_time id isinstance "
+    "move next now resume set suspend values",
+}
+
+
+def names_of_calls(block):
+    nodes = [node for each in block.body for node in ast.walk(each)]
+    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
+    return {each.attr if isinstance(each, ast.Attribute) else each.id for each in calls}
+
+
+def calls_under_locks(tree):
+    """Return the names of what is called in each `with` block of a lock, or None."""
+    found = None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With):
+            held = [ast.unparse(item.context_expr) for item in node.items]
+            if any(each.endswith("_lock") for each in held):
+                found = (found or set()) | names_of_calls(node)
+    return found
+
+
+def test_the_table_has_all_that_is_called_under_a_lock():
+    found = {}
+    for file in PACKAGE.rglob("*.py"):
+        calls = calls_under_locks(ast.parse(file.read_text("utf-8")))
+        if calls is not None:
+            found[file.relative_to(PACKAGE).as_posix()] = calls
+    assert found == {name: {*row.split()} for name, row in UNDER_LOCKS.items()}
+
+
+def is_held():
+    """Return whether this thread holds a lock of retrykit."""
+    owners = [*locks._living.values()]  # noqa: SLF001  there is no other way
+    held = [state_lock, *(each._lock for each in owners)]  # noqa: SLF001
+    return any(lock._is_owned() for lock in held)  # noqa: SLF001
+
+
+# `cast`, dataclasses, `Counter` and `Event.set` wait for no other lock.
+HARMLESS = (
+    str(PACKAGE),
+    "<string>",
+    typing.__file__,
+    collections.__file__,
+    threading.__file__,
+)
+
+
+@contextlib.contextmanager
+def found_under_locks():
+    """Collect the files of code that runs while this thread holds a lock."""
+    found = set()
+
+    def profile(frame, event, _):
+        if event == "call" and is_held():
+            found.add(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        yield found
+    finally:
+        sys.setprofile(before)
+        found -= {file for file in found if file.startswith(HARMLESS)}
+
+
+def test_code_under_a_lock_is_found():
+    with found_under_locks() as found, state_lock:
+        logging.getLogger("retrykit")
+    assert found == {logging.__file__}
+
+
+def answer_anything(*_):
+    """Answer as a condition, a hint, a delay, an observer or a fallback."""
+    current_state()
+    return 0.0
+
+
+POLICIES = [
+    Policy(),
+    Policy(on=lambda error: bool(current_state())),
+    Policy(hint=answer_anything, observers=[answer_anything], max_elapsed=9),
+    Policy(rules=[Rule(on=OSError, schedule=[0])], redact=False),
+    Policy(on_result=lambda result: current_state().attempt < 2),
+    *(
+        Policy(budget=budget, fallback=answer_anything)
+        for budget in (
+            RatioBudget(),
+            Throttle(),
+            TokenBucket(costs=[(lambda error: bool(current_state()), 1)]),
+            retrykit.budgets.Registry(TokenBucket)["host"],
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("virtual", [False, True])
+def test_no_code_of_others_runs_under_a_lock(policy, virtual, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("retrykit.retries"), "_cache", {})
+    policy = policy.replace(schedule=schedules.constant(0), max_attempts=3, name="call")
+    clock = virtual_time() if virtual else contextlib.nullcontext()
+    fails = ScriptedFunction([OSError, ExceptionGroup("both", [OSError()]), "done"])
+
+    @retry(schedule=schedules.constant(0))
+    def outer():
+        current_state()
+        return retry(policy)(fails)()
+
+    with found_under_locks() as found, clock, contextlib.suppress(Exception):
+        outer()
+    assert found == set()
