@@ -378,7 +378,9 @@ class RetryController:
             if release and isinstance(last, Exception):
                 locations = drop_frames(last, None if alone else error)
                 state._keep_locations(before.attempt, locations)
-                if len(locations) > 1 or any(reduce_error(last)[WITHOUT_DICT:]):
+                reduced = reduce_error(last)
+                has_dict = len(reduced) > WITHOUT_DICT
+                if len(locations) > 1 or (has_dict and reduced[WITHOUT_DICT]):
                     # It has related errors, or attributes.
                     close_errors(last, error)
         trace = error.__traceback__
@@ -633,7 +635,7 @@ def _read_clocks(read_clock: Callable[[], float]) -> tuple[float, float]:
 
 _MOST_READINGS: Final = 5
 # In seconds.
-_AT_ONCE: Final = 2e-5
+_AT_ONCE: Final = 1e-4
 
 
 def _apply_nesting(call: RetryCall) -> None:
