@@ -53,7 +53,8 @@ def test_every_file_that_imports_a_library_lists_it():
         str(path): names
         for path in every
         # A folder with needs is skipped as a whole; typing/ is never run.
-        if (names := NAMES & {*imported(path)} - required.needs(path))
+        if (found := NAMES & {*imported(path)})
+        and (names := found - required.needs(path))
         and not required.needs(path.parent)
         and path.parent.name != "typing"
     }

@@ -210,7 +210,8 @@ def installed(name):
 
 def needs(path):
     """Return the names of the libraries and programs that a file needs."""
-    wanted = (names for part, names in PARTS.items() if Path(path).match(part))
+    path = Path(path)
+    wanted = (names for part, names in PARTS.items() if path.match(part))
     return {name for names in wanted for name in names.split()}
 
 

@@ -94,7 +94,16 @@ def test_a_command_writes_every_kind_of_output(line, project, home):
         json.loads(ended.out)
 
 
-@pytest.mark.parametrize("path", [path for path, _ in leaf_commands()], ids=" ".join)
+def paths():
+    """Return the path of each command; of ``jobs``, those of one are quick."""
+    quick = [("jobs", "list")]
+    for path, _ in leaf_commands():
+        slow = len(path) > 1 and path not in quick
+        marks = [pytest.mark.thorough] if slow else []
+        yield pytest.param(path, id=" ".join(path), marks=marks)
+
+
+@pytest.mark.parametrize("path", [*paths()])
 def test_a_command_shows_its_help(path, tmp_path):
     ended = run_shell(" ".join(["retrykit", *path, "--help"]), tmp_path)
     assert ended.code == 0, ended

@@ -40,11 +40,22 @@ MODULES = ["retrykit", *filter(is_installed, reference())]
 CORE = [*dict.fromkeys(names_of("retrykit"))]
 
 
+def home(module, name):
+    """Return the module that exports a name, and the one that defines its value."""
+    value = getattr(importlib.import_module(module), name)
+    return module, getattr(value, "__module__", type(value).__module__)
+
+
 def parameters():
-    """Return all names of the core, one of each other module, and the rest."""
+    """Return one name of each module that defines some for the core, and the rest.
+
+    One of each other module is quick, too.
+    """
     others = [[*dict.fromkeys(names_of(module))] for module in MODULES[1:]]
-    quick = [*CORE, *(names[0] for names in others)]
-    found = dict.fromkeys([*quick, *(each for names in others for each in names)])
+    homes = {home(*each): each for each in reversed(CORE)}
+    quick = [*homes.values(), *(names[0] for names in others)]
+    every = [*CORE, *(each for names in others for each in names)]
+    found = dict.fromkeys([*quick, *every])
     for each in found:
         marks = [] if each in quick else [pytest.mark.thorough]
         yield pytest.param(*each, id=".".join(each), marks=marks)

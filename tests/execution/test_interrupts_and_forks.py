@@ -26,9 +26,13 @@ TWICE = Policy(schedule=[0, 0], on=OSError)
 
 @pytest.mark.needs("processes")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGALRM")
-def test_interrupts_and_forks_leave_nothing_behind():
+@pytest.mark.parametrize(
+    ("interrupts", "forks"),
+    [("200", "40"), pytest.param("800", "150", marks=pytest.mark.thorough)],
+)
+def test_interrupts_and_forks_leave_nothing_behind(interrupts, forks):
     # In a new process, in which no other tool uses threads and signals.
-    counts = ["--interrupts", "800", "--forks", "150"]
+    counts = ["--interrupts", interrupts, "--forks", forks]
     result = subprocess.run(  # noqa: S603  a fixed command
         [sys.executable, "-m", "tests._support.interrupts_and_forks", *counts],
         capture_output=True,

@@ -75,8 +75,9 @@ class Local:
 class TestLeaks:
     """4. Nothing leaks, with the garbage collector off."""
 
-    @pytest.fixture(autouse=True)
-    def no_collector(self):
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def no_collector(cls):
         gc.collect()
         gc.disable()
         yield

@@ -86,8 +86,13 @@ def test_schedules_of_one_leaf_have_no_operators():
     assert all(not joined & kinds_of(schedule) for schedule in found)
 
 
-def test_policies_vary_all_settings_with_values():
-    found = [settings_of(policy) for policy in drawn(policies())]
+@pytest.fixture(scope="module")
+def drawn_policies():
+    return drawn(policies())
+
+
+def test_policies_vary_all_settings_with_values(drawn_policies):
+    found = [settings_of(policy) for policy in drawn_policies]
     values = {name: {repr(each[name]) for each in found} for name in found[0]}
     assert {name for name in values if len(values[name]) == 1} == {
         "attempt_timeout",
@@ -106,11 +111,11 @@ def test_policies_vary_all_settings_with_values():
     assert any(rule.hint and rule.schedule is None for rule in rules)
 
 
-def test_policies_vary_which_limits_are_written():
+def test_policies_vary_which_limits_are_written(drawn_policies):
     names = ("schedule", "max_attempts", "max_elapsed")
     found = {
         tuple(name in policy.non_default_settings() for name in names)
-        for policy in drawn(policies())
+        for policy in drawn_policies
     }
     assert found == set(product([True, False], repeat=3))
 
