@@ -1,5 +1,6 @@
 import asyncio
 import functools
+import gc
 import importlib
 import logging
 from importlib.util import find_spec
@@ -72,6 +73,14 @@ def quiet():
 @pytest.fixture(params=["sync", "asyncio", "trio"])
 def backend(request):
     return Backend(request.param)
+
+
+@pytest.fixture
+def quick_collector():
+    """Let the garbage collector look only at what the test makes."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -38,7 +38,10 @@ def test_a_file_has_the_needs_of_all_its_patterns():
 
 def imported(path):
     """Return the libraries that a file imports at its top level."""
-    for node in ast.parse(path.read_text("utf-8")).body:
+    text = path.read_text("utf-8")
+    # Most import none, and a search is faster than the parser.
+    found = NAMES & {*re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE)}
+    for node in ast.parse(text).body if found else ():
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

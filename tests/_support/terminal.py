@@ -48,13 +48,13 @@ def run_command(*args, folder=FOLDER, width=80, charset="utf-8", **environ):
 @contextlib.contextmanager
 def _imports_forgotten(folder):
     """Forget the imported modules of a folder afterwards."""
-    path = [*sys.path]
+    path, known = [*sys.path], {*sys.modules}
     try:
         yield
     finally:
         sys.path[:] = path
-        for name, module in [*sys.modules.items()]:
-            file = getattr(module, "__file__", None)
+        for name in sys.modules.keys() - known:
+            file = getattr(sys.modules[name], "__file__", None)
             if file and Path(file).parent == folder:
                 del sys.modules[name]
 

@@ -130,6 +130,7 @@ def test_the_error_names_the_function_and_the_awaitable():
     )
 
 
+@pytest.mark.usefixtures("quick_collector")
 @pytest.mark.parametrize("form", SYNC_FORMS)
 def test_a_rejected_coroutine_is_closed_without_a_warning(form):
     hidden = HiddenAwaitable(fetch)

@@ -162,6 +162,7 @@ def test_warns_about_a_predicate_once_in_many_threads(caplog):
 
 
 @pytest.mark.needs("speed")
+@pytest.mark.usefixtures("quick_collector")
 def test_a_warning_does_not_keep_the_predicate_alive(caplog):
     predicate_with_answer, _ = predicate(None)
     failed(Policy(on=predicate_with_answer))
