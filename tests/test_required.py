@@ -92,6 +92,7 @@ def run_suite(path, *args):
     )
 
 
+@pytest.mark.thorough
 def test_the_last_line_of_a_run_names_the_skipped_parts(tmp_path):
     run = run_suite(tmp_path)
     last = run.stdout.splitlines()[-1]
@@ -99,12 +100,14 @@ def test_the_last_line_of_a_run_names_the_skipped_parts(tmp_path):
     assert re.search(r"^Left out: .*\bmb\b.*nox -s test-all$", last)
 
 
+@pytest.mark.thorough
 def test_require_all_fails_if_something_is_missing(tmp_path):
     run = run_suite(tmp_path, "--require-all")
     assert run.returncode == 4
     assert re.search(r"not installed: .*\bmb\b", run.stderr)
 
 
+@pytest.mark.thorough
 def test_an_extra_without_libraries_of_its_own_has_no_tests_of_its_own(tmp_path):
     run = run_suite(tmp_path, "--extra", "cli")
     assert run.returncode == 4

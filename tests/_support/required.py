@@ -211,7 +211,13 @@ def installed(name):
 def needs(path):
     """Return the names of the libraries and programs that a file needs."""
     path = Path(path)
-    wanted = (names for part, names in PARTS.items() if path.match(part))
+    text = f"/{path.as_posix()}"
+    wanted = (
+        names
+        for part, names in PARTS.items()
+        # A pattern is seldom needed, and slow.
+        if (path.match(part) if "*" in part else text.endswith(f"/{part}"))
+    )
     return {name for names in wanted for name in names.split()}
 
 

@@ -1,4 +1,8 @@
+import pytest
+
 from tests._support import alone
+
+pytestmark = pytest.mark.thorough
 
 
 def test_a_file_that_needs_another_one_fails_alone(pytester, monkeypatch, capsys):

@@ -156,6 +156,7 @@ def test_every_run_has_the_same_numbers():
 
 
 @pytest.mark.needs("speed")
+@pytest.mark.thorough
 def test_an_error_is_a_95_percent_interval():
     """A true 95 % interval has fewer than 181 of 200 hits once in 200 runs."""
     covered = dict.fromkeys(SHARES, 0)

@@ -6,6 +6,7 @@ A block runs after what its page has defined before of what it uses.
 import ast
 import builtins
 import re
+from functools import cache
 from typing import NamedTuple
 
 import pytest
@@ -76,13 +77,18 @@ def definitions(block):
     """Return the code before a block, on its page, that defines what it uses."""
     used, defined = used_and_defined(ast.parse(block.code))
     needed, chosen = used - defined, []
-    earlier = [each.code for each in block.before if not each.module]
-    for statement in reversed(ast.parse("\n".join(earlier)).body):
+    earlier = [each.code for each in reversed(block.before) if not each.module]
+    for statement in (x for code in earlier for x in reversed(statements(code))):
         used, defined = used_and_defined(statement)
         if needed & defined:
             needed = needed - defined | (used - defined)
             chosen.append(ast.unparse(statement))
     return "\n".join(reversed(chosen))
+
+
+@cache
+def statements(code):
+    return ast.parse(code).body
 
 
 def libraries(block):

@@ -23,7 +23,7 @@ from tests._support.schedule_data import kinds_of
 BUSY = OSError("busy")
 
 
-def drawn(strategy, examples=500):
+def drawn(strategy, examples=400):
     found = []
 
     @settings(max_examples=examples)
