@@ -187,6 +187,8 @@ def full(session: nox.Session) -> None:
     install_everything(session, "everything", "benchmark")
     session.run(
         *("python", "-m", "pytest", "-n", "auto", "--require-all"),
+        # Some tests take minutes: none of the processes waits for another one.
+        *("--dist", "worksteal"),
         # With those that are marked as thorough.
         *("-m", "not engines", "--hypothesis-profile", "thorough"),
         *("--durations", "10"),
