@@ -514,12 +514,18 @@ class RetryController:
             mark_exhausted(final_error, outer)
         return final_error
 
-    def start_next_attempt(self, call: RetryCall) -> None:
-        """Record that the delay is over and the next attempt begins."""
+    def start_next_attempt(self, call: RetryCall, *, waited: bool = True) -> None:
+        """Record that the next attempt begins.
+
+        Args:
+            call: The call.
+            waited: Whether this process has waited for the delay. Others wait for a
+                durable job, which may begin before it is due.
+        """
         state = call.state
         state._begin_attempt(state.elapsed)
         call.exhausted_marker, call.give_ups_before = None, give_ups.count
-        if self.policy.max_attempts is None:
+        if waited and self.policy.max_attempts is None:
             _check_time_passed(call, state)
         if self._observers or events.process_observers:
             self._notify(call, events.AttemptStarted(state))

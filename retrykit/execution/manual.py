@@ -166,7 +166,7 @@ class ManualCall:
 
     def next(self) -> None:
         """Begin the next attempt without its delay, for which others have waited."""
-        self._controller.start_next_attempt(self._call)
+        self._controller.start_next_attempt(self._call, waited=False)
 
     def suspend(self) -> None:
         """End the call here; it is resumed elsewhere from its state."""

@@ -1,5 +1,6 @@
 """A private PostgreSQL server, which can be killed and restarted."""
 
+import atexit
 import contextlib
 import os
 import pwd
@@ -9,6 +10,7 @@ import subprocess
 import tempfile
 import time
 import weakref
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,6 @@ class PostgresServer:
     """
 
     def __init__(self, folder):
-        self.binaries = Path(program("postgres")).parent
         # Not in pytest's folder, to which another run may revoke access.
         home = Path(tempfile.mkdtemp(prefix="retrykit-"))
         weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
@@ -35,8 +36,10 @@ class PostgresServer:
         self.log = folder / "postgres.log"
         self.port = free_port()
         self.url = f"postgresql://retrykit@127.0.0.1:{self.port}/postgres"
-        self.user = _user()
-        self._prepare()
+        # `shutil.copytree` would not keep the user.
+        copy = ["cp", "-a", str(_empty_cluster()), str(self.folder)]
+        subprocess.run(copy, check=True)  # noqa: S603  a fixed command
+        home.chmod(0o711)
 
     def start(self):
         """Start it, and wait until it accepts connections."""
@@ -66,27 +69,42 @@ class PostgresServer:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(each, number)
 
-    def _prepare(self):
-        self.folder.mkdir()
-        if self.user is not None:
-            # Its user must own the folder and be able to reach it.
-            shutil.chown(self.folder, self.user)
-            self.folder.parent.chmod(0o711)
-        initdb = self._run(
-            "initdb", "-D", str(self.folder), "-U", "retrykit", "-A", "trust",
-            "--no-sync", "--locale=C", "-E", "UTF8",
-        )  # fmt: skip
-        if initdb.wait(120):
-            pytest.fail(f"initdb failed: {self.log.read_text()}")
-
     def _run(self, command, *arguments):
         with self.log.open("a") as log:
-            return subprocess.Popen(  # noqa: S603  a fixed command
-                [str(self.binaries / command), *arguments],
-                stdout=log, stderr=log, user=self.user, cwd="/",
-            )  # fmt: skip
+            return _run([_binaries() / command, *arguments], log)
 
 
+@cache
+def _empty_cluster():
+    """Return the folder of an empty cluster, which is copied: to make one is slow."""
+    home = Path(tempfile.mkdtemp(prefix="retrykit-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    folder = home / "postgres"
+    folder.mkdir()
+    if user := _user():
+        # Its user must own the folder and be able to reach it.
+        shutil.chown(folder, user)
+        home.chmod(0o711)
+    initdb = _run(
+        [_binaries() / "initdb", "-D", folder, "-U", "retrykit", "-A", "trust",
+         "--no-sync", "--locale=C", "-E", "UTF8"],
+        subprocess.DEVNULL,
+    )  # fmt: skip
+    assert initdb.wait(120) == 0
+    return folder
+
+
+def _run(command, log):
+    return subprocess.Popen(  # noqa: S603  a fixed command
+        [*map(str, command)], stdout=log, stderr=log, user=_user(), cwd="/"
+    )
+
+
+def _binaries():
+    return Path(program("postgres")).parent
+
+
+@cache
 def _user():
     """Return the user to run as, as PostgreSQL refuses to run as root."""
     if os.getuid() != 0:

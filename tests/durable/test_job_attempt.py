@@ -12,6 +12,7 @@ from retrykit import (
     StopReason,
     current_state,
     observe,
+    schedules as s,
     state_of,
 )
 from retrykit.budgets.base import Budget
@@ -345,6 +346,16 @@ class TestLimitsOfTests:
         harness = make_job(fail_to_connect)
         assert self.attempt(harness, limit_retries(2)) == "waiting"
         assert self.attempt(harness, limit_retries(2)) == "dead"
+
+
+def test_an_attempt_may_begin_before_it_is_due(caplog):
+    """As an operator asks for it, also where time alone ends the job."""
+    policy = Policy(schedule=s.constant("1h"), max_attempts=None, max_elapsed="1d")
+    job = Job(fail_to_connect, policy, "verify")
+    with virtual_time():
+        waiting = job.attempt(job.envelope("job-7"), [], {}).envelope
+        assert job.attempt(waiting, [], {}).envelope.failed_attempts == 2
+    assert "is sleep mocked" not in caplog.text
 
 
 def test_a_job_makes_all_its_attempts():

@@ -202,7 +202,8 @@ class Engine:
         while not condition():
             if time.monotonic() > end:
                 pytest.fail(f"{self.name}: no {what}\n{self.describe(job)}")
-            time.sleep(0.05)
+            # Not more often: each question keeps the client and the server busy.
+            time.sleep(0.2)
         return self.started_attempts(job)
 
     def wait_until_ended(self, job, timeout=120):
