@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from retrykit import Policy, RetryAfter, aretry, current_state, retry, schedules as s
 from retrykit._internal.clocks import SystemClock, sync_clock
@@ -230,13 +230,27 @@ def plain(state):
     return data, kept, state.elapsed, [repr(error) for error in state.errors]
 
 
+def refused(**changes):
+    ordinary = {"takes": 0.25, "asks": False, "observes": None, "sleep": "ends"}
+    return {"fails": "plain"} | ordinary | changes
+
+
+FIVE = Policy(schedule=[1, 2, 3, 4], on=ConnectionError, seed=7)
+
+
 @pytest.mark.parametrize("awaited", [False, True])
 @given(policy=policies(), script=st.lists(attempts(), max_size=9))
+@example(policy=FIVE, script=[refused()] * 4)
+@example(policy=FIVE, script=[refused(asks=True)] * 2)
+@example(policy=FIVE, script=[refused(), refused(asks=True), refused()])
+@example(policy=FIVE.replace(keep_tracebacks=True), script=[refused()] * 4)
 def test_the_short_path_has_the_results_of_the_general_one(awaited, policy, script):
     monkeypatch = pytest.MonkeyPatch()
     with monkeypatch.context() as patched:
         patched.setattr(common_failures, "_allows", lambda _policy: False)
-        expected = run(policy, script, awaited=awaited, monkeypatch=monkeypatch)
+        # Of its own, since a policy remembers how its failures are answered.
+        other = policy.replace()
+        expected = run(other, script, awaited=awaited, monkeypatch=monkeypatch)
     found = run(policy, script, awaited=awaited, monkeypatch=monkeypatch)
     assert found == expected
 
