@@ -1,4 +1,6 @@
 import re
+from collections import defaultdict
+from zlib import crc32
 
 import pytest
 
@@ -6,6 +8,23 @@ from tests.engines.engines import ENGINES
 
 # Applications, which run as commands.
 collect_ignore_glob = ["*_app.py"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark tests as thorough on all servers of an engine but one, in turns."""
+    tests = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        if kind := parameters.get("engine"):
+            tests[item.function, kind.module][kind].append(item)
+    for (function, _), kinds in tests.items():
+        # By other bits, SQLite would get the test that restarts its server.
+        turn = (crc32(function.__name__.encode()) >> 1) % len(kinds)
+        for number, each in enumerate(kinds.values()):
+            if number != turn:
+                for item in each:
+                    item.add_marker("thorough")
 
 
 @pytest.fixture(params=ENGINES, ids=lambda kind: kind.name)
