@@ -8,13 +8,13 @@ import time
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from time import monotonic
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from retrykit._internal.context import ContextOverride, Override
 from retrykit._internal.fast_path import blockers
 
 __all__ = ["LONGEST_SLEEP", "AsyncClock", "Clock", "ClockSource", "SystemClock"]
-__all__ += ["sync_clock", "time_passed", "wait_for_event", "wall"]
+__all__ += ["read_together", "sync_clock", "time_passed", "wait_for_event", "wall"]
 __all__ += ["wall_clock_override"]
 
 
@@ -88,6 +88,27 @@ _NOTICEABLE = 0.1
 def time_passed(delay: float, passed: float) -> bool:
     """Return whether a clock advanced in a delay, or it was too short to tell."""
     return delay < max(_NOTICEABLE, 2 * passed)
+
+
+def read_together(read_clock: Callable[[], float]) -> tuple[float, float]:
+    """Read the wall clock and another clock at the same time, in seconds.
+
+    If this thread is interrupted between the readings, they are repeated, and those
+    that are the closest together are returned.
+    """
+    readings = []
+    while True:
+        before, wall_time, now = read_clock(), wall(), read_clock()
+        if now - before < _AT_ONCE:
+            return wall_time, now
+        readings.append((now - before, wall_time, now))
+        if len(readings) == _MOST_READINGS:
+            return min(readings)[1:]
+
+
+_MOST_READINGS: Final = 5
+# In seconds.
+_AT_ONCE: Final = 1e-4
 
 
 def wait_for_event(event: Any, delay: float) -> None:

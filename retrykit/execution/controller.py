@@ -8,10 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from retrykit._internal import fast_path
-from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, time_passed, wall
-from retrykit._internal.durations import format_duration
+from retrykit._internal.clocks import (
+    AsyncClock,
+    Clock,
+    ClockSource,
+    read_together,
+    wall,
+)
 from retrykit._internal.error_conditions import reject_awaitable
-from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
     add_note_once,
@@ -22,40 +26,28 @@ from retrykit._internal.tracebacks import (
     trim_traceback,
     with_traceback,
 )
-from retrykit.execution.call import (
-    Entry,
-    RetryCall,
-    outer_call,
-    state_lock,
-)
-from retrykit.execution.common_failures import (
-    Answer,
-    answer_of,
-    catch_up,
-    replay,
-)
+from retrykit.execution.call import Entry, RetryCall, outer_call, state_lock
+from retrykit.execution.common_failures import Answer, answer_of, catch_up, replay
 from retrykit.execution.ineffective import (
     LAZY,
+    longest_first_delay,
     warn_of_blocking,
+    warn_of_frozen_time,
     warn_of_lazy_result,
     would_block,
 )
 from retrykit.execution.nesting import (
     has_exhausted_retries,
+    limit_by_outer_call,
     limit_nested_states,
     mark_exhausted,
     warn_if_idle,
 )
 from retrykit.execution.overrides import retry_overrides
-from retrykit.policy.conditions import rejecting_predicate
+from retrykit.execution.rejected_results import release_before
 from retrykit.policy.fallback import NO_FALLBACK, has_value
-from retrykit.policy.limits import (
-    describe_give_up,
-    describe_limit,
-    most_attempts,
-)
+from retrykit.policy.limits import describe_give_up, describe_limit, most_attempts
 from retrykit.schedules.randomness import new_seed
-from retrykit.schedules.structure import has_user_code
 from retrykit.state import events
 from retrykit.state.failures import NEVER_RETRIED, Evaluation, Failure, StopReason
 from retrykit.state.final_error import (
@@ -63,7 +55,6 @@ from retrykit.state.final_error import (
     build_final_error,
     state_of,
 )
-from retrykit.state.records import without_bulk
 from retrykit.state.retry_log import (
     describe_last_failure,
     is_logged,
@@ -209,7 +200,7 @@ class RetryController:
     def check_event_loop(self) -> None:
         """Warn if the first delay of sync code blocks an event loop."""
         self._checks_event_loop = False
-        if would_block(self.clock) and _first_delay(self.policy) > 0:
+        if would_block(self.clock) and longest_first_delay(self.policy) > 0:
             warn_of_blocking(self._name)
 
     def is_plain(self, kind: type) -> bool:
@@ -264,7 +255,7 @@ class RetryController:
             # Asked once for each call, not for each failure.
             self._logs = is_logged()
             if before is not None:
-                _apply_nesting(call)
+                limit_by_outer_call(call)
             # Threads that the function starts may ask at once, and must share one
             # state; a signal handler may ask as well.
             with state_lock:
@@ -295,7 +286,7 @@ class RetryController:
             begun = wall()
         else:
             clock_id = id(getattr(read_clock, "__self__", read_clock))
-            begun, now = _read_clocks(read_clock)
+            begun, now = read_together(read_clock)
             started = now if watched else started
             begun -= now - started
         policy, resumed = self.policy, self._resumed
@@ -395,21 +386,6 @@ class RetryController:
         # Not through __dict__, which would create it.
         return alone and len(reduce_error(error)) == WITHOUT_DICT
 
-    def _release_before(
-        self, state: RetryState, error: Exception | None, result: object
-    ) -> None:
-        """Release what the failure before a rejected result, or a result, keeps."""
-        before = state._failures[-1]
-        last = before.error
-        if last is None:
-            rejecting = rejecting_predicate(self.policy, before.rule)
-            if before.result is not result and not hasattr(rejecting, "release"):
-                small = without_bulk(before.result, redact=self.policy.redact)
-                state._failures[-1] = before._replace(result=small)
-        elif error is None and isinstance(last, Exception) and not self._keeps_frames:
-            state._keep_locations(before.attempt, drop_frames(last, None))
-            close_errors(last, None)
-
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
     ) -> Evaluation:
@@ -441,7 +417,8 @@ class RetryController:
         state = call.state
         failure, decision, retryable = evaluation
         if state._failures and (error is None or state._failures[-1].error is None):
-            self._release_before(state, error, failure.result)
+            keeps = self._keeps_frames
+            release_before(self.policy, state, error, failure.result, keeps=keeps)
         state._record(failure)
         if not isinstance(decision, str):
             if self._observers or events.process_observers:
@@ -526,7 +503,7 @@ class RetryController:
         state._begin_attempt(state.elapsed)
         call.exhausted_marker, call.give_ups_before = None, give_ups.count
         if waited and self.policy.max_attempts is None:
-            _check_time_passed(call, state)
+            warn_of_frozen_time(call)
         if self._observers or events.process_observers:
             self._notify(call, events.AttemptStarted(state))
 
@@ -605,14 +582,6 @@ class RetryController:
         events.notify(self._observers, event, call.pending)
 
 
-def _first_delay(policy: "Policy") -> float:
-    """Return the longest first delay of a schedule, in seconds, if it is known."""
-    if has_user_code(policy.schedule):
-        return 0.0
-    bounds = policy.schedule.bounds(1)
-    return 0.0 if bounds is None else bounds[1]
-
-
 def _restore_controller(
     policy: "Policy",
     name: str,
@@ -623,58 +592,5 @@ def _restore_controller(
     return RetryController(policy, name, clock, resumed, function=function)
 
 
-def _read_clocks(read_clock: Callable[[], float]) -> tuple[float, float]:
-    """Read the wall clock and another clock at the same time, in seconds.
-
-    If this thread is interrupted between the readings, they are repeated, and those
-    that are the closest together are returned.
-    """
-    readings = []
-    while True:
-        before, wall_time, now = read_clock(), wall(), read_clock()
-        if now - before < _AT_ONCE:
-            return wall_time, now
-        readings.append((now - before, wall_time, now))
-        if len(readings) == _MOST_READINGS:
-            return min(readings)[1:]
-
-
-_MOST_READINGS: Final = 5
-# In seconds.
-_AT_ONCE: Final = 1e-4
-
-
-def _apply_nesting(call: RetryCall) -> None:
-    """Set the depth of a nested call, and its deadline by the calls around it."""
-    outer, state = outer_call(call), call.state
-    controller = None if outer is None else outer.controller
-    if outer is None or controller is None:
-        return
-    state.depth = outer.state.depth + 1
-    deadline = outer.state._outer_deadline
-    limits = [
-        controller.time_left(outer),
-        None if deadline is None else deadline - outer.state.elapsed,
-    ]
-    left = [limit for limit in limits if limit is not None]
-    state._outer_deadline = state.elapsed + min(left) if left else None
-
-
 _ENDED: Final = RetryState("", 0, 0.0)
 """Stands for the state of a call that was interrupted."""
-
-
-def _check_time_passed(call: RetryCall, state: RetryState) -> None:
-    """Warn once of a sleep that took no time, where only time would end the call."""
-    last = state._failures[-1] if state._failures else None
-    if last is None or last.delay is None:
-        return
-    passed = state.attempt_started - last.started - last.duration
-    if time_passed(last.delay, passed) or call.already_warned():
-        return
-    message = "%s slept %s before its next attempt, but its clock advanced only %s: "
-    message += "is sleep mocked or time frozen? Without max_attempts, only time ends "
-    message += "this call; retrykit.testing.virtual_time replaces both"
-    logging.getLogger("retrykit").warning(
-        message, state.name, format_duration(last.delay), format_duration(passed)
-    )

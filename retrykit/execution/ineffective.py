@@ -5,20 +5,21 @@ A warning is logged once for each name of a call.
 
 from sys import modules
 from types import FunctionType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from retrykit._internal.clocks import ClockSource
+from retrykit._internal.clocks import ClockSource, time_passed
+from retrykit._internal.durations import format_duration
 from retrykit._internal.late_modules import logging
 from retrykit._internal.validation import invalid_setting
+from retrykit.execution.call import RetryCall
+from retrykit.schedules.structure import has_user_code
 
-__all__ = [
-    "LAZY",
-    "reject_task",
-    "warn_of_blocking",
-    "warn_of_lazy_result",
-    "warn_once",
-]
-__all__ += ["warned", "would_block"]
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
+
+__all__ = ["LAZY", "longest_first_delay", "reject_task", "warn_of_blocking"]
+__all__ += ["warn_of_frozen_time", "warn_of_lazy_result", "warn_once", "warned"]
+__all__ += ["would_block"]
 
 _OTHERS: Final = {
     ("_pytest.fixtures", "FixtureFunctionDefinition"): "a fixture of pytest",
@@ -89,6 +90,31 @@ def warn_of_blocking(name: str) -> None:
     message = "%s: its delay blocks the event loop of this thread, with all other "
     message += "tasks: make it a coroutine function, or call it in a thread"
     warn_once(name, message)
+
+
+def longest_first_delay(policy: "Policy") -> float:
+    """Return the longest first delay of a schedule, in seconds, if it is known."""
+    if has_user_code(policy.schedule):
+        return 0.0
+    bounds = policy.schedule.bounds(1)
+    return 0.0 if bounds is None else bounds[1]
+
+
+def warn_of_frozen_time(call: RetryCall) -> None:
+    """Warn once of a sleep that took no time, where only time would end the call."""
+    state = call.state
+    last = state._failures[-1] if state._failures else None
+    if last is None or last.delay is None:
+        return
+    passed = state.attempt_started - last.started - last.duration
+    if time_passed(last.delay, passed) or call.already_warned():
+        return
+    message = "%s slept %s before its next attempt, but its clock advanced only %s: "
+    message += "is sleep mocked or time frozen? Without max_attempts, only time ends "
+    message += "this call; retrykit.testing.virtual_time replaces both"
+    logging.getLogger("retrykit").warning(
+        message, state.name, format_duration(last.delay), format_duration(passed)
+    )
 
 
 def would_block(clock: ClockSource[Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from retrykit._internal.late_modules import logging, opcode
 from retrykit.errors import CommitUnknown
-from retrykit.execution.call import RetryCall, state_lock
+from retrykit.execution.call import RetryCall, outer_call, state_lock
 from retrykit.policy.decision import decide
 from retrykit.state.final_error import RetryError, attach_state, attached_state
 from retrykit.state.records import attributes_of
@@ -20,7 +20,29 @@ if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
 __all__ = ["copy_state", "find_exhausted", "has_exhausted_retries"]
-__all__ += ["limit_nested_states", "mark_exhausted", "warn_if_idle", "warned_names"]
+__all__ += [
+    "limit_by_outer_call",
+    "limit_nested_states",
+    "mark_exhausted",
+    "warn_if_idle",
+    "warned_names",
+]
+
+
+def limit_by_outer_call(call: RetryCall) -> None:
+    """Set the depth of a nested call, and its deadline by the calls around it."""
+    outer, state = outer_call(call), call.state
+    controller = None if outer is None else outer.controller
+    if outer is None or controller is None:
+        return
+    state.depth = outer.state.depth + 1
+    deadline = outer.state._outer_deadline
+    limits = [
+        controller.time_left(outer),
+        None if deadline is None else deadline - outer.state.elapsed,
+    ]
+    left = [limit for limit in limits if limit is not None]
+    state._outer_deadline = state.elapsed + min(left) if left else None
 
 
 def has_exhausted_retries(state: RetryState) -> bool:

@@ -32,9 +32,14 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit._internal.clocks import sync_clock, wall, wall_clock_override
+from retrykit._internal.clocks import (
+    read_together,
+    sync_clock,
+    wall,
+    wall_clock_override,
+)
 from retrykit.errors import CommitUnknown
-from retrykit.execution.controller import RetryController, _read_clocks
+from retrykit.execution.controller import RetryController
 from retrykit.execution.nesting import mark_exhausted
 from retrykit.state.final_error import NestedRetryError
 from retrykit.testing import disable_retries, virtual_time
@@ -567,7 +572,7 @@ def test_clocks_are_read_together_even_if_every_reading_is_interrupted():
         return reading
 
     with wall_clock_override.push("a clock", interrupted):
-        reading, clock = _read_clocks(lambda: now)
+        reading, clock = read_together(lambda: now)
     assert clock - reading == 2.0
 
 
