@@ -4,6 +4,9 @@ Counts the machine instructions of a call in this version and in the one that it
 from, in one run, for each row of the benchmark, as installed and quiet. Exits with 1 if
 a row takes 5 % more, unless a commit in between explains it, in a last paragraph with
 the line ``Slower: ROW: REASON``. Callgrind counts, so a busy machine changes nothing.
+Where objects lie does: names that share a place in the interpreter's cache of
+attributes cost up to 6 %, and the length of a path decides it. So if a row fails, both
+versions are counted again with other hashes, and the least counts.
 """
 
 import argparse
@@ -15,7 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from io import BytesIO
@@ -29,10 +32,22 @@ from benchmarks.calls import ROWS
 from benchmarks.contenders import STATES
 from benchmarks.table import machine, markdown
 
-__all__ = ["Row", "compare", "excuses", "start_of_series", "titles"]
+__all__ = [
+    "SEEDS",
+    "Row",
+    "compare",
+    "excuses",
+    "least",
+    "start_of_series",
+    "titles",
+    "until_none_fails",
+]
 
 LIMIT = 1.05
 """A row that takes more than this many times the instructions of before fails."""
+
+SEEDS = range(5)
+"""Seeds of the hashes with which a version is counted, until no row fails."""
 
 PAUSE = 6 * 3600
 """Seconds without a commit, after which another series of commits begins."""
@@ -41,6 +56,9 @@ _ROOT = Path(__file__).parent.parent
 
 Counts = Mapping[tuple[str, str], float]
 """Instructions of a call, by the state of the logs and the title of the row."""
+
+Compare = Callable[[Counts, Counts], list["Row"]]
+"""Makes rows of the counts of both versions."""
 
 
 @final
@@ -109,6 +127,33 @@ def compare(
         for title in known
         for state in STATES
     ]
+
+
+def least(counts: Iterable[Counts]) -> Counts:
+    """Return the least count of each row."""
+    found: dict[tuple[str, str], float] = {}
+    for one in counts:
+        found |= {row: min(count, found.get(row, count)) for row, count in one.items()}
+    return found
+
+
+def until_none_fails(
+    count: Callable[[int], Iterable[Counts]], rows: Compare
+) -> list[Row]:
+    """Return the rows of the least counts, of as many seeds as it takes, or of all.
+
+    Args:
+        count: Counts the version to compare with, and this one, with a seed.
+        rows: Compares both.
+    """
+    counted: list[Iterable[Counts]] = []
+    for seed in SEEDS:
+        counted.append(count(seed))
+        then, here = map(least, zip(*counted, strict=True))
+        found = rows(then, here)
+        if not any(row.is_slower and row.fails for row in found):
+            break
+    return found
 
 
 def excuses(trailers: str) -> dict[str, str]:
@@ -190,9 +235,8 @@ def _export(commit: str, folder: Path) -> None:
         archive.extractall(folder)
 
 
-def _count(folder: Path) -> dict[tuple[str, str], float]:
+def _count(folder: Path, seed: int) -> Counts:
     """Return the counts of the version in a folder."""
-    compileall.compile_dir(folder, quiet=1)
     out = folder / "out"
     command = ["valgrind", "--tool=callgrind", "--dump-before=ctermid"]
     command += [f"--callgrind-out-file={out}", sys.executable]
@@ -203,7 +247,7 @@ def _count(folder: Path) -> dict[tuple[str, str], float]:
         ["setarch", "-R", *command],  # noqa: S607  as in a terminal
         env={
             **os.environ,
-            "PYTHONHASHSEED": "0",
+            "PYTHONHASHSEED": str(seed),
             "PYTHONPATH": os.pathsep.join([str(folder), str(_ROOT)]),
         },
         check=False,
@@ -243,9 +287,15 @@ def main() -> None:
         folders = [Path(temporary, name) for name in ("then", "here")]
         _export(base, folders[0])
         shutil.copytree(_ROOT / "retrykit", folders[1] / "retrykit")
+        for folder in folders:
+            compileall.compile_dir(folder, quiet=1)
         with ThreadPoolExecutor() as both:
-            then, here = both.map(_count, folders)
-    rows = compare(then, here, dict.fromkeys([*ROWS, *before]), excused)
+            rows = until_none_fails(
+                lambda seed: both.map(_count, folders, [seed, seed]),
+                lambda then, here: compare(
+                    then, here, dict.fromkeys([*ROWS, *before]), excused
+                ),
+            )
     print(
         f"Instructions of a call, {_git('log', '-1', '--format=%h (%s)', base)} to here"
     )

@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks import calls
-from benchmarks.instructions import PAUSE, compare, excuses, start_of_series, titles
+from benchmarks.instructions import (
+    PAUSE,
+    SEEDS,
+    compare,
+    excuses,
+    start_of_series,
+    titles,
+    until_none_fails,
+)
 
 QUIET = ("quiet", "call, success")
 INSTALLED = ("as installed", "call, success")
@@ -64,6 +72,53 @@ def test_a_row_that_is_gone_fails_unless_a_commit_says_why():
     said, _ = compare({INSTALLED: 1000.0}, {}, known, {"call, success": "renamed"})
     assert not said.fails
     assert str(said) == "gone, renamed"
+
+
+def counted(now, before=1000.0):
+    """Return the rows, and the seeds that were counted, of counts by seed."""
+    seeds = []
+
+    def count(seed):
+        seeds.append(seed)
+        return {QUIET: before}, {QUIET: now[min(seed, len(now) - 1)]}
+
+    found = until_none_fails(
+        count, lambda then, here: compare(then, here, ["call, success"], {})
+    )
+    [row] = [row for row in found if row.state == "quiet"]
+    return row, seeds
+
+
+def test_versions_are_counted_once_if_no_row_fails():
+    row, seeds = counted([1050.0, 1.0])
+    assert str(row) == "1,000 to 1,050 (+5.0%)"
+    assert seeds == [0]
+
+
+def test_a_row_that_fails_is_counted_again_and_the_least_counts():
+    row, seeds = counted([1080.0, 1060.0, 1020.0, 1.0])
+    assert str(row) == "1,000 to 1,020 (+2.0%)"
+    assert seeds == [0, 1, 2]
+
+
+def test_a_row_that_is_slower_with_every_seed_fails():
+    row, seeds = counted([1080.0, 1060.0, 1090.0])
+    assert str(row) == "1,000 to 1,060 (+6.0%) FAILS"
+    assert seeds == [*SEEDS]
+
+
+def test_a_row_that_is_gone_is_not_counted_again():
+    seeds = []
+
+    def count(seed):
+        seeds.append(seed)
+        return {QUIET: 1000.0}, {}
+
+    found = until_none_fails(
+        count, lambda then, here: compare(then, here, ["call, success"], {})
+    )
+    assert {str(row) for row in found} == {"gone FAILS"}
+    assert seeds == [0]
 
 
 def test_the_trailers_of_commits_are_reasons_by_row():
