@@ -52,7 +52,7 @@ def log_retry(event: Event, /) -> None:
     text = describe_retry(state, state.next_delay or 0.0)
     if not text.isprintable():
         text = escape_unprintable(text)
-    frame, extra = calling_frame(), {"retrykit": record_fields(state)}
+    frame, extra = calling_frame(_DRIVER), {"retrykit": record_fields(state)}
     code = frame.f_code
     # Not `Logger.log`, which would look for the frame itself, and takes longer.
     record = log.makeRecord(
@@ -69,14 +69,17 @@ def log_retry(event: Event, /) -> None:
     log.handle(record)
 
 
-def calling_frame() -> FrameType:
+def calling_frame(depth: int = 1) -> FrameType:
     """Return the frame that made the retried call.
 
     It is the first frame outside this package, the clients that it extends and
     event loops; in a thread or task that was started with the call itself, where
     there is none, the first one outside this package.
+
+    Args:
+        depth: How far up the search begins, >= 1: at the caller of this function.
     """
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  as logging does
+    frame: FrameType | None = sys._getframe(depth)  # noqa: SLF001  as logging does
     outside = None
     while frame is not None:
         if not frame.f_code.co_filename.startswith(_PACKAGE):
@@ -87,6 +90,10 @@ def calling_frame() -> FrameType:
         frame = frame.f_back
     return cast("FrameType", outside)
 
+
+# Below it are `log_retry`, `notify_one`, the controller and a step. Python makes every
+# frame that is looked at.
+_DRIVER: Final = 5
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120  pathlib takes long to import
 _BETWEEN = {
