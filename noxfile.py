@@ -166,7 +166,8 @@ def wasm(session: nox.Session) -> None:
     folder, site = path.parent, path.parent / "site-packages"
     session.run(
         *("npm", "install", "--prefix", str(folder), "--ignore-scripts", "--no-save"),
-        *("--no-audit", "--no-fund", "--loglevel=error", PYODIDE),
+        *("--no-audit", "--no-fund", "--fetch-timeout=30000"),
+        *("--loglevel=error", PYODIDE),
         external=True,
     )
     session.install("pip")
