@@ -146,9 +146,9 @@ def until_none_fails(
         count: Counts the version to compare with, and this one, with a seed.
         rows: Compares both.
     """
-    counted: list[Iterable[Counts]] = []
+    counted: list[list[Counts]] = []
     for seed in SEEDS:
-        counted.append(count(seed))
+        counted.append([*count(seed)])
         then, here = map(least, zip(*counted, strict=True))
         found = rows(then, here)
         if not any(row.is_slower and row.fails for row in found):
