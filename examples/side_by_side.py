@@ -16,10 +16,9 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 from unittest.mock import patch
 
 from retrykit import retry
@@ -74,14 +73,18 @@ def run(function: Callable[[Server], Any], script: list[object]) -> Course:
 def call(function: Callable[[Server], Any], server: Server, clock: FakeClock) -> object:
     """Call a function, sync or async, in the time of a clock."""
 
-    def now() -> datetime:
-        return datetime.fromtimestamp(clock.now(), UTC)
+    class Datetime(datetime):
+        """A type, since a library that is imported now may use it as such."""
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return cls.fromtimestamp(clock.now(), tz or UTC)
 
     # retrykit reads the clock by itself; for other libraries, these are replaced.
     fakes = {
         "time.sleep": clock.sleep,
         "time.monotonic": clock.now,
-        "datetime.datetime": SimpleNamespace(now=now),
+        "datetime.datetime": Datetime,
     }
     with ExitStack() as patches:
         for name, fake in fakes.items():
