@@ -17,16 +17,24 @@ from retrykit.integrations.redis.budgets import SCRIPT
 from tests._support.ports import free_port
 from tests._support.required import program
 
-__all__ = ["KEY", "Backend", "RedisServer", "short_timeouts"]
+__all__ = ["KEY", "PATIENT", "Backend", "RedisServer"]
 __all__ += ["backend", "live_backend", "served", "server"]
 
 KEY = "retrykit:tests"
 
 
-def short_timeouts(kind=Retry):
-    """Return settings of a client that does not wait long."""
+def timeouts(seconds, kind=Retry):
+    """Return settings of a client that waits so long, and does not retry."""
     retry = kind(NoBackoff(), 0)
-    return {"socket_timeout": 0.1, "socket_connect_timeout": 0.1, "retry": retry}
+    return {
+        "socket_timeout": seconds,
+        "socket_connect_timeout": seconds,
+        "retry": retry,
+    }
+
+
+# For servers that answer; others make a client wait.
+PATIENT = {"socket_timeout": 5, "socket_connect_timeout": 5}
 
 
 class RedisServer:
@@ -69,7 +77,7 @@ class RedisServer:
 
     @property
     def client(self):
-        return redis.Redis(port=self.port, decode_responses=True, **short_timeouts())
+        return redis.Redis(port=self.port, decode_responses=True, **timeouts(5))
 
     def scripts(self):
         """Return the number of scripts run since the last call of this method."""
@@ -93,7 +101,7 @@ class Backend:
         module, kind = redis, Retry
         if self.awaited:
             module, kind = redis.asyncio, redis.asyncio.retry.Retry
-        client = module.Redis(**{"port": self.port, **short_timeouts(kind), **settings})
+        client = module.Redis(**{"port": self.port, **timeouts(0.1, kind), **settings})
         self.stack.callback(self.close, client)
         return client
 

@@ -75,7 +75,7 @@ def test_a_request_that_is_not_repeatable_is_named(caplog):
     [
         ({"name": "orders"}, "orders"),
         ({"redact": False}, "GET http://{}/orders/42?token=S3CRET"),
-        ({"redact": lambda text: text.replace("42", "*")}, "GET {}/orders/*"),
+        ({"redact": lambda text: text.replace("/42", "/*")}, "GET {}/orders/*"),
     ],
     ids=["a name", "whole texts", "a function"],
 )

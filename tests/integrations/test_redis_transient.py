@@ -18,7 +18,7 @@ from tests._support.documents import ROOT
 from tests._support.fault_proxy import proxy, reset_at_once
 
 served, server = redis_server.served, redis_server.server
-live_backend = redis_server.live_backend
+live_backend, PATIENT = redis_server.live_backend, redis_server.PATIENT
 
 QUICK = retries.policy(schedule=[0, 0, 0])
 
@@ -51,7 +51,7 @@ def call(backend, policy, fn):
 
 
 def test_a_restart_of_the_server_is_survived(live_backend, server):
-    client = live_backend.client()
+    client = live_backend.client(**PATIENT)
     live_backend(client.set("name", "one"))
     server.kill()
     attempts = []
@@ -90,7 +90,7 @@ def become_primary(client):
     ids=["READONLY", "MASTERDOWN"],
 )
 def test_a_failover_is_survived(live_backend, server, fault, command, error):
-    client = live_backend.client()
+    client = live_backend.client(**PATIENT)
     with server.client as control:
         fault(control)
         failures = []
@@ -125,7 +125,7 @@ PERMANENT = [
 
 @pytest.mark.parametrize("reply", TRANSIENT + PERMANENT, ids=lambda x: x.split()[0])
 def test_replies_of_the_server(live_backend, reply):
-    client = live_backend.client()
+    client = live_backend.client(**PATIENT)
     script = "return redis.error_reply(ARGV[1])"
     with pytest.raises(redis.RedisError) as caught:
         live_backend(client.eval(script, 0, reply))
@@ -209,7 +209,7 @@ def test_an_exhausted_pool_is_transient(server):
 def test_a_wrong_password_is_not_retried(live_backend, server):
     with server.client as control:
         control.config_set("requirepass", "secret")
-    client = live_backend.client(password="wrong")  # noqa: S106
+    client = live_backend.client(password="wrong", **PATIENT)  # noqa: S106
     try:
         with pytest.raises(redis.AuthenticationError) as caught:
             call(live_backend, QUICK, client.ping)
