@@ -12,7 +12,7 @@ from importlib import import_module
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final, final
 
-__all__ = ["import_late", "inspect", "logging", "opcode", "struct", "traceback"]
+__all__ = ["import_late", "inspect", "logging", "opcode", "traceback"]
 
 # Changed by single operations: a lock could itself be copied while it is held.
 importing: Final[list[int]] = []
@@ -92,7 +92,6 @@ if TYPE_CHECKING:
     import inspect
     import logging
     import opcode
-    import struct
     import traceback
 else:
-    inspect, logging, opcode, struct, traceback = map(LateModule, __all__[1:])
+    inspect, logging, opcode, traceback = map(LateModule, __all__[1:])

@@ -5,9 +5,14 @@ import sys
 from itertools import repeat
 from typing import Protocol, final
 
-from retrykit._internal.late_modules import struct
-
-__all__ = ["MAX_DELAY", "CallRandom", "Random", "SharedDraws", "call_random"]
+__all__ = [
+    "MAX_DELAY",
+    "SHARED_CALLS",
+    "CallRandom",
+    "Random",
+    "SharedDraws",
+    "call_random",
+]
 __all__ += ["new_draws", "new_seed", "previous_random", "uniform_between"]
 
 MAX_DELAY = sys.float_info.max
@@ -90,13 +95,14 @@ def previous_random(random: Random) -> Random:
     return random.previous_retry() if isinstance(random, CallRandom) else random
 
 
-_CALLS = 64
+SHARED_CALLS = 64
+"""Number of calls that `SharedDraws` are for."""
 # In bits: room for the product of two numbers of 64 bits.
 _WIDTH = 128
 
 
 @final
-class SharedDraws(dict[int, tuple[int, ...]]):
+class SharedDraws(dict[int, list[int]]):
     """The first draws of retries, for 64 calls, whose seeds are consecutive.
 
     The item of a retry has the draw of each call, in units of 2**-53. They are made
@@ -112,24 +118,26 @@ class SharedDraws(dict[int, tuple[int, ...]]):
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def __missing__(self, retry: int) -> tuple[int, ...]:
+    def __missing__(self, retry: int) -> list[int]:
         # As `CallRandom`; the masks remove what one number carries into the next.
         z = (self.seed + (retry << 32) * _STEP + _STEP & _MASK) * _ONES + _NUMBERS
         z &= _MASKS
         z = ((z ^ (z >> 30)) & _MASKS) * _FACTORS[0] & _MASKS
         z = ((z ^ (z >> 27)) & _MASKS) * _FACTORS[1] & _MASKS
-        packed = ((z ^ (z >> 31)) >> 11).to_bytes(_CALLS * _WIDTH // 8, "little")
+        packed = ((z ^ (z >> 31)) >> 11).to_bytes(
+            SHARED_CALLS * _WIDTH // 8, sys.byteorder
+        )
         if len(self) > _MOST_RETRIES:
             self.clear()
-        draws = self[retry] = struct.unpack(_FORMAT, packed)
+        draws = self[retry] = memoryview(packed).cast("Q")[_LOWER_HALVES].tolist()
         return draws
 
 
-_ONES = sum(1 << _WIDTH * call for call in range(_CALLS))
-_NUMBERS = sum(call << _WIDTH * call for call in range(_CALLS))
+_ONES = sum(1 << _WIDTH * call for call in range(SHARED_CALLS))
+_NUMBERS = sum(call << _WIDTH * call for call in range(SHARED_CALLS))
 _MASKS = _ONES * _MASK
-# The lower half of each number is its draw.
-_FORMAT = "<" + "Q8x" * _CALLS
+# The lower half of each number is its draw, and the last number may come first.
+_LOWER_HALVES = slice(None, None, 2 if sys.byteorder == "little" else -2)
 _MOST_RETRIES = 32
 
 # Each thread takes or adds items in one step.
@@ -152,9 +160,13 @@ def new_draws() -> tuple[SharedDraws, int]:
     except IndexError:
         # Independent of the global generator, which programs may seed. All seeds are
         # below 2**53.
-        seed = int.from_bytes(os.urandom(7), "little") % (2**53 // _CALLS) * _CALLS
+        seed = (
+            int.from_bytes(os.urandom(7), "little")
+            % (2**53 // SHARED_CALLS)
+            * SHARED_CALLS
+        )
         draws = SharedDraws(seed)
-        first, *others = zip(repeat(draws), range(_CALLS))
+        first, *others = zip(repeat(draws), range(SHARED_CALLS))
         _prepared.extend(others)
         return first
 
