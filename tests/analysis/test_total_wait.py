@@ -9,7 +9,12 @@ from hypothesis import example, given, strategies as st
 
 from retrykit import Policy, schedules as s
 from retrykit.analysis.preview import preview
-from retrykit.analysis.preview.total_wait import estimate_mean, sampled_total_wait
+from retrykit.analysis.preview.projection import project
+from retrykit.analysis.preview.total_wait import (
+    estimate_mean,
+    sample_calls,
+    sampled_total_wait,
+)
 from retrykit.schedules.randomness import MAX_DELAY
 
 SHARES = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
@@ -246,3 +251,29 @@ def test_total_waits_saturate():
     assert values(window_of(jittered, 2)) == [MAX_DELAY] * 6
     mixed = s.sequence([MAX_DELAY, MAX_DELAY, 1]) + ONE_SECOND.round_down(0.5)
     assert window_of(mixed, 3).mean == MAX_DELAY
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**53 - 1])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        s.exponential(1, factor=2).full_jitter(),
+        s.constant(15) + s.polynomial(4, first=1) + s.linear(30).full_jitter(),
+        s.constant(3),
+    ],
+)
+def test_independent_delays_are_sampled_together_as_they_are_drawn(schedule, seed):
+    policy = Policy(schedule=schedule, max_attempts=13, seed=seed)
+    distributions = project(policy, 0.0, 99).distributions
+    one_by_one = sample_calls(policy, 12, 150)
+    together = sample_calls(policy, 12, 150, independent=distributions)
+    for drawn, sampled in zip(one_by_one, together, strict=True):
+        assert sampled == pytest.approx([*drawn], rel=1e-12)
+
+
+def test_other_delays_are_sampled_one_by_one():
+    policy = Policy(schedule=s.decorrelated(1), max_attempts=4, seed=7)
+    calls = sample_calls(policy, 3, 2, independent=(None, None, None))
+    assert [[*call] for call in calls] == [
+        [*islice(policy.schedule.draw(seed), 3)] for seed in (7, 8)
+    ]

@@ -177,7 +177,12 @@ def preview(
     if None in projection.distributions or (ends and not total_wait):
         draws_left = _MAX_DRAWS / sum(1 for _ in iter_parts(policy.schedule))
         allowed = _longest_sample(policy, projection)
-        for call in sample_calls(policy, len(rows), count, allowed=allowed):
+        is_fixed = projection.end is not None and projection.steady
+        independent = projection.distributions if is_fixed else ()
+        drawn = sample_calls(
+            policy, len(rows), count, allowed=allowed, independent=independent
+        )
+        for call in drawn:
             calls.append(call)
             draws_left -= len(call)
             if draws_left <= 0:

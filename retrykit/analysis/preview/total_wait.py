@@ -17,7 +17,7 @@ from retrykit.analysis.preview.distributions import Distribution, saturating_sum
 from retrykit.analysis.preview.projection import RetryRow, walk
 from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules.randomness import MAX_DELAY, SHARED_CALLS, SharedDraws
 
 __all__ = ["Z_95", "Quantile", "TotalWait", "estimate_mean", "exact_total_wait"]
 __all__ += ["sample_calls", "sampled_total_wait", "with_means"]
@@ -74,12 +74,9 @@ def exact_total_wait(distributions: Sequence[Distribution | None]) -> TotalWait 
         The sum of independent uniform variables: W. Feller, "An Introduction
         to Probability Theory and Its Applications", volume II, 1966, I.9.
     """
-    uniform: list[tuple[float, float]] = []
-    for each in distributions:
-        if each is None or each.pieces is None or len(each.pieces) != 1:
-            return None
-        [(_, low, high)] = each.pieces
-        uniform.append((low, high))
+    uniform = _bounds(distributions)
+    if uniform is None:
+        return None
     widths = [b - a for a, b in uniform if a < b]
     if len(widths) > _MAX_UNIFORMS:
         return None
@@ -90,6 +87,19 @@ def exact_total_wait(distributions: Sequence[Distribution | None]) -> TotalWait 
     )
     mean = saturating_sum(a / 2 + b / 2 for a, b in uniform)
     return TotalWait(tuple(quantiles), mean, 0.0, len(distributions) + 1.0, 0.0, 0)
+
+
+def _bounds(
+    distributions: Sequence[Distribution | None],
+) -> list[tuple[float, float]] | None:
+    """Return the bounds of delays, if each is fixed or uniform between two bounds."""
+    bounds: list[tuple[float, float]] = []
+    for each in distributions:
+        if each is None or each.pieces is None or len(each.pieces) != 1:
+            return None
+        [(_, low, high)] = each.pieces
+        bounds.append((low, high))
+    return bounds
 
 
 def _quantile_of_sum(widths: Sequence[float], share: float) -> float:
@@ -150,17 +160,48 @@ Z_95 = 1.959964
 
 
 def sample_calls(
-    policy: Policy, retries: int, samples: int, *, allowed: float = math.inf
+    policy: Policy,
+    retries: int,
+    samples: int,
+    *,
+    allowed: float = math.inf,
+    independent: Sequence[Distribution | None] = (),
 ) -> Iterator[Sequence[float]]:
-    """Yield the delays of random calls, without the limits of the policy."""
+    """Yield the delays of random calls, without the limits of the policy.
+
+    Args:
+        policy: The policy.
+        retries: Number of delays of a call.
+        samples: Number of calls.
+        allowed: Seconds of delays after which a call may stop.
+        independent: The distributions of the delays, if they depend on nothing else.
+    """
+    seed = policy.seed or 0
+    if bounds := _bounds(independent):
+        yield from _sample_uniform(bounds, seed, samples)
+        return
     unlimited = override(policy, max_elapsed=None, deadline="stop")
     for index in range(samples):
-        drawn = policy.schedule.draw((policy.seed or 0) + index)
+        drawn = policy.schedule.draw(seed + index)
         delays = list(_take_until(islice(drawn, retries), allowed))
         if not all(0 <= delay <= MAX_DELAY for delay in delays):
             # Raises the error for an invalid delay.
             walk(unlimited, delays, 0.0, retries)
         yield array("d", delays)
+
+
+def _sample_uniform(
+    bounds: Sequence[tuple[float, float]], seed: int, samples: int
+) -> Iterator[Sequence[float]]:
+    """Yield delays between bounds, as the calls of these seeds draw them."""
+    steps = [(low, (high - low) * 2.0**-53) for low, high in bounds]
+    for first in range(0, samples, SHARED_CALLS):
+        draws = SharedDraws(seed + first)
+        columns = [
+            [low + step * draw for draw in draws[retry]]
+            for retry, (low, step) in enumerate(steps, 1)
+        ]
+        yield from islice(zip(*columns, strict=True), samples - first)
 
 
 def _take_until(delays: Iterator[float], allowed: float) -> Iterator[float]:
