@@ -28,7 +28,7 @@ ROOMS = {
     "budgets": "_internal schedules state",
     "policy": "errors _internal schedules state hints budgets",
     "presets": "_internal schedules hints budgets policy",
-    "execution": "errors _internal schedules state budgets policy",
+    "execution": "errors _internal schedules state hints budgets policy",
     "config": "errors _internal schedules hints budgets policy presets",
     "durable": "errors _internal schedules state policy execution",
     "testing": "errors _internal schedules state hints policy execution",

@@ -28,11 +28,11 @@ PACKAGE = Path(retrykit.__file__).parent
 
 UNDER_LOCKS = {
     # The record of a call at which several threads look; a fork waits for it.
-    "execution/common_failures.py": "replay type",
-    "execution/controller.py": "catch_up replay",
+    "execution/call.py": "known ref",
+    "execution/controller.py": "",
     "execution/nesting.py": "add len object",
     # How many calls have given up.
-    "state/retry_state.py": "",
+    "state/call_record.py": "",
     # The tokens of a budget. Its clock is one of retrykit.
     "budgets/ratio.py": "_turn max",
     "budgets/throttle.py": "max min",

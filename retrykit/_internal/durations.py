@@ -137,11 +137,8 @@ def format_duration(duration: float) -> str:
         Three digits below a minute, the two largest units above it, and three
         digits from a million days on.
     """
-    if duration < 1e-9:  # noqa: PLR2004  below the resolution of clocks
-        return "0s"
-    for unit, size, end in _SMALL:
-        if duration < end:
-            return f"{duration / size:.3g}{unit}"
+    if duration < _SMALL[-1][2]:
+        return _below_a_minute(duration, "")
     if duration >= _MOST:
         return f"{duration / 86_400:.3g}d"
     totals = ((round(duration / step) * step, end) for step, end in _STEPS)
@@ -162,11 +159,17 @@ def duration_in_words(duration: float) -> str:
     >>> [duration_in_words(x) for x in (0, 0.0123, 7.2, 90.4, 3600)]
     ['0 s', '12.3 ms', '7.2 s', '1 min 30 s', '1 h']
     """
-    if 1 <= duration < _SMALL[-1][2]:
-        # Most are, and this is quicker.
-        return f"{duration:.3g} s"
+    if duration < _SMALL[-1][2]:
+        return _below_a_minute(duration, " ")
     parts = re.findall(r"([0-9.e+]+)([a-z]+)", format_duration(duration))
     return " ".join(f"{n} {'min' if unit == 'm' else unit}" for n, unit in parts)
+
+
+def _below_a_minute(duration: float, space: str) -> str:
+    unit, size, _ = next(each for each in _SMALL if duration < each[2])
+    # Less is below the resolution of clocks.
+    shown = duration / size if duration >= 1e-9 else 0  # noqa: PLR2004
+    return f"{shown:.3g}{space}{unit if shown else 's'}"
 
 
 # A million days, in seconds.

@@ -66,7 +66,7 @@ def redact_urls(text: str) -> str:
             in the password. A path belongs to a URL if a scheme or a host is before
             it, a method of HTTP, or a word such as ``url:``; not if it may be a file.
     """
-    if any(mark in text for mark in "@?&#/"):
+    if not _MARKS.isdisjoint(text):
         text = re.sub(_WORD, lambda word: _redact(word[0]), text)
         if "/" in text:
             text = re.sub(_AFTER_A_NAME, _redact_found_path, text)

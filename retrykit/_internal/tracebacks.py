@@ -21,7 +21,13 @@ __all__ += [
     "location",
     "locations_of",
 ]
-__all__ += ["reduce_error", "related_errors", "skip_wrapper_frames", "trim_traceback"]
+__all__ += [
+    "has_attributes",
+    "reduce_error",
+    "related_errors",
+    "skip_wrapper_frames",
+    "trim_traceback",
+]
 __all__ += ["with_traceback"]
 
 with_traceback = BaseException.with_traceback
@@ -33,6 +39,11 @@ reduce_error = BaseException.__reduce__
 WITHOUT_DICT = 2
 """How many parts an error has that has no attributes. Its ``__dict__`` says the same,
 but is created by the question."""
+
+
+def has_attributes(error: BaseException) -> bool:
+    """Return whether an error has attributes, or notes, without making its dict."""
+    return len(reduce_error(error)) > WITHOUT_DICT
 
 
 def add_note_once(error: BaseException, text: str) -> None:

@@ -56,9 +56,10 @@ def replay_state(
     for retry in range(1, attempt):
         random = call_random(seed=seed, retry=retry)
         previous = policy.schedule.delay(retry, previous, random)
-    state.attempt, state.dropped_failures = attempt - 1, attempt - 2
-    state._failures = [Failure(attempt - 1, _UNKNOWN, None, 0.0, 0.0, previous)]
-    return state
+    last = Failure(attempt - 1, _UNKNOWN, None, 0.0, 0.0, previous)
+    return state._replace(
+        attempt=attempt - 1, dropped_failures=attempt - 2, failures=(last,)
+    )
 
 
 def envelope_for_attempt(job: Job, name: str, attempt: int, epoch: float) -> Envelope:

@@ -270,7 +270,11 @@ def compact_state(state: RetryState, redact: Redaction | None = None) -> RetrySt
         redact: The redaction of its texts, by default that of its policy.
     """
     redact = state.redact if redact is None else redact
-    failures = tuple(_compact_failure(state, each, redact) for each in state.failures)
+    failures = tuple(_compact_failure(each, redact) for each in state.failures)
+    if failures:
+        # Only the last error keeps its traceback.
+        last = _compact_failure(state.failures[-1], redact, _MAX_TRACEBACK)
+        failures = (*failures[:-1], last)
     inner = state.nested_state
     nested = inner and compact_state(inner, combine_redactions(redact, inner.redact))
     total_delay = min(state.total_delay, MAX_DELAY)
@@ -288,12 +292,14 @@ def failure_type(failure: Failure) -> str:
     return "rejected result"
 
 
-def _compact_failure(state: RetryState, failure: Failure, redact: Redaction) -> Failure:
+def _compact_failure(
+    failure: Failure, redact: Redaction, longest_traceback: int = 0
+) -> Failure:
     record = failure_from_dict(failure_to_dict(failure, redact=redact))
-    is_last = failure is state.failures[-1]
     error, result = record.error, record.result
     if isinstance(error, ErrorRecord):
-        traceback = _shorten(error.traceback, _MAX_TRACEBACK) if is_last else ""
+        traceback = error.traceback if longest_traceback else ""
+        traceback = _shorten(traceback, longest_traceback)
         error = ErrorRecord(_shorten(error.type), _shorten(error.message), traceback)
     if isinstance(result, ResultRecord):
         result = ResultRecord(_shorten(result.type), _shorten(result.text))

@@ -170,7 +170,8 @@ class RunningAttempt:
         state = self._state
         started = state.attempt_started
         duration = state.elapsed - started
-        state._record(Failure(state.attempt, fault, None, started, duration, None))
+        failure = Failure(state.attempt, fault, None, started, duration, None)
+        state._record.add_failure(failure)
         self.call.abort(fault)
         self.end(None, fault)
 

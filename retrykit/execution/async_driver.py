@@ -3,14 +3,25 @@
 The sync driver is the same program without ``await``; a test compares them.
 """
 
+# What the first failure binds, the later ones use.
+# pyright: reportPossiblyUnboundVariable=false
+
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.loop_clock import async_clock as clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit.budgets.base import adeposit_safely as deposit_safely
-from retrykit.execution.call import Entry, FallbackValue, RetryCall, current_entry
-from retrykit.execution.common_failures import catch_up
+from retrykit.execution.call import (
+    GIVE_UPS,
+    OWNER,
+    START,
+    TAPE,
+    Entry,
+    FallbackValue,
+    current_entry,
+    release_call,
+)
 from retrykit.execution.controller import RetryController
 from retrykit.execution.steps import (
     ahandle_failure as handle_failure,
@@ -18,7 +29,9 @@ from retrykit.execution.steps import (
     apause as pause,
     astart as start,
 )
-from retrykit.state.retry_state import RetryState, give_ups
+from retrykit.state.call_record import give_ups
+from retrykit.state.retry_log import is_logged
+from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -37,12 +50,14 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
-    now, watch, budget = clock.real.now, own.watch, policy.budget
+    real: Any = clock.real
+    now, watch, budget = real.now, own.watch, policy.budget
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
         controller = own
         entry: Entry = [own, now(), _current(), give_ups.count]
-        call: RetryCall | None = None
+        call: Any = None
+        tape: Any = None
         token: Any = None
         try:
             token = _enter(entry)
@@ -60,11 +75,12 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = await (fn(*args, **kwargs) if kwargs else fn(*args))
                 except Exception as error:
+                    outcome = None
                     if call is None:
-                        answer = own.answer or own.find_answer()
-                        outcome = answer(entry, error, clock)
-                    else:
-                        outcome = None
+                        if tape is None:
+                            answer: Any = own.answer or own.find_answer()
+                            (timer, sleeper), logs = real.parts(), is_logged()
+                        outcome = answer(entry, tape, error, timer)
                     if outcome is None:
                         call = call or controller.ensure_call(entry, args, kwargs)
                         outcome = await handle_failure(controller, call, error)
@@ -73,11 +89,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             del outcome
                             raise
                 else:
-                    if entry[0] is own and (
+                    if entry[OWNER] is own and (
                         type(result) is own.plain or own.is_plain(type(result))
                     ):
                         if budget is not None:
-                            entry[0] = None
+                            entry[OWNER] = None
                             await deposit_safely(budget, None)
                         return result
                     call = call or controller.ensure_call(entry, args, kwargs)
@@ -85,15 +101,13 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                         return result
                     outcome = await handle_failure(controller, call, None, result)
                 if call is None:
-                    # It was a common failure. Other threads may have made a state.
-                    if entry[0] is not own:
-                        catch_up(entry)
-                    records = entry[1]
-                    await records[5].sleep(outcome)
-                    records.append(records[4].time())
-                    entry[3] = give_ups.count
-                    if entry[0] is not own:
-                        catch_up(entry)
+                    # It was a common failure.
+                    tape = entry[TAPE]
+                    if logs:
+                        own.log_failure(entry)
+                    await sleeper.sleep(outcome)
+                    tape.append(timer.time() - entry[START])
+                    entry[GIVE_UPS] = give_ups.count
                     continue
                 if type(outcome) is float:
                     if controller.only_sleeps:
@@ -113,13 +127,18 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                 finally:
                     del outcome
         except BaseException as error:
-            if entry[0] is not None:
+            if entry[OWNER] is not None:
                 call = call or controller.ensure_call(entry, args, kwargs)
                 controller.record_interruption(call, error)
             raise
         finally:
             # Contexts keep the entry, and the errors keep this frame.
-            entry[1] = entry[0] = call = records = None
+            entry[START] = entry[OWNER] = None
+            if call is not None:
+                release_call(entry, call)
+            elif tape is not None:
+                entry[TAPE] = None
+            call = tape = None
             try:  # noqa: SIM105  quicker, and every call comes here
                 _leave(token)
             except (TypeError, ValueError):

@@ -9,7 +9,8 @@ from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.policy.decision import decide
 from retrykit.policy.policy import Policy
 from retrykit.schedules.randomness import new_seed
-from retrykit.state.retry_state import Failure, RetryState, StopReason
+from retrykit.state.call_record import Terms, new_record
+from retrykit.state.failures import Failure, StopReason
 
 __all__ = ["STOP", "Backoff", "StopSentinel"]
 
@@ -70,9 +71,8 @@ class Backoff:
         seed = self._policy.seed
         seed = new_seed() if seed is None else seed
         now = self._clock.now
-        self._state = RetryState(
-            "", seed, 0.0, max_failures=2, _read_clock=now, _started_at_clock=now()
-        )
+        self._record = new_record(Terms("", max_failures=2), seed)
+        self._record.read_clock, self._record.started = now, now()
 
     def next(self) -> float | Literal[StopSentinel.STOP]:
         """Return the delay before the next attempt.
@@ -84,22 +84,22 @@ class Backoff:
         Raises:
             ConfigError: A custom schedule returned an invalid delay.
         """
-        state = self._state
-        attempt, elapsed = state.attempt, state.elapsed
-        follows = decide(self._policy, state, attempt, elapsed)
+        record = self._record
+        attempt, elapsed = record.attempt, record.elapsed
+        follows = decide(self._policy, record, attempt, elapsed)
         if isinstance(follows, StopReason):
             return STOP
-        state._record(Failure(attempt, None, None, 0.0, elapsed, follows))
-        state._begin_attempt(state.elapsed)
+        record.add_failure(Failure(attempt, None, None, 0.0, elapsed, follows))
+        record.begin_attempt(record.elapsed)
         return follows
 
     def __repr__(self) -> str:
-        return f"<Backoff of {self._policy!r}, retry {self._state.attempt}>"
+        return f"<Backoff of {self._policy!r}, retry {self._record.attempt}>"
 
     @property
     def elapsed(self) -> float:
         """Seconds since it was made or reset."""
-        return self._state.elapsed
+        return self._record.elapsed
 
     @property
     def current_interval(self) -> float | None:
@@ -107,7 +107,7 @@ class Backoff:
 
         None if the schedule has ended; other limits are ignored.
         """
-        retry = self._state.attempt
+        retry = self._record.attempt
         bounds = self._intervals.bounds(retry)
         ended = self._policy.schedule.bounds(retry) is None
         return None if ended or bounds is None else bounds[0]

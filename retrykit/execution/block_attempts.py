@@ -47,12 +47,12 @@ class _BlockCall:
         """Return the delay before this attempt, in seconds; None before the first."""
         if self.entered is None:
             return self.call.start()
-        return self.call.state.next_delay
+        return self.call.next_delay
 
     def attempt(self) -> "Attempt":
         """Return the attempt of this iteration."""
         self.entered = False
-        return Attempt(self, self.call.state.attempt)
+        return Attempt(self, self.call.attempt)
 
 
 class Loop:
@@ -74,9 +74,8 @@ class Loop:
             raise StopIteration
         delay = block.delay()
         if delay is not None:
-            state = block.call.state
-            if state.attempt == 1 and delay > 0 and would_block(sync_clock):
-                warn_of_blocking(state.name)
+            if block.call.attempt == 1 and delay > 0 and would_block(sync_clock):
+                warn_of_blocking(block.call.state.name)
             try:
                 stopped = block.call.pause(delay)
             except BaseException as error:

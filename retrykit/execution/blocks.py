@@ -104,7 +104,7 @@ class _RetriedBlock:
     ) -> None:
         self._source = as_source(policy, changes)
         if isinstance(self._source, Policy):
-            self._check(self._source)
+            self._source._derive(self._check)
         if state is not None:
             check_resumable(state)
         self._name, self._state = name, state
@@ -113,14 +113,14 @@ class _RetriedBlock:
         """Return the policy of a loop that begins now, its name and its state."""
         policy = ask_policy(self._source)
         if policy is not self._source:
-            self._check(policy)
+            policy._derive(self._check)
         return policy, self._name, self._state
 
-    def _check(self, policy: Policy) -> None:
+    @classmethod
+    def _check(cls, policy: Policy) -> None:
+        """Check that a policy suits a block."""
         suggestion = "put the block into a function under aretry"
-        check_sync_compatible(
-            policy, can_cancel=self._can_cancel, suggestion=suggestion
-        )
+        check_sync_compatible(policy, can_cancel=cls._can_cancel, suggestion=suggestion)
         if isinstance(policy.attempt_timeout, AsArgument):
             rule = "a duration where there is no function with a timeout parameter"
             suggestion = "use current_state().remaining in the block"
@@ -128,8 +128,8 @@ class _RetriedBlock:
                 "attempt_timeout", rule, policy.attempt_timeout, suggestion
             )
         check_no_fallback(policy)
-        check_event_kind(policy.stop_event, awaited=self._can_cancel)
-        check_sleep_kind(policy.sleep, awaited=self._can_cancel)
+        check_event_kind(policy.stop_event, awaited=cls._can_cancel)
+        check_sleep_kind(policy.sleep, awaited=cls._can_cancel)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._name}, {self._source!r}>"

@@ -8,40 +8,101 @@ import copyreg
 import os
 import sys
 from _thread import RLock
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from itertools import islice, pairwise
 from operator import methodcaller
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, cast, final
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, cast, final
+from weakref import ref
 
+from retrykit._internal.clocks import read_together, wall
+from retrykit._internal.tracebacks import FrameLocations
 from retrykit.policy.timeouts import AsArgument
+from retrykit.schedules.randomness import SharedDraws
+from retrykit.state.call_record import (
+    ITSELF,
+    OVER,
+    Arguments,
+    CallFacts,
+    swap_outcome,
+)
 from retrykit.state.events import Pending
-from retrykit.state.retry_state import RetryState
+from retrykit.state.failures import Failure
+from retrykit.state.retry_state import RetryState, view
 
 if TYPE_CHECKING:
     from retrykit.execution.controller import RetryController
 
-__all__ = ["Entry", "FallbackValue", "Outcome", "RetryCall", "attempt_time_limit"]
-__all__ += ["current_entry", "current_state", "innermost_running", "outer_call"]
-__all__ += ["outer_calls", "running_call", "state_lock"]
+__all__ = ["ATTEMPT", "BEFORE", "DELAY", "DRAWS", "ERROR", "FIRST", "FIRST_ATTEMPT"]
+__all__ += [
+    "GIVE_UPS",
+    "LOCATIONS",
+    "NUMBER",
+    "OWNER",
+    "RESULT",
+    "START",
+    "STARTED",
+    "TAPE",
+    "TRACE",
+]
+__all__ += ["Entry", "FallbackValue", "Outcome", "RetryCall"]
+__all__ += ["as_failure", "attempt_time_limit", "current_entry", "current_state"]
+__all__ += ["innermost_running", "open_entry", "outer_call", "outer_calls"]
+__all__ += ["release_call", "running_call", "state_lock"]
 
 
 Entry = list[Any]
-"""The entry of a call in its context: [owner, start, before, give_ups].
+"""The entry of a call in its context: a list of what `OWNER` and so on stand for.
 
-The owner is the controller of the call at first, its `RetryCall` once an attempt fails
-or the state is needed, and None once the call has ended. The start is a clock reading,
-in seconds; the `Records` of common failures, which begin with it, take its place, and
-None once the call has ended. The entry before is the one that was current, or None.
-The last item is how many calls had given up when the attempt began.
-
-A list, because nothing is cheaper to make, and most calls need nothing more. Besides
-this module, only the drivers, `common_failures`, the controller and `ManualCall` use
-its indices.
+A list, because nothing is cheaper to make, and most calls need nothing more than its
+first four items. `open_entry` adds the others, at the first failure or when the state
+is needed. Only the code that runs calls uses it.
 
 An interrupt may end a call before it can restore `current_entry`. So code that finds an
 entry there, or before another one, asks `innermost_running`.
 """
+
+OWNER, START, BEFORE, GIVE_UPS, TAPE = range(5)
+"""The indices of an entry.
+
+- The owner is the controller of the call at first, its `RetryCall` once there is one,
+  and None once the call has ended.
+- The start is a clock reading, in seconds; None once the call has ended.
+- The entry before is the one that was current, or None.
+- The number of calls that had given up when the attempt began.
+- The tape, once there is one; None once the call has ended.
+"""
+
+DRAWS, NUMBER, TRACE, FIRST = range(4)
+"""The indices of a tape.
+
+- The draws of the call, by the number of the retry, and its number among those that
+  share them.
+- The traceback of the last error when it was recorded.
+- From the first item on, the failed attempts. Each is a `Failure`, or has the same
+  fields, with the time of the failure in place of its duration, and the locations of
+  the error before, if its frames were released. While an attempt runs, the last item is
+  a number: when it began, in seconds since the call began.
+
+The only writer is the code that runs the call; others may read at any time.
+"""
+
+FIRST_ATTEMPT: Final = 0.0
+"""When the first attempt began, as an item of a tape."""
+
+ATTEMPT, ERROR, RESULT, STARTED, DELAY, LOCATIONS = 0, 1, 2, 3, 5, 8
+"""The indices of the fields of a failure on a tape, and of the locations after them."""
+
+
+def open_entry(entry: Entry, draws: tuple[SharedDraws, int]) -> list[Any]:
+    """Return the tape of an entry; add one with these draws if there is none."""
+    if len(entry) <= TAPE:
+        # In one step: of several threads that do so, the first is the one.
+        entry.append([*draws, None, FIRST_ATTEMPT])
+    tape: list[Any] = entry[TAPE]
+    return tape
+
 
 current_entry: ContextVar[Entry | None] = ContextVar("retrykit call", default=None)
 """The entry of the innermost retried call of this context."""
@@ -68,70 +129,250 @@ _reduce_others: Callable[[Any], Any] = copyreg.dispatch_table.get(
 copyreg.pickle(ContextVar, _reduce_variable)
 
 
-class RetryCall:
-    """A running call with a state; `RetryController.ensure_call` creates it.
+class RetryCall(CallFacts):
+    """A running call, of which somebody needs the state: the face of its entry.
+
+    `RetryController.ensure_call` creates it.
 
     Attributes:
         controller: The controller of the call; None once the call has ended.
-        before: The entry before that of this call, or None.
-        state: The history of the call.
-        give_ups_before: How many calls had given up when the attempt began.
-        exhausted_marker: Attached to the final errors of calls nested in this attempt
-            that have exhausted their retries.
-        last_traceback: The traceback of the last error when it was recorded.
-        function: The function of the call; None for a block.
-        args: The positional arguments of the call, for events.
-        kwargs: Its keyword arguments; None if its driver has not told them yet.
+        entry: Its entry.
+        tape: The tape of the entry.
+        exhausted_marker: The number of an attempt, and what is attached to the final
+            errors of calls nested in it that have exhausted their retries.
+        notified: Whether observers were notified of an event of the call.
         pending: What async observers have returned and is not awaited yet.
         rule: The index of the rule that rejected the last result, or None.
         warning_issued: Whether a warning was logged for this call: its hint
             fails, or its clock stands still.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "args",
-        "before",
-        "controller",
-        "exhausted_marker",
-        "function",
-        "give_ups_before",
-        "kwargs",
-        "last_traceback",
-        "pending",
-        "rule",
-        "state",
-        "warning_issued",
-    )
+    __slots__ = ("controller", "entry", "tape")
 
     controller: "RetryController | None"
-    before: Entry | None
-    state: RetryState
-    give_ups_before: int
-    exhausted_marker: object
-    last_traceback: TracebackType | None
-    function: Callable[..., Any] | None
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any] | None
-    pending: Pending | None
-    rule: int | None
-    warning_issued: bool
+    entry: Entry
+    tape: list[Any]
+    # The view of the call, as long as somebody has it.
+    _state: "ref[RetryState] | None" = None
 
-    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments of the call.
+    # The delay that is left of a resumed call whose failure is not known, and the
+    # number of its attempts after the last failure that is, before the one that runs.
+    resumed_delay: float | None = None
+    unrecorded: int = 0
+    # The delays before attempts that are not on the tape, and where it begins.
+    _earlier: tuple[float, int] = (0.0, 1)
+    arguments: Arguments | tuple[()] | None = None
+    exhausted_marker: tuple[int, object] | None = None
+    notified: bool = False
+    pending: Pending | None = None
+    rule: int | None = None
+    warning_issued: bool = False
 
-        Raises:
-            LookupError: Its driver has not told them yet, and is not further up in this
-                thread or task.
-        """
-        if self.kwargs is None and self.function is not None:
+    @property
+    def before(self) -> Entry | None:
+        """The entry before that of this call, or None."""
+        before: Entry | None = self.entry[BEFORE]
+        return before
+
+    @property
+    def attempt(self) -> int:
+        """Number of the running or last attempt, from 1."""
+        last = self.tape[-1]
+        attempt: int = last[ATTEMPT] if isinstance(last, tuple) else self.running[0]
+        return attempt
+
+    @property
+    def attempt_started(self) -> float:
+        """Start of that attempt, in seconds since the call began."""
+        return self.running[1]
+
+    @property
+    def running(self) -> tuple[int, float]:
+        """The number of the running or last attempt, and when it began."""
+        # Read at once, since the driver may add to it.
+        before, last = self.tape[-2:]
+        if isinstance(last, tuple):
+            return last[ATTEMPT], last[STARTED]
+        failed = before[ATTEMPT] if isinstance(before, tuple) else 0
+        return failed + 1 + self.unrecorded, last
+
+    @property
+    def has_failed(self) -> bool:
+        """True once an attempt has failed."""
+        return isinstance(self.tape[FIRST], tuple)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The failed attempts that are kept, in order."""
+        return [as_failure(x) for x in self.tape[FIRST:] if isinstance(x, tuple)]
+
+    def failures_backwards(self) -> Iterator[Failure]:
+        """Yield the failed attempts that are kept, the last one first."""
+        items = islice(reversed(self.tape), len(self.tape) - FIRST)
+        return (as_failure(x) for x in items if isinstance(x, tuple))
+
+    @property
+    def last_failure(self) -> Failure | None:
+        """The last failed attempt, or None."""
+        before, last = self.tape[-2:]
+        if isinstance(last, tuple):
+            return as_failure(last)
+        return as_failure(before) if isinstance(before, tuple) else None
+
+    @property
+    def was_rejected(self) -> bool:
+        """True if the result of the last failed attempt was rejected."""
+        before = self.tape[-2]
+        return isinstance(before, tuple) and before[ERROR] is None
+
+    @property
+    def next_delay(self) -> float | None:
+        """The delay before the next attempt, in seconds, or None."""
+        last = self.tape[-1]
+        is_failed = isinstance(last, tuple)
+        delay: float | None = last[DELAY] if is_failed else self.resumed_delay
+        return delay
+
+    @property
+    def total_delay(self) -> float:
+        """Sum of the delays so far, in seconds."""
+        total, first = self._earlier
+        *failed, _ = self.tape[FIRST:]
+        for each in failed:
+            if each[ATTEMPT] >= first:
+                total += each[DELAY] or 0.0
+        return total
+
+    def add_failure(self, failure: Failure) -> None:
+        """Record a failure and the delay that follows it."""
+        tape = self.tape
+        tape[-1], self.unrecorded = failure, 0
+        if failure.rule is not None:
+            self.count_rule(failure.rule)
+        if len(tape) - FIRST > self.terms.max_failures:
+            if type(tape[FIRST]) is not Failure:
+                # Those of errors before one that is dropped must not be dropped.
+                self.frame_locations = self.locations()
+            kept = [*map(as_failure, tape[FIRST:])]
+            dropped = self.trim(kept)
+            tape[FIRST:] = kept
+            total, first = self._earlier
+            for each in dropped:
+                if each.attempt >= first:
+                    total += each.delay or 0.0
+            self._earlier = total, first
+
+    def locations(self) -> dict[int, FrameLocations]:
+        """Return where errors were raised whose frames are released, by the attempt."""
+        found = dict(self.frame_locations or {})
+        failed = [x for x in self.tape[FIRST:] if isinstance(x, tuple)]
+        for before, each in pairwise(failed):
+            if len(each) > LOCATIONS and each[LOCATIONS] is not None:
+                found[before[ATTEMPT]] = (each[LOCATIONS],)
+        return found
+
+    def begin_attempt(self, started: float) -> None:
+        """Begin the next attempt, after its delay, when so many seconds had elapsed."""
+        if isinstance(self.tape[-1], tuple):
+            self.tape.append(started)
+        else:
+            # The delay of a resumed call, whose failure is not known.
+            self.tape[-1], self.resumed_delay = started, None
+            self.unrecorded += 1
+
+    def resume(self, other: RetryState) -> None:
+        """Continue the call of a state."""
+        record, tape = other._record, self.tape
+        tape[FIRST:] = other.failures
+        attempt = first = record.attempt
+        last = tape[-1].attempt if len(tape) > FIRST else 0
+        if last != attempt:
+            tape.append(record.attempt_started)
+            self.unrecorded, self.resumed_delay = attempt - last - 1, record.next_delay
+        elif record.next_delay is None:
+            # Others have waited.
+            first += 1
+            tape.append(self.elapsed)
+        else:
+            tape[-1] = tape[-1]._replace(delay=record.next_delay)
+        self.take_rest(record)
+        self._earlier, self.seed = (record.total_delay, first), record.seed
+        tape[DRAWS], tape[NUMBER] = SharedDraws(record.seed), 0
+
+    @property
+    def state(self) -> RetryState:
+        """The view of the call, the same one as long as somebody has it."""
+        known = self._state
+        state = None if known is None else known()
+        if state is None:
+            made = view(self)
+            with state_lock:
+                known = self._state
+                state = None if known is None else known()
+                if state is None:
+                    # Not the view itself, which refers to this call.
+                    state, self._state = made, ref(made)
+        return state
+
+    def record_for(self, outcome: object) -> CallFacts:
+        """Return this call, if it is over and no view must change; else a copy."""
+        tape = self.tape
+        held = [
+            index
+            for index, item in enumerate(tape)
+            if isinstance(item, tuple)
+            and (item[ERROR] is outcome or item[RESULT] is outcome)
+        ]
+        is_seen = self.notified or self.used_fallback or self.has_view()
+        if self.stop_reason is None or (held and is_seen):
+            return super().record_for(outcome)
+        for index in held:
+            kept = [ITSELF if each is outcome else each for each in tape[index]]
+            is_made = type(tape[index]) is Failure
+            tape[index] = Failure._make(kept) if is_made else tuple(kept)
+        return self
+
+    def has_view(self) -> bool:
+        """Return whether somebody has the view of this call."""
+        return self._state is not None and self._state() is not None
+
+    def leave_to_view(self, error: BaseException) -> None:
+        """Leave an error to the view, if somebody has it: its frames keep this call."""
+        state = None if self._state is None else self._state()
+        if state is not None:
+            state._record = self.copy()
+        for index, each in enumerate(self.failures, FIRST):
+            self.tape[index] = swap_outcome(each, error, ITSELF)
+
+    def know_epoch(self) -> None:
+        """Find out when the call began, if nobody has asked before."""
+        if self.epoch is not None:
+            return
+        if self.read_clock is None:
+            self.epoch = wall() - self.elapsed_at_end
+        else:
+            begun, now = read_together(self.read_clock)
+            self.epoch = begun - (now - self.started)
+
+    def find_function(self) -> Callable[..., Any] | None:
+        """Return the function of a running call; None for a block."""
+        if self.arguments is OVER:
+            return super().find_function()
+        controller = self.controller
+        return self.function if controller is None else controller.function
+
+    def find_arguments(self) -> Arguments:
+        """Return the arguments of a running call, as `CallFacts` says."""
+        if self.arguments is None and self.find_function() is not None:
             frame: FrameType | None = sys._getframe()  # noqa: SLF001  documented
             while frame is not None and not self._take_arguments(frame):
                 frame = frame.f_back
-            if self.kwargs is None:
+            if self.arguments is None:
                 msg = "state.args must be read in the thread or task of the call"
                 raise LookupError(msg)
-        return self.args, self.kwargs or {}
+        if self.arguments is OVER:
+            return CallFacts.find_arguments(self)
+        return self.arguments or ((), {})
 
     def _take_arguments(self, frame: FrameType) -> bool:
         """Take the arguments from a frame, if it is that of the driver of this call."""
@@ -142,15 +383,39 @@ class RetryCall:
         if sys.version_info < (3, 13):  # pragma: no branch
             # It is a copy, which lives as long as the frame.
             variables.clear()
-        if type(entry) is not list or entry[0] is not self:
+        if type(entry) is not list or entry[OWNER] is not self:
             return False
-        self.args, self.kwargs = args, kwargs
+        self.arguments = args, kwargs
         return True
+
+    def release(self) -> None:
+        """Release what belongs to a call that runs, since it is over."""
+        self.arguments, self.function = OVER, None
+        self.tape[TRACE] = None
+        self.entry = [None] * len(self.entry)
 
     def already_warned(self) -> bool:
         """Return whether a warning was logged before; the caller logs one if not."""
         before, self.warning_issued = self.warning_issued, True
         return before
+
+
+def as_failure(fields: tuple[Any, ...]) -> Failure:
+    """Return a failure of the tape as such."""
+    if type(fields) is Failure:
+        return fields
+    attempt, error, _, started, elapsed, delay, *_ = fields
+    took = elapsed - started
+    return _new(Failure, (attempt, error, None, started, took, delay, None, None))
+
+
+_new = tuple.__new__
+
+
+def release_call(entry: Entry, call: RetryCall) -> None:
+    """Release what belongs to a call that is over, since contexts keep its entry."""
+    entry[OWNER] = entry[TAPE] = None
+    call.release()
 
 
 @final
@@ -178,7 +443,7 @@ def running_call(entry: Entry) -> RetryCall | None:
 # Reentrant, since a signal handler or a finalizer may make retried calls too
 # while the lock is held.
 state_lock = RLock()
-"""Held while the state or marker of a call, shared by threads, is created."""
+"""Held while the record or marker of a call, shared by threads, is published."""
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
     # A fork must not copy the lock while another thread holds it.
@@ -209,7 +474,7 @@ def current_state() -> RetryState:
     current = current_entry.get()
     # Read once, since the call may end in another thread.
     owner = None if current is None else current[0]
-    if type(owner) is RetryCall and owner.state.used_fallback:
+    if type(owner) is RetryCall and owner.used_fallback:
         # The fallback runs: the call is over for nested calls only.
         return owner.state
     entry = innermost_running(current)
@@ -236,7 +501,7 @@ def outer_call(call: RetryCall) -> RetryCall | None:
     entry = innermost_running(call.before)
     if entry is None:
         return None
-    # The outermost first, since each state takes over what the one around it knows.
+    # The outermost first, since each call takes over what the one around it knows.
     without_state = []
     outer: Entry | None = entry
     while outer is not None and not isinstance(outer[0], RetryCall):

@@ -1,12 +1,8 @@
-"""Answers common failures in one step, without the state of the call.
+"""Answers common failures in one step.
 
 Most failures are common: the policy retries errors of this type, no limit is near, and
-nothing else has a say, such as a rule, a hint, an observer or a call around this one.
-The driver keeps what happened in the entry of the call, and `replay` applies it to
-the state if somebody asks for one. All other failures, and those that follow them in
-the same call, are left to `retrykit.execution.steps`.
-
-At the first failure, `Records` take the place of the start in the entry of the call.
+nothing else has a say, such as a rule, a hint or an observer. All others are left to
+`retrykit.execution.steps`, which write the same record.
 """
 
 import math
@@ -14,45 +10,57 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
-from retrykit._internal.clocks import LONGEST_SLEEP, ClockSource, time_passed
+from retrykit._internal.clocks import LONGEST_SLEEP, time_passed
 from retrykit._internal.error_conditions import BY_TYPE, default_condition
 from retrykit._internal.fast_path import failure_blockers
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
-    Location,
+    has_attributes,
     location,
     locations_of,
     reduce_error,
 )
-from retrykit.execution.call import Entry, RetryCall, innermost_running, state_lock
-from retrykit.policy.decision import EPSILON, match_error
+from retrykit.execution.call import (
+    ATTEMPT,
+    BEFORE,
+    DELAY,
+    DRAWS,
+    ERROR,
+    FIRST,
+    FIRST_ATTEMPT,
+    NUMBER,
+    START,
+    TAPE,
+    TRACE,
+    Entry,
+    RetryCall,
+    as_failure,
+    innermost_running,
+)
+from retrykit.hints.base import read_hint, requested_delay
+from retrykit.policy.decision import EPSILON, apply_hint, match_error
 from retrykit.policy.rules import types_of
+from retrykit.schedules.base import Schedule
 from retrykit.schedules.randomness import SharedDraws, call_random, new_draws
 from retrykit.schedules.structure import has_user_code, is_uniform
-from retrykit.state.failures import Failure
-from retrykit.state.retry_log import is_logged
+from retrykit.state.failures import Evaluation, Failure, StopReason
 from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["Answer", "Records", "answer_of", "catch_up", "replay"]
+__all__ = ["Answer", "Evaluator", "answer_of", "evaluator_of", "leave_to_steps"]
 
-Answer = Callable[[Entry, Exception, ClockSource[Any]], float | None]
-"""Takes the entry, the error and the driver's clock. Returns the delay before the next
-attempt, in seconds; None if the failure is not common, and nothing was recorded."""
+Answer = Callable[[Entry, list[Any] | None, Exception, Any], float | None]
+"""Takes the entry, its tape, or None before the first failure, the error, and an object
+whose `time` reads the clock of the call. Records the failure, and returns the delay
+before the next attempt, in seconds; or None if it is not common, and nothing was
+recorded."""
 
-Records = list[Any]
-"""[start, draws, number, trace, timer, sleeper], and five items for each failure.
-
-The first are the clock's reading when the call began, in seconds; the draws of the
-call, and its number among those that share them; the traceback of the last error; and
-the parts of the clock: objects with a `time` and a `sleep`. Those of a failure are the
-locations of the error before, if its frames were released, or None; the error; the
-clock's reading when the attempt failed; the delay after it, in seconds; and the clock's
-reading when the next attempt began, which the driver adds.
-
-It is flat to keep the memory of a waiting call small."""
+Evaluator = Callable[..., Evaluation | None]
+"""Takes a call, an error, and whether a driver raises it. Returns the evaluation of the
+failure, whose traceback is then trimmed; None if it is left to
+`retrykit.policy.decision`, and nothing was done."""
 
 Spread = tuple[float, float | None]
 """The shortest delay before a retry, and what each unit of its draw adds, in seconds;
@@ -64,11 +72,26 @@ _MAX_KNOWN: Final = 256
 
 def answer_of(policy: "Policy") -> Answer:
     """Return the answer to the common failures of a policy, which is made once."""
-    answer = policy._answer
-    if answer is None:
-        answer = _make_answer(policy) if _allows(policy) else _answer_nothing
-        vars(policy)["_answer"] = answer
-    return answer
+    return policy._derive(_make_answer)
+
+
+def evaluator_of(policy: "Policy") -> Evaluator:
+    """Return what evaluates the usual errors of a policy, which is made once."""
+    return policy._derive(_make_evaluator)
+
+
+def _is_by_type(policy: "Policy") -> bool:
+    """Return whether all conditions of a policy are types, and no schedule is code."""
+    rules = policy.rules
+    conditions = (policy.on, policy.give_up_on, *(rule.on for rule in rules))
+    schedules = (policy.schedule, *(x.schedule for x in rules if x.schedule))
+    kinds = {type(kind) for each in conditions for kind in types_of(each)}
+    return (
+        all(x is default_condition or isinstance(x, BY_TYPE) for x in conditions)
+        # Other metaclasses may decide by more than the type.
+        and kinds <= {type}
+        and not any(map(has_user_code, schedules))
+    )
 
 
 def _allows(policy: "Policy") -> bool:
@@ -81,35 +104,156 @@ def _allows(policy: "Policy") -> bool:
         policy.stop_event,
         policy.sleep,
     )
-    conditions = (policy.on, policy.give_up_on)
-    kinds = {type(kind) for each in conditions for kind in types_of(each)}
     return (
         not policy.rules
         and not policy.observers
         and all(each is None for each in others)
-        and all(x is default_condition or isinstance(x, BY_TYPE) for x in conditions)
-        # Other metaclasses may decide by more than the type.
-        and kinds <= {type}
-        and not has_user_code(policy.schedule)
+        and _is_by_type(policy)
     )
 
 
-def _answer_nothing(_entry: Entry, _error: Exception, _clock: object) -> None:
-    """Leave every failure to the general path."""
+def _evaluate_nothing(_call: RetryCall, _error: Exception, **_: object) -> None:
+    """Leave every error to `retrykit.policy.decision`."""
+
+
+def _make_evaluator(  # noqa: C901, PLR0915  with its function
+    policy: "Policy",
+) -> Evaluator:
+    if policy.limits == "all" or not _is_by_type(policy):
+        return _evaluate_nothing
+    rules, most = policy.rules, policy.max_attempts or math.inf
+    allowed = policy.max_elapsed
+    limit = math.inf if allowed is None else allowed - EPSILON
+    keeps_frames = policy.keep_tracebacks or policy.raises == "group"
+    # The delays by the schedule of the policy, and by those of its rules.
+    own = Delays(policy.schedule)
+    tables: list[Delays | None] = [
+        None if x.schedule is None else Delays(x.schedule) for x in rules
+    ]
+    hints = [rule.hint or policy.hint for rule in rules]
+    longest = policy.hint_cap if policy.on_long_hint == "ignore" else None
+    known: dict[type, int | None] = {}
+
+    def evaluate(  # noqa: C901, PLR0911, PLR0912, PLR0915  to be read in one piece
+        call: RetryCall, error: Exception, *, driven: bool
+    ) -> Evaluation | None:
+        kind, tape = type(error), call.tape
+        before = tape[-2] if len(tape) > FIRST + 1 else None
+        previous = None if before is None else before[ERROR]
+        if (
+            error.__context__ is not None
+            or error.__cause__ is not None
+            or has_attributes(error)
+            or previous is error
+            or call.outer_deadline is not None
+        ):
+            return None
+        if kind not in known:
+            if (
+                len(known) >= _MAX_KNOWN
+                or isinstance(error, _SPECIAL)
+                or kind.__setattr__ is not BaseException.__setattr__
+            ):
+                return None
+            matched = match_error(policy, error)
+            if isinstance(matched, str):
+                return None
+            known[kind] = matched
+        rule = known[kind]
+        started = tape[-1]
+        attempt = (0 if before is None else before[ATTEMPT]) + 1 + call.unrecorded
+        if before is not None and not _is_bare(previous):
+            return None
+        count, table, hint = attempt, own, policy.hint
+        if rules:
+            counts = call.rule_counts
+            if rule is not None:
+                hint = hints[rule]
+                own_count = (counts[rule] if rule < len(counts) else 0) + 1
+                if own_count >= (rules[rule].max_attempts or math.inf):
+                    return None
+                by_rule = tables[rule]
+                if by_rule is not None:
+                    count, table = own_count, by_rule
+            if table is own:
+                count = attempt
+                for by, failures in zip(tables, counts, strict=False):
+                    count -= 0 if by is None else failures
+        read_clock = call.read_clock
+        if read_clock is None:
+            return None
+        elapsed = read_clock() - call.started
+        decision: float | StopReason = StopReason.ATTEMPTS
+        asked, delay = None, 0.0
+        if attempt < most:
+            try:
+                delay, step = table[count]
+            except Exception:  # noqa: BLE001  `decide` will tell
+                return None
+            if step is None:
+                return None
+            if step:
+                # As `uniform_between`.
+                delay += step * tape[DRAWS][attempt][tape[NUMBER]]
+            if elapsed + delay >= limit:
+                return None
+            decision = delay
+        elif hint is not None:
+            return None
+        if hint is not None:
+            asked = read_hint(hint, error, error, call.already_warned, longest)
+            if asked is not None:
+                decision = apply_hint(
+                    policy, call, attempt, elapsed, allowed, delay, asked
+                )
+        trace = error.__traceback__
+        if driven and trace is not None:
+            # Without the frame of the driver.
+            trace = error.__traceback__ = trace.tb_next
+        if previous is not None and before is not None and not keeps_frames:
+            call.keep_locations(before[ATTEMPT], (locations_of(tape[TRACE]),))
+            previous.__traceback__ = None
+        tape[TRACE] = trace
+        scheduled = None if isinstance(decision, str) else decision
+        requested = None if asked is None else requested_delay(asked)
+        took = elapsed - started
+        fields = attempt, error, None, started, took, scheduled, rule, requested
+        return _new(Evaluation, (_new(Failure, fields), decision, True))
+
+    return evaluate
+
+
+def _is_bare(error: object) -> bool:
+    """Return whether an error has no related ones, no members and no attributes."""
+    return (
+        isinstance(error, Exception)
+        and error.__context__ is None
+        and error.__cause__ is None
+        and not isinstance(error, BaseExceptionGroup)
+        and not has_attributes(error)
+        and type(error).__setattr__ is BaseException.__setattr__
+    )
+
+
+def leave_to_steps(_entry: Entry, *_others: object) -> None:
+    """Leave every failure to `retrykit.execution.steps`."""
 
 
 def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
+    if not _allows(policy):
+        return leave_to_steps
     allowed = math.inf if policy.max_elapsed is None else policy.max_elapsed
     # Until the attempts are used, the time does not count.
     limit = math.inf if policy.limits == "all" else allowed - EPSILON
     keeps_frames = policy.keep_tracebacks or policy.raises == "group"
-    is_endless, seed = policy.max_attempts is None, policy.seed
-    same_draws = None if seed is None else (SharedDraws(seed), 0)
-    delays = _Delays(policy)
+    same_draws = None if policy.seed is None else (SharedDraws(policy.seed), 0)
+    most = math.inf if policy.max_attempts is None else policy.max_attempts - 1
+    delays = Delays(policy.schedule, min(policy.max_failures, most))
+    is_endless = policy.max_attempts is None
     retried: type | None = None
 
     def answer(  # noqa: C901, PLR0911, PLR0912  one step, to be read in one piece
-        entry: Entry, error: Exception, clock: ClockSource[Any]
+        entry: Entry, tape: Any, error: Exception, timer: Any
     ) -> float | None:
         nonlocal retried
         if (
@@ -127,76 +271,77 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             ):
                 return None
             retried = type(error)
-        records = entry[1]
-        previous = sleeper = None
-        if type(records) is list:
-            size = len(records)
-            attempt, previous = size // 5, records[size - 4]
-            if previous is error or (is_endless and _stands_still(records)):
+        if tape is None:
+            if entry[BEFORE] and innermost_running(entry[BEFORE]):
                 return None
-            start, draws, number = records[0], records[1], records[2]
-            timer = records[4]
-        elif (entry[2] and innermost_running(entry[2])) or is_logged():
-            return None
-        else:
-            attempt, start, (timer, sleeper) = 1, records, clock.real.parts()
             draws, number = same_draws or new_draws()
-        failed = timer.time()
+            # As `open_entry`.
+            entry.append([draws, number, None, FIRST_ATTEMPT])
+            tape, now, attempt = entry[TAPE], FIRST, 1
+            started, previous, last = FIRST_ATTEMPT, None, None
+            locations = None
+        else:
+            # Indices from the end take longer.
+            now = len(tape) - 1
+            failure, started, locations = tape[now - 1], tape[now], None
+            attempt, previous, last = (
+                failure[ATTEMPT] + 1,
+                failure[ERROR],
+                failure[DELAY],
+            )
+            if previous is error or (
+                last >= _LONG and is_endless and _stands_still(tape)
+            ):
+                return None
+        elapsed = timer.time() - entry[START]
         try:
             delay, step = delays[attempt]
             if step:
                 # As `uniform_between`.
-                delay += step * draws[attempt][number]
+                delay += step * tape[DRAWS][attempt][tape[NUMBER]]
             elif step is None:
-                last = None if previous is None else records[-2]
-                delay = delays.draw(attempt, last, draws.seed + number)
+                delay = delays.draw(attempt, last, tape[DRAWS].seed + tape[NUMBER])
         except Exception:  # noqa: BLE001  `steps` will tell
             return None
-        if failed - start + delay >= limit:
+        if elapsed + delay >= limit:
             return None
         # Without the frame of the driver.
         trace: Any = error.__traceback__
         trace = error.__traceback__ = trace.tb_next
-        if previous is None:
-            entry[1] = [
-                start,
-                draws,
-                number,
-                trace,
-                timer,
-                sleeper,
-                None,
-                error,
-                failed,
-                delay,
-            ]
-            return delay
-        locations: tuple[Location, ...] | None = None
-        if not keeps_frames:
-            last_trace = records[3]
+        if previous is not None and not keeps_frames:
+            last_trace = tape[TRACE]
             if last_trace is None or last_trace.tb_next is not None:
                 locations = locations_of(last_trace)
             else:
                 # Most have one frame, and a call would take longer.
                 locations = (location(last_trace),)
             previous.__traceback__ = None
-        records[3] = trace
-        records += (locations, error, failed, delay)
+        tape[TRACE] = trace
+        recorded = attempt, error, None, started, elapsed, delay, None, None, locations
+        tape[now] = recorded
         return delay
 
     return answer
 
 
-@final
-class _Delays(dict[int, Spread]):
-    """The delays of a policy before its retries, as far as they are known."""
+def _stands_still(tape: list[Any]) -> bool:
+    """Return whether the clock did not advance in the last delay, as `steps` warns."""
+    last, begun = as_failure(tape[-2]), tape[-1]
+    return not time_passed(last.delay or 0.0, begun - last.started - last.duration)
 
-    def __init__(self, policy: "Policy") -> None:
-        most, self._last = policy.max_attempts, policy.max_failures
-        if most is not None:
-            self._last = min(self._last, most - 1)
-        self._schedule = policy.schedule
-        self._uniform = is_uniform(policy.schedule)
+
+@final
+class Delays(dict[int, Spread]):
+    """The delays of a schedule before its retries, as far as they are known.
+
+    Args:
+        schedule: The schedule.
+        last: The last retry whose delay is given.
+    """
+
+    def __init__(self, schedule: Schedule, last: float = math.inf) -> None:
+        self._schedule, self._last = schedule, last
+        self._uniform = is_uniform(schedule)
 
     def __missing__(self, retry: int) -> Spread:
         if len(self) > _MAX_KNOWN:
@@ -225,49 +370,11 @@ class _Delays(dict[int, Spread]):
         return math.inf if delay is None or delay > LONGEST_SLEEP else delay
 
 
+_new: Final = tuple.__new__
+
+# In seconds: only a longer delay tells whether a clock stands still.
+_LONG: Final = 0.1
+
 # Beyond every limit of time.
 _NOT_COMMON: Final = math.inf, 0.0
 _SPECIAL: Final = (Signal, BaseExceptionGroup)
-
-
-def _stands_still(records: Records) -> bool:
-    """Return whether the clock did not advance in the last delay, as `steps` warns."""
-    failed, delay, begun = records[-3:]
-    return not time_passed(delay, begun - failed)
-
-
-def catch_up(entry: Entry) -> None:
-    """Apply what was recorded while another thread made the state.
-
-    The driver asks for it after each record, `ensure_call` after it has put the call
-    into the entry: so one of the two finds the record.
-    """
-    with state_lock:
-        call, records = entry[:2]
-        if records is None:
-            # It has ended meanwhile.
-            entry[0] = None
-        elif type(records) is list:
-            replay(call, records)
-            call.give_ups_before = entry[3]
-
-
-def replay(call: RetryCall, records: Records) -> None:
-    """Apply the records of a call to its state, each of them once."""
-    # A copy, since the driver may add to them.
-    state, records = call.state, records[:]
-    _, draws, number, call.last_traceback, *_ = records[:6]
-    state.seed = draws.seed + number
-    began_at = state._started_at_clock
-    for position in range(5 * state.attempt + 1, len(records), 5):
-        locations, error, failed, delay, *begun = records[position : position + 5]
-        if state.next_delay is None:
-            if locations is not None:
-                state._keep_locations(state.attempt - 1, (locations,))
-            started, elapsed = state.attempt_started, failed - began_at
-            state._record(
-                Failure(state.attempt, error, None, started, elapsed - started, delay)
-            )
-        for each in begun:
-            state._begin_attempt(each - began_at)
-            call.exhausted_marker = None

@@ -12,8 +12,6 @@ from retrykit._internal.clocks import (
     AsyncClock,
     Clock,
     ClockSource,
-    read_together,
-    wall,
 )
 from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.tracebacks import (
@@ -26,8 +24,28 @@ from retrykit._internal.tracebacks import (
     trim_traceback,
     with_traceback,
 )
-from retrykit.execution.call import Entry, RetryCall, outer_call, state_lock
-from retrykit.execution.common_failures import Answer, answer_of, catch_up, replay
+from retrykit.execution.call import (
+    BEFORE,
+    DRAWS,
+    GIVE_UPS,
+    NUMBER,
+    OWNER,
+    START,
+    TAPE,
+    TRACE,
+    Entry,
+    RetryCall,
+    as_failure,
+    open_entry,
+    outer_call,
+    state_lock,
+)
+from retrykit.execution.common_failures import (
+    Answer,
+    Evaluator,
+    answer_of,
+    evaluator_of,
+)
 from retrykit.execution.ineffective import (
     LAZY,
     longest_first_delay,
@@ -47,21 +65,23 @@ from retrykit.execution.overrides import retry_overrides
 from retrykit.execution.rejected_results import release_before
 from retrykit.policy.fallback import NO_FALLBACK, has_value
 from retrykit.policy.limits import describe_give_up, describe_limit, most_attempts
-from retrykit.schedules.randomness import new_seed
+from retrykit.schedules.randomness import SharedDraws, new_draws
 from retrykit.state import events
+from retrykit.state.call_record import Terms, give_ups
 from retrykit.state.failures import NEVER_RETRIED, Evaluation, Failure, StopReason
 from retrykit.state.final_error import (
-    attach_state,
+    attach_record,
     build_final_error,
     state_of,
 )
 from retrykit.state.retry_log import (
+    RetryMessage,
     describe_last_failure,
     is_logged,
     log_retry,
     logs_retries,
 )
-from retrykit.state.retry_state import RetryState, give_ups
+from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
@@ -90,6 +110,7 @@ class RetryController:
         answer: The answer to their common failures, once there was one; else None.
         budget: That of the policy, or None.
         clock: The clock of the driver.
+        function: The function that events name; None for a block or a client.
         can_be_stopped: Whether the policy has a `stop_event`.
         only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
         plain: The type of the first result that is not awaitable, which most results
@@ -103,21 +124,21 @@ class RetryController:
         "_awaits_observers",
         "_checks_event_loop",
         "_driven",
-        "_function",
+        "_evaluator",
         "_keeps_frames",
-        "_logs",
-        "_most_attempts",
         "_name",
         "_observers",
-        "_polls",
         "_resumed",
         "_runner",
+        "_same_draws",
+        "_terms",
         "_time_limit",
         "_timed",
         "answer",
         "budget",
         "can_be_stopped",
         "clock",
+        "function",
         "judges_results",
         "only_sleeps",
         "plain",
@@ -136,7 +157,7 @@ class RetryController:
         driven: bool = True,
         runner: object = None,
     ) -> None:
-        self._driven, self._function, self._logs = driven, function, False
+        self._driven, self.function = driven, function
         # The attempts of a block end in a ``with``, which cannot await.
         self._awaits_observers = clock.awaited and driven
         self._runner = None if runner is None else weakref.ref(runner)
@@ -144,16 +165,27 @@ class RetryController:
         self._checks_event_loop = runner is None and not clock.awaited
         self.policy, self.budget = policy, policy.budget
         self.answer: Answer | None = None
+        self._evaluator: Evaluator | None = None
         self.plain: type | None = None
         self._observers = policy.observers
         self._name = policy.name or name
         self.clock: ClockSource[Any] = clock
-        self._resumed, self._polls = resumed, policy.on == ()
+        self._resumed = resumed
         self._timed = policy.attempt_timeout is not None
         # Where both limits must be reached, neither of them alone tells the end.
         joined = policy.limits == "all"
         self._time_limit = None if joined else policy.max_elapsed
-        self._most_attempts = None if joined else most_attempts(policy)
+        most = None if joined else most_attempts(policy)
+        self._terms = Terms(
+            self._name,
+            self._time_limit,
+            policy.max_failures,
+            most,
+            policy.redact,
+            policy.on == (),
+        )
+        seed = policy.seed
+        self._same_draws = None if seed is None else (SharedDraws(seed), 0)
         self.can_be_stopped = policy.stop_event is not None
         own = policy.stop_event, policy.sleep
         self.only_sleeps = own == (None, None) and not policy.observers
@@ -178,7 +210,7 @@ class RetryController:
             self._name,
             self.clock,
             self._resumed,
-            function=self._function,
+            function=self.function,
             driven=self._driven,
             runner=runner,
         )
@@ -187,7 +219,7 @@ class RetryController:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # With a driver that is pickled by value.
-        parts = self.policy, self._name, self.clock, self._resumed, self._function
+        parts = self.policy, self._name, self.clock, self._resumed, self.function
         return _restore_controller, parts
 
     def find_answer(self) -> Answer:
@@ -196,6 +228,14 @@ class RetryController:
         if self._checks_event_loop:
             self.check_event_loop()
         return answer
+
+    def log_failure(self, entry: Entry) -> None:
+        """Log the retry after a common failure."""
+        call, failure = entry[OWNER], as_failure(entry[TAPE][-1])
+        request = call.request if type(call) is RetryCall else None
+        elapsed = failure.started + failure.duration
+        message = RetryMessage(self._terms, request, failure, elapsed)
+        events.notify_one(log_retry, message, None)
 
     def check_event_loop(self) -> None:
         """Warn if the first delay of sync code blocks an event loop."""
@@ -233,97 +273,57 @@ class RetryController:
             watched: Whether the call begins now, and this context's clock times it.
                 Otherwise it began earlier, and the real clock times it.
         """
-        owner, started, before, give_ups_before = entry
+        owner = entry[OWNER]
         if not isinstance(owner, RetryCall):
-            if started is None:
-                # The call is about to end, in another thread.
-                return cast("RetryCall", None)
-            # Without the lock: clocks, outer calls and logging run other code.
-            call = RetryCall()
-            call.controller, call.before = self, before
-            call.give_ups_before = give_ups_before
-            call.exhausted_marker = call.last_traceback = call.rule = None
-            call.function, call.args, call.kwargs = self._function, (), None
-            call.pending = None
-            call.warning_issued = False
-            recorded, seed = type(started) is list, self.policy.seed
-            if seed is None:
-                # Records have their own.
-                seed = 0 if recorded else new_seed()
-            start = started[0] if recorded else started
-            call.state = self._make_state(call, start, seed, watched)
-            # Asked once for each call, not for each failure.
-            self._logs = is_logged()
-            if before is not None:
-                limit_by_outer_call(call)
-            # Threads that the function starts may ask at once, and must share one
-            # state; a signal handler may ask as well.
+            # Without a lock: clocks and outer calls run other code.
+            call = self._make_call(entry, watched=watched)
+            # Threads that the function starts may ask at once, and must share one call;
+            # a signal handler may ask as well.
             with state_lock:
-                if entry[0] is owner:
-                    if recorded:
-                        replay(call, started)
-                    entry[0] = call
-                    if recorded or entry[1] is not started:
-                        # The driver may have recorded a failure meanwhile, or the end.
-                        catch_up(entry)
-        published: RetryCall = entry[0]
+                if entry[OWNER] is owner:
+                    entry[OWNER] = call
+                    if entry[START] is None:
+                        # The call has ended meanwhile.
+                        entry[OWNER] = None
+            owner = entry[OWNER]
+        ensured: RetryCall = owner
         if kwargs is not None:
-            published.args, published.kwargs = args, kwargs
-        return published
+            ensured.arguments = args, kwargs
+        return ensured
 
-    def _make_state(
-        self,
-        call: RetryCall,
-        started: float,
-        seed: int,
-        watched: bool,  # noqa: FBT001
-    ) -> RetryState:
-        """Make the state of a call that began at this time, or continue one."""
-        clock = self.clock
-        read_clock = clock.reader() if watched else clock.real_reader()
-        clock_id = 0
-        if read_clock is None:
-            begun = wall()
-        else:
-            clock_id = id(getattr(read_clock, "__self__", read_clock))
-            begun, now = read_together(read_clock)
-            started = now if watched else started
-            begun -= now - started
-        policy, resumed = self.policy, self._resumed
-        if resumed is None:
-            return RetryState(
-                self._name,
-                seed,
-                begun,
-                self._time_limit,
-                policy.max_failures,
-                self._most_attempts,
-                redact=policy.redact,
-                _polls=self._polls,
-                _read_clock=read_clock,
-                _started_at_clock=started,
-                _clock_id=clock_id,
-                _call=weakref.ref(call),
-            )
-        return resumed._replace(
-            stop_reason=None,
-            stop_detail=None,
-            used_fallback=False,
-            nested_state=None,
-            # It may be nested in other calls now, or in none.
-            depth=0,
-            _outer_deadline=None,
-            max_elapsed=self._time_limit,
-            max_failures=policy.max_failures,
-            max_attempts=self._most_attempts,
-            redact=policy.redact,
-            _polls=self._polls,
-            _read_clock=read_clock,
-            _clock_id=clock_id,
-            # The time that was spent before counts.
-            _started_at_clock=started - resumed.elapsed_at_end,
-            _call=weakref.ref(call),
-        )
+    def _make_call(self, entry: Entry, *, watched: bool) -> RetryCall | None:
+        """Return a `RetryCall` for an entry; None if its call ends at this moment."""
+        tape, started, before = self.open_entry(entry), entry[START], entry[BEFORE]
+        if tape is None or started is None:
+            return None
+        call, clock = RetryCall(), self.clock
+        call.entry, call.tape = entry, tape
+        call.controller, call.terms = self, self._terms
+        call.seed, call.started = tape[DRAWS].seed + tape[NUMBER], started
+        call.read_clock = clock.reader() if watched else clock.real_reader()
+        if watched and call.read_clock is not None:
+            call.started = call.read_clock()
+        if self._resumed is not None:
+            self._resume(call, self._resumed)
+        if before is not None:
+            limit_by_outer_call(call)
+        return call
+
+    def _resume(self, call: RetryCall, state: RetryState) -> None:
+        """Continue the call of a state."""
+        # The time that was spent before counts.
+        call.started -= state.elapsed_at_end
+        call.terms = self._terms._replace(name=state.name)
+        call.resume(state)
+        for name in _OF_ITS_END:
+            vars(call).pop(name, None)
+
+    def open_entry(self, entry: Entry) -> list[Any] | None:
+        """Return the tape of an entry, added if there is none; None after its end."""
+        if len(entry) > TAPE:
+            tape: list[Any] | None = entry[TAPE]
+            return tape
+        return open_entry(entry, self._same_draws or new_draws())
 
     def start(self, call: RetryCall) -> float | None:
         """Begin a call that is watched or resumed.
@@ -332,25 +332,33 @@ class RetryController:
             The remaining delay before its next attempt, in seconds; None if an
             attempt begins.
         """
-        state = call.state
-        last = state._failures[-1] if state._failures else None
-        if state.next_delay is None:
-            if last is not None and last.attempt == state.attempt:
-                state._begin_attempt(state.elapsed)
+        delay = None if self._resumed is None else call.next_delay
+        if delay is None:
             if self._observers or events.process_observers:
-                self._notify(call, events.AttemptStarted(state))
+                self._notify(call, events.AttemptStarted)
             return None
-        waited = 0.0
+        waited, last = 0.0, call.last_failure
         if last is not None:
-            waited = max(state.elapsed - (last.started + last.duration), 0.0)
-        return max(state.next_delay - waited, 0.0)
+            waited = max(call.elapsed - (last.started + last.duration), 0.0)
+        return max(delay - waited, 0.0)
 
-    def attach_clock(self, state: RetryState) -> Callable[[], float]:
+    def attach_clock(self, call: RetryCall) -> Callable[[], float]:
         """Return the reader of a clock that could not be found when the call began."""
         # Drivers run in the event loop, where there always is one.
         reader = cast("Callable[[], float]", self.clock.reader())
-        state._read_clock = reader
+        call.read_clock = reader
         return reader
+
+    def evaluate_usual(
+        self, call: RetryCall, error: Exception | None
+    ) -> Evaluation | None:
+        """Evaluate an error, if it is one of the usual ones; else return None."""
+        if self._timed or error is None:
+            return None
+        evaluate = self._evaluator
+        if evaluate is None:
+            evaluate = self._evaluator = evaluator_of(self.policy)
+        return evaluate(call, error, driven=self._driven)
 
     def trim_tracebacks(self, call: RetryCall, error: Exception) -> bool:
         """Trim the traceback of an error, and release the previous one's frames.
@@ -361,14 +369,14 @@ class RetryController:
         """
         alone = error.__context__ is None and error.__cause__ is None
         alone = alone and not isinstance(error, BaseExceptionGroup)
-        state, last = call.state, None
-        if state._failures:
-            before = state._failures[-1]
+        last = None
+        before = call.last_failure
+        if before is not None:
             last = before.error
             release = last is not error and not self._keeps_frames
             if release and isinstance(last, Exception):
                 locations = drop_frames(last, None if alone else error)
-                state._keep_locations(before.attempt, locations)
+                call.keep_locations(before.attempt, locations)
                 reduced = reduce_error(last)
                 has_dict = len(reduced) > WITHOUT_DICT
                 if len(locations) > 1 or (has_dict and reduced[WITHOUT_DICT]):
@@ -381,8 +389,8 @@ class RetryController:
                 trace = skip_wrapper_frames(trace)
             with_traceback(error, trace)
         if last is error:
-            trim_traceback(trace, call.last_traceback)
-        call.last_traceback = trace
+            trim_traceback(trace, call.tape[TRACE])
+        call.tape[TRACE] = trace
         # Not through __dict__, which would create it.
         return alone and len(reduce_error(error)) == WITHOUT_DICT
 
@@ -393,14 +401,14 @@ class RetryController:
         failure, decision, retryable = evaluation
         if isinstance(decision, str):
             return evaluation
-        call.state.retry_cost = cost
+        call.retry_cost = cost
         if cost is not None:
             return evaluation
         return Evaluation(failure._replace(delay=None), StopReason.BUDGET, retryable)
 
     def record_last_failure(self, call: RetryCall, evaluation: Evaluation) -> None:
         """Record a failed attempt after which the call is interrupted."""
-        call.state._record(evaluation.failure._replace(delay=None))
+        call.add_failure(evaluation.failure._replace(delay=None))
 
     def record_failure(
         self,
@@ -414,30 +422,29 @@ class RetryController:
         Returns:
             The delay before the next attempt, in seconds, or the error to raise.
         """
-        state = call.state
         failure, decision, retryable = evaluation
-        if state._failures and (error is None or state._failures[-1].error is None):
+        if call.was_rejected or (error is None and call.has_failed):
             keeps = self._keeps_frames
-            release_before(self.policy, state, error, failure.result, keeps=keeps)
-        state._record(failure)
+            release_before(self.policy, call, error, failure.result, keeps=keeps)
+        call.add_failure(failure)
         if not isinstance(decision, str):
             if self._observers or events.process_observers:
-                self._notify(call, events.AttemptFailed(state, failure))
-                self._notify(call, events.RetryScheduled(state, decision))
+                self._notify(call, events.AttemptFailed, failure)
+                self._notify(call, events.RetryScheduled, decision)
             if self._checks_event_loop:
                 self.check_event_loop()
-            if self._logs and not self._logs_retries():
-                event = events.RetryScheduled(state, decision)
-                events.notify_one(log_retry, event, None)
+            if is_logged() and not self._logs_retries():
+                message = RetryMessage(call.terms, call.request, failure, call.elapsed)
+                events.notify_one(log_retry, message, None)
             return decision
         if decision is StopReason.NESTED:
-            state.nested_state = limit_nested_states(state_of(exhausted))
-            warn_if_idle(self.policy, state)
+            call.nested_state = limit_nested_states(state_of(exhausted))
+            warn_if_idle(self.policy, call)
         if decision is StopReason.GAVE_UP:
             detail: str | None = describe_give_up(error, hinted=retryable)
         else:
-            detail = describe_limit(self.policy, state, decision, failure)
-        state._end(decision, detail)
+            detail = describe_limit(self.policy, call, decision, failure)
+        call.end(decision, detail)
         return self._give_up(call, decision, failure, error, failed_now=True)
 
     def record_stop(self, call: RetryCall) -> Exception:
@@ -446,10 +453,10 @@ class RetryController:
         Returns:
             The error to raise.
         """
-        failure = call.state._failures[-1]
+        failure = cast("Failure", call.last_failure)
         error = failure.error if isinstance(failure.error, Exception) else None
         reason = StopReason.STOPPED
-        call.state._end(reason)
+        call.end(reason)
         return self._give_up(call, reason, failure, error, failed_now=False)
 
     def kept_failure(self, call: RetryCall) -> Failure | None:
@@ -457,10 +464,8 @@ class RetryController:
 
         A call that may be stopped while it waits gives up with that result.
         """
-        if not self.can_be_stopped or not call.state._failures:
-            return None
-        last = call.state._failures[-1]
-        return last if last.error is None else None
+        last = call.last_failure if self.can_be_stopped else None
+        return last if last is not None and last.error is None else None
 
     def _give_up(
         self,
@@ -472,22 +477,22 @@ class RetryController:
         failed_now: bool,
     ) -> Exception:
         """Return the error to raise of a call that has ended."""
-        policy, state = self.policy, call.state
+        policy = self.policy
         if policy.fallback is not NO_FALLBACK:
             retried = reason not in NEVER_RETRIED
-            state.used_fallback = retried and has_value(policy.fallback, failure)
-        call.controller = None
+            call.used_fallback = retried and has_value(policy.fallback, failure)
+        call.controller, call.function = None, self.function
         if self._observers or events.process_observers:
             if failed_now:
-                self._notify(call, events.AttemptFailed(state, failure))
-            self._notify(call, events.GaveUp(state))
+                self._notify(call, events.AttemptFailed, failure)
+            self._notify(call, events.GaveUp)
         nested = reason is StopReason.NESTED and policy.nested == "raise"
         cause = error.error if isinstance(error, Signal) else error
         final_error = build_final_error(
-            "nested" if nested else policy.raises, state, cause
+            "nested" if nested else policy.raises, call, cause
         )
         outer = None if call.before is None else outer_call(call)
-        if outer is not None and has_exhausted_retries(state):
+        if outer is not None and has_exhausted_retries(call):
             mark_exhausted(final_error, outer)
         return final_error
 
@@ -499,13 +504,12 @@ class RetryController:
             waited: Whether this process has waited for the delay. Others wait for a
                 durable job, which may begin before it is due.
         """
-        state = call.state
-        state._begin_attempt(state.elapsed)
-        call.exhausted_marker, call.give_ups_before = None, give_ups.count
+        call.begin_attempt(call.elapsed)
+        call.entry[GIVE_UPS] = give_ups.count
         if waited and self.policy.max_attempts is None:
             warn_of_frozen_time(call)
         if self._observers or events.process_observers:
-            self._notify(call, events.AttemptStarted(state))
+            self._notify(call, events.AttemptStarted)
 
     def record_success(self, call: RetryCall, result: object) -> float | None:
         """Record that the call has its result.
@@ -518,12 +522,11 @@ class RetryController:
         if not known and not self.clock.awaited:
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")
-        state = call.state
         call.controller = None
-        state._end(StopReason.SUCCEEDED)
+        call.end(StopReason.SUCCEEDED)
         if self._observers or events.process_observers:
-            self._notify(call, events.Succeeded(state))
-        return state.retry_cost
+            self._notify(call, events.Succeeded)
+        return call.retry_cost
 
     def record_interruption(self, call: RetryCall, error: BaseException) -> None:
         """Record that the call was ended by something other than its attempts.
@@ -533,53 +536,58 @@ class RetryController:
         if call.pending:
             events.discard(call.pending)
         if call.controller is None:
-            if call.state.stop_reason is StopReason.STOPPED and self._driven:
+            if call.stop_reason is StopReason.STOPPED and self._driven:
                 # It was raised anew, by the driver.
                 trace = error.__traceback__
                 with_traceback(error, trace and trace.tb_next)
             return
         call.controller = None
-        # The frames of the error keep the call, and must not keep the other errors.
-        state, call.state = call.state, _ENDED
-        if state._read_clock is None:
-            state._read_clock = self.clock.reader()
+        if call.read_clock is None:
+            call.read_clock = self.clock.reader()
         cancelled = not isinstance(error, Exception)
-        state._end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
-        if cancelled and state._failures:
+        call.end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
+        if cancelled and call.last_failure is not None:
             # An outer timeout hides the error that was retried.
-            text = f"{state.describe()}; {describe_last_failure(state)}"
+            text = f"{call.state.describe()}; {describe_last_failure(call)}"
             add_note_once(error, text)
-        attach_state(error, state)
-        self._notify(call, events.GaveUp(state))
+        # The event shows the error itself.
+        call.notified = True
+        attach_record(error, call)
+        self._notify(call, events.GaveUp)
+        call.leave_to_view(error)
         if call.pending:
             events.discard(call.pending)
 
     def record_suspension(self, call: RetryCall) -> None:
         """Record that the call goes on elsewhere, from its state."""
         call.controller = None
-        self._notify(call, events.Suspended(call.state))
+        self._notify(call, events.Suspended)
 
     def time_left(self, call: RetryCall) -> float | None:
         """Return the time that calls nested in this one may take, in seconds.
 
         None if it is unlimited, or cannot be known in this thread.
         """
-        limit, state = self._time_limit, call.state
+        limit = self._time_limit
         if limit is None or self.policy.deadline == "overshoot":
             return None
-        return None if state._read_clock is None else limit - state.elapsed
+        return None if call.read_clock is None else limit - call.elapsed
 
     def _logs_retries(self) -> bool:
         """Return whether an observer logs the retries."""
         others = (each.observer for each in events.process_observers[:])
         return any(map(logs_retries, (*self._observers, *others)))
 
-    def _notify(self, call: RetryCall, event: events.Event) -> None:
+    def _notify(
+        self, call: RetryCall, kind: type[events.Event], detail: object = None
+    ) -> None:
+        """Notify the observers of an event."""
         if self._awaits_observers and call.pending is None and self._observers:
             call.pending = []
-        if self._function is not None:
-            event.with_call((self._function, call.args, call.kwargs or {}))
-        events.notify(self._observers, event, call.pending)
+        call.notified = True
+        event = events.make_event(kind, call, self.function, detail)
+        failing = bool(events.process_observers) and call.has_failed
+        events.notify(self._observers, event, call.pending, failing=failing)
 
 
 def _restore_controller(
@@ -592,5 +600,8 @@ def _restore_controller(
     return RetryController(policy, name, clock, resumed, function=function)
 
 
-_ENDED: Final = RetryState("", 0, 0.0)
-"""Stands for the state of a call that was interrupted."""
+_OF_ITS_END: Final = (
+    *("clock_id", "depth", "elapsed_at_end", "give_up_number", "nested_state"),
+    *("outer_deadline", "stop_detail", "stop_reason", "used_fallback"),
+)
+"""What a call that is resumed does not take over from its record."""

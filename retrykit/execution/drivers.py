@@ -69,10 +69,7 @@ def prepare_attempt(
     if not awaited and is_coroutine_function(fn):
         suggestion = "use acall or arun, or decorate it with retry or aretry"
         raise invalid_setting("fn", "a function that is not async", fn, suggestion)
-    check_event_kind(policy.stop_event, awaited=awaited)
-    check_sleep_kind(policy.sleep, awaited=awaited)
-    if not awaited:
-        check_sync_compatible(policy)
+    policy._derive(_check_async if awaited else _check_sync)
     timeout = policy.attempt_timeout
     if timeout is None:
         return ensure_awaitable(fn) if awaited else fn
@@ -83,3 +80,16 @@ def prepare_attempt(
         return with_timeout(ensure_awaitable(fn), attempt_time_limit)
     attempt = with_timeout_argument(fn, timeout, attempt_time_limit)
     return ensure_awaitable(attempt) if awaited else attempt
+
+
+def _check_sync(policy: "Policy") -> None:
+    """Check that a policy suits a function that nothing awaits."""
+    check_event_kind(policy.stop_event, awaited=False)
+    check_sleep_kind(policy.sleep, awaited=False)
+    check_sync_compatible(policy)
+
+
+def _check_async(policy: "Policy") -> None:
+    """Check that a policy suits a coroutine function."""
+    check_event_kind(policy.stop_event, awaited=True)
+    check_sleep_kind(policy.sleep, awaited=True)

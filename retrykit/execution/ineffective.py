@@ -102,18 +102,17 @@ def longest_first_delay(policy: "Policy") -> float:
 
 def warn_of_frozen_time(call: RetryCall) -> None:
     """Warn once of a sleep that took no time, where only time would end the call."""
-    state = call.state
-    last = state._failures[-1] if state._failures else None
+    last = call.last_failure
     if last is None or last.delay is None:
         return
-    passed = state.attempt_started - last.started - last.duration
+    passed = call.attempt_started - last.started - last.duration
     if time_passed(last.delay, passed) or call.already_warned():
         return
     message = "%s slept %s before its next attempt, but its clock advanced only %s: "
     message += "is sleep mocked or time frozen? Without max_attempts, only time ends "
     message += "this call; retrykit.testing.virtual_time replaces both"
     logging.getLogger("retrykit").warning(
-        message, state.name, format_duration(last.delay), format_duration(passed)
+        message, call.terms.name, format_duration(last.delay), format_duration(passed)
     )
 
 

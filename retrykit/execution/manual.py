@@ -10,6 +10,7 @@ from retrykit.execution.call import (
     attempt_time_limit,
     current_entry,
     innermost_running,
+    release_call,
 )
 from retrykit.execution.controller import RetryController
 from retrykit.execution.ineffective import warn_once
@@ -23,7 +24,8 @@ from retrykit.execution.steps import (
 )
 from retrykit.policy.fallback import check_no_fallback
 from retrykit.state import events
-from retrykit.state.retry_state import RetryState, give_ups
+from retrykit.state.call_record import give_ups
+from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -85,6 +87,16 @@ class ManualCall:
         """The state of the running call."""
         return self._call.state
 
+    @property
+    def attempt(self) -> int:
+        """Number of the running or last attempt, from 1."""
+        return self._call.attempt
+
+    @property
+    def next_delay(self) -> float | None:
+        """The delay before the next attempt, in seconds, or None."""
+        return self._call.next_delay
+
     def start(self) -> float | None:
         """Begin the call.
 
@@ -127,12 +139,12 @@ class ManualCall:
 
     def accept(self) -> None:
         """End the call as a success that has no result to judge."""
-        policy, failures = self.policy, self._call.state._failures
+        policy, failures = self.policy, self._call.failures
         # A predicate of a client matches its errors as well.
         judges = self._controller.judges_results and policy.on is not policy.on_result
         if judges and all(each.error is not None for each in failures):
             message = "%s: on_result had no result to judge; hand it over by "
-            warn_once(self._call.state.name, message + "attempt.set_result(...)")
+            warn_once(self._call.terms.name, message + "attempt.set_result(...)")
         self._controller.judges_results = False
         self.succeed(None)
 
@@ -196,5 +208,5 @@ class ManualCall:
 
     def _end(self) -> None:
         """Drop the call; contexts that outlive it keep its entry."""
-        self._entry[0] = None
+        release_call(self._entry, self._call)
         del self._call

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from retrykit._internal.late_modules import logging, opcode
 from retrykit.errors import CommitUnknown
-from retrykit.execution.call import RetryCall, outer_call, state_lock
+from retrykit.execution.call import GIVE_UPS, RetryCall, outer_call, state_lock
 from retrykit.policy.decision import decide
+from retrykit.state.call_record import CallFacts, clock_id
 from retrykit.state.final_error import RetryError, attach_state, attached_state
 from retrykit.state.records import attributes_of
 from retrykit.state.retry_state import RetryState, StopReason
@@ -31,30 +32,30 @@ __all__ += [
 
 def limit_by_outer_call(call: RetryCall) -> None:
     """Set the depth of a nested call, and its deadline by the calls around it."""
-    outer, state = outer_call(call), call.state
+    outer = outer_call(call)
     controller = None if outer is None else outer.controller
     if outer is None or controller is None:
         return
-    state.depth = outer.state.depth + 1
-    deadline = outer.state._outer_deadline
+    call.depth = outer.depth + 1
+    deadline = outer.outer_deadline
     limits = [
         controller.time_left(outer),
-        None if deadline is None else deadline - outer.state.elapsed,
+        None if deadline is None else deadline - outer.elapsed,
     ]
     left = [limit for limit in limits if limit is not None]
-    state._outer_deadline = state.elapsed + min(left) if left else None
+    call.outer_deadline = call.elapsed + min(left) if left else None
 
 
-def has_exhausted_retries(state: RetryState) -> bool:
+def has_exhausted_retries(record: CallFacts) -> bool:
     """Return whether a call used up its retries, so that an outer one must not retry.
 
     Its retries failed, or its time limit, a hint, its budget or an exhausted nested
     call prevented more. If its policy does not retry the error, or was told to give
     up, the outer policy decides.
     """
-    if state.stop_reason in {StopReason.ATTEMPTS, StopReason.SCHEDULE_ENDED}:
-        return state.attempt > 1
-    return state.stop_reason in _NO_RETRY_ALLOWED
+    if record.stop_reason in {StopReason.ATTEMPTS, StopReason.SCHEDULE_ENDED}:
+        return record.attempt > 1
+    return record.stop_reason in _NO_RETRY_ALLOWED
 
 
 _NO_RETRY_ALLOWED = {
@@ -89,7 +90,10 @@ def mark_exhausted(error: BaseException, outer: RetryCall) -> None:
     if outer.controller is None:
         return
     with state_lock:
-        marker = outer.exhausted_marker = outer.exhausted_marker or object()
+        number, marker = outer.exhausted_marker or (0, None)
+        if number != outer.attempt:
+            marker = object()
+            outer.exhausted_marker = outer.attempt, marker
     marked = [error]
     for each in marked:
         vars(each)[_MARKER] = marker
@@ -105,17 +109,16 @@ def copy_state(result: object, error: RetryError) -> None:
         vars(result)[_MARKER] = vars(error)[_MARKER]
 
 
-def _gave_up_within(inner: RetryState, call: RetryCall) -> bool:
+def _gave_up_within(inner: CallFacts, call: RetryCall) -> bool:
     """Return whether a call began and gave up since the attempt of another one began.
 
     One that began earlier shares its error with the attempt, but is not part of it.
     """
-    if inner._give_up_number <= call.give_ups_before:
+    if inner.give_up_number <= call.entry[GIVE_UPS]:
         return False
-    outer = call.state
-    start = outer._started_at_clock + outer.attempt_started
-    other_clock = inner._clock_id != outer._clock_id or not inner._clock_id
-    return other_clock or inner._started_at_clock >= start - _ROUNDING
+    start = call.started + call.attempt_started
+    other_clock = inner.clock_id != clock_id(call.read_clock) or not inner.clock_id
+    return other_clock or inner.started >= start - _ROUNDING
 
 
 # In seconds: a sum of readings is not exact.
@@ -136,7 +139,9 @@ def find_exhausted(
     # A function that raises RetryAfter from an error has seen that error.
     deep = not isinstance(error, RetryAfter)
     outcome = result if error is None else error
-    marker = call.exhausted_marker
+    number, marker = call.exhausted_marker or (0, None)
+    if number != call.attempt:
+        marker = None
     seen: set[int] = set()
     pending: list[object] = [outcome]
     while pending:
@@ -146,7 +151,8 @@ def find_exhausted(
             continue
         if marker is not None and attributes.get(_MARKER) is marker:
             return outcome
-        inner = attached_state(outcome)
+        attached = attached_state(outcome)
+        inner = None if attached is None else attached._record
         if (
             inner is not None
             and _gave_up_within(inner, call)
@@ -187,18 +193,19 @@ def _translates(error: BaseException, handled: BaseException | None) -> bool:
     return raises and handler is not None
 
 
-def warn_if_idle(policy: "Policy", state: RetryState) -> None:
+def warn_if_idle(policy: "Policy", call: RetryCall) -> None:
     """Warn, once for each name, of a call that only a nested call keeps from retrying.
 
     Args:
         policy: The policy of the outer call.
-        state: Its state, with that of the nested call, after its last failure.
+        call: The outer call, with the state of the nested one, after its last failure.
     """
+    state = call.state
     name = state.name
     stopped = state.innermost.stop_reason is StopReason.STOPPED
     if policy.nested != "respect" or name in warned_names or stopped:
         return
-    if not _would_retry(policy, state):
+    if not _would_retry(policy, call):
         return
     with state_lock:
         if name in warned_names or len(warned_names) >= _MAX_NAMES:
@@ -210,10 +217,10 @@ def warn_if_idle(policy: "Policy", state: RetryState) -> None:
     logging.getLogger("retrykit").warning(message, name, inner)
 
 
-def _would_retry(policy: "Policy", state: RetryState) -> bool:
+def _would_retry(policy: "Policy", call: RetryCall) -> bool:
     """Return whether the policy has another attempt, but for rules and hints."""
     try:
-        decision = decide(policy, state, state.attempt, state.elapsed)
+        decision = decide(policy, call, call.attempt, call.elapsed)
     except Exception:  # noqa: BLE001  a schedule that fails ends the call, too
         return False
     return not isinstance(decision, str)

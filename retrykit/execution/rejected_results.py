@@ -1,11 +1,12 @@
 """Rejected results, and the errors between them: all but the last are released."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from retrykit._internal.tracebacks import close_errors, drop_frames
+from retrykit.execution.call import RetryCall
 from retrykit.policy.conditions import rejecting_predicate
+from retrykit.state.failures import Failure
 from retrykit.state.records import without_bulk
-from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -15,7 +16,7 @@ __all__ = ["release_before"]
 
 def release_before(
     policy: "Policy",
-    state: RetryState,
+    call: RetryCall,
     error: Exception | None,
     result: object,
     *,
@@ -25,18 +26,18 @@ def release_before(
 
     Args:
         policy: The policy of the call.
-        state: The state of the call, to which the next failure is added.
+        call: The call, to which the next failure is added.
         error: The error of the next failure; None if its result was rejected.
         result: That result.
         keeps: Whether errors keep their frames.
     """
-    before = state._failures[-1]
+    before = cast("Failure", call.last_failure)
     last = before.error
     if last is None:
         rejecting = rejecting_predicate(policy, before.rule)
         if before.result is not result and not hasattr(rejecting, "release"):
             small = without_bulk(before.result, redact=policy.redact)
-            state._failures[-1] = before._replace(result=small)
+            call.tape[-2] = before._replace(result=small)
     elif error is None and isinstance(last, Exception) and not keeps:
-        state._keep_locations(before.attempt, drop_frames(last, None))
+        call.keep_locations(before.attempt, drop_frames(last, None))
         close_errors(last, None)

@@ -37,7 +37,6 @@ from retrykit.policy.decision import (
 from retrykit.state import events
 from retrykit.state.failures import Evaluation, StopReason
 from retrykit.state.final_error import is_own_timeout
-from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -87,10 +86,10 @@ def pause(controller: RetryController, call: RetryCall, delay: float) -> Outcome
     Returns:
         None if it begins; else how the call has ended, as `handle_failure`.
     """
-    policy, state = controller.policy, call.state
+    policy = controller.policy
     if not wait_delay(policy, controller.clock, delay):
         error = controller.record_stop(call)
-        return use_fallback(policy, state) if state.used_fallback else error
+        return use_fallback(policy, call) if call.used_fallback else error
     last = controller.kept_failure(call)
     if last is not None:
         release_result(policy, last.rule, last.result)
@@ -100,12 +99,12 @@ def pause(controller: RetryController, call: RetryCall, delay: float) -> Outcome
 
 async def apause(controller: RetryController, call: RetryCall, delay: float) -> Outcome:
     """Wait for a delay, and begin the next attempt, as `pause` does."""
-    policy, state = controller.policy, call.state
+    policy = controller.policy
     if not await await_delay(policy, controller.clock, delay):
         error = controller.record_stop(call)
         if call.pending:
             await events.deliver(call.pending)
-        return await ause_fallback(policy, state) if state.used_fallback else error
+        return await ause_fallback(policy, call) if call.used_fallback else error
     last = controller.kept_failure(call)
     if last is not None:
         await arelease_result(policy, last.rule, last.result)
@@ -160,18 +159,18 @@ async def await_delay(
     return event is None or not event.is_set()
 
 
-def use_fallback(policy: "Policy", state: RetryState) -> FallbackValue:
+def use_fallback(policy: "Policy", call: RetryCall) -> FallbackValue:
     """Return the value in place of an error to raise."""
     fallback = policy.fallback
-    value = fallback(state) if callable(fallback) else fallback
+    value = fallback(call.state) if callable(fallback) else fallback
     reject_awaitable("fallback", value)
     return FallbackValue(value)
 
 
-async def ause_fallback(policy: "Policy", state: RetryState) -> FallbackValue:
+async def ause_fallback(policy: "Policy", call: RetryCall) -> FallbackValue:
     """Return the value in place of an error to raise, as `use_fallback` does."""
     fallback = policy.fallback
-    value = fallback(state) if callable(fallback) else fallback
+    value = fallback(call.state) if callable(fallback) else fallback
     if callable(fallback) and is_awaitable(value):
         value = await value
     return FallbackValue(value)
@@ -198,26 +197,28 @@ def handle_failure(
         The delay before the next attempt, in seconds; or, if the call has ended, the
         error to raise, which may be *error* itself, or the value in its place.
     """
-    policy, state = controller.policy, call.state
-    bare = error is not None and controller.trim_tracebacks(call, error)
-    exhausted = None
-    if not bare and policy.nested != "retry":
-        exhausted = find_exhausted(call, error, result)
-    matched: StopReason | int | None
-    if error is None:
-        matched = call.rule
-    elif not bare and isinstance(error, ExceptionGroup):
-        matched = match_group(policy, error)
-    else:
-        own = policy.attempt_timeout is not None and is_own_timeout(error)
-        matched = match_error(policy, error, own_timeout=own)
-    _read_clock = state._read_clock or controller.attach_clock(state)
-    elapsed = _read_clock() - state._started_at_clock
-    hinted = policy.hint is not None or policy.rules
-    already_warned = call.already_warned if hinted else None
-    evaluation = evaluate(
-        policy, state, elapsed, error, result, matched, exhausted, already_warned
-    )
+    policy, exhausted = controller.policy, None
+    evaluation = controller.evaluate_usual(call, error)
+    if evaluation is None:
+        bare = error is not None and controller.trim_tracebacks(call, error)
+        exhausted = None
+        if not bare and policy.nested != "retry":
+            exhausted = find_exhausted(call, error, result)
+        matched: StopReason | int | None
+        if error is None:
+            matched = call.rule
+        elif not bare and isinstance(error, ExceptionGroup):
+            matched = match_group(policy, error)
+        else:
+            own = policy.attempt_timeout is not None and is_own_timeout(error)
+            matched = match_error(policy, error, own_timeout=own)
+        read_clock = call.read_clock or controller.attach_clock(call)
+        elapsed = read_clock() - call.started
+        hinted = policy.hint is not None or policy.rules
+        already_warned = call.already_warned if hinted else None
+        evaluation = evaluate(
+            policy, call, elapsed, error, result, matched, exhausted, already_warned
+        )
     if controller.can_be_stopped:
         evaluation = stop_evaluation(policy, evaluation)
     if policy.budget is not None:
@@ -229,7 +230,7 @@ def handle_failure(
         evaluation = controller.apply_budget(call, evaluation, cost)
     outcome = controller.record_failure(call, error, evaluation, exhausted)
     if isinstance(outcome, Exception):
-        return use_fallback(policy, state) if state.used_fallback else outcome
+        return use_fallback(policy, call) if call.used_fallback else outcome
     if error is None and not controller.can_be_stopped:
         release_result(policy, call.rule, result)
     return outcome
@@ -242,26 +243,28 @@ async def ahandle_failure(  # noqa: C901  one pass, in its order
     result: object = None,
 ) -> float | Exception | FallbackValue:
     """Handle a failed attempt, as `handle_failure` does."""
-    policy, state = controller.policy, call.state
-    bare = error is not None and controller.trim_tracebacks(call, error)
-    exhausted = None
-    if not bare and policy.nested != "retry":
-        exhausted = find_exhausted(call, error, result)
-    matched: StopReason | int | None
-    if error is None:
-        matched = call.rule
-    elif not bare and isinstance(error, ExceptionGroup):
-        matched = await amatch_group(policy, error)
-    else:
-        own = policy.attempt_timeout is not None and is_own_timeout(error)
-        matched = await amatch_error(policy, error, own_timeout=own)
-    _read_clock = state._read_clock or controller.attach_clock(state)
-    elapsed = _read_clock() - state._started_at_clock
-    hinted = policy.hint is not None or policy.rules
-    already_warned = call.already_warned if hinted else None
-    evaluation = evaluate(
-        policy, state, elapsed, error, result, matched, exhausted, already_warned
-    )
+    policy, exhausted = controller.policy, None
+    evaluation = controller.evaluate_usual(call, error)
+    if evaluation is None:
+        bare = error is not None and controller.trim_tracebacks(call, error)
+        exhausted = None
+        if not bare and policy.nested != "retry":
+            exhausted = find_exhausted(call, error, result)
+        matched: StopReason | int | None
+        if error is None:
+            matched = call.rule
+        elif not bare and isinstance(error, ExceptionGroup):
+            matched = await amatch_group(policy, error)
+        else:
+            own = policy.attempt_timeout is not None and is_own_timeout(error)
+            matched = await amatch_error(policy, error, own_timeout=own)
+        read_clock = call.read_clock or controller.attach_clock(call)
+        elapsed = read_clock() - call.started
+        hinted = policy.hint is not None or policy.rules
+        already_warned = call.already_warned if hinted else None
+        evaluation = evaluate(
+            policy, call, elapsed, error, result, matched, exhausted, already_warned
+        )
     if controller.can_be_stopped:
         evaluation = stop_evaluation(policy, evaluation)
     if policy.budget is not None:
@@ -275,7 +278,7 @@ async def ahandle_failure(  # noqa: C901  one pass, in its order
     if isinstance(outcome, Exception):
         if call.pending:
             await events.deliver(call.pending)
-        return await ause_fallback(policy, state) if state.used_fallback else outcome
+        return await ause_fallback(policy, call) if call.used_fallback else outcome
     if error is None and not controller.can_be_stopped:
         await arelease_result(policy, call.rule, result)
     if call.pending:

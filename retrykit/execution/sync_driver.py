@@ -4,17 +4,30 @@ The async driver is the same program with ``await``; a test compares them. The c
 read through a local name, since tools that freeze time patch module attributes.
 """
 
+# What the first failure binds, the later ones use.
+# pyright: reportPossiblyUnboundVariable=false
+
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.clocks import sync_clock as clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit.budgets.base import deposit_safely
-from retrykit.execution.call import Entry, FallbackValue, RetryCall, current_entry
-from retrykit.execution.common_failures import catch_up
+from retrykit.execution.call import (
+    GIVE_UPS,
+    OWNER,
+    START,
+    TAPE,
+    Entry,
+    FallbackValue,
+    current_entry,
+    release_call,
+)
 from retrykit.execution.controller import RetryController
 from retrykit.execution.steps import handle_failure, handle_result, pause, start
-from retrykit.state.retry_state import RetryState, give_ups
+from retrykit.state.call_record import give_ups
+from retrykit.state.retry_log import is_logged
+from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -33,12 +46,14 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
-    now, watch, budget = clock.real.now, own.watch, policy.budget
+    real: Any = clock.real
+    now, watch, budget = real.now, own.watch, policy.budget
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
         controller = own
         entry: Entry = [own, now(), _current(), give_ups.count]
-        call: RetryCall | None = None
+        call: Any = None
+        tape: Any = None
         token: Any = None
         try:
             token = _enter(entry)
@@ -56,11 +71,12 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = fn(*args, **kwargs) if kwargs else fn(*args)
                 except Exception as error:
+                    outcome = None
                     if call is None:
-                        answer = own.answer or own.find_answer()
-                        outcome = answer(entry, error, clock)
-                    else:
-                        outcome = None
+                        if tape is None:
+                            answer: Any = own.answer or own.find_answer()
+                            (timer, sleeper), logs = real.parts(), is_logged()
+                        outcome = answer(entry, tape, error, timer)
                     if outcome is None:
                         call = call or controller.ensure_call(entry, args, kwargs)
                         outcome = handle_failure(controller, call, error)
@@ -69,11 +85,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             del outcome
                             raise
                 else:
-                    if entry[0] is own and (
+                    if entry[OWNER] is own and (
                         type(result) is own.plain or own.is_plain(type(result))
                     ):
                         if budget is not None:
-                            entry[0] = None
+                            entry[OWNER] = None
                             deposit_safely(budget, None)
                         return result
                     call = call or controller.ensure_call(entry, args, kwargs)
@@ -81,15 +97,13 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                         return result
                     outcome = handle_failure(controller, call, None, result)
                 if call is None:
-                    # It was a common failure. Other threads may have made a state.
-                    if entry[0] is not own:
-                        catch_up(entry)
-                    records = entry[1]
-                    records[5].sleep(outcome)
-                    records.append(records[4].time())
-                    entry[3] = give_ups.count
-                    if entry[0] is not own:
-                        catch_up(entry)
+                    # It was a common failure.
+                    tape = entry[TAPE]
+                    if logs:
+                        own.log_failure(entry)
+                    sleeper.sleep(outcome)
+                    tape.append(timer.time() - entry[START])
+                    entry[GIVE_UPS] = give_ups.count
                     continue
                 if type(outcome) is float:
                     if controller.only_sleeps:
@@ -109,13 +123,18 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                 finally:
                     del outcome
         except BaseException as error:
-            if entry[0] is not None:
+            if entry[OWNER] is not None:
                 call = call or controller.ensure_call(entry, args, kwargs)
                 controller.record_interruption(call, error)
             raise
         finally:
             # Contexts keep the entry, and the errors keep this frame.
-            entry[1] = entry[0] = call = records = None
+            entry[START] = entry[OWNER] = None
+            if call is not None:
+                release_call(entry, call)
+            elif tape is not None:
+                entry[TAPE] = None
+            call = tape = None
             try:  # noqa: SIM105  quicker, and every call comes here
                 _leave(token)
             except (TypeError, ValueError):

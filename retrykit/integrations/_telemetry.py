@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.type_names import type_name
@@ -107,7 +107,9 @@ class EventLabels:
         if was_interrupted(state):
             # It is being handled.
             return self._bounded_error(type_name(type(sys.exception())))
-        return self._bounded_error(_failure_type(state._failures[-1]))
+        return self._bounded_error(
+            _failure_type(cast("Failure", state._record.last_failure))
+        )
 
 
 def _failure_type(failure: Failure) -> str:
@@ -134,7 +136,8 @@ def _is_job(state: RetryState) -> bool:
 
 def was_interrupted(state: RetryState) -> bool:
     """Return whether the last attempt ended, or will, without a recorded failure."""
-    return not state._failures or state._failures[-1].attempt != state.attempt
+    last = state._record.last_failure
+    return last is None or last.attempt != state.attempt
 
 
 def outcome_of(state: RetryState) -> str:

@@ -107,13 +107,16 @@ class LogObserver:
 
     def __call__(self, event: Event, /) -> None:
         """Log an event, if it has a level and a text."""
-        polls = event.kind == "retry_scheduled" and event.state._polls
+        polls = event.kind == "retry_scheduled" and event.state._record.terms.polls
         level = self._levels.get("poll" if polls else event.kind)
         log = self._logger
         ours = isinstance(log, logging.Logger | logging.LoggerAdapter)
         if level is None or (ours and not log.isEnabledFor(level)):
             return
-        text, fields = escape_unprintable(_describe(event)), record_fields(event.state)
+        text, fields = (
+            escape_unprintable(_describe(event)),
+            record_fields(event.state._record),
+        )
         if not text:
             return
         if ours:
@@ -167,10 +170,10 @@ def _check_level(name: str, level: object) -> int | None:
 def _describe(event: Event) -> str:
     """Return the text of an event; empty if nothing was retried, or to be retried."""
     state = event.state
-    text = f"{title_of(state)}: attempt {state.attempt}"
+    text = f"{title_of(state._record)}: attempt {state.attempt}"
     match event:
         case RetryScheduled(delay=delay):
-            text = describe_retry(state, delay)
+            text = describe_retry(state._record, delay)
         case AttemptStarted():
             text = f"{text} has started"
         case AttemptFailed():
@@ -178,16 +181,20 @@ def _describe(event: Event) -> str:
         case Suspended():
             text = f"{text} failed, and the next one waits in the job engine"
         case Succeeded():
-            text = f"{title_of(state)} {state.describe()}" if state.failures else ""
+            text = (
+                f"{title_of(state._record)} {state.describe()}"
+                if state.failures
+                else ""
+            )
         case GaveUp() if _was_not_to_retry(state):
             text = ""
         case _:
-            text = f"{title_of(state)} {state.describe()}{_failure(state)}"
+            text = f"{title_of(state._record)} {state.describe()}{_failure(state)}"
     return text
 
 
 def _failure(state: RetryState) -> str:
-    last = describe_last_failure(state)
+    last = describe_last_failure(state._record)
     return f"; {last}" if last else ""
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, final
+from typing import Any, Final, final
 
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
@@ -75,6 +75,8 @@ class _Metrics:
         self, registry: CollectorRegistry, prefix: str, labels: EventLabels
     ) -> None:
         self._labels = labels
+        # Each is found, or added, in one step; it takes long to find it by its labels.
+        self._children: dict[tuple[Any, tuple[str, ...]], Any] = {}
         self._attempts = Counter(
             "attempts",
             "Attempts that have ended.",
@@ -122,36 +124,41 @@ class _Metrics:
 
     def __call__(self, event: Event, /) -> None:
         """Count an event."""
-        state = event.state
-        match event:
-            case AttemptFailed(failure=failure):
-                name, error = self._labels.function(event), self._labels.error(state)
-                self._attempts.labels(name, "failed", error).inc()
-                if failure.delay is not None:
-                    self._retries.labels(name, error).inc()
-                    self._delay.labels(name).observe(failure.delay)
-            case Succeeded():
-                name = self._labels.function(event)
-                self._attempts.labels(name, "succeeded", "").inc()
-                self._end(name, state)
-            case GaveUp():
-                name = self._labels.function(event)
-                self._give_up(name, state)
-                self._end(name, state)
-            case _:
-                pass
+        if isinstance(event, AttemptFailed):
+            failure = event.failure
+            name, error = self._labels.function(event), self._labels.error(event.state)
+            self._of(self._attempts, name, "failed", error).inc()
+            if failure.delay is not None:
+                self._of(self._retries, name, error).inc()
+                self._of(self._delay, name).observe(failure.delay)
+        elif isinstance(event, Succeeded):
+            name = self._labels.function(event)
+            self._of(self._attempts, name, "succeeded", "").inc()
+            self._end(name, event.state)
+        elif isinstance(event, GaveUp):
+            name = self._labels.function(event)
+            self._give_up(name, event.state)
+            self._end(name, event.state)
 
     def _give_up(self, name: str, state: RetryState) -> None:
         error = self._labels.error(state)
         if was_interrupted(state):
-            self._attempts.labels(name, "interrupted", error).inc()
+            self._of(self._attempts, name, "interrupted", error).inc()
         if state.stop_reason is not StopReason.CANCELLED:
-            self._give_ups.labels(name, reason_of(state), error).inc()
+            self._of(self._give_ups, name, reason_of(state), error).inc()
 
     def _end(self, name: str, state: RetryState) -> None:
         outcome, retried = outcome_of(state), str(state.attempt > 1).lower()
-        self._calls.labels(name, outcome, retried).inc()
-        self._elapsed.labels(name, outcome).observe(state.elapsed)
+        self._of(self._calls, name, outcome, retried).inc()
+        self._of(self._elapsed, name, outcome).observe(state.elapsed)
+
+    def _of(self, metric: Any, *labels: str) -> Any:
+        """Return the child of a metric with these labels, which are bounded."""
+        key = metric, labels
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = metric.labels(*labels)
+        return child
 
 
 @final

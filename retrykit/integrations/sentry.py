@@ -58,10 +58,10 @@ def _report(event: Event, /) -> None:
     state = event.state
     if isinstance(event, AttemptFailed):
         _add_breadcrumb(state, event.failure)
-    elif isinstance(event, GaveUp) and state._failures:
-        failure = state._failures[-1]
+    elif isinstance(event, GaveUp):
+        failure = state._record.last_failure
         # A call that is interrupted ends without a failure of its last attempt.
-        if failure.attempt != state.attempt:
+        if failure is None or failure.attempt != state.attempt:
             return
         if _was_reported(state, failure.error):
             _reported.append(_identity(state))
@@ -70,11 +70,11 @@ def _report(event: Event, /) -> None:
 
 
 def _add_breadcrumb(state: RetryState, failure: Failure) -> None:
-    error, last = failure.error, describe_last_failure(state)
+    error, last = failure.error, describe_last_failure(state._record)
     sentry_sdk.add_breadcrumb(
         category="retry",
         level="warning",
-        message=f"{title_of(state)}: attempt {failure.attempt} failed; {last}",
+        message=f"{title_of(state._record)}: attempt {failure.attempt} failed; {last}",
         data={
             "name": state.name,
             "attempt": failure.attempt,

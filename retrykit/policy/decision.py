@@ -27,9 +27,9 @@ from retrykit.policy.control_flow import (
     names_control_flow,
 )
 from retrykit.schedules.randomness import MAX_DELAY, CallRandom, uniform_between
+from retrykit.state.call_record import CallFacts
 from retrykit.state.failures import Evaluation, Failure, StopReason
 from retrykit.state.fault_log import note_policy_fault
-from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import GiveUp, RetryAfter, Signal
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from retrykit.policy.rules import Rule
 
 __all__ = ["EPSILON", "Again", "Decision", "Stop", "amatch_error", "decide", "evaluate"]
-__all__ += ["amatch_group", "find_hint", "match_error", "match_group"]
+__all__ += ["amatch_group", "apply_hint", "find_hint", "match_error", "match_group"]
 
 
 @final
@@ -265,7 +265,7 @@ def _signal_reason(error: Exception) -> StopReason | None:
 
 def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
     policy: "Policy",
-    state: RetryState,
+    record: CallFacts,
     elapsed: float,
     error: Exception | None,
     result: object,
@@ -277,7 +277,7 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
 
     Args:
         policy: The policy.
-        state: The history before this failure.
+        record: The record of the call before this failure.
         elapsed: Seconds since the call began, >= 0.
         error: The error that the attempt raised; None if its result was rejected.
         result: The rejected result.
@@ -293,9 +293,9 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
         matched, retryable = StopReason.NESTED, False
     elif retryable and (policy.hint is not None or policy.rules):
         hint = find_hint(policy, error, result, matched, already_warned)
-    attempt, started = state.attempt, state.attempt_started
+    attempt, started = record.attempt, record.attempt_started
     try:
-        decision = decide(policy, state, attempt, elapsed, error, matched, hint)
+        decision = decide(policy, record, attempt, elapsed, error, matched, hint)
     except Exception as fault:
         if error is None:
             raise
@@ -352,7 +352,7 @@ _new: Final = tuple.__new__
 
 def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in their order
     policy: "Policy",
-    state: RetryState,
+    record: CallFacts,
     attempt: int,
     elapsed: float,
     error: object = None,
@@ -363,7 +363,7 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
 
     Args:
         policy: The policy.
-        state: The history before this failure.
+        record: The record of the call before this failure.
         attempt: Number of the failed attempt, from 1, and of the retry after it.
         elapsed: Seconds since the call began, >= 0.
         error: The error that the attempt raised; None if its result was rejected.
@@ -387,14 +387,14 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
     if allowed is not None and elapsed >= allowed + _MARGINS[policy.deadline]:
         return StopReason.ELAPSED
     random = CallRandom()
-    random.seed, random.draw = state.seed, attempt << 32
+    random.seed, random.draw = record.seed, attempt << 32
     if policy.rules:
-        delay = _delay_by_rule(policy, state, attempt, matched, random)
+        delay = _delay_by_rule(policy, record, attempt, matched, random)
         if isinstance(delay, str):
             return delay
     else:
-        failures = state._failures
-        previous = failures[-1].delay if failures else None
+        last = record.last_failure
+        previous = None if last is None else last.delay
         delay = policy.schedule.delay(attempt, previous, random)
     if delay is None:
         return StopReason.SCHEDULE_ENDED
@@ -407,17 +407,17 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
         # A custom schedule may return another kind of number.
         delay = float(delay)
     if hint is not None:
-        return _apply_hint(policy, state, attempt, elapsed, allowed, delay, hint)
-    if state._outer_deadline is None and (
+        return apply_hint(policy, record, attempt, elapsed, allowed, delay, hint)
+    if record.outer_deadline is None and (
         allowed is None or elapsed + delay < allowed - EPSILON
     ):
         return delay
-    return _apply_deadline(policy, state, elapsed, allowed, delay)
+    return _apply_deadline(policy, record, elapsed, allowed, delay)
 
 
-def _apply_hint(  # noqa: PLR0913, PLR0917  as _apply_deadline, and the hint
+def apply_hint(  # noqa: PLR0913, PLR0917  as _apply_deadline, and the hint
     policy: "Policy",
-    state: RetryState,
+    record: CallFacts,
     attempt: int,
     elapsed: float,
     allowed: float | None,
@@ -434,20 +434,20 @@ def _apply_hint(  # noqa: PLR0913, PLR0917  as _apply_deadline, and the hint
             return StopReason.HINT
         if policy.on_long_hint == "ignore":
             # It comes from a stored failure: one that is read now is left out before.
-            return _apply_deadline(policy, state, elapsed, allowed, delay)
+            return _apply_deadline(policy, record, elapsed, allowed, delay)
         asked = cap
     # To retry sooner than requested would do harm.
-    if _apply_deadline(policy, state, elapsed, allowed, asked) != asked:
+    if _apply_deadline(policy, record, elapsed, allowed, asked) != asked:
         return StopReason.HINT
     if exact:
         return asked
-    asked = _spread(policy, state, attempt, elapsed, allowed, asked)
-    return _apply_deadline(policy, state, elapsed, allowed, max(delay, asked))
+    asked = _spread(policy, record, attempt, elapsed, allowed, asked)
+    return _apply_deadline(policy, record, elapsed, allowed, max(delay, asked))
 
 
-def _spread(  # noqa: PLR0913, PLR0917  as _apply_hint
+def _spread(  # noqa: PLR0913, PLR0917  as apply_hint
     policy: "Policy",
-    state: RetryState,
+    record: CallFacts,
     attempt: int,
     elapsed: float,
     allowed: float | None,
@@ -457,7 +457,7 @@ def _spread(  # noqa: PLR0913, PLR0917  as _apply_hint
 
     It stays within the limits, as far as the hint does.
     """
-    ends = [x for x in (allowed, state._outer_deadline) if x is not None]
+    ends = [x for x in (allowed, record.outer_deadline) if x is not None]
     # With a margin for any deadline rule.
     limits = [MAX_DELAY, *(end - elapsed - 2 * EPSILON for end in ends)]
     if policy.hint_cap is not None and policy.on_long_hint != "honor":
@@ -467,7 +467,7 @@ def _spread(  # noqa: PLR0913, PLR0917  as _apply_hint
         return asked
     random = CallRandom()
     # Apart from the draws of the schedule, whose number depends on it.
-    random.seed, random.draw = state.seed, (attempt << 32) + _DRAW_OF_HINT
+    random.seed, random.draw = record.seed, (attempt << 32) + _DRAW_OF_HINT
     return uniform_between(asked, most, random)
 
 
@@ -476,7 +476,7 @@ _DRAW_OF_HINT: Final = 1 << 31
 
 def _apply_deadline(
     policy: "Policy",
-    state: RetryState,
+    record: CallFacts,
     elapsed: float,
     allowed: float | None,
     delay: float,
@@ -491,8 +491,8 @@ def _apply_deadline(
             return StopReason.ELAPSED
         delay = allowed - elapsed if late else delay
     if (
-        state._outer_deadline is not None
-        and elapsed + delay > state._outer_deadline + margin
+        record.outer_deadline is not None
+        and elapsed + delay > record.outer_deadline + margin
     ):
         return StopReason.ELAPSED
     return delay
@@ -500,7 +500,7 @@ def _apply_deadline(
 
 def _delay_by_rule(
     policy: "Policy",
-    state: RetryState,
+    record: CallFacts,
     attempt: int,
     index: int | None,
     random: CallRandom,
@@ -509,7 +509,7 @@ def _delay_by_rule(
 
     Each schedule counts its own failures and has its own previous delay.
     """
-    rules, counts = policy.rules, state.rule_counts
+    rules, counts = policy.rules, record.rule_counts
     schedule, source, count = policy.schedule, None, attempt
     if index is not None:
         rule = rules[index]
@@ -523,17 +523,17 @@ def _delay_by_rule(
         for rule, failures in zip(rules, counts, strict=False):
             if rule.schedule is not None:
                 count -= failures
-    previous = _previous_delay(policy, state, source) if count > 1 else None
+    previous = _previous_delay(policy, record, source) if count > 1 else None
     return schedule.delay(count, previous, random)
 
 
 def _previous_delay(
-    policy: "Policy", state: RetryState, source: int | None
+    policy: "Policy", record: CallFacts, source: int | None
 ) -> float | None:
     """Return the last delay by the schedule of a rule, or of the policy."""
     rules = policy.rules
     # From the end, since there may be thousands.
-    for failure in reversed(state._failures):
+    for failure in record.failures_backwards():
         by = failure.rule
         if by is not None and (by >= len(rules) or rules[by].schedule is None):
             by = None

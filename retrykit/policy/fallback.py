@@ -41,7 +41,7 @@ def last_result(state: RetryState) -> Any:
     >>> policy.call(int, "7")
     7
     """
-    return state._failures[-1].result
+    return state.failures[-1].result
 
 
 def has_value(fallback: object, failure: Failure) -> bool:

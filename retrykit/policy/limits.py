@@ -12,8 +12,8 @@ from retrykit._internal.error_conditions import find_members
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.schedules.base import Schedule
+from retrykit.state.call_record import CallFacts
 from retrykit.state.failures import Failure, StopReason
-from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import GiveUp
 
 if TYPE_CHECKING:
@@ -76,20 +76,21 @@ def _ends(schedule: Schedule) -> bool:
 
 
 def describe_limit(
-    policy: "Policy", state: RetryState, reason: StopReason, failure: Failure
+    policy: "Policy", record: CallFacts, reason: StopReason, failure: Failure
 ) -> str | None:
     """Return the limit that ended a call, and its value; None if no limit did.
 
     >>> from retrykit import Policy
-    >>> state = RetryState("fetch", seed=7, epoch=0.0)
+    >>> from retrykit.state.call_record import Terms, new_record
+    >>> record = new_record(Terms("fetch"), seed=7)
     >>> failure = Failure(1, OSError(), None, 0.0, 70.0, None)
-    >>> describe_limit(Policy(max_elapsed=60), state, StopReason.ELAPSED, failure)
+    >>> describe_limit(Policy(max_elapsed=60), record, StopReason.ELAPSED, failure)
     'max_elapsed=1m reached'
     """
     elapsed, allowed = failure.started + failure.duration, policy.max_elapsed
     if reason is StopReason.ATTEMPTS:
         most = policy.max_attempts
-        if most is not None and state.attempt >= most:
+        if most is not None and record.attempt >= most:
             by = f", set by {policy.limited_by}" if policy.limited_by else ""
             return f"max_attempts={most} reached{by}"
         index = failure.rule or 0
@@ -97,7 +98,7 @@ def describe_limit(
             f"max_attempts={policy.rules[index].max_attempts} of rules[{index}] reached"
         )
     if reason is StopReason.ELAPSED:
-        outer = state._outer_deadline
+        outer = record.outer_deadline
         if allowed is None or (outer is not None and outer < allowed):
             return "the time limit of the call around it would be exceeded"
         # Joined, the attempts were reached before, or now.
@@ -153,7 +154,7 @@ def override(policy: "Policy", **changes: Any) -> "Policy":
     are, as if all of them had been written.
     """
     other = object.__new__(type(policy))
-    vars(other).update(vars(policy), **changes, _written=DECIDING, _answer=None)
+    vars(other).update(vars(policy), **changes, _written=DECIDING, _derived={})
     return other
 
 

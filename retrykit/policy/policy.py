@@ -231,8 +231,6 @@ the first attempt counts; None is unlimited
     """The override that a test has put in force, if it has."""
     # The settings of DECIDING that were written. Not a setting, so not a field.
     _written: ClassVar[frozenset[str]] = frozenset()
-    # The function that answers common failures, once one has occurred.
-    _answer: ClassVar[Callable[..., Any] | None] = None
 
     @takes_settings
     def __init__(self, **settings: Unpack[PolicySettings]) -> None:
@@ -314,6 +312,14 @@ the first attempt counts; None is unlimited
     # For copy.replace.
     __replace__ = replace
 
+    def _derive(self, make: Callable[["Policy"], T]) -> T:
+        """Return what a function makes of this policy; it is called once."""
+        derived = vars(self).setdefault("_derived", {})
+        if make not in derived:
+            derived[make] = make(self)
+        made: T = derived[make]
+        return made
+
     def non_default_settings(self) -> dict[str, Any]:
         """Return the settings that are not left to the defaults, in order.
 
@@ -382,7 +388,8 @@ the first attempt counts; None is unlimited
             raised = error if isinstance(error, Exception) else None
             hint = find_hint(self, raised, failure.result, matched)
         elapsed = failure.started + failure.duration
-        decision = decide(self, state, failure.attempt, elapsed, error, matched, hint)
+        record, attempt = state._record, failure.attempt
+        decision = decide(self, record, attempt, elapsed, error, matched, hint)
         if isinstance(decision, StopReason):
             return Stop(decision)
         return Again(decision) if budgeted else Stop(StopReason.BUDGET)
@@ -608,7 +615,7 @@ the first attempt counts; None is unlimited
         return hash(_values(self))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: x for name, x in vars(self).items() if name != "_answer"}
+        return {name: x for name, x in vars(self).items() if name != "_derived"}
 
     def __repr__(self) -> str:
         settings = self.non_default_settings()

@@ -9,7 +9,16 @@ An event refers to the live state of its call: for a snapshot, call `state.to_di
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from types import CoroutineType
-from typing import Any, ClassVar, Literal, Self, TypedDict, final, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypedDict,
+    final,
+    get_args,
+)
 
 from retrykit._internal import fast_path
 from retrykit._internal.error_conditions import reject_awaitable
@@ -23,13 +32,14 @@ from retrykit._internal.introspection import (
 from retrykit._internal.late_modules import logging
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, invalid_setting
+from retrykit.state.call_record import Arguments
 from retrykit.state.fault_log import log_fault
 from retrykit.state.retry_state import Failure, RetryState
 
-__all__ = ["AttemptFailed", "AttemptStarted", "CallParts", "Event", "EventHook"]
+__all__ = ["AttemptFailed", "AttemptStarted", "Event", "EventHook"]
 __all__ += ["EventHooks", "EventKind", "GaveUp", "Observer", "Pending"]
 __all__ += ["RetryScheduled", "Succeeded", "Suspended", "check_observer", "deliver"]
-__all__ += ["discard", "function_of", "notify", "notify_one", "observe"]
+__all__ += ["discard", "function_of", "make_event", "notify", "notify_one", "observe"]
 __all__ += ["process_observers"]
 
 
@@ -43,9 +53,6 @@ EventKind = Literal[
 ]
 """The kinds of events, as labels for metrics and keys of a dict of observers."""
 
-CallParts = tuple[Callable[..., Any] | None, tuple[Any, ...], dict[str, Any]]
-"""The function of a call, its positional and its keyword arguments."""
-
 
 class CallEvent(Frozen):
     """Base class of events: the function and the arguments of the call.
@@ -55,32 +62,45 @@ class CallEvent(Frozen):
     """
 
     # Mangled and without a type, so that it is no field.
-    __slots__ = ("__call",)
+    __slots__ = ("__source",)
     kind: ClassVar[EventKind]
     """The kind of the event."""
-
-    def with_call(self, call: CallParts) -> Self:
-        """Return this event, which now has the function and the arguments."""
-        object.__setattr__(self, "_CallEvent__call", call)
-        return self
 
     @property
     def function(self) -> Callable[..., Any] | None:
         """The function that is retried; None for a block of code."""
-        return self.__parts()[0]
+        return self.__source_or_none()[1]
 
     @property
     def args(self) -> tuple[Any, ...]:
         """The positional arguments of the call; the first one of a method is `self`."""
-        return self.__parts()[1]
+        return (self.__source_or_none()[2] or _NO_ARGUMENTS)[0]
 
     @property
     def kwargs(self) -> dict[str, Any]:
         """The keyword arguments of the call."""
-        return self.__parts()[2]
+        return (self.__source_or_none()[2] or _NO_ARGUMENTS)[1]
 
-    def __parts(self) -> CallParts:
-        return getattr(self, "_CallEvent__call", (None, (), {}))
+    def __source_or_none(self) -> "_Source":
+        return getattr(self, "_CallEvent__source", (None, None, None))
+
+    if not TYPE_CHECKING:  # pragma: no branch
+
+        def __getattr__(self, name: str) -> Any:
+            """Return the state, which is made when somebody first asks for it."""
+            if name != "state" or self.__source_or_none()[0] is None:
+                msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+                raise AttributeError(msg, name=name, obj=self)
+            state = self.__source[0].state
+            object.__setattr__(self, "state", state)
+            return state
+
+
+_Source = tuple[Any, Callable[..., Any] | None, Arguments | tuple[()] | None]
+"""A running call, its function and its arguments, if they are known."""
+
+_NO_ARGUMENTS: Arguments = (), {}
+_set_source = vars(CallEvent)["_CallEvent__source"].__set__
 
 
 @final
@@ -142,6 +162,34 @@ class Suspended(CallEvent):
     kind = "suspended"
     state: RetryState
 
+
+def make_event(
+    kind: type["Event"],
+    call: Any,
+    function: Callable[..., Any] | None,
+    detail: object = None,
+) -> "Event":
+    """Return an event of a running call.
+
+    Args:
+        kind: Its kind.
+        call: The call, which has a `state` and `arguments`.
+        function: Its function; None for a block of code.
+        detail: The `failure` of an `AttemptFailed`, the `delay` of a `RetryScheduled`.
+    """
+    event = _new_event(kind)
+    _set_source(event, (call, function, call.arguments))
+    if kind is AttemptFailed:
+        _set_failure(event, detail)
+    elif kind is RetryScheduled:
+        _set_delay(event, detail)
+    return event
+
+
+# Quicker than the constructor.
+_new_event: Callable[[type["Event"]], "Event"] = object.__new__
+_set_failure = vars(AttemptFailed)["failure"].__set__
+_set_delay = vars(RetryScheduled)["delay"].__set__
 
 Event = AttemptStarted | AttemptFailed | RetryScheduled | Suspended | Succeeded | GaveUp
 """An event of a call; each kind has the state of its call."""
@@ -280,12 +328,16 @@ started inherit the context, and their calls are observed again.
 """
 
 
-Pending = list[tuple[Observer, Event, Awaitable[object]]]
+Pending = list[tuple[Observer, object, Awaitable[object]]]
 """What async observers have returned for an event, to be awaited by `deliver`."""
 
 
 def notify(
-    observers: tuple[Observer, ...], event: Event, pending: Pending | None = None
+    observers: tuple[Observer, ...],
+    event: Event,
+    pending: Pending | None = None,
+    *,
+    failing: bool = False,
 ) -> None:
     """Notify the given observers, then those of the process.
 
@@ -294,20 +346,27 @@ def notify(
     Args:
         observers: The observers of the policy.
         event: The event.
+        failing: Whether an attempt of the call has failed.
         pending: Collects what async observers return; None if nothing can await it.
     """
     others = process_observers and process_observers[:]
     for observer in observers:
         notify_one(observer, event, pending)
-    if others:
-        failing = bool(event.state._failures)
-        for each in others:
-            if failing or not each.failures_only:
-                notify_one(each.observer, event, pending)
+    for each in others:
+        if failing or not each.failures_only:
+            notify_one(each.observer, event, pending)
 
 
-def notify_one(observer: Observer, event: Event, pending: Pending | None) -> None:
-    """Notify an observer, unless it has made the call itself."""
+def notify_one(
+    observer: Callable[[Any], object], event: object, pending: Pending | None
+) -> None:
+    """Notify an observer, unless it has made the call itself.
+
+    Args:
+        observer: The observer, or the default log.
+        event: The event, or the message to log.
+        pending: As in `notify`.
+    """
     active = _active.get()
     if active:
         active = tuple(running for running in active if running)
@@ -354,6 +413,6 @@ def discard(pending: Pending) -> None:
     pending.clear()
 
 
-def _log_fault(observer: Observer, event: Event, fault: Exception) -> None:
+def _log_fault(observer: Observer, event: object, fault: Exception) -> None:
     message, kind = "an observer of %s failed: %r", type(event).__name__
     log_fault(logging.ERROR, fault, message, kind, observer)

@@ -121,7 +121,8 @@ class Failure(NamedTuple):
         if isinstance(self.error, ErrorRecord):
             return str(self.error)
         text = error_text(self.error, redact=redact)
-        return str(ErrorRecord(type_name(type(self.error)), text, ""))
+        kind = type_name(type(self.error))
+        return f"{kind}: {text}" if text else kind
 
 
 @final

@@ -5,7 +5,6 @@ call is attached to it, or to the response that a client returns instead of an e
 `state_of` reads it.
 """
 
-from operator import is_
 from types import FunctionType, ModuleType
 from typing import Any, final
 
@@ -13,12 +12,14 @@ from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout, RetrykitError
+from retrykit.state.call_record import CallFacts
 from retrykit.state.failures import NEVER_RETRIED
-from retrykit.state.records import ErrorRecord, attributes_of
-from retrykit.state.retry_state import RetryState
+from retrykit.state.records import attributes_of
+from retrykit.state.retry_state import RetryState, view
 
-__all__ = ["FailureGroup", "NestedRetryError", "RetryError", "attach_state"]
-__all__ += ["attached_state", "build_final_error", "is_own_timeout", "state_of"]
+__all__ = ["FailureGroup", "NestedRetryError", "RetryError", "attach_record"]
+__all__ += ["attach_state", "attached_state", "build_final_error", "is_own_timeout"]
+__all__ += ["state_of"]
 
 
 @final
@@ -43,7 +44,7 @@ class RetryError(RetrykitError):
         if not isinstance(state, RetryState):
             # A text, with which Celery makes an error of a result in JSON.
             return str(state)
-        last = [f.describe(redact=state.redact) for f in state._failures[-1:]]
+        last = [f.describe(redact=state.redact) for f in state.failures[-1:]]
         return "; last failure: ".join([f"{state.name} {state.describe()}", *last])
 
 
@@ -79,46 +80,55 @@ class FailureGroup(ExceptionGroup[Exception]):
 
 
 def build_final_error(
-    raises: str, state: RetryState, error: Exception | None
+    raises: str, record: CallFacts, error: Exception | None
 ) -> Exception:
     """Build the exception to raise when a call gives up, with its state and note."""
-    form = "last" if state.stop_reason in NEVER_RETRIED else raises
+    form = "last" if record.stop_reason in NEVER_RETRIED else raises
     members: list[Exception] = []
     if form == "group":
-        members += [each for each in state.errors if isinstance(each, Exception)]
+        members += [x for x in view(record).errors if isinstance(x, Exception)]
     if members:
-        group = FailureGroup(f"{state.name} {state.describe()}", members)
-        attach_state(group, state)
+        text = f"{record.terms.name} {view(record).describe()}"
+        group = FailureGroup(text, members)
+        attach_record(group, record)
         group.__suppress_context__ = True
         return group
     if form == "nested":
-        inside = state.innermost.name
-        found = NestedRetryError(f"{inside} is retried inside {state.name}")
+        inside = view(record).innermost.name
+        found = NestedRetryError(f"{inside} is retried inside {record.terms.name}")
         found.__cause__ = error
-        attach_state(found, state)
+        attach_record(found, record)
         return found
     if form == "retry_error" or error is None:
-        wrapper = RetryError(state)
+        wrapper = RetryError(view(record))
         wrapper.__cause__ = error
         return wrapper
-    attach_state(error, state)
+    state = attach_record(error, record)
     # No note if the first attempt failed with an error that is not retryable.
-    if state.attempt > 1 or state.stop_reason not in NEVER_RETRIED:
+    if record.stop_reason not in NEVER_RETRIED or record.attempt > 1:
         add_note_once(error, state.describe())
     return error
 
 
 _STATE = "__retrykit_state__"
 
-# Stands for the error itself in the state that is attached to it: a reference cycle
-# would keep the frames of the error beyond its handler.
-_SELF = ErrorRecord("itself", "", "")
-
 
 def attach_state(outcome: object, state: RetryState) -> None:
-    """Attach the call's state to its final error or response."""
+    """Attach a state to the final error or response of its call."""
+    # One that was attached to another error stands for that one.
+    own = state._outcome is None
+    attach_record(outcome, state._record if own else state._replace()._record)
+
+
+def attach_record(outcome: object, record: CallFacts) -> RetryState:
+    """Attach the record of a call to its final error or response; return its view."""
+    attached = record.record_for(outcome)
+    nested = record.nested_state
+    if nested is not None and nested._outcome is outcome:
+        attached.nested_state = view(nested._record)
     # Into the dict, since the class of the error may refuse attributes.
-    vars(outcome)[_STATE] = _swap_outcome(state, outcome, _SELF)
+    vars(outcome)[_STATE] = state = view(attached)
+    return state
 
 
 @user_facing
@@ -152,7 +162,7 @@ def state_of(outcome: object) -> RetryState | None:
     if state is not None:
         # A RetryError has the whole state of its own call, and another may raise it.
         own = isinstance(outcome, RetryError) and state is outcome.state
-        return state if own else _swap_outcome(state, _SELF, outcome)
+        return state if own else view(state._record, outcome)
     # An error of ``raise_for_status`` has its response, and a response of requests
     # that of urllib3.
     for part in (attributes.get("response"), attributes.get("raw")):
@@ -179,23 +189,3 @@ def is_own_timeout(error: BaseException | None) -> bool:
     One that has a state is the final error of a nested call.
     """
     return isinstance(error, AttemptTimeout) and attached_state(error) is None
-
-
-def _swap_outcome(state: RetryState, old: object, new: Any) -> RetryState:
-    if not state._failures:
-        return state
-    same = _equal_records if isinstance(old, ErrorRecord) else is_
-    failures = list(state._failures)
-    for index, failure in enumerate(failures):
-        if same(failure.error, old):
-            failures[index] = failure._replace(error=new)
-        elif failure.result is not None and same(failure.result, old):
-            failures[index] = failure._replace(result=new)
-    inner = state.nested_state and _swap_outcome(state.nested_state, old, new)
-    return state._replace(failures=failures, nested_state=inner)
-
-
-def _equal_records(one: object, other: object) -> bool:
-    # By value, because a pickle makes a new one. Errors compare by identity, because
-    # their ``__eq__`` may run any code.
-    return isinstance(one, ErrorRecord) and one == other

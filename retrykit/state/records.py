@@ -18,6 +18,7 @@ from retrykit._internal.redaction import (
 from retrykit._internal.tracebacks import (
     FrameLocations,
     format_traceback,
+    has_attributes,
     related_errors,
 )
 from retrykit._internal.type_names import type_name
@@ -86,7 +87,9 @@ def error_to_dict(
 
 def error_text(error: Exception, *, redact: Redaction = True) -> str:
     """Return the text of an error."""
-    summary = None if redact is False else request_summary(error)
+    # Most errors are of a built-in type, and have no attributes.
+    plain = type(error).__module__ == "builtins" and not has_attributes(error)
+    summary = None if redact is False or plain else request_summary(error)
     return redact_text(safe_str(error) if summary is None else summary, redact)
 
 

@@ -1,18 +1,19 @@
-"""The history of one retried call, as data.
-
-Only the code that runs the call changes it, such as its controller or a `Backoff`.
-"""
+"""The history of one retried call, as data: a view of its record."""
 
 from collections.abc import Callable
-from itertools import repeat
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from retrykit._internal.durations import duration_in_words
-from retrykit._internal.locks import ForkSafe
 from retrykit._internal.redaction import Redaction, combine_redactions
-from retrykit._internal.tracebacks import FrameLocations
 from retrykit._internal.user_facing import user_facing
+from retrykit.state.call_record import (
+    ITSELF,
+    CallFacts,
+    Terms,
+    give_ups,
+    new_record,
+    swap_outcome,
+)
 from retrykit.state.failures import (
     EXPLANATIONS,
     Failure,
@@ -35,81 +36,51 @@ from retrykit.state.records import (
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["Failure", "RetryState", "Status", "StopReason", "read_state"]
+__all__ = ["Failure", "RetryState", "Status", "StopReason", "read_state", "view"]
 
 Status = Literal["running", "succeeded", "dead"]
 """A call is running, has its result, or has given up."""
-
-
-def _no_call() -> None:
-    """Return None: the call is over, or ran in another process."""
 
 
 @final
 class RetryState:  # noqa: PLW1641  it changes
     """The history of one call, up to now.
 
-    Attributes:
+    It is a view: it changes as the call goes on, and nobody else can change it.
+
+    Args:
         name: The policy's name, or that of the function; the id of a durable job.
         seed: The seed of the call's random delays.
         epoch: When the call began, by the wall clock, in seconds since 1970.
         max_elapsed: Time limit of the call, in seconds; None if unlimited.
-        max_attempts: Maximum number of attempts; None if unlimited.
         max_failures: Maximum number of failures kept; beyond it the middle ones are
             dropped.
+        max_attempts: Maximum number of attempts; None if unlimited.
         attempt: Number of the running or last attempt, from 1.
         attempt_started: When it began, in seconds since the call began.
+        failures: The failed attempts, in order.
         dropped_failures: Number of failures that were not kept.
         total_delay: Sum of the delays so far, in seconds.
         next_delay: The delay before the next attempt, in seconds; None unless
             one is scheduled.
         stop_reason: Why the call ended; None while it runs.
-        stop_detail: The limit that ended the call and its value, as text such as
-            ``max_attempts=5 reached``; None if no limit did.
-        used_fallback: Whether the call returned the policy's `fallback` in place of
-            its error.
+        stop_detail: The limit that ended the call and its value, as text.
+        used_fallback: Whether the call returned the policy's `fallback`.
         elapsed_at_end: The elapsed time of a call that has ended, in seconds.
         rule_counts: Number of failures that each of the policy's rules matched.
         retry_cost: What the last retry cost the policy's budget; None without one.
         depth: Number of retried calls around this one.
-        nested_state: The state of the nested call whose failure ended this one. Of
-            calls nested deeper than 16 the first and the last ones are kept.
+        nested_state: The state of the nested call whose failure ended this one.
         redact: Whether secrets of requests and URLs are left out of texts about the
             errors, or the function of the policy that leaves out more of them.
     """
 
-    __slots__ = (
-        "_call",
-        "_clock_id",
-        "_failures",
-        "_frame_locations",
-        "_give_up_number",
-        "_outer_deadline",
-        "_polls",
-        "_read_clock",
-        "_request",
-        "_started_at_clock",
-        "attempt",
-        "attempt_started",
-        "depth",
-        "dropped_failures",
-        "elapsed_at_end",
-        "epoch",
-        "max_attempts",
-        "max_elapsed",
-        "max_failures",
-        "name",
-        "nested_state",
-        "next_delay",
-        "redact",
-        "retry_cost",
-        "rule_counts",
-        "seed",
-        "stop_detail",
-        "stop_reason",
-        "total_delay",
-        "used_fallback",
-    )
+    __slots__ = ("__weakref__", "_outcome", "_record")
+
+    _record: CallFacts
+    # What `ITSELF` stands for in the record: the error or the response to which it is
+    # attached; None if the record has it.
+    _outcome: object
 
     def __init__(  # noqa: PLR0913, PLR0917  all that is known of a call
         self,
@@ -135,64 +106,29 @@ class RetryState:  # noqa: PLW1641  it changes
         depth: int = 0,
         nested_state: "RetryState | None" = None,
         redact: Redaction = True,
-        _outer_deadline: float | None = None,
-        _polls: bool = False,
-        _read_clock: Callable[[], float] | None = None,
-        _started_at_clock: float = 0.0,
-        _clock_id: int = 0,
-        _call: Callable[[], Any] = _no_call,
     ) -> None:
-        self.name = name
-        self.seed = seed
-        self.epoch = epoch
-        self.max_elapsed = max_elapsed
-        self.max_failures = max_failures
-        self.max_attempts = max_attempts
-        self.attempt = attempt
-        self.attempt_started = attempt_started
-        self.dropped_failures = dropped_failures
-        self.total_delay = total_delay
-        self.next_delay = next_delay
-        self.stop_reason = stop_reason
-        self.stop_detail = stop_detail
-        self.used_fallback = used_fallback
-        self.elapsed_at_end = elapsed_at_end
-        self.rule_counts = rule_counts
-        self.retry_cost = retry_cost
-        self.depth = depth
-        self.nested_state = nested_state
-        self.redact = redact
-        # A list, since there may be thousands.
-        self._failures = list(failures)
-        # For the code that runs the call: the method and the URL of the request that
-        # it is, for texts; when the time limit of a call around it is reached, in
-        # seconds since this one began; whether it retries results but no errors;
-        # where errors were raised whose
-        # frames were released, by the number of the attempt; the clock of a running
-        # call, its reading when the call began, and its identity; and the number of
-        # this call among those that gave up or were read in this process.
-        self._outer_deadline = _outer_deadline
-        # Returns the running call, which refers to this state, or None.
-        self._call = _call
-        self._polls = _polls
-        self._frame_locations: dict[int, FrameLocations] | None = None
-        self._read_clock = _read_clock
-        self._request: tuple[str, object] | None = None
-        self._started_at_clock = _started_at_clock
-        self._clock_id = _clock_id
-        self._give_up_number = 0
+        terms = Terms(name, max_elapsed, max_failures, max_attempts, redact)
+        self._outcome = None
+        self._record = record = new_record(terms, seed)
+        record.epoch = epoch
+        record.attempt, record.attempt_started = attempt, attempt_started
+        record.failures, record.dropped_failures = list(failures), dropped_failures
+        record.total_delay, record.next_delay = total_delay, next_delay
+        record.stop_reason, record.stop_detail = stop_reason, stop_detail
+        record.used_fallback, record.elapsed_at_end = used_fallback, elapsed_at_end
+        record.rule_counts, record.retry_cost = rule_counts, retry_cost
+        record.depth, record.nested_state = depth, nested_state
 
     def _replace(self, **changes: Any) -> "RetryState":
-        """Return a copy with some attributes changed."""
-        other = object.__new__(RetryState)
-        # A loop without steps of Python: `setattr` returns None, so it goes to the end.
-        any(map(setattr, repeat(other), self.__slots__, _slots_of(self)))
-        other._failures = list(changes.pop("failures", self._failures))
-        if self._frame_locations is not None:
-            other._frame_locations = dict(self._frame_locations)
+        """Return the state of a call that has ended, with some attributes changed."""
+        record = self._record.copy()
+        record.failures = list(self.failures)
+        record.nested_state = self.nested_state
+        terms = {name: changes.pop(name) for name in Terms._fields if name in changes}
+        record.terms = record.terms._replace(**terms)
         for name, value in changes.items():
-            setattr(other, name, value)
-        return other
+            setattr(record, name, list(value) if name == "failures" else value)
+        return view(record)
 
     def __eq__(self, other: object) -> bool:
         """Return whether all is equal that `to_dict` returns."""
@@ -201,14 +137,126 @@ class RetryState:  # noqa: PLW1641  it changes
         return all(getattr(self, x) == getattr(other, x) for x in _READ)
 
     @property
+    def name(self) -> str:
+        """The policy's name, or that of the function; the id of a durable job."""
+        return self._record.terms.name
+
+    @property
+    def seed(self) -> int:
+        """The seed of the call's random delays."""
+        return self._record.seed
+
+    @property
+    def epoch(self) -> float:
+        """Start of the call by the wall clock, in seconds since 1970."""
+        return self._record.epoch or 0.0
+
+    @property
+    def max_elapsed(self) -> float | None:
+        """Time limit of the call, in seconds; None if unlimited."""
+        return self._record.terms.max_elapsed
+
+    @property
+    def max_attempts(self) -> int | None:
+        """Maximum number of attempts; None if unlimited."""
+        return self._record.terms.max_attempts
+
+    @property
+    def max_failures(self) -> int:
+        """Maximum number of failures kept; beyond it the middle ones are dropped."""
+        return self._record.terms.max_failures
+
+    @property
+    def redact(self) -> Redaction:
+        """Redaction of texts about errors: a bool, or the function of the policy."""
+        return self._record.terms.redact
+
+    @property
+    def attempt(self) -> int:
+        """Number of the running or last attempt, from 1."""
+        return self._record.attempt
+
+    @property
+    def attempt_started(self) -> float:
+        """Start of the running or last attempt, in seconds since the call began."""
+        return self._record.attempt_started
+
+    @property
     def failures(self) -> tuple[Failure, ...]:
         """The failed attempts, in order."""
-        return tuple(self._failures)
+        failures, outcome = tuple(self._record.failures), self._outcome
+        if outcome is None:
+            return failures
+        return tuple(swap_outcome(each, ITSELF, outcome) for each in failures)
 
     @property
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
         """The errors of the failed attempts, in order."""
-        return tuple(f.error for f in self._failures if f.error is not None)
+        return tuple(f.error for f in self.failures if f.error is not None)
+
+    @property
+    def dropped_failures(self) -> int:
+        """Number of failures that were not kept."""
+        return self._record.dropped_failures
+
+    @property
+    def total_delay(self) -> float:
+        """Sum of the delays so far, in seconds."""
+        return self._record.total_delay
+
+    @property
+    def next_delay(self) -> float | None:
+        """The delay before the next attempt, in seconds; None if none is scheduled."""
+        return self._record.next_delay
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Reason for which the call ended; None while it runs."""
+        return self._record.stop_reason
+
+    @property
+    def stop_detail(self) -> str | None:
+        """The limit that ended the call and its value; None if no limit did.
+
+        A text such as ``max_attempts=5 reached``.
+        """
+        return self._record.stop_detail
+
+    @property
+    def used_fallback(self) -> bool:
+        """True if the call returned the policy's `fallback` in place of its error."""
+        return self._record.used_fallback
+
+    @property
+    def elapsed_at_end(self) -> float:
+        """The elapsed time of a call that has ended, in seconds."""
+        return self._record.elapsed_at_end
+
+    @property
+    def rule_counts(self) -> tuple[int, ...]:
+        """Number of failures that each of the policy's rules matched."""
+        return self._record.rule_counts
+
+    @property
+    def retry_cost(self) -> float | None:
+        """Cost of the last retry to the policy's budget; None without one."""
+        return self._record.retry_cost
+
+    @property
+    def depth(self) -> int:
+        """Number of retried calls around this one."""
+        return self._record.depth
+
+    @property
+    def nested_state(self) -> "RetryState | None":
+        """The state of the nested call whose failure ended this one.
+
+        Of calls nested deeper than 16 the first and the last ones are kept.
+        """
+        nested = self._record.nested_state
+        if nested is None or self._outcome is None or nested._outcome is not None:
+            return nested
+        return view(nested._record, self._outcome)
 
     @property
     def function(self) -> Callable[..., Any] | None:
@@ -221,8 +269,7 @@ class RetryState:  # noqa: PLW1641  it changes
             LookupError: The call is over; or the arguments are not known yet in another
                 thread or task than that of the call.
         """
-        function: Callable[..., Any] | None = self._running_call().function
-        return function
+        return self._record.find_function()
 
     @property
     def args(self) -> tuple[Any, ...]:
@@ -233,21 +280,12 @@ class RetryState:  # noqa: PLW1641  it changes
         >>> policy.call(int, "seven")
         5
         """
-        args: tuple[Any, ...] = self._running_call().arguments()[0]
-        return args
+        return self._record.find_arguments()[0]
 
     @property
     def kwargs(self) -> dict[str, Any]:
         """The keyword arguments of the call."""
-        kwargs: dict[str, Any] = self._running_call().arguments()[1]
-        return kwargs
-
-    def _running_call(self) -> Any:
-        call = self._call()
-        if call is None:
-            msg = "state.function, args and kwargs are only available while a call runs"
-            raise LookupError(msg)
-        return call
+        return self._record.find_arguments()[1]
 
     @property
     def status(self) -> Status:
@@ -267,9 +305,7 @@ class RetryState:  # noqa: PLW1641  it changes
     @property
     def elapsed(self) -> float:
         """Seconds since the call began, until now or until it ended, >= 0."""
-        if self._read_clock is None:
-            return self.elapsed_at_end
-        return self._read_clock() - self._started_at_clock
+        return self._record.elapsed
 
     @property
     def remaining(self) -> float | None:
@@ -280,69 +316,30 @@ class RetryState:  # noqa: PLW1641  it changes
         deadline rules ``"clip"`` and ``"overshoot"`` an attempt may begin when no
         time is left: keep a minimum timeout of your own there.
         """
-        limits = [x for x in (self.max_elapsed, self._outer_deadline) if x is not None]
+        ends = self.max_elapsed, self._record.outer_deadline
+        limits = [each for each in ends if each is not None]
         return max(min(limits) - self.elapsed, 0.0) if limits else None
-
-    def _record(self, failure: Failure) -> None:
-        """Record a failure and the delay that follows it."""
-        self.next_delay = failure.delay
-        self._failures.append(failure)
-        if failure.rule is not None:
-            counts = [
-                *self.rule_counts,
-                *[0] * (failure.rule + 1 - len(self.rule_counts)),
-            ]
-            counts[failure.rule] += 1
-            self.rule_counts = tuple(counts)
-        surplus = len(self._failures) - self.max_failures
-        if surplus > 0:
-            middle = self.max_failures // 2
-            if self._frame_locations:
-                for each in self._failures[middle : middle + surplus]:
-                    self._frame_locations.pop(each.attempt, None)
-            del self._failures[middle : middle + surplus]
-            self.dropped_failures += surplus
-
-    def _keep_locations(self, attempt: int, locations: FrameLocations) -> None:
-        """Keep where the error of an attempt was raised, whose frames are released."""
-        if self._frame_locations is None:
-            self._frame_locations = {}
-        self._frame_locations[attempt] = locations
-
-    def _begin_attempt(self, started: float) -> None:
-        """Begin the next attempt, after its delay, when so many seconds had elapsed."""
-        self.total_delay += self.next_delay or 0.0
-        self.next_delay = None
-        self.attempt += 1
-        self.attempt_started = started
-
-    def _end(self, reason: StopReason, detail: str | None = None) -> None:
-        """Record why the call ended, and when."""
-        self.stop_detail = detail
-        self.elapsed_at_end = self.elapsed
-        self._read_clock = None
-        self.stop_reason = reason
-        if reason is not StopReason.SUCCEEDED:
-            self._give_up_number = give_ups.add()
 
     def describe(self) -> str:
         """Return the outcome of the call, as the end of a sentence.
 
-        >>> state = RetryState("fetch", 7, 0.0, elapsed_at_end=7.2, attempt=5)
-        >>> state._end(StopReason.ATTEMPTS, "max_attempts=5 reached")
+        >>> state = RetryState("fetch", 7, 0.0, elapsed_at_end=7.2, attempt=5,
+        ...     stop_reason=StopReason.ATTEMPTS, stop_detail="max_attempts=5 reached")
         >>> state.describe()
         'gave up after 5 attempts in 7.2 s: max_attempts=5 reached'
         """
-        plural = "" if self.attempt == 1 else "s"
-        so_far = f"{self.attempt} attempt{plural} in {duration_in_words(self.elapsed)}"
-        if self.stop_reason is None:
+        record = self._record
+        attempt, reason = record.attempt, record.stop_reason
+        plural = "" if attempt == 1 else "s"
+        so_far = f"{attempt} attempt{plural} in {duration_in_words(record.elapsed)}"
+        if reason is None:
             return f"is running: {so_far}"
-        if self.stop_reason is StopReason.CANCELLED:
+        if reason is StopReason.CANCELLED:
             return f"was cancelled after {so_far}"
-        if self.stop_reason is StopReason.SUCCEEDED:
+        if reason is StopReason.SUCCEEDED:
             return f"succeeded after {so_far}"
-        why = self.stop_detail or EXPLANATIONS[self.stop_reason]
-        if self.nested_state is not None:
+        why = record.stop_detail or EXPLANATIONS[reason]
+        if record.nested_state is not None:
             why = f"nested call {self.innermost.name} {self.innermost.describe()}"
         return f"gave up after {so_far}: {why}"
 
@@ -384,43 +381,23 @@ class RetryState:  # noqa: PLW1641  it changes
         except FieldError as error:
             raise error.as_setting("state") from None
         # An error that another process has pickled arrives.
-        state._give_up_number = give_ups.add()
+        state._record.give_up_number = give_ups.add()
         return state
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RetryState.from_dict, (self.to_dict(),)
 
 
-@final
-class GiveUps(ForkSafe):
-    """Counts the calls that have given up in this process.
-
-    So calls are ordered without a clock, which may stand still or be set back.
-    """
-
-    __slots__ = ("count",)
-
-    def __init__(self) -> None:
-        self.count = 0
-        super().__init__()
-
-    def add(self) -> int:
-        """Count one more, and return its number, >= 1."""
-        with self._lock:
-            self.count += 1
-            return self.count
-
-    def __reduce__(self) -> str:
-        # A driver that is pickled by value refers to it.
-        return "give_ups"
-
-
-give_ups: Final = GiveUps()
-"""Those of this process."""
+def view(record: CallFacts, outcome: object = None) -> RetryState:
+    """Return a view of a record; `ITSELF` in it stands for the outcome."""
+    state = object.__new__(RetryState)
+    state._record, state._outcome = record, outcome
+    record.know_epoch()
+    return state
 
 
 def _data(state: RetryState, *, redact: Redaction) -> dict[str, Any]:
-    locations, inner = state._frame_locations or {}, state.nested_state
+    locations, inner = state._record.locations(), state.nested_state
     within = combine_redactions(redact, redact if inner is None else inner.redact)
     return {name: getattr(state, name) for name in _READ} | {
         "version": _VERSION,
@@ -430,7 +407,7 @@ def _data(state: RetryState, *, redact: Redaction) -> dict[str, Any]:
         "stop_reason": state.stop_reason and state.stop_reason.value,
         "failures": [
             failure_to_dict(each, locations.get(each.attempt), redact=redact)
-            for each in state._failures
+            for each in state.failures
         ],
     }
 
@@ -456,9 +433,6 @@ def _read_version(version: object) -> None:
         msg = f"it is not {_VERSION}"
         raise ValueError(msg)
 
-
-# Returns all of a state, to copy it.
-_slots_of = attrgetter(*RetryState.__slots__)
 
 _VERSION = 1
 # The end of the year 9999, the last one of a datetime.

@@ -282,7 +282,7 @@ def test_a_retry_error_shows_the_type_of_the_result_and_its_state_the_result(
     result, shown
 ):
     state = RetryState("fetch", 7, 0.0)
-    state._record(Failure(1, None, result, 0.0, 0.0, None))
+    state._record.add_failure(Failure(1, None, result, 0.0, 0.0, None))
     assert str(RetryError(state)).endswith(
         f"; last failure: a rejected result of type {shown}"
     )

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from retrykit.schedules.randomness import CallRandom
+from retrykit.schedules.randomness import CallRandom, SharedDraws
 
 __all__ = ["FOLDER", "draw", "load", "run"]
 
@@ -36,5 +36,6 @@ def draw(share):
         patch("random.random", lambda: share),
         patch("random.uniform", uniform),
         patch.object(CallRandom, "random", lambda _: share),
+        patch.object(SharedDraws, "__missing__", lambda *_: [share * 2**53] * 64),
     ):
         yield

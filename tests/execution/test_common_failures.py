@@ -21,7 +21,7 @@ from retrykit._internal.clocks import SystemClock, sync_clock
 from retrykit._internal.context import ContextOverride
 from retrykit.budgets import Budget
 from retrykit.execution import common_failures
-from retrykit.execution.common_failures import catch_up
+from retrykit.execution.call import OWNER, TAPE
 from retrykit.execution.controller import RetryController
 from retrykit.policy.limits import override
 from retrykit.state.events import observe
@@ -420,14 +420,8 @@ def test_a_call_that_ends_while_its_state_is_made_has_none():
 
     entry = EndingEntry([controller, time.monotonic(), None, 0])
     assert controller.ensure_call(entry) is None
-    assert entry == [None, None, None, 0]
+    assert entry[:TAPE] == [None, None, None, 0]
     assert controller.ensure_call([controller, None, None, 0]) is None
-    # Nothing is left to apply.
-    catch_up(entry)
-    running = [controller, time.monotonic(), None, 0]
-    state = controller.ensure_call(running).state
-    catch_up(running)
-    assert state.attempt == 1
 
 
 def test_more_delays_than_are_remembered():
@@ -442,18 +436,19 @@ def test_more_delays_than_are_remembered():
 
 
 def test_a_failure_that_is_recorded_while_the_state_is_made_is_not_lost():
-    """The thread that makes the state looks again after it has published it."""
+    """Both write to the tape of the entry, of which there is one."""
     policy = Policy(schedule=[1, 2], on=ConnectionError, max_elapsed=None)
     answer = common_failures.answer_of(policy)
 
     class LateEntry(list):
-        """Gets a record from the driver, in another thread, before the call."""
+        """Gets a failure from the driver, in another thread, before the call."""
 
         def __setitem__(self, index, value):
-            if index == 0:
-                assert answer(self, raised(ConnectionError()), sync_clock) == 1
+            if index == OWNER:
+                assert answer(self, None, raised(ConnectionError()), time_) == 1
             super().__setitem__(index, value)
 
+    time_ = sync_clock.real.parts()[0]
     controller = RetryController(policy, "fetch", sync_clock, None)
     entry = LateEntry([controller, time.monotonic(), None, 0])
     state = controller.ensure_call(entry).state

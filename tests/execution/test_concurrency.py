@@ -194,7 +194,7 @@ def test_a_custom_clock_applies_only_in_its_own_thread():
             raise AssertionError
 
     def elapsed():
-        return Policy().call(lambda: current_state()._started_at_clock)
+        return Policy().call(lambda: current_state()._record.started)
 
     with sync_clock.use(Frozen()), ThreadPoolExecutor(1) as pool:
         assert elapsed() == 5.0
@@ -382,4 +382,4 @@ def test_an_outer_call_that_ends_while_it_is_read_is_ignored(monkeypatch):
     inner = RetryController(FOUR, "inner", sync_clock, None)
     outer = [RetryController(FOUR, "outer", sync_clock, None), 0.0, None, 0]
     state = inner.ensure_call([inner, 0.0, outer, 0]).state
-    assert (state.depth, state._outer_deadline) == (0, None)
+    assert (state.depth, state._record.outer_deadline) == (0, None)

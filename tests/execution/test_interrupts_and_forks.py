@@ -65,7 +65,7 @@ def test_a_block_left_by_an_interrupt_is_no_longer_current():
     with pytest.raises(LookupError):
         current_state()
     failing = retry(schedule=[0], max_elapsed=60)(current_state)
-    assert (failing().depth, failing()._outer_deadline) == (0, None)
+    assert (failing().depth, failing()._record.outer_deadline) == (0, None)
 
 
 def count_steps():
@@ -239,4 +239,4 @@ def test_the_outer_call_of_an_interrupted_call_stays_current(
         return retry(TWICE)(current_state)()
 
     state = outer()
-    assert (state.depth, state._outer_deadline) == (1, pytest.approx(60, abs=5))
+    assert (state.depth, state._record.outer_deadline) == (1, pytest.approx(60, abs=5))

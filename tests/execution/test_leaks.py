@@ -266,7 +266,7 @@ def test_an_endless_retry_has_a_bounded_history(clock):
     state = state_of(caught.value)
     assert [f.attempt for f in state.failures] == [1, 2, 3, 4998, 4999, 5000]
     assert state.dropped_failures == 4994
-    assert {*dict(state._frame_locations)} == {1, 2, 3, 4998, 4999}
+    assert {*state._record.locations()} == {1, 2, 3, 4998, 4999}
     assert len(calls) == 5000
     assert len(clock.sleeps) == 4999
 

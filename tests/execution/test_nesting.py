@@ -545,7 +545,7 @@ def _reading(request, monkeypatch):
         return reading
 
     if request.param:
-        monkeypatch.setattr("retrykit.execution.controller.wall", slow_wall)
+        monkeypatch.setattr("retrykit.execution.call.wall", slow_wall)
 
 
 @pytest.mark.usefixtures("_reading")

@@ -227,8 +227,8 @@ def with_decide(policy, clock):
         match policy.decide(state, failure):
             case Again(delay):
                 clock.sleep(delay)
-                state._record(failure._replace(delay=delay))
-                state._begin_attempt(state.elapsed)
+                state._record.add_failure(failure._replace(delay=delay))
+                state._record.begin_attempt(state.elapsed)
             case Stop():
                 return
 

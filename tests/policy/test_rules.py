@@ -152,13 +152,13 @@ def test_the_previous_delay_is_that_of_the_same_schedule():
     state = RetryState("fetch", 7, 0.0)
     previous = None
     for attempt in range(1, 9, 2):
-        state._record(failed_state(attempt, OSError(), 500.0))
-        state._begin_attempt(state.elapsed)
+        state._record.add_failure(failed_state(attempt, OSError(), 500.0))
+        state._record.begin_attempt(state.elapsed)
         count, chance = (attempt + 1) // 2, call_random(seed=7, retry=attempt + 1)
         delay = policy.decide(state, failed_state(attempt + 1, BusyError())).delay
         assert delay == rule_schedule.delay(count, previous, chance)
-        state._record(failed_state(attempt + 1, BusyError(), delay, 0))
-        state._begin_attempt(state.elapsed)
+        state._record.add_failure(failed_state(attempt + 1, BusyError(), delay, 0))
+        state._record.begin_attempt(state.elapsed)
         previous = delay
 
 
@@ -201,7 +201,7 @@ def test_a_resumed_call_continues_in_each_schedule():
 def test_a_record_of_an_error_keeps_its_rule():
     policy = COMMON.replace(rules=[Rule(BusyError, [10])])
     state = RetryState("fetch", 7, 0.0)
-    state._record(failed_state(1, BusyError(), 10.0, 0))
+    state._record.add_failure(failed_state(1, BusyError(), 10.0, 0))
     loaded = RetryState.from_dict(state.to_dict())
     record = loaded.failures[0]._replace(attempt=2)
     assert policy.decide(RetryState("fetch", 7, 0.0), record) == Again(10.0)
@@ -211,7 +211,7 @@ def test_a_record_of_an_error_keeps_its_rule():
 def test_a_resumed_call_follows_changed_rules():
     """The changed policy applies from then on."""
     state = RetryState("fetch", 7, 0.0)
-    state._record(failed_state(1, BusyError(), 10.0, 3))
+    state._record.add_failure(failed_state(1, BusyError(), 10.0, 3))
     assert state.rule_counts == (0, 0, 0, 1)
     policy = COMMON.replace(rules=[Rule(BusyError, [10])])
     assert policy.decide(state, failed_state(2, OSError())) == Again(2.0)

@@ -85,8 +85,11 @@ def test_within_computes_a_bounded_number_of_delays():
 def test_a_call_resumed_after_thousands_of_retries_has_its_delay():
     policy = Policy(schedule=s.constant("1m").within("1w"), max_attempts=None)
     resumed = RetryState("job", 1, 0.0, attempt=10_000)
-    assert [decide(policy, resumed, 10_000, 0.0) for _ in range(2)] == [60.0, 60.0]
-    assert decide(policy, resumed, 10_081, 0.0) is StopReason.SCHEDULE_ENDED
+    assert [decide(policy, resumed._record, 10_000, 0.0) for _ in range(2)] == [
+        60.0,
+        60.0,
+    ]
+    assert decide(policy, resumed._record, 10_081, 0.0) is StopReason.SCHEDULE_ENDED
 
 
 def test_then_continues_after_thousands_of_delays():

@@ -286,7 +286,7 @@ class TestManyAttempts:
 
     def test_have_their_gap_after_a_resume_with_more_max_failures(self, clock):
         state = self.fail_times(9, max_failures=4).state
-        state.stop_reason = None
+        state._record.stop_reason = None
         events = []
         policy = Policy(schedule=[1] * 20, max_attempts=None, observers=[events.append])
         resume(ScriptedFunction(["ok"]), state, policy)()

@@ -2,8 +2,10 @@
 
 import asyncio
 import errno
+import gc
 import logging
 import os
+import pickle
 import sys
 import threading
 from contextlib import suppress
@@ -216,6 +218,7 @@ def test_a_process_that_cannot_import_logging_retries_without_a_log(
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     monkeypatch.setattr(retry_log, "_retry_log", no_files)
+    monkeypatch.setattr(retry_log, "_log", None)
     assert POLICY.call(flaky(OSError(), OSError())) == "done"
     assert records() == []
 
@@ -372,3 +375,50 @@ def test_a_thread_of_its_own_has_a_line_outside_of_the_package(policy, flaky, ca
     thread.start()
     thread.join()
     assert {each.module for each in caplog.records} == {"threading"}
+
+
+def test_the_text_of_a_record_is_made_when_a_handler_asks_for_it(
+    clock, flaky, monkeypatch
+):
+    """A filter, or a handler that writes no text, costs none."""
+    made, seen = [], []
+    text_of = retry_log.text_of
+    monkeypatch.setattr(
+        retry_log, "text_of", lambda *args: made.append(args) or text_of(*args)
+    )
+    logger = logging.getLogger("retrykit.retries")
+    unwanted = lambda record: bool(seen.append(record))  # noqa: E731
+    logger.addFilter(unwanted)
+    try:
+        retry(POLICY)(flaky(OSError(), OSError()))()
+    finally:
+        logger.removeFilter(unwanted)
+    assert (len(seen), made) == (2, [])
+    first, _ = seen
+    text = "retrying fetch in 2.4 s after OSError (attempt 2 of 3)"
+    assert (first.getMessage(), first.getMessage()) == (text, text)
+    assert len(made) == 1
+
+
+def test_a_record_that_is_kept_keeps_no_error_once_it_was_read(clock, flaky, caplog):
+    retry(POLICY)(flaky(OSError()))()
+    [record] = caplog.records
+    [message] = record.args
+    assert not any(isinstance(x, BaseException) for x in gc.get_referents(message))
+    assert str(message) == repr(message) == record.message
+
+
+def test_a_record_crosses_processes_as_text(clock, flaky, caplog):
+    """Handlers of queues and sockets pickle it."""
+    retry(POLICY)(flaky(OSError()))()
+    [record] = caplog.records
+    copied = pickle.loads(pickle.dumps(record))  # noqa: S301  our own
+    assert copied.args == ("retrying fetch in 2.4 s after OSError (attempt 2 of 3)",)
+    assert copied.getMessage() == record.message
+
+
+def test_a_record_has_a_format_and_its_arguments(clock, flaky, caplog):
+    """Some handlers send a message without arguments as it is, and need a text."""
+    retry(POLICY)(flaky(OSError()))()
+    [record] = caplog.records
+    assert (record.msg, len(record.args)) == ("%s", 1)

@@ -14,6 +14,7 @@ from retrykit import (
     retry,
     state_of,
 )
+from retrykit.state.call_record import Terms
 
 POLICY = Policy(schedule=[1, 2, 4], max_elapsed=60, name="fetch", seed=7)
 
@@ -142,7 +143,7 @@ GAVE_UP = "gave up after 2 attempts in 1 min 30 s"
 def test_describes_how_the_call_went(reason, status, text):
     state = RetryState("fetch", seed=7, epoch=0.0, attempt=2, elapsed_at_end=90.0)
     if reason is not None:
-        state._end(StopReason(reason))
+        state._record.end(StopReason(reason))
     assert state.status == status
     assert state.describe() == text
     assert repr(state) == f"<RetryState of fetch: {text}>"
@@ -161,7 +162,7 @@ def test_describes_one_attempt_in_the_singular():
 def test_keeps_the_first_and_the_last_failures(keep, attempts):
     state = RetryState("fetch", seed=7, epoch=0.0, max_failures=keep)
     for attempt in range(1, 10):
-        state._record(failure(attempt))
+        state._record.add_failure(failure(attempt))
     assert [each.attempt for each in state.failures] == attempts
     assert state.dropped_failures == 9 - keep
 
@@ -169,7 +170,7 @@ def test_keeps_the_first_and_the_last_failures(keep, attempts):
 def test_keeps_all_failures_up_to_max_failures():
     state = RetryState("fetch", seed=7, epoch=0.0, max_failures=3)
     for attempt in range(1, 4):
-        state._record(failure(attempt))
+        state._record.add_failure(failure(attempt))
     assert (len(state.failures), state.dropped_failures) == (3, 0)
 
 
@@ -188,9 +189,9 @@ def test_a_call_keeps_max_failures_failures(backend, clock, flaky):
 def test_a_smaller_max_failures_keeps_the_first_and_the_last():
     state = RetryState("fetch", seed=7, epoch=0.0, max_failures=50)
     for attempt in range(1, 51):
-        state._record(Failure(attempt, OSError(), None, 0.0, 0.0, 1.0))
-    state.max_failures = 4
-    state._record(Failure(51, OSError(), None, 0.0, 0.0, 1.0))
+        state._record.add_failure(Failure(attempt, OSError(), None, 0.0, 0.0, 1.0))
+    state._record.terms = Terms("fetch", max_failures=4)
+    state._record.add_failure(Failure(51, OSError(), None, 0.0, 0.0, 1.0))
     assert [failure.attempt for failure in state.failures] == [1, 2, 50, 51]
     assert state.dropped_failures == 47
 

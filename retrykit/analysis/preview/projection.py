@@ -20,7 +20,8 @@ from retrykit.schedules.base import Bounds, Schedule
 from retrykit.schedules.basic import Fixed
 from retrykit.schedules.randomness import MAX_DELAY, Random
 from retrykit.schedules.structure import has_user_code
-from retrykit.state.retry_state import RetryState, StopReason
+from retrykit.state.call_record import Terms, new_record
+from retrykit.state.failures import StopReason
 
 __all__ = ["EndOfCall", "Projection", "RetryRow", "allowed_at", "project", "walk"]
 
@@ -168,12 +169,12 @@ _Walk = tuple[list[float], StopReason | None]
 def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> _Walk:
     """Return the delays of a call, and why it ends; None if it may go on."""
     limits = override(policy, schedule=_DelayIterator(iter(delays)))
-    state, elapsed = RetryState("", seed=0, epoch=0.0), 0.0
+    record, elapsed = new_record(Terms(""), seed=0), 0.0
     waited: list[float] = []
     while True:
         number = len(waited) + 1
         elapsed += attempt
-        decision = decide(limits, state, number, elapsed)
+        decision = decide(limits, record, number, elapsed)
         if isinstance(decision, StopReason):
             return waited, decision
         if number > most:

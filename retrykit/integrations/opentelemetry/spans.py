@@ -49,7 +49,7 @@ class SpanEvents:
         state, span = event.state, get_current_span()
         if isinstance(event, AttemptStarted) or not span.is_recording():
             return
-        if isinstance(event, Succeeded) and not state._failures:
+        if isinstance(event, Succeeded) and state._record.last_failure is None:
             return
         attributes = _attributes(event, self._labels)
         match event:
