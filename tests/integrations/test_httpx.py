@@ -20,6 +20,7 @@ from retrykit import (
 )
 from retrykit.errors import ConfigError
 from retrykit.integrations import httpx as retries
+from retrykit.integrations._http import transport
 from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport
 from retrykit.integrations.logging import observer
 from retrykit.state.events import RetryScheduled
@@ -424,3 +425,14 @@ def test_a_call_is_recorded_like_any_other():
     with serve(answer(503), answer()) as server, client() as http, record() as recorded:
         http.get(server.url)
     recorded.assert_attempts("GET 127.0.0.1", 2)
+
+
+def test_calls_are_named_by_method_and_host_however_many_there_are(monkeypatch):
+    """What is made for the requests to a host is kept for few of them."""
+    monkeypatch.setattr(transport, "_MAX_DRIVERS", 2)
+    answers = httpx.MockTransport(lambda _: httpx.Response(200))
+    with httpx.Client(transport=RetryTransport(QUICK, transport=answers)) as http:
+        for host in (*"abcabc", "a"):
+            for method in ("GET", "HEAD"):
+                response = http.request(method, f"http://{host}.example/{host}")
+                assert state_of(response).name == f"{method} {host}.example"

@@ -51,6 +51,8 @@ class HttpRequest(NamedTuple):
         return _ONE_SHOT if self.rewind is None else None
 
 
+_MAX_DRIVERS = 256
+
 _NO_KEY = "is retried only with an Idempotency-Key, or if methods includes it"
 _ONE_SHOT = (
     "its body is a stream that cannot be sent again; "
@@ -89,6 +91,8 @@ class _BaseSender:
         self._retrying = driver_factory(policy, attempt, awaited=self._awaited)
         single = override(policy, max_attempts=1, limits="any")
         self._single = driver_factory(single, attempt, awaited=self._awaited)
+        # By the name of their calls: each may be made twice, by several threads.
+        self._drivers: dict[tuple[bool, str, str], Callable[..., Any]] = {}
 
     def with_policy(self, name: str, policy: Policy | None) -> Self:
         """Return a sender of the same client with another policy."""
@@ -100,8 +104,15 @@ class _BaseSender:
         return type(self)(policy, self._send, self._transient, self._methods)
 
     def _driver(self, request: HttpRequest, *, repeatable: bool) -> Callable[..., Any]:
-        factory = self._retrying if repeatable else self._single
-        return factory(f"{request.method} {request.host}", None)
+        key = repeatable, request.method, request.host
+        driver = self._drivers.get(key)
+        if driver is None:
+            if len(self._drivers) >= _MAX_DRIVERS:
+                self._drivers.clear()
+            factory = self._retrying if repeatable else self._single
+            driver = factory(f"{request.method} {request.host}", None)
+            self._drivers[key] = driver
+        return driver
 
 
 class Sender(_BaseSender):
@@ -178,7 +189,7 @@ class _InFlight:
         self.state = state = current_state()
         if state.attempt == 1:
             if not self._named and request.url is not None:
-                state._request = request.method, request.url
+                state._record.request = request.method, request.url
             return
         try:
             (request.rewind or no_rewind)()
@@ -226,7 +237,7 @@ def _final_response(error: Exception, reason: str | None, state: RetryState) -> 
         state: The state of the call.
     """
     not_retried = reason is not None and state.stop_reason is StopReason.ATTEMPTS
-    if not isinstance(error, RetryError) or error.state is not state:
+    if not isinstance(error, RetryError) or error.state._record is not state._record:
         if not_retried:
             # Replaces the note that max_attempts=1 was reached.
             add_note_once(error, f"gave up after 1 attempt: {reason}")
@@ -234,10 +245,11 @@ def _final_response(error: Exception, reason: str | None, state: RetryState) -> 
     response = state.failures[-1].result
     copy_state(response, error)
     if not_retried:
+        record = state._record
         level = logging.WARNING if reason is _ONE_SHOT else logging.DEBUG
         text = "%s gave up after 1 attempt with %s: %s"
         logging.getLogger("retrykit").log(
-            level, text, title_of(state), describe_last_failure(state), reason
+            level, text, title_of(record), describe_last_failure(record), reason
         )
     return response
 
