@@ -25,7 +25,6 @@ from retrykit.state.call_record import (
     OVER,
     Arguments,
     CallFacts,
-    swap_outcome,
 )
 from retrykit.state.events import Pending
 from retrykit.state.failures import Failure
@@ -34,18 +33,9 @@ from retrykit.state.retry_state import RetryState, view
 if TYPE_CHECKING:
     from retrykit.execution.controller import RetryController
 
-__all__ = ["ATTEMPT", "BEFORE", "DELAY", "DRAWS", "ERROR", "FIRST", "FIRST_ATTEMPT"]
-__all__ += [
-    "GIVE_UPS",
-    "LOCATIONS",
-    "NUMBER",
-    "OWNER",
-    "RESULT",
-    "START",
-    "STARTED",
-    "TAPE",
-    "TRACE",
-]
+__all__ = ["ATTEMPT", "BEFORE", "DELAY", "DRAWS", "EARLIER", "ERROR", "FIRST"]
+__all__ += ["FIRST_ATTEMPT", "GIVE_UPS", "LOCATIONS", "NOTHING_EARLIER", "NUMBER"]
+__all__ += ["OWNER", "RESULT", "START", "STARTED", "TAPE", "TRACE"]
 __all__ += ["Entry", "FallbackValue", "Outcome", "RetryCall"]
 __all__ += ["as_failure", "attempt_time_limit", "current_entry", "current_state"]
 __all__ += ["innermost_running", "open_entry", "outer_call", "outer_calls"]
@@ -74,11 +64,13 @@ OWNER, START, BEFORE, GIVE_UPS, TAPE = range(5)
 - The tape, once there is one; None once the call has ended.
 """
 
-DRAWS, NUMBER, TRACE, FIRST = range(4)
+DRAWS, NUMBER, EARLIER, TRACE, FIRST = range(5)
 """The indices of a tape.
 
 - The draws of the call, by the number of the retry, and its number among those that
   share them.
+- The sum of delays that are not on the tape, in seconds, and the number of the attempt
+  from which on those of the tape are added to it.
 - The traceback of the last error when it was recorded.
 - From the first item on, the failed attempts. Each is a `Failure`, or has the same
   fields, with the time of the failure in place of its duration, and the locations of
@@ -87,6 +79,9 @@ DRAWS, NUMBER, TRACE, FIRST = range(4)
 
 The only writer is the code that runs the call; others may read at any time.
 """
+
+NOTHING_EARLIER: Final = (0.0, 1)
+"""That all delays are on the tape."""
 
 FIRST_ATTEMPT: Final = 0.0
 """When the first attempt began, as an item of a tape."""
@@ -99,7 +94,7 @@ def open_entry(entry: Entry, draws: tuple[SharedDraws, int]) -> list[Any]:
     """Return the tape of an entry; add one with these draws if there is none."""
     if len(entry) <= TAPE:
         # In one step: of several threads that do so, the first is the one.
-        entry.append([*draws, None, FIRST_ATTEMPT])
+        entry.append([*draws, NOTHING_EARLIER, None, FIRST_ATTEMPT])
     tape: list[Any] = entry[TAPE]
     return tape
 
@@ -159,8 +154,6 @@ class RetryCall(CallFacts):
     # number of its attempts after the last failure that is, before the one that runs.
     resumed_delay: float | None = None
     unrecorded: int = 0
-    # The delays before attempts that are not on the tape, and where it begins.
-    _earlier: tuple[float, int] = (0.0, 1)
     arguments: Arguments | tuple[()] | None = None
     exhausted_marker: tuple[int, object] | None = None
     notified: bool = False
@@ -236,8 +229,8 @@ class RetryCall(CallFacts):
     @property
     def total_delay(self) -> float:
         """Sum of the delays so far, in seconds."""
-        total, first = self._earlier
-        *failed, _ = self.tape[FIRST:]
+        earlier, _, *failed, _ = self.tape[EARLIER:]
+        total, first = cast("tuple[float, int]", earlier)
         for each in failed:
             if each[ATTEMPT] >= first:
                 total += each[DELAY] or 0.0
@@ -246,21 +239,22 @@ class RetryCall(CallFacts):
     def add_failure(self, failure: Failure) -> None:
         """Record a failure and the delay that follows it."""
         tape = self.tape
-        tape[-1], self.unrecorded = failure, 0
-        if failure.rule is not None:
-            self.count_rule(failure.rule)
-        if len(tape) - FIRST > self.terms.max_failures:
+        if len(tape) - FIRST <= self.terms.max_failures:
+            tape[-1] = failure
+        else:
             if type(tape[FIRST]) is not Failure:
                 # Those of errors before one that is dropped must not be dropped.
                 self.frame_locations = self.locations()
-            kept = [*map(as_failure, tape[FIRST:])]
-            dropped = self.trim(kept)
-            tape[FIRST:] = kept
-            total, first = self._earlier
-            for each in dropped:
+            (total, first), trace, *failed, _ = tape[EARLIER:]
+            kept = [*map(as_failure, failed), failure]
+            for each in self.trim(kept):
                 if each.attempt >= first:
                     total += each.delay or 0.0
-            self._earlier = total, first
+            # In one step, since others may read.
+            tape[EARLIER:] = [(total, first), trace, *kept]
+        self.unrecorded = 0
+        if failure.rule is not None:
+            self.count_rule(failure.rule)
 
     def locations(self) -> dict[int, FrameLocations]:
         """Return where errors were raised whose frames are released, by the attempt."""
@@ -277,6 +271,8 @@ class RetryCall(CallFacts):
             self.tape.append(started)
         else:
             # The delay of a resumed call, whose failure is not known.
+            total, first = self.tape[EARLIER]
+            self.tape[EARLIER] = total + (self.resumed_delay or 0.0), first
             self.tape[-1], self.resumed_delay = started, None
             self.unrecorded += 1
 
@@ -296,19 +292,18 @@ class RetryCall(CallFacts):
         else:
             tape[-1] = tape[-1]._replace(delay=record.next_delay)
         self.take_rest(record)
-        self._earlier, self.seed = (record.total_delay, first), record.seed
+        self.frame_locations = {**record.locations()} or None
+        tape[EARLIER], self.seed = (record.total_delay, first), record.seed
         tape[DRAWS], tape[NUMBER] = SharedDraws(record.seed), 0
 
     @property
     def state(self) -> RetryState:
         """The view of the call, the same one as long as somebody has it."""
-        known = self._state
-        state = None if known is None else known()
+        state = self._view()
         if state is None:
             made = view(self)
             with state_lock:
-                known = self._state
-                state = None if known is None else known()
+                state = self._view()
                 if state is None:
                     # Not the view itself, which refers to this call.
                     state, self._state = made, ref(made)
@@ -316,33 +311,48 @@ class RetryCall(CallFacts):
 
     def record_for(self, outcome: object) -> CallFacts:
         """Return this call, if it is over and no view must change; else a copy."""
-        tape = self.tape
-        held = [
-            index
-            for index, item in enumerate(tape)
-            if isinstance(item, tuple)
-            and (item[ERROR] is outcome or item[RESULT] is outcome)
-        ]
-        is_seen = self.notified or self.used_fallback or self.has_view()
-        if self.stop_reason is None or (held and is_seen):
+        is_seen = self.notified or self.used_fallback or self._view() is not None
+        if self.stop_reason is None or (is_seen and self._items_of(outcome)):
             return super().record_for(outcome)
-        for index in held:
-            kept = [ITSELF if each is outcome else each for each in tape[index]]
-            is_made = type(tape[index]) is Failure
-            tape[index] = Failure._make(kept) if is_made else tuple(kept)
+        self._put_stand_in(outcome)
         return self
-
-    def has_view(self) -> bool:
-        """Return whether somebody has the view of this call."""
-        return self._state is not None and self._state() is not None
 
     def leave_to_view(self, error: BaseException) -> None:
         """Leave an error to the view, if somebody has it: its frames keep this call."""
-        state = None if self._state is None else self._state()
+        if self.notified:
+            # An event may be asked for the state later, and shows the error.
+            return
+        state = self._view()
         if state is not None:
             state._record = self.copy()
-        for index, each in enumerate(self.failures, FIRST):
-            self.tape[index] = swap_outcome(each, error, ITSELF)
+        self._put_stand_in(error)
+
+    def _items_of(self, outcome: object) -> list[int]:
+        """Return the indices of the items that have this error or result."""
+        return [
+            index
+            for index, item in enumerate(self.tape[FIRST:], FIRST)
+            if isinstance(item, tuple)
+            and (item[ERROR] is outcome or item[RESULT] is outcome)
+        ]
+
+    def _put_stand_in(self, outcome: object) -> None:
+        """Put `ITSELF` on the tape in place of an error or a result."""
+        tape = self.tape
+        for index in self._items_of(outcome):
+            kept = [ITSELF if each is outcome else each for each in tape[index]]
+            is_made = type(tape[index]) is Failure
+            tape[index] = Failure._make(kept) if is_made else tuple(kept)
+
+    def _view(self) -> RetryState | None:
+        """Return the view of this call, if somebody has it."""
+        return None if self._state is None else self._state()
+
+    def notify(self) -> None:
+        """Prepare for an event, which may be asked for the state at any time."""
+        self.notified = True
+        if self.epoch is None:
+            self.know_epoch()
 
     def know_epoch(self) -> None:
         """Find out when the call began, if nobody has asked before."""

@@ -28,6 +28,7 @@ from retrykit.execution.call import (
     ERROR,
     FIRST,
     FIRST_ATTEMPT,
+    NOTHING_EARLIER,
     NUMBER,
     START,
     TAPE,
@@ -276,7 +277,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
                 return None
             draws, number = same_draws or new_draws()
             # As `open_entry`.
-            entry.append([draws, number, None, FIRST_ATTEMPT])
+            entry.append([draws, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
             tape, now, attempt = entry[TAPE], FIRST, 1
             started, previous, last = FIRST_ATTEMPT, None, None
             locations = None

@@ -550,10 +550,12 @@ class RetryController:
             # An outer timeout hides the error that was retried.
             text = f"{call.state.describe()}; {describe_last_failure(call)}"
             add_note_once(error, text)
-        # The event shows the error itself.
-        call.notified = True
+        if is_observed := bool(self._observers or events.process_observers):
+            # The event shows the error itself.
+            call.notify()
         attach_record(error, call)
-        self._notify(call, events.GaveUp)
+        if is_observed:
+            self._notify(call, events.GaveUp)
         call.leave_to_view(error)
         if call.pending:
             events.discard(call.pending)
@@ -584,7 +586,7 @@ class RetryController:
         """Notify the observers of an event."""
         if self._awaits_observers and call.pending is None and self._observers:
             call.pending = []
-        call.notified = True
+        call.notify()
         event = events.make_event(kind, call, self.function, detail)
         failing = bool(events.process_observers) and call.has_failed
         events.notify(self._observers, event, call.pending, failing=failing)

@@ -2,13 +2,23 @@
 
 import copy
 import gc
+import sys
 import threading
+import time
 import weakref
 from contextlib import suppress
 
 import pytest
 
-from retrykit import Policy, RetryState, current_state, observe, retry, state_of
+from retrykit import (
+    Policy,
+    RetryState,
+    current_state,
+    observe,
+    resume,
+    retry,
+    state_of,
+)
 from retrykit.state.final_error import attach_state
 
 POLICY = Policy(schedule=[1, 2], on=OSError, name="fetch", seed=7)
@@ -159,6 +169,109 @@ def test_an_earlier_view_tells_of_attempts_that_follow(clock):
     assert (state.attempt, len(state.failures), state.status) == (3, 2, "succeeded")
 
 
+def traces(state):
+    return [x["error"]["traceback"].count("File ") for x in state.to_dict()["failures"]]
+
+
+def interrupted_after(failures):
+    """Return a function that fails so often, and is then interrupted."""
+    left = [KeyboardInterrupt(), *[OSError] * failures]
+
+    def fetch():
+        raise left.pop()
+
+    return fetch
+
+
+@pytest.mark.parametrize("observers", [[], [lambda _: None]])
+def test_an_interrupted_call_tells_where_its_errors_were_raised(observers):
+    policy = Policy(schedule=[0] * 9, observers=observers)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        policy.call(interrupted_after(3))
+    assert traces(state_of(caught.value)) == [1, 1, 1]
+
+
+@pytest.mark.parametrize("observers", [[], [lambda _: None]])
+def test_a_resumed_call_tells_where_earlier_errors_were_raised(observers):
+    policy = Policy(schedule=[0] * 3, on=OSError, observers=observers)
+    state = state_of(gives_up(Failing(), policy))
+    again = resume(Failing(), state, policy)
+    with pytest.raises(ConnectionError) as caught:
+        again()
+    assert traces(state_of(caught.value))[:3] == [1, 1, 1]
+
+
+def test_an_event_that_is_asked_after_a_success_knows_when_the_call_began(monkeypatch):
+    kept = []
+    begun = time.time()
+    POLICY.replace(observers=[kept.append]).call(lambda: None)
+    monkeypatch.setattr("retrykit.execution.call.wall", lambda: time.time() + 3600)
+    assert [each.state.epoch for each in kept] == [pytest.approx(begun, abs=60)] * 2
+
+
+def test_the_end_by_an_earlier_error_is_told_with_that_error():
+    """Here a sleep raises it, for which it is no attempt."""
+    kept = []
+    errors = []
+
+    def fetch():
+        errors.append(ConnectionError())
+        raise errors[-1]
+
+    def sleep(_):
+        raise errors[-1]
+
+    policy = POLICY.replace(observers=[kept.append], sleep=sleep)
+    with pytest.raises(ConnectionError) as caught:
+        policy.call(fetch)
+    assert [each.state.errors for each in kept] == [(caught.value,)] * len(kept)
+    assert state_of(caught.value).errors == (caught.value,)
+
+
+def test_the_delay_of_a_resumed_call_counts_if_its_failure_is_not_known(clock):
+    state = RetryState(
+        *("fetch", 7, 0.0),
+        attempt=4,
+        total_delay=1.0,
+        next_delay=0.5,
+        elapsed_at_end=2.0,
+    )
+
+    def fetch():
+        return current_state().attempt, current_state().total_delay
+
+    assert resume(fetch, state, Policy(schedule=[1] * 6))() == (5, 1.5)
+
+
+def test_a_reader_sees_no_sum_that_falls_while_failures_are_dropped(clock):
+    """It reads at each line of retrykit that runs."""
+    policy = Policy(schedule=[1] * 9, max_failures=3, observers=[lambda _: None])
+    seen, calls = [], []
+
+    def look(*_):
+        if calls:
+            state = calls[0]
+            seen.append((state.attempt, state.total_delay, len(state.failures)))
+        return look
+
+    def fetch():
+        calls[:] = [current_state()]
+        raise ConnectionError
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        with suppress(ConnectionError):
+            policy.call(fetch)
+    finally:
+        sys.settrace(before)
+    attempts, totals, kept = zip(*seen, strict=True)
+    assert (attempts[-1], totals[-1], max(kept)) == (10, 9.0, 3)
+    assert [*attempts] == sorted(attempts)
+    assert [*totals] == sorted(totals)
+
+
+@pytest.mark.needs("threads")
 def test_a_thread_sees_what_the_call_sees(clock):
     """It asks at a moment of its own, and makes the view that the call has, too."""
     seen = []
