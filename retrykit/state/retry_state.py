@@ -389,7 +389,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
 
 def view(record: CallFacts, outcome: object = None) -> RetryState:
-    """Return a view of a record; `ITSELF` in it stands for the outcome."""
+    """Return a view of a record, which shows the outcome in place of `ITSELF`."""
     state = object.__new__(RetryState)
     state._record, state._outcome = record, outcome
     record.know_epoch()
