@@ -28,7 +28,7 @@ PACKAGE = Path(retrykit.__file__).parent
 
 UNDER_LOCKS = {
     # The record of a call at which several threads look; a fork waits for it.
-    "execution/call.py": "known ref",
+    "execution/call.py": "_view ref",
     "execution/controller.py": "",
     "execution/nesting.py": "add len object",
     # How many calls have given up.
