@@ -292,6 +292,8 @@ class RetryCall(CallFacts):
         else:
             tape[-1] = tape[-1]._replace(delay=record.next_delay)
         self.take_rest(record)
+        for name in _OF_ITS_END:
+            vars(self).pop(name, None)
         self.frame_locations = {**record.locations()} or None
         tape[EARLIER], self.seed = (record.total_delay, first), record.seed
         tape[DRAWS], tape[NUMBER] = SharedDraws(record.seed), 0
@@ -408,6 +410,13 @@ class RetryCall(CallFacts):
         """Return whether a warning was logged before; the caller logs one if not."""
         before, self.warning_issued = self.warning_issued, True
         return before
+
+
+_OF_ITS_END: Final = (
+    *("clock_id", "depth", "elapsed_at_end", "give_up_number", "nested_state"),
+    *("outer_deadline", "stop_detail", "stop_reason", "used_fallback"),
+)
+"""What a call that is resumed does not take over from its record."""
 
 
 def as_failure(fields: tuple[Any, ...]) -> Failure:

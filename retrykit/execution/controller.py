@@ -5,14 +5,10 @@
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from retrykit._internal import fast_path
-from retrykit._internal.clocks import (
-    AsyncClock,
-    Clock,
-    ClockSource,
-)
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource
 from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
@@ -315,8 +311,6 @@ class RetryController:
         call.started -= state.elapsed_at_end
         call.terms = self._terms._replace(name=state.name)
         call.resume(state)
-        for name in _OF_ITS_END:
-            vars(call).pop(name, None)
 
     def open_entry(self, entry: Entry) -> list[Any] | None:
         """Return the tape of an entry, added if there is none; None after its end."""
@@ -600,10 +594,3 @@ def _restore_controller(
     function: Callable[..., Any] | None,
 ) -> RetryController:
     return RetryController(policy, name, clock, resumed, function=function)
-
-
-_OF_ITS_END: Final = (
-    *("clock_id", "depth", "elapsed_at_end", "give_up_number", "nested_state"),
-    *("outer_deadline", "stop_detail", "stop_reason", "used_fallback"),
-)
-"""What a call that is resumed does not take over from its record."""
