@@ -279,8 +279,8 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             # As `open_entry`.
             entry.append([draws, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
             tape, now, attempt = entry[TAPE], FIRST, 1
-            started, previous, last = FIRST_ATTEMPT, None, None
-            locations = None
+            started = FIRST_ATTEMPT
+            previous = last = locations = None
         else:
             # Indices from the end take longer.
             now = len(tape) - 1
@@ -318,8 +318,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
                 locations = (location(last_trace),)
             previous.__traceback__ = None
         tape[TRACE] = trace
-        recorded = attempt, error, None, started, elapsed, delay, None, None, locations
-        tape[now] = recorded
+        tape[now] = attempt, error, None, started, elapsed, delay, None, None, locations
         return delay
 
     return answer

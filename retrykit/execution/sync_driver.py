@@ -50,17 +50,15 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     now, watch, budget = real.now, own.watch, policy.budget
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
-        controller = own
         entry: Entry = [own, now(), _current(), give_ups.count]
         call: Any = None
         tape: Any = None
-        token: Any = None
         try:
             token = _enter(entry)
             if watch:
-                controller = own.with_overrides()
-                call = controller.ensure_call(entry, args, kwargs, watched=True)
-                outcome: Any = start(controller, call)
+                watched = own.with_overrides()
+                call = watched.ensure_call(entry, args, kwargs, watched=True)
+                outcome: Any = start(call.controller, call)
                 if outcome is not None:
                     return outcome.value
                 # Python 3.11 takes an interrupt at the jump back to the loop for one of
@@ -71,15 +69,17 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = fn(*args, **kwargs) if kwargs else fn(*args)
                 except Exception as error:
-                    outcome = None
                     if call is None:
                         if tape is None:
                             answer: Any = own.answer or own.find_answer()
-                            (timer, sleeper), logs = real.parts(), is_logged()
+                            timer, sleeper = real.parts()
+                            logs = is_logged()
                         outcome = answer(entry, tape, error, timer)
+                    else:
+                        outcome = None
                     if outcome is None:
-                        call = call or controller.ensure_call(entry, args, kwargs)
-                        outcome = handle_failure(controller, call, error)
+                        call = call or own.ensure_call(entry, args, kwargs)
+                        outcome = handle_failure(call.controller, call, error)
                         if outcome is error:
                             # No frame may keep the error that it raises.
                             del outcome
@@ -92,10 +92,10 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             entry[OWNER] = None
                             deposit_safely(budget, None)
                         return result
-                    call = call or controller.ensure_call(entry, args, kwargs)
-                    if handle_result(controller, call, result):
+                    call = call or own.ensure_call(entry, args, kwargs)
+                    if handle_result(call.controller, call, result):
                         return result
-                    outcome = handle_failure(controller, call, None, result)
+                    outcome = handle_failure(call.controller, call, None, result)
                 if call is None:
                     # It was a common failure.
                     tape = entry[TAPE]
@@ -106,12 +106,12 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     entry[GIVE_UPS] = give_ups.count
                     continue
                 if type(outcome) is float:
-                    if controller.only_sleeps:
+                    if call.controller.only_sleeps:
                         # Inlined from `pause`; the async driver saves a coroutine.
                         clock.sleep(outcome)
-                        controller.start_next_attempt(call)
+                        call.controller.start_next_attempt(call)
                         continue
-                    outcome = pause(controller, call, outcome)
+                    outcome = pause(call.controller, call, outcome)
                     if outcome is None:
                         continue
                 break
@@ -124,20 +124,20 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     del outcome
         except BaseException as error:
             if entry[OWNER] is not None:
-                call = call or controller.ensure_call(entry, args, kwargs)
-                controller.record_interruption(call, error)
+                call = call or own.ensure_call(entry, args, kwargs)
+                (call.controller or own).record_interruption(call, error)
             raise
         finally:
             # Contexts keep the entry, and the errors keep this frame.
             entry[START] = entry[OWNER] = None
             if call is not None:
                 release_call(entry, call)
+                call = tape = None
             elif tape is not None:
-                entry[TAPE] = None
-            call = tape = None
+                entry[TAPE] = tape = None
             try:  # noqa: SIM105  quicker, and every call comes here
                 _leave(token)
-            except (TypeError, ValueError):
+            except (NameError, TypeError, ValueError):
                 # An interrupt came before there was a token, or an async generator
                 # is closed in another context than it began in.
                 pass
