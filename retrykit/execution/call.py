@@ -19,7 +19,7 @@ from weakref import ref
 from retrykit._internal.clocks import read_together, wall
 from retrykit._internal.tracebacks import FrameLocations
 from retrykit.policy.timeouts import AsArgument
-from retrykit.schedules.randomness import SharedDraws
+from retrykit.schedules.randomness import Draws, SharedDraws
 from retrykit.state.call_record import (
     ITSELF,
     OVER,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from retrykit.execution.controller import RetryController
 
 __all__ = ["ATTEMPT", "BEFORE", "DELAY", "DRAWS", "EARLIER", "ERROR", "FIRST"]
-__all__ += ["FIRST_ATTEMPT", "GIVE_UPS", "LOCATIONS", "NOTHING_EARLIER", "NUMBER"]
-__all__ += ["OWNER", "RESULT", "START", "STARTED", "TAPE", "TRACE"]
+__all__ += ["FIRST_ATTEMPT", "GIVE_UPS", "LOCATIONS", "NOTHING_EARLIER", "OWNER"]
+__all__ += ["RESULT", "START", "STARTED", "TAPE", "TRACE"]
 __all__ += ["Entry", "FallbackValue", "Outcome", "RetryCall"]
 __all__ += ["as_failure", "attempt_time_limit", "current_entry", "current_state"]
 __all__ += ["innermost_running", "open_entry", "outer_call", "outer_calls"]
@@ -64,11 +64,10 @@ OWNER, START, BEFORE, GIVE_UPS, TAPE = range(5)
 - The tape, once there is one; None once the call has ended.
 """
 
-DRAWS, NUMBER, EARLIER, TRACE, FIRST = range(5)
+DRAWS, EARLIER, TRACE, FIRST = range(4)
 """The indices of a tape.
 
-- The draws of the call, by the number of the retry, and its number among those that
-  share them.
+- The draws of the call.
 - The sum of delays that are not on the tape, in seconds, and the number of the attempt
   from which on those of the tape are added to it.
 - The traceback of the last error when it was recorded.
@@ -90,11 +89,11 @@ ATTEMPT, ERROR, RESULT, STARTED, DELAY, LOCATIONS = 0, 1, 2, 3, 5, 8
 """The indices of the fields of a failure on a tape, and of the locations after them."""
 
 
-def open_entry(entry: Entry, draws: tuple[SharedDraws, int]) -> list[Any]:
+def open_entry(entry: Entry, draws: Draws) -> list[Any]:
     """Return the tape of an entry; add one with these draws if there is none."""
     if len(entry) <= TAPE:
         # In one step: of several threads that do so, the first is the one.
-        entry.append([*draws, NOTHING_EARLIER, None, FIRST_ATTEMPT])
+        entry.append([draws, NOTHING_EARLIER, None, FIRST_ATTEMPT])
     tape: list[Any] = entry[TAPE]
     return tape
 
@@ -296,7 +295,7 @@ class RetryCall(CallFacts):
             vars(self).pop(name, None)
         self.frame_locations = {**record.locations()} or None
         tape[EARLIER], self.seed = (record.total_delay, first), record.seed
-        tape[DRAWS], tape[NUMBER] = SharedDraws(record.seed), 0
+        tape[DRAWS] = SharedDraws(record.seed), 0
 
     @property
     def state(self) -> RetryState:

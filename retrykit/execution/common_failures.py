@@ -29,7 +29,6 @@ from retrykit.execution.call import (
     FIRST,
     FIRST_ATTEMPT,
     NOTHING_EARLIER,
-    NUMBER,
     START,
     TAPE,
     TRACE,
@@ -42,7 +41,12 @@ from retrykit.hints.base import read_hint, requested_delay
 from retrykit.policy.decision import EPSILON, apply_hint, match_error
 from retrykit.policy.rules import types_of
 from retrykit.schedules.base import Schedule
-from retrykit.schedules.randomness import SharedDraws, call_random, new_draws
+from retrykit.schedules.randomness import (
+    SharedDraws,
+    call_random,
+    new_draws,
+    seed_of,
+)
 from retrykit.schedules.structure import has_user_code, is_uniform
 from retrykit.state.failures import Evaluation, Failure, StopReason
 from retrykit.state.signals import Signal
@@ -195,7 +199,8 @@ def _make_evaluator(  # noqa: C901, PLR0915  with its function
                 return None
             if step:
                 # As `uniform_between`.
-                delay += step * tape[DRAWS][attempt][tape[NUMBER]]
+                draws, number = tape[DRAWS]
+                delay += step * draws[attempt][number]
             if elapsed + delay >= limit:
                 return None
             decision = delay
@@ -275,9 +280,9 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
         if tape is None:
             if entry[BEFORE] and innermost_running(entry[BEFORE]):
                 return None
-            draws, number = same_draws or new_draws()
             # As `open_entry`.
-            entry.append([draws, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
+            shared = same_draws or new_draws()
+            entry.append([shared, NOTHING_EARLIER, None, FIRST_ATTEMPT])
             tape, now, attempt = entry[TAPE], FIRST, 1
             started = FIRST_ATTEMPT
             previous = last = locations = None
@@ -299,9 +304,10 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             delay, step = delays[attempt]
             if step:
                 # As `uniform_between`.
-                delay += step * tape[DRAWS][attempt][tape[NUMBER]]
+                draws, number = tape[DRAWS]
+                delay += step * draws[attempt][number]
             elif step is None:
-                delay = delays.draw(attempt, last, tape[DRAWS].seed + tape[NUMBER])
+                delay = delays.draw(attempt, last, seed_of(tape[DRAWS]))
         except Exception:  # noqa: BLE001  `steps` will tell
             return None
         if elapsed + delay >= limit:

@@ -24,7 +24,6 @@ from retrykit.execution.call import (
     BEFORE,
     DRAWS,
     GIVE_UPS,
-    NUMBER,
     OWNER,
     START,
     TAPE,
@@ -61,7 +60,7 @@ from retrykit.execution.overrides import retry_overrides
 from retrykit.execution.rejected_results import release_before
 from retrykit.policy.fallback import NO_FALLBACK, has_value
 from retrykit.policy.limits import describe_give_up, describe_limit, most_attempts
-from retrykit.schedules.randomness import SharedDraws, new_draws
+from retrykit.schedules.randomness import SharedDraws, new_draws, seed_of
 from retrykit.state import events
 from retrykit.state.call_record import Terms, give_ups
 from retrykit.state.failures import NEVER_RETRIED, Evaluation, Failure, StopReason
@@ -295,7 +294,7 @@ class RetryController:
         call, clock = RetryCall(), self.clock
         call.entry, call.tape = entry, tape
         call.controller, call.terms = self, self._terms
-        call.seed, call.started = tape[DRAWS].seed + tape[NUMBER], started
+        call.seed, call.started = seed_of(tape[DRAWS]), started
         call.read_clock = clock.reader() if watched else clock.real_reader()
         if watched and call.read_clock is not None:
             call.started = call.read_clock()

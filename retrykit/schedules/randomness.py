@@ -13,7 +13,8 @@ __all__ = [
     "SharedDraws",
     "call_random",
 ]
-__all__ += ["new_draws", "new_seed", "previous_random", "uniform_between"]
+__all__ += ["Draws", "new_draws", "new_seed", "previous_random", "seed_of"]
+__all__ += ["uniform_between"]
 
 MAX_DELAY = sys.float_info.max
 """Delays saturate here, in seconds: the largest float."""
@@ -140,19 +141,22 @@ _MASKS = _ONES * _MASK
 _LOWER_HALVES = slice(None, None, 2 if sys.byteorder == "little" else -2)
 _MOST_RETRIES = 32
 
+Draws = tuple[SharedDraws, int]
+"""The draws of a call, and its number among those that share them."""
+
 # Each thread takes or adds items in one step.
-_prepared: list[tuple[SharedDraws, int]] = []
+_prepared: list[Draws] = []
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
     # Otherwise all forked workers would draw the same.
     os.register_at_fork(after_in_child=_prepared.clear)
 
 
-def new_draws() -> tuple[SharedDraws, int]:
+def new_draws() -> Draws:
     """Return draws with a new seed, and the number of the seed among theirs.
 
     >>> draws, number = new_draws()
     >>> third = draws[3][number] * 2.0**-53
-    >>> third == call_random(draws.seed + number, 3).random()
+    >>> third == call_random(seed_of((draws, number)), 3).random()
     True
     """
     try:
@@ -171,7 +175,12 @@ def new_draws() -> tuple[SharedDraws, int]:
         return first
 
 
+def seed_of(draws: Draws) -> int:
+    """Return the seed of the call that has these draws."""
+    shared, number = draws
+    return shared.seed + number
+
+
 def new_seed() -> int:
     """Return a new seed, 0 <= seed < 2**53, which is exact in JSON."""
-    draws, number = new_draws()
-    return draws.seed + number
+    return seed_of(new_draws())
