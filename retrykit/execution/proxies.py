@@ -113,3 +113,24 @@ class FunctionProxy(DescriptorProxy):
     __closure__: Any = property(lambda self: self.__call__.__closure__)
     __globals__: Any = property(lambda self: self.__call__.__globals__)
     __dict__: Any = property(lambda self: self.__call__.__dict__)
+
+
+class _Annotations:
+    """The annotations of the callable of a proxy; its class has none.
+
+    Before Python 3.14, who reads those of a class puts an empty dict into it, which its
+    instances would then have in place of their own.
+    """
+
+    def __get__(self, proxy: Proxy | None, owner: type) -> Any:
+        return {} if proxy is None else proxy.__wrapped__.__annotations__
+
+    def __set__(self, proxy: Proxy, annotations: dict[str, Any]) -> None:
+        proxy.__wrapped__.__annotations__ = annotations
+
+    def __delete__(self, proxy: Proxy) -> None:
+        del proxy.__wrapped__.__annotations__
+
+
+for _class in Proxy, DescriptorProxy, FunctionProxy:
+    _class.__annotations__ = _Annotations()  # type: ignore[assignment]

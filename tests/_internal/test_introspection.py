@@ -16,7 +16,7 @@ from unittest import mock
 
 import pytest
 
-from retrykit import Policy, aretry, retry
+from retrykit import Policy, aretry, retry, with_policy
 from retrykit._internal.introspection import (
     is_awaitable,
     is_coroutine_function,
@@ -109,6 +109,11 @@ SUBJECTS |= {
     "method of an object": (PAGE.get, RETRIED.get),
     "coroutine method of an object": (PAGE.aget, RETRIED.aget),
     "classmethod": (Page.made, Retried.made),
+    "function under another policy": (fetch, with_policy(retry(fetch), POLICY)),
+    "coroutine function under another policy": (
+        afetch,
+        with_policy(retry(afetch), POLICY),
+    ),
 }
 PROBES = {
     "inspect.signature": inspect.signature,
@@ -158,6 +163,29 @@ def test_a_decorated_callable_looks_like_the_original(kind):
         {probe: answer(probe, fn) for probe in PROBES} for fn in SUBJECTS[kind]
     )
     assert after == before
+
+
+@pytest.mark.parametrize("kind", SUBJECTS)
+def test_who_reads_the_annotations_of_its_class_changes_none_of_its_own(kind):
+    plain, decorated = SUBJECTS[kind]
+    # Before Python 3.14, this puts an empty dict in the class, if there is none.
+    assert isinstance(getattr(type(decorated), "__annotations__", {}), dict)
+    for probe in "__annotations__", "typing.get_type_hints":
+        assert answer(probe, decorated) == answer(probe, plain)
+
+
+def test_annotations_are_set_and_deleted_on_the_function():
+    def find(key: int) -> str:
+        return str(key)
+
+    plain = functools.partial(find)
+    plain.__annotations__ = find.__annotations__
+    for fn in find, plain:
+        decorated = with_policy(retry(fn), POLICY)
+        decorated.__annotations__ = {"key": str}
+        assert fn.__annotations__ == {"key": str}
+        del decorated.__annotations__
+        assert getattr(fn, "__annotations__", {}) == {}
 
 
 @pytest.mark.parametrize("probe", PROBES)
