@@ -44,8 +44,14 @@ AIRFLOW = "retrykit/integrations/airflow.py"
 # CPython 3.14. Its packages of the extra `test` that have no compiled parts.
 PYODIDE = "pyodide@314.0.7"
 PURE_PYTHON = ["anyio", "looptime", "pytest", "tomli-w", "tzdata"]
-IN_A_BROWSER = ["_internal", "analysis", "budgets", "config", "durable", "execution"]
-IN_A_BROWSER += ["hints", "policy", "presets", "schedules", "state", "testing"]
+# The rooms of the package that are covered by their own tests.
+ROOMS = ["_internal", "budgets", "config", "execution", "hints", "policy", "presets"]
+ROOMS += ["schedules", "state", "testing"]
+IN_A_BROWSER = sorted([*ROOMS, "analysis", "durable"])
+# Some tests take minutes: with `worksteal`, no process waits for another one.
+EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
+# With those that are marked as thorough.
+EVERYTHING += ["--require-all", "-m", "not engines"]
 # The files in the root folder that tests read.
 FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
 FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
@@ -95,17 +101,15 @@ def test(session: nox.Session) -> None:
 
 @nox.session(name="test-all", python=False)
 def test_all(session: nox.Session) -> None:
-    """Run the sessions of tests below, one after another."""
+    """Run the sessions of tests below that need both processors, or little time."""
     session.notify("full")
     session.notify("fuzz")
     # Each test on one server of each engine. With the others it takes twice as long.
     session.notify("engines", ["-m", "engines and not thorough"])
     session.notify("airflow")
-    session.notify("wasm")
     # On this Python, `full` tests the package, if there is another one.
     others = [each for each in OTHERS if shutil.which(f"python{each}")]
-    for python in others or [CURRENT]:
-        session.notify(f"wheel-{python}")
+    session.notify(f"wheel-{[CURRENT, *others][-1]}")
 
 
 @nox.session
@@ -188,15 +192,24 @@ def wasm(session: nox.Session) -> None:
 
 @nox.session
 def full(session: nox.Session) -> None:
-    """Run every test except ``tests/engines``, thoroughly, with coverage."""
+    """Run every test except ``tests/engines``; cover every branch of the core."""
+    install_everything(session, "everything", "benchmark")
+    own = [f"tests/{room}" for room in ROOMS]
+    # With coverage, tests take twice as long: here only where most branches are.
+    measured = ["--cov", "--cov-report=", "--cov-fail-under=0"]
+    session.run(*EVERYTHING, *measured, *session.posargs, "retrykit", *own)
+    rooms = ",".join(f"retrykit/{room}/*" for room in ROOMS)
+    session.run("coverage", "report", f"--include={rooms}")
+    others = [f"--ignore={path}" for path in own]
+    session.run(*EVERYTHING, "--durations=10", *session.posargs, *others, "tests")
+
+
+@nox.session
+def thorough(session: nox.Session) -> None:
+    """Run the tests of `full` with more random examples; cover every branch of all."""
     install_everything(session, "everything", "benchmark")
     session.run(
-        *("python", "-m", "pytest", "-n", "auto", "--require-all"),
-        # Some tests take minutes: none of the processes waits for another one.
-        *("--dist", "worksteal"),
-        # With those that are marked as thorough.
-        *("-m", "not engines", "--hypothesis-profile", "thorough"),
-        *("--durations", "10"),
+        *(*EVERYTHING, "--hypothesis-profile", "thorough"),
         *("--cov", "--cov-report", "term", *session.posargs),
     )
 
@@ -302,9 +315,9 @@ def oldest(session: nox.Session, extra: str) -> None:
 
 @nox.session(reuse_venv=False)
 def newest(session: nox.Session) -> None:
-    """Run `full` with the newest versions, any of which can break it."""
+    """Run `thorough` with the newest versions, any of which can break it."""
     session.env.update(UNPINNED)
-    full.func(session)
+    thorough.func(session)
 
 
 @nox.session

@@ -728,6 +728,25 @@ def test_the_cost_of_nesting_is_linear():
     assert RetryState.from_dict(stored).nested_state.depth == 1
 
 
+def test_two_inner_calls_of_one_attempt_leave_one_mark(backend):
+    calls, errors = [], []
+
+    @backend(TWICE)
+    def outer():
+        for _ in range(2):
+            try:
+                TWICE.call(fails(calls))
+            except OSError as error:
+                errors.append(error)
+        raise errors[0]
+
+    with pytest.raises(OSError, match="dead"):
+        outer()
+    assert len(calls) == 2 * 3
+    marks = [vars(error)["__retrykit_exhausted__"] for error in errors]
+    assert marks[0] is marks[1]
+
+
 def test_a_call_that_has_ended_does_not_mark_the_error():
     error = OSError()
     controller = RetryController(TWICE, "fetch", sync_clock, None)

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from retrykit import ConfigError, Policy, state_of
+from retrykit import ConfigError, Policy, RetryError, retry, state_of
 from retrykit.execution.nesting import copy_state
 
 
@@ -28,6 +28,19 @@ def test_a_response_has_the_state_of_its_call():
     assert [failure.result for failure in state.failures] == [response] * 2
     assert state_of(Response()) is None
     assert state_of(Response(response)) == state
+
+
+def test_a_response_of_an_inner_call_that_gave_up_is_not_retried():
+    calls = []
+
+    @retry(schedule=[0], on_result=lambda result: isinstance(result, Response))
+    def outer():
+        calls.append(1)
+        return give_up_with(Response())
+
+    with pytest.raises(RetryError):
+        outer()
+    assert calls == [1]
 
 
 @pytest.mark.parametrize(

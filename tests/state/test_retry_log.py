@@ -18,6 +18,7 @@ from retrykit import (
     Rule,
     aretry,
     aretrying,
+    current_state,
     observe,
     retry,
     retrying,
@@ -75,6 +76,42 @@ def test_a_rejected_result_is_not_shown(clock, flaky, records):
     policy = POLICY.replace(on_result=lambda x: x == "secret")
     policy.call(flaky("secret"))
     assert records() == [line("2.4 s after a rejected result (attempt 2 of 3)")]
+
+
+class Response:
+    """A response of an HTTP client."""
+
+    def __init__(self, status):
+        self.status_code = status
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [(503, "status 503"), (7, "a rejected result (status 7)")],
+)
+def test_a_rejected_response_is_shown_by_its_status(
+    clock, flaky, records, status, shown
+):
+    policy = POLICY.replace(on_result=lambda x: isinstance(x, Response))
+    policy.call(flaky(Response(status)))
+    assert records() == [line(f"2.4 s after {shown} (attempt 2 of 3)")]
+
+
+@pytest.mark.parametrize(
+    ("redact", "shown"),
+    [(True, "GET here:8080/a"), (False, "GET http://here:8080/a?token=1")],
+)
+def test_a_request_is_named_without_its_query(clock, records, redact, shown):
+    def get():
+        state = current_state()
+        # As the transports do.
+        state._record.request = "GET", "http://here:8080/a?token=1"
+        if state.attempt == 1:
+            raise OSError
+
+    POLICY.replace(redact=redact).call(get)
+    [(_, _, text)] = records()
+    assert text == f"retrying {shown} in 2.4 s after OSError (attempt 2 of 3)"
 
 
 def test_nothing_else_is_logged(backend, clock, flaky, records):
