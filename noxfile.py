@@ -59,7 +59,8 @@ FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
 REFERENCE = """
     analysis.charts analysis.html_report analysis.lint analysis.preview
     config.grpc_service_config config.json_schema config.rendering durable errors
-    execution.backoff integrations.aio_pika integrations.aiohttp integrations.aiokafka
+    execution.backoff hints.grpc
+    integrations.aio_pika integrations.aiohttp integrations.aiokafka
     integrations.anthropic integrations.asyncpg integrations.azure_core
     integrations.botocore integrations.celery integrations.confluent_kafka
     integrations.dbos integrations.django integrations.google_api_core
@@ -70,7 +71,7 @@ REFERENCE = """
     integrations.prometheus integrations.psycopg integrations.pymongo
     integrations.pymysql integrations.redis integrations.requests integrations.sentry
     integrations.smtplib integrations.sqlalchemy integrations.sqlite3
-    integrations.stripe integrations.temporal integrations.urllib3 policy.grpc_status
+    integrations.stripe integrations.temporal integrations.urllib3
     policy.outcome state.events testing testing.pytest_plugin testing.strategies
 """
 

@@ -69,9 +69,9 @@ from retrykit.hints import (
     retry_after,
 )
 from retrykit.hints.base import check_hint, parse_answer
+from retrykit.hints.grpc import StatusCodes
 from retrykit.integrations._airflow_decision import check_policy
 from retrykit.integrations.logging import observer
-from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.kinds import SCHEDULE_KINDS

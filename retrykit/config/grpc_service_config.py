@@ -26,8 +26,8 @@ from retrykit._internal.validation import (
 from retrykit.budgets import Throttle
 from retrykit.budgets.base import Budget
 from retrykit.hints import grpc_pushback
+from retrykit.hints.grpc import STATUS_CODES, StatusCodes
 from retrykit.policy.fallback import NO_FALLBACK
-from retrykit.policy.grpc_status import STATUS_CODES, StatusCodes
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules import exponential, sequence

@@ -11,7 +11,7 @@ from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.budgets.shared_budgets import SerializableBudget
 from retrykit.hints.base import FirstOf, SerializableHint
-from retrykit.policy.grpc_status import StatusCodes
+from retrykit.hints.grpc import StatusCodes
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
 from retrykit.policy.serialization import setting_to_data

@@ -17,7 +17,7 @@ from retrykit._internal.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from retrykit.hints.base import Hint, first_of
     from retrykit.hints.error_attribute import attribute
-    from retrykit.hints.grpc_metadata import grpc_pushback
+    from retrykit.hints.grpc import grpc_pushback
     from retrykit.hints.parsing import hint_to_text, parse_hint
     from retrykit.hints.rate_limit_header import rate_limit
     from retrykit.hints.rate_limit_reset import reset_at
@@ -30,7 +30,7 @@ else:
             "hints.error_attribute": "attribute",
             "hints.retry_after_header": "milliseconds retry_after",
             "hints.parsing": "hint_to_text parse_hint",
-            "hints.grpc_metadata": "grpc_pushback",
+            "hints.grpc": "grpc_pushback",
             "hints.rate_limit_header": "rate_limit",
             "hints.rate_limit_reset": "reset_at",
         },

@@ -7,7 +7,7 @@ from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.hints.base import FirstOf, Hint, SerializableHint, first_of
 from retrykit.hints.error_attribute import attribute
-from retrykit.hints.grpc_metadata import grpc_pushback
+from retrykit.hints.grpc import grpc_pushback
 from retrykit.hints.rate_limit_header import rate_limit
 from retrykit.hints.rate_limit_reset import reset_at
 from retrykit.hints.retry_after_header import milliseconds, retry_after

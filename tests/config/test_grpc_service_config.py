@@ -13,7 +13,7 @@ from retrykit import ConfigError, Policy, schedules as s
 from retrykit.budgets import TokenBucket
 from retrykit.config.grpc_service_config import from_service_config, to_service_config
 from retrykit.hints import grpc_pushback, retry_after
-from retrykit.policy.grpc_status import StatusCodes
+from retrykit.hints.grpc import StatusCodes
 from retrykit.policy.rules import Rule
 from retrykit.testing import ScriptedFunction, virtual_time
 

@@ -8,9 +8,9 @@ import pytest
 
 from retrykit import ConfigError, Policy, StopReason, retry, state_of
 from retrykit.hints import first_of, grpc_pushback
+from retrykit.hints.grpc import StatusCodes
 from retrykit.integrations import grpc as retries
 from retrykit.integrations.grpc import RetryInterceptor, policy, retry_after, transient
-from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.timeouts import AsArgument
 from retrykit.testing import virtual_time
 from tests._support.grpc_server import DOWN, Fails, retrying_channel, shop, stub

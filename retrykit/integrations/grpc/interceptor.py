@@ -13,9 +13,9 @@ from retrykit.config.grpc_service_config import parts_of_name
 from retrykit.execution.call import current_state
 from retrykit.execution.callables import check_sync_compatible
 from retrykit.execution.drivers import driver_factory
+from retrykit.hints.grpc import StatusCodes
 from retrykit.integrations._http.policy import check_client_policy
 from retrykit.policy.conditions import format_value
-from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule

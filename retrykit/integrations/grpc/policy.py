@@ -4,8 +4,8 @@ from typing import Final, Unpack
 
 from retrykit._internal.user_facing import user_facing
 from retrykit.hints import grpc_pushback
+from retrykit.hints.grpc import StatusCodes
 from retrykit.integrations._transient import fill_in
-from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import PolicySettings
 
