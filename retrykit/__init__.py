@@ -14,7 +14,15 @@ from retrykit._internal.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit import budgets, hints, presets as presets, schedules
-    from retrykit.errors import AttemptTimeout, ConfigError, RetrykitError
+    from retrykit.errors import (
+        AttemptTimeout,
+        ConfigError,
+        GiveUp,
+        NestedRetryError,
+        RetryAfter,
+        RetryError,
+        RetrykitError,
+    )
     from retrykit.execution.backoff import STOP, Backoff
     from retrykit.execution.blocks import aretrying, retrying
     from retrykit.execution.call import current_state
@@ -32,14 +40,14 @@ if TYPE_CHECKING:
     from retrykit.policy.rules import Rule
     from retrykit.policy.timeouts import AsArgument
     from retrykit.state.events import observe
-    from retrykit.state.final_error import NestedRetryError, RetryError, state_of
+    from retrykit.state.final_error import state_of
     from retrykit.state.retry_state import Failure, RetryState, StopReason
-    from retrykit.state.signals import GiveUp, RetryAfter
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "errors": "AttemptTimeout ConfigError RetrykitError",
+            "errors": "AttemptTimeout ConfigError GiveUp NestedRetryError RetryAfter "
+            "RetryError RetrykitError",
             "execution.backoff": "STOP Backoff",
             "execution.blocks": "aretrying retrying",
             "execution.decorators": "aretry policy_of resume retry with_policy",
@@ -51,9 +59,8 @@ else:
             "policy.rules": "Rule",
             "policy.timeouts": "AsArgument",
             "state.events": "observe",
-            "state.final_error": "NestedRetryError RetryError state_of",
+            "state.final_error": "state_of",
             "state.retry_state": "Failure RetryState StopReason",
-            "state.signals": "GiveUp RetryAfter",
         },
         modules=["budgets", "presets", "hints", "schedules"],
     )

@@ -13,36 +13,29 @@
         └── Signal             raised by a retried function to control its call
             ├── RetryAfter     retry, after this delay
             └── GiveUp         stop at once, with this cause
+    ExceptionGroup
+    └── FailureGroup           all errors of a call that gave up
 
-`RetryError` and `NestedRetryError` are defined in `retrykit.state.final_error`, beside
-`FailureGroup`, the ExceptionGroup of all errors of a call; the signals are in
-`retrykit.state.signals`. By default a call that gives up raises its last error, and
+By default a call that gives up raises its last error, and
 a `RetryError` only if its last result was rejected.
 """
 
-__all__ = ["AttemptTimeout", "CommitUnknown", "ConfigError", "NestingError"]
-__all__ += ["RetrykitError"]
+from typing import TYPE_CHECKING, Any, Final, final
 
+from retrykit._internal.base_errors import ConfigError, NestingError, RetrykitError
+from retrykit._internal.durations import Duration, duration_in_words, parse_duration
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import invalid_setting
 
-class RetrykitError(Exception):
-    """Base class of the exceptions of retrykit."""
+if TYPE_CHECKING:
+    from retrykit.state.retry_state import RetryState
 
+__all__ = ["AttemptTimeout", "CommitUnknown", "ConfigError", "FailureGroup", "GiveUp"]
+__all__ += ["NestedRetryError", "NestingError", "RetryAfter", "RetryError"]
+__all__ += ["RetrykitError", "Signal"]
 
-class ConfigError(RetrykitError, ValueError):
-    """An argument or a setting is invalid.
-
-    Every function raises it for an argument outside its documented bounds, where the
-    argument is given. The message has the form
-    ``{name} must be {rule}, got {value!r}; {suggestion}``.
-    """
-
-
-class NestingError(RetrykitError, RuntimeError):
-    """A context block is closed out of order, or in another context.
-
-    A block that changes a context (a thread or task) must be closed there, the
-    innermost block first.
-    """
+STATE_ATTRIBUTE: Final = "__retrykit_state__"
+"""The attribute of an outcome that has the state of its call."""
 
 
 class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its name
@@ -78,3 +71,171 @@ class CommitUnknown(RetrykitError):  # noqa: N818  told by its name
     ``idempotent``; nor by calls around it, unless they have ``nested="retry"``. Look in
     the database before you repeat it. Its ``__cause__`` is the error of the driver.
     """
+
+
+@final
+class RetryError(RetrykitError):
+    """A call gave up.
+
+    Raised under ``raises="retry_error"``, with the last error as its ``__cause__``;
+    and where there is no error to raise, because the result of the last attempt was
+    rejected by `on_result`. It can be pickled: its state then holds records of the
+    errors.
+
+    Attributes:
+        state: The history of the call.
+    """
+
+    def __init__(self, state: "RetryState") -> None:
+        super().__init__(state)
+        self.state = state
+
+    def __str__(self) -> str:
+        state = self.state
+        if isinstance(state, str):
+            # With which Celery makes an error of a result in JSON.
+            return state
+        last = [f.describe(redact=state.redact) for f in state.failures[-1:]]
+        return "; last failure: ".join([f"{state.name} {state.describe()}", *last])
+
+
+@final
+class NestedRetryError(RetrykitError, RuntimeError):
+    """A retried call gave up inside another retried call.
+
+    Raised under ``nested="raise"``, from the final error of the nested call;
+    `state_of` returns the history of the outer call, whose `nested_state` is that of
+    the nested one.
+
+    >>> from retrykit import Policy
+    >>> inner = Policy(schedule=[0], name="inner")
+    >>> Policy(nested="raise", name="outer").call(inner.call, int, "seven")
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.NestedRetryError: inner is retried inside outer
+    """
+
+
+@final
+class FailureGroup(ExceptionGroup[Exception]):
+    """All errors of a call, under ``raises="group"``.
+
+    The groups that ``except*`` makes of it have the state of the call, too.
+    """
+
+    def derive(self, errors: Any, /) -> Any:
+        """Return a group of some of the errors, with the state of the call."""
+        part = FailureGroup(self.message, errors)
+        vars(part)[STATE_ATTRIBUTE] = vars(self)[STATE_ATTRIBUTE]
+        return part
+
+
+class Signal(RetrykitError):  # noqa: N818  an instruction, not an error
+    """Base class of exceptions that a function raises to control its own retrying.
+
+    A signal that a call raises as its final error controls the call around it.
+    """
+
+    around: BaseException | None = None
+    """The error whose handler encloses the retry block that raised the signal."""
+
+    def __init__(self, *args: object, cause: Exception | None) -> None:
+        if cause is not None and not isinstance(cause, Exception):
+            rule = "an exception (an instance of Exception)"
+            suggestion = (
+                f"write raise {type(self).__name__} from error, or raise an error"
+            )
+            raise invalid_setting("cause", rule, cause, suggestion)
+        super().__init__(*args)
+        self.cause = cause
+
+    @property
+    def error(self) -> Exception:
+        """The error to record and to raise.
+
+        The cause, else the error whose handler raised the signal, else the signal
+        itself.
+        """
+        if self.cause is not None:
+            return self.cause
+        if isinstance(self.__cause__, Exception):
+            return self.__cause__
+        context = None if self.__suppress_context__ else self.__context__
+        if context is self.around or not isinstance(context, Exception):
+            return self
+        if self._was_raised_handling(context):
+            return context
+        return self
+
+    def _was_raised_handling(self, error: Exception) -> bool:
+        """Return whether the signal was raised while handling an error of its call.
+
+        It was if its traceback shares a frame with the error's: the frame that
+        caught the error. An error handled outside the call shares none, and an error
+        handled around a retry block is excluded by `around`.
+        """
+        caught, trace = error.__traceback__, self.__traceback__
+        while caught is not None and trace is not None:
+            if trace.tb_frame is caught.tb_frame:
+                return True
+            trace = trace.tb_next
+        return False
+
+
+@final
+class RetryAfter(Signal):
+    """Retry after *delay* instead of the schedule's delay, whatever the error.
+
+    Without a delay it is retried at the schedule's delay. The limits of the policy
+    still apply: attempts, time, budget, and the end of the schedule. `hint_cap` does
+    not, since it limits the requests of others. If the call gives up, it raises the
+    cause.
+
+    >>> RetryAfter("2s")
+    RetryAfter(2.0, None)
+    >>> str(RetryAfter(2, ValueError("busy")))
+    'asked for another attempt after 2 s'
+    >>> str(RetryAfter())
+    'asked for another attempt'
+
+    Args:
+        delay: Time before the next attempt. Seconds, timedelta or string, >= 0;
+            0 means now; None, the default, leaves it to the schedule.
+        cause: The error to record; by default the one whose ``except`` clause raises
+            the signal. ``raise RetryAfter(2) from error`` names another, and
+            ``from None`` none.
+    """
+
+    @user_facing
+    def __init__(
+        self, delay: Duration | None = None, cause: Exception | None = None
+    ) -> None:
+        self.delay = None if delay is None else parse_duration("delay", delay)
+        super().__init__(self.delay, cause, cause=cause)
+
+    def __str__(self) -> str:
+        asked = "asked for another attempt"
+        if self.delay is None:
+            return asked
+        return f"{asked} after {duration_in_words(self.delay)}"
+
+
+@final
+class GiveUp(Signal):
+    """Stop the call at once; it raises *cause*.
+
+    >>> GiveUp(PermissionError("revoked")).error
+    PermissionError('revoked')
+
+    Args:
+        cause: The error to raise; by default the one whose ``except`` clause raises
+            the signal. ``raise GiveUp() from error`` names another. Without any, and
+            with ``from None``, the signal itself is raised.
+    """
+
+    @user_facing
+    def __init__(self, cause: Exception | None = None) -> None:
+        super().__init__(cause, cause=cause)
+
+    def __str__(self) -> str:
+        return "asked to give up" if self.cause is None else f"gave up: {self.cause}"

@@ -20,11 +20,11 @@ PACKAGE = Path(retrykit.__file__).parent
 
 # From the bottom up: each room, and the rooms below it that it imports.
 ROOMS = {
-    "errors": "",
-    "_internal": "errors",
+    "_internal": "",
+    "errors": "_internal",
     "schedules": "_internal",
     "state": "errors _internal",
-    "hints": "_internal schedules state",
+    "hints": "errors _internal schedules state",
     "budgets": "_internal schedules state",
     "policy": "errors _internal schedules state hints budgets",
     "presets": "_internal schedules hints budgets policy",
@@ -40,6 +40,8 @@ ROOMS = {
 
 # Imports that point up, each with its reason; those in functions are late.
 UPWARD = {
+    # Only for type checkers: an error has the state of its call.
+    ("errors", "state.retry_state"),
     # Methods of schedules return kinds of schedules, which derive from `Schedule`.
     ("schedules.base", "schedules.composition"),
     ("schedules.base", "schedules.sequences"),

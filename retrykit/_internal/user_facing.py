@@ -5,10 +5,10 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
+from retrykit._internal.base_errors import ConfigError
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.validation import did_you_mean, invalid_setting, safe_repr
-from retrykit.errors import ConfigError
 
 __all__ = ["hide_own_frames", "undecorated", "user_facing"]
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
+from retrykit._internal.base_errors import ConfigError
 from retrykit._internal.redaction import redact_urls
-from retrykit.errors import ConfigError
 
 if TYPE_CHECKING:
     from datetime import datetime

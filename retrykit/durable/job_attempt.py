@@ -15,12 +15,11 @@ from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import safe_repr
 from retrykit.durable.envelope import Envelope
-from retrykit.errors import RetrykitError
+from retrykit.errors import RetrykitError, Signal
 from retrykit.execution.call import current_entry
 from retrykit.execution.manual import ManualCall
 from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import Failure, RetryState
-from retrykit.state.signals import Signal
 
 __all__ = ["JobAttempt", "JobFailed", "RunningAttempt", "idempotency_key"]
 __all__ += ["protect_worker", "stopping_failure"]

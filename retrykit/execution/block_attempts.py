@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NoReturn, final
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit._internal.validation import invalid_setting
+from retrykit.errors import Signal
 from retrykit.execution.call import Entry, current_entry
 from retrykit.execution.ineffective import warn_of_blocking, would_block
 from retrykit.execution.manual import ManualCall
 from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import RetryState
-from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
     from retrykit.execution.attempt_timeout import TimeoutScope

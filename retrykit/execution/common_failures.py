@@ -20,6 +20,7 @@ from retrykit._internal.tracebacks import (
     locations_of,
     reduce_error,
 )
+from retrykit.errors import Signal
 from retrykit.execution.call import (
     ATTEMPT,
     BEFORE,
@@ -49,7 +50,6 @@ from retrykit.schedules.randomness import (
 )
 from retrykit.schedules.structure import has_user_code, is_uniform
 from retrykit.state.failures import Evaluation, Failure, StopReason
-from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy

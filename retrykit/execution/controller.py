@@ -20,6 +20,7 @@ from retrykit._internal.tracebacks import (
     trim_traceback,
     with_traceback,
 )
+from retrykit.errors import Signal
 from retrykit.execution.call import (
     BEFORE,
     DRAWS,
@@ -77,7 +78,6 @@ from retrykit.state.retry_log import (
     logs_retries,
 )
 from retrykit.state.retry_state import RetryState
-from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy

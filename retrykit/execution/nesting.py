@@ -8,14 +8,13 @@ state that is attached to it.
 from typing import TYPE_CHECKING, Final
 
 from retrykit._internal.late_modules import logging, opcode
-from retrykit.errors import CommitUnknown
+from retrykit.errors import CommitUnknown, RetryAfter, RetryError
 from retrykit.execution.call import GIVE_UPS, RetryCall, outer_call, state_lock
 from retrykit.policy.decision import decide
 from retrykit.state.call_record import CallFacts, clock_id
-from retrykit.state.final_error import RetryError, attach_state, attached_state
+from retrykit.state.final_error import attach_state, attached_state
 from retrykit.state.records import attributes_of
 from retrykit.state.retry_state import RetryState, StopReason
-from retrykit.state.signals import RetryAfter
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy

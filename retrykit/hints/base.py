@@ -13,10 +13,10 @@ from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.type_names import type_name
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, safe_repr
+from retrykit.errors import GiveUp, RetryAfter
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.state.fault_log import log_fault
 from retrykit.state.records import error_text
-from retrykit.state.signals import GiveUp, RetryAfter
 
 __all__ = ["FirstOf", "Hint", "SerializableHint", "check_hint", "first_of"]
 __all__ += ["parse_answer", "read_hint", "requested_delay"]

@@ -11,8 +11,8 @@ from typing import final
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
+from retrykit.errors import GiveUp, RetryAfter
 from retrykit.hints.base import SerializableHint
-from retrykit.state.signals import GiveUp, RetryAfter
 
 __all__ = ["STATUS_CODES", "StatusCodes", "grpc_pushback"]
 

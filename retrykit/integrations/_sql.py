@@ -17,13 +17,12 @@ from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
-from retrykit.errors import CommitUnknown
+from retrykit.errors import CommitUnknown, GiveUp
 from retrykit.execution.callables import check_retryable
 from retrykit.execution.decorators import retry
 from retrykit.integrations._connection_errors import is_connection_error
 from retrykit.integrations._transient import TransientErrors
 from retrykit.policy.policy import Policy
-from retrykit.state.signals import GiveUp
 
 __all__ = ["AsyncDecorator", "Commit", "CommitUnknown", "Decorator", "SqlErrors"]
 __all__ += ["Verdict", "check_factory", "judge_driver", "judge_mysql", "judge_sqlite"]

@@ -27,6 +27,7 @@ from weakref import ref
 
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
+from retrykit.errors import GiveUp
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.bodies import (
@@ -47,7 +48,6 @@ from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import PolicySettings
 from retrykit.state.final_error import attach_state, state_of
 from retrykit.state.retry_state import RetryState
-from retrykit.state.signals import GiveUp
 
 with needs("aiohttp"):
     import aiohttp

@@ -21,6 +21,7 @@ from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
 
 from retrykit._internal.validation import invalid_setting
+from retrykit.errors import GiveUp
 from retrykit.integrations import _sql
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sql import (
@@ -33,7 +34,6 @@ from retrykit.integrations._sql import (
 )
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import PolicySettings
-from retrykit.state.signals import GiveUp
 
 with needs("django"):
     from django.db import DEFAULT_DB_ALIAS, InterfaceError, connections

@@ -19,6 +19,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from retrykit._internal.durations import Duration
+from retrykit.errors import GiveUp, RetryAfter
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.policy import (
@@ -26,7 +27,6 @@ from retrykit.integrations._http.policy import (
 )
 from retrykit.integrations._sdk import read_retry_delay
 from retrykit.integrations._transient import TransientErrors
-from retrykit.state.signals import GiveUp, RetryAfter
 
 with needs("google-api-core"):
     from google.api_core.exceptions import DeadlineExceeded, GoogleAPICallError

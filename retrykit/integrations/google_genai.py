@@ -25,6 +25,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from retrykit._internal.durations import Duration
+from retrykit.errors import GiveUp, RetryAfter
 from retrykit.integrations._connection_errors import (
     is_certificate_error,
     is_connection_error,
@@ -33,7 +34,6 @@ from retrykit.integrations._extras import needs
 from retrykit.integrations._http.policy import retry_after as _header
 from retrykit.integrations._sdk import field, read_retry_delay
 from retrykit.integrations._transient import TransientErrors
-from retrykit.state.signals import GiveUp, RetryAfter
 
 with needs("google-genai"):
     from google.auth.exceptions import TransportError

@@ -26,11 +26,11 @@ from retrykit._internal.redaction import Redaction
 from retrykit._internal.user_facing import user_facing
 from retrykit.durable import Envelope, Job, JobAttempt
 from retrykit.durable.attempt_replay import check_replayable, envelope_for_attempt
+from retrykit.errors import GiveUp, RetryAfter
 from retrykit.execution.callables import check_retryable, qualified_name
 from retrykit.integrations._extras import needs
 from retrykit.policy.policy import Policy
 from retrykit.state.records import error_text
-from retrykit.state.signals import GiveUp, RetryAfter
 
 with needs("temporal"):
     from temporalio.activity import info

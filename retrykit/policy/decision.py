@@ -19,7 +19,7 @@ from retrykit._internal.error_conditions import (
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting
-from retrykit.errors import ConfigError
+from retrykit.errors import ConfigError, GiveUp, RetryAfter, Signal
 from retrykit.hints.base import read_hint, requested_delay
 from retrykit.policy.control_flow import (
     control_flow_reason,
@@ -30,7 +30,6 @@ from retrykit.schedules.randomness import MAX_DELAY, CallRandom, uniform_between
 from retrykit.state.call_record import CallFacts
 from retrykit.state.failures import Evaluation, Failure, StopReason
 from retrykit.state.fault_log import note_policy_fault
-from retrykit.state.signals import GiveUp, RetryAfter, Signal
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from retrykit._internal.durations import duration_in_words, format_duration
 from retrykit._internal.error_conditions import find_members
 from retrykit._internal.validation import invalid_setting
-from retrykit.errors import ConfigError
+from retrykit.errors import ConfigError, GiveUp
 from retrykit.schedules.base import Schedule
 from retrykit.state.call_record import CallFacts
 from retrykit.state.failures import Failure, StopReason
-from retrykit.state.signals import GiveUp
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy

@@ -21,7 +21,7 @@ from retrykit._internal.redaction import Redaction
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.budgets.base import Budget
-from retrykit.errors import ConfigError
+from retrykit.errors import ConfigError, GiveUp, RetryAfter
 from retrykit.execution.drivers import build_driver
 from retrykit.hints.base import Hint
 from retrykit.policy.conditions import (
@@ -62,7 +62,6 @@ from retrykit.state.events import Event, EventHook, Observer
 from retrykit.state.final_error import is_own_timeout
 from retrykit.state.records import ErrorRecord
 from retrykit.state.retry_state import Failure, RetryState, StopReason
-from retrykit.state.signals import GiveUp, RetryAfter
 
 __all__ = ["Policy"]
 

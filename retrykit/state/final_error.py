@@ -6,77 +6,25 @@ call is attached to it, or to the response that a client returns instead of an e
 """
 
 from types import FunctionType, ModuleType
-from typing import Any, final
+from typing import Any
 
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
-from retrykit.errors import AttemptTimeout, RetrykitError
+from retrykit.errors import (
+    STATE_ATTRIBUTE,
+    AttemptTimeout,
+    FailureGroup,
+    NestedRetryError,
+    RetryError,
+)
 from retrykit.state.call_record import CallFacts
 from retrykit.state.failures import NEVER_RETRIED
 from retrykit.state.records import attributes_of
 from retrykit.state.retry_state import RetryState, view
 
-__all__ = ["FailureGroup", "NestedRetryError", "RetryError", "attach_record"]
-__all__ += ["attach_state", "attached_state", "build_final_error", "is_own_timeout"]
-__all__ += ["state_of"]
-
-
-@final
-class RetryError(RetrykitError):
-    """A call gave up.
-
-    Raised under ``raises="retry_error"``, with the last error as its ``__cause__``;
-    and where there is no error to raise, because the result of the last attempt was
-    rejected by `on_result`. It can be pickled: its state then holds records of the
-    errors.
-
-    Attributes:
-        state: The history of the call.
-    """
-
-    def __init__(self, state: RetryState) -> None:
-        super().__init__(state)
-        self.state = state
-
-    def __str__(self) -> str:
-        state = self.state
-        if not isinstance(state, RetryState):
-            # A text, with which Celery makes an error of a result in JSON.
-            return str(state)
-        last = [f.describe(redact=state.redact) for f in state.failures[-1:]]
-        return "; last failure: ".join([f"{state.name} {state.describe()}", *last])
-
-
-@final
-class NestedRetryError(RetrykitError, RuntimeError):
-    """A retried call gave up inside another retried call.
-
-    Raised under ``nested="raise"``, from the final error of the nested call;
-    `state_of` returns the history of the outer call, whose `nested_state` is that of
-    the nested one.
-
-    >>> from retrykit import Policy
-    >>> inner = Policy(schedule=[0], name="inner")
-    >>> Policy(nested="raise", name="outer").call(inner.call, int, "seven")
-    Traceback (most recent call last):
-    ...
-    retrykit.state.final_error.NestedRetryError: inner is retried inside outer
-    """
-
-
-@final
-class FailureGroup(ExceptionGroup[Exception]):
-    """All errors of a call, under ``raises="group"``.
-
-    The groups that ``except*`` makes of it have the state of the call, too.
-    """
-
-    def derive(self, errors: Any, /) -> Any:
-        """Return a group of some of the errors, with the state of the call."""
-        part = FailureGroup(self.message, errors)
-        attach_state(part, vars(self)[_STATE])
-        return part
+__all__ = ["attach_record", "attach_state", "attached_state", "build_final_error"]
+__all__ += ["is_own_timeout", "state_of"]
 
 
 def build_final_error(
@@ -110,9 +58,6 @@ def build_final_error(
     return error
 
 
-_STATE = "__retrykit_state__"
-
-
 def attach_state(outcome: object, state: RetryState) -> None:
     """Attach a state to the final error or response of its call."""
     # One that was attached to another error stands for that one.
@@ -127,7 +72,7 @@ def attach_record(outcome: object, record: CallFacts) -> RetryState:
     if nested is not None and nested._outcome is outcome:
         attached.nested_state = view(nested._record)
     # Into the dict, since the class of the error may refuse attributes.
-    vars(outcome)[_STATE] = state = view(attached)
+    vars(outcome)[STATE_ATTRIBUTE] = state = view(attached)
     return state
 
 
@@ -177,7 +122,7 @@ _NOT_OUTCOMES = (FunctionType, ModuleType)
 
 def attached_state(outcome: object) -> RetryState | None:
     """Return the attached state as stored: a record is in place of the outcome."""
-    state: Any = vars(outcome).get(_STATE)
+    state: Any = vars(outcome).get(STATE_ATTRIBUTE)
     if state is None and isinstance(outcome, RetryError):
         state = outcome.state
     return state if isinstance(state, RetryState) else None

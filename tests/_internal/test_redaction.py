@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, RetryState, observe, state_of
 from retrykit._internal.redaction import redact_urls
+from retrykit.errors import RetryError
 from retrykit.integrations.logging import observer
-from retrykit.state.final_error import RetryError
 from retrykit.state.records import error_text, result_to_data, traceback_text
 from retrykit.state.retry_state import Failure
 

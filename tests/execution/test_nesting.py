@@ -38,10 +38,9 @@ from retrykit._internal.clocks import (
     wall,
     wall_clock_override,
 )
-from retrykit.errors import CommitUnknown
+from retrykit.errors import CommitUnknown, NestedRetryError
 from retrykit.execution.controller import RetryController
 from retrykit.execution.nesting import mark_exhausted
-from retrykit.state.final_error import NestedRetryError
 from retrykit.testing import disable_retries, virtual_time
 from tests._support.optional_trio import trio
 

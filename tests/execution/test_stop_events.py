@@ -19,8 +19,8 @@ from retrykit import (
     retrying,
     state_of,
 )
+from retrykit.errors import RetryError
 from retrykit.schedules import constant
-from retrykit.state.final_error import RetryError
 from retrykit.testing import limit_retries, virtual_time
 from tests._support import required
 from tests._support.optional_trio import trio

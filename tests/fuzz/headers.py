@@ -2,6 +2,7 @@
 
 from email.utils import formatdate
 
+from retrykit.errors import GiveUp, RetryAfter
 from retrykit.hints import (
     attribute,
     first_of,
@@ -13,7 +14,6 @@ from retrykit.hints import (
 )
 from retrykit.hints.base import read_hint
 from retrykit.schedules.randomness import MAX_DELAY
-from retrykit.state.signals import GiveUp, RetryAfter
 from tests.fuzz.target import Target
 from tests.fuzz.values import anything, maybe, mutated, number, scalar, text
 

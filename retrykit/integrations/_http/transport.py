@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import check_instance
+from retrykit.errors import GiveUp, RetryError
 from retrykit.execution.call import current_state
 from retrykit.execution.callables import check_sync_compatible
 from retrykit.execution.drivers import driver_factory
@@ -24,10 +25,9 @@ from retrykit.integrations._http.policy import (
 from retrykit.policy.conditions import ResultCondition, format_value
 from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
-from retrykit.state.final_error import RetryError, attach_state
+from retrykit.state.final_error import attach_state
 from retrykit.state.retry_log import describe_last_failure, title_of
 from retrykit.state.retry_state import RetryState, StopReason
-from retrykit.state.signals import GiveUp
 
 __all__ = ["AsyncSender", "HttpRequest", "ReleasingCondition", "Sender"]
 

@@ -9,6 +9,7 @@ import grpc
 
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.user_facing import user_facing
+from retrykit.errors import GiveUp
 from retrykit.execution.call import current_state
 from retrykit.integrations.grpc.interceptor import (
     CallRunner,
@@ -21,7 +22,6 @@ from retrykit.policy.policy import Policy
 from retrykit.policy.validators import PolicySettings
 from retrykit.state.final_error import attach_state
 from retrykit.state.retry_state import StopReason
-from retrykit.state.signals import GiveUp
 
 __all__ = ["RetryInterceptor"]
 
