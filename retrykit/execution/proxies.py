@@ -132,5 +132,6 @@ class _Annotations:
         del proxy.__wrapped__.__annotations__
 
 
+_annotations: Any = _Annotations()
 for _class in Proxy, DescriptorProxy, FunctionProxy:
-    _class.__annotations__ = _Annotations()  # type: ignore[assignment]
+    _class.__annotations__ = _annotations
