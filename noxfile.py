@@ -44,7 +44,7 @@ AIRFLOW = "retrykit/integrations/airflow.py"
 # CPython 3.14. Its packages of the extra `test` that have no compiled parts.
 PYODIDE = "pyodide@314.0.7"
 PURE_PYTHON = ["anyio", "looptime", "pytest", "tomli-w", "tzdata"]
-# The rooms of the package that are covered by their own tests.
+# The rooms of the package that are covered without libraries of integrations.
 ROOMS = ["_internal", "budgets", "config", "execution", "hints", "policy", "presets"]
 ROOMS += ["schedules", "state", "testing"]
 IN_A_BROWSER = sorted([*ROOMS, "analysis", "durable"])
@@ -195,7 +195,8 @@ def wasm(session: nox.Session) -> None:
 def full(session: nox.Session) -> None:
     """Run every test except ``tests/engines``; cover every branch of the core."""
     install_everything(session, "everything", "benchmark")
-    own = [f"tests/{room}" for room in ROOMS]
+    own = [f"tests/{room}" for room in [*ROOMS, "durable"]]
+    own += map(str, Path("tests").glob("test_*.py"))
     # With coverage, tests take twice as long: here only where most branches are.
     measured = ["--cov", "--cov-report=", "--cov-fail-under=0"]
     session.run(*EVERYTHING, *measured, *session.posargs, "retrykit", *own)
