@@ -203,6 +203,7 @@ DURATION = Draft202012Validator(SCHEMA["$defs"]["duration"])
 written = st.text("0123456789.usmhdw \n\v\x1c\xa0٣+-", max_size=12)
 
 
+@pytest.mark.thorough
 @given(written | st.from_regex(DURATION_PATTERN) | st.text())
 @example("9" * 15 + "w" + "9" * 15 + "w")
 @example("1" * 16 + "s")

@@ -86,6 +86,7 @@ class TestAnEnvelope:
         assert traces[:2] == ["", ""]
         assert "in fail_to_connect" in traces[2]
 
+    @pytest.mark.thorough
     def test_is_small_despite_long_error_messages(self):
         class RantError(ConnectionError):
             pass

@@ -46,6 +46,7 @@ class TestOneEventLoop:
         loop(main)
         assert order == [0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 3.0, 6.0, 7.0]
 
+    @pytest.mark.thorough
     def test_hundreds_of_tasks_call_in_the_order_of_their_times(self, loop):
         policy = Policy(schedule=s.exponential(1).jitter(0.5), max_attempts=4)
         calls, due = [], []
