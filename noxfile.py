@@ -311,6 +311,8 @@ def oldest(session: nox.Session, extra: str) -> None:
             session.install("--no-deps", *EXTRAS["google-genai"])
     session.run(
         *("python", "-m", "pytest", "-n", "auto", "-W", "ignore::DeprecationWarning"),
+        # From google-api-core, in the last year of a Python.
+        *("-W", "ignore:You are using a Python version:FutureWarning"),
         *(*selected, *session.posargs),
     )
 
