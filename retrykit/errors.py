@@ -16,8 +16,8 @@
     ExceptionGroup
     └── FailureGroup           all errors of a call that gave up
 
-By default a call that gives up raises its last error, and
-a `RetryError` only if its last result was rejected.
+By default a call that gives up raises its last error, and a `RetryError` only if its
+last result was rejected.
 """
 
 from typing import TYPE_CHECKING, Any, Final, final
@@ -92,9 +92,9 @@ class RetryError(RetrykitError):
 
     def __str__(self) -> str:
         state = self.state
-        if isinstance(state, str):
-            # With which Celery makes an error of a result in JSON.
-            return state
+        if not hasattr(state, "describe"):
+            # A text, with which Celery makes an error of a result in JSON.
+            return str(state)
         last = [f.describe(redact=state.redact) for f in state.failures[-1:]]
         return "; last failure: ".join([f"{state.name} {state.describe()}", *last])
 

@@ -43,6 +43,11 @@ def test_a_response_of_an_inner_call_that_gave_up_is_not_retried():
     assert calls == [1]
 
 
+@pytest.mark.parametrize("state", ["a text", ["a", "list"], None])
+def test_an_error_that_was_made_without_a_state_shows_what_it_has(state):
+    assert str(RetryError(state)) == str(state)
+
+
 @pytest.mark.parametrize(
     "value",
     [give_up_with, contextlib, 5, None, OSError],
