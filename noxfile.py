@@ -45,8 +45,8 @@ AIRFLOW = "retrykit/integrations/airflow.py"
 PYODIDE = "pyodide@314.0.7"
 PURE_PYTHON = ["anyio", "looptime", "pytest", "tomli-w", "tzdata"]
 # The rooms of the package that are covered without libraries of integrations.
-ROOMS = ["_internal", "budgets", "config", "execution", "hints", "policy", "presets"]
-ROOMS += ["schedules", "state", "testing"]
+ROOMS = ["_core", "_internal", "budgets", "config", "hints", "presets", "schedules"]
+ROOMS += ["testing"]
 IN_A_BROWSER = sorted([*ROOMS, "analysis", "durable"])
 # Some tests take minutes: with `worksteal`, no process waits for another one.
 EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
@@ -57,9 +57,9 @@ FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
 FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
 # The public modules besides those that `retrykit` itself exports.
 REFERENCE = """
-    analysis.charts analysis.html_report analysis.lint analysis.preview
+    analysis.charts analysis.html_report analysis.lint analysis.preview backoff
     config.grpc_service_config config.json_schema config.rendering durable errors
-    execution.backoff hints.grpc
+    events hints.grpc
     integrations.aio_pika integrations.aiohttp integrations.aiokafka
     integrations.anthropic integrations.asyncpg integrations.azure_core
     integrations.botocore integrations.celery integrations.confluent_kafka
@@ -72,7 +72,7 @@ REFERENCE = """
     integrations.pymysql integrations.redis integrations.requests integrations.sentry
     integrations.smtplib integrations.sqlalchemy integrations.sqlite3
     integrations.stripe integrations.temporal integrations.urllib3
-    policy.outcome state.events testing testing.pytest_plugin testing.strategies
+    testing testing.pytest_plugin testing.strategies
 """
 
 

@@ -30,8 +30,8 @@ from benchmarks.calls import Row, measure
 from benchmarks.contenders import RETRYKIT, Contender, Sleep
 from benchmarks.table import machine, markdown, number, versions
 from retrykit import observe
+from retrykit.events import Observer
 from retrykit.integrations import logging as retry_logging, opentelemetry, prometheus
-from retrykit.state.events import Observer
 
 __all__ = ["main"]
 

@@ -22,8 +22,8 @@ from unittest.mock import MagicMock
 from side_by_side import Server, Usage, show
 
 from retrykit import Policy, RetryAfter, observe, retry, retrying
+from retrykit.events import Event, RetryScheduled
 from retrykit.schedules import constant, exponential, uniform
-from retrykit.state.events import Event, RetryScheduled
 
 try:
     import stamina

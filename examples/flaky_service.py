@@ -63,14 +63,8 @@ from socketserver import TCPServer
 from threading import Thread
 
 from retrykit import Policy, aretry, observe, retry, state_of
+from retrykit.events import AttemptFailed, Event, GaveUp, RetryScheduled, Succeeded
 from retrykit.schedules import exponential
-from retrykit.state.events import (
-    AttemptFailed,
-    Event,
-    GaveUp,
-    RetryScheduled,
-    Succeeded,
-)
 
 HOST = "127.0.0.1"
 TIMEOUT = 0.3

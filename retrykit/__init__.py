@@ -14,6 +14,25 @@ from retrykit._internal.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit import budgets, hints, presets as presets, schedules
+    from retrykit._core.blocks import aretrying, retrying
+    from retrykit._core.call import current_state
+    from retrykit._core.decision import Again, Decision, Stop
+    from retrykit._core.decorators import (
+        aretry,
+        policy_of,
+        resume,
+        retry,
+        with_policy,
+    )
+    from retrykit._core.events import observe
+    from retrykit._core.fallback import last_result
+    from retrykit._core.final_error import state_of
+    from retrykit._core.outcome import Outcome, WithError, WithValue
+    from retrykit._core.policy import Policy
+    from retrykit._core.retry_state import Failure, RetryState, StopReason
+    from retrykit._core.rules import Rule
+    from retrykit._core.timeouts import AsArgument
+    from retrykit.backoff import STOP, Backoff
     from retrykit.errors import (
         AttemptTimeout,
         ConfigError,
@@ -23,44 +42,25 @@ if TYPE_CHECKING:
         RetryError,
         RetrykitError,
     )
-    from retrykit.execution.backoff import STOP, Backoff
-    from retrykit.execution.blocks import aretrying, retrying
-    from retrykit.execution.call import current_state
-    from retrykit.execution.decorators import (
-        aretry,
-        policy_of,
-        resume,
-        retry,
-        with_policy,
-    )
-    from retrykit.policy.decision import Again, Decision, Stop
-    from retrykit.policy.fallback import last_result
-    from retrykit.policy.outcome import Outcome
-    from retrykit.policy.policy import Policy
-    from retrykit.policy.rules import Rule
-    from retrykit.policy.timeouts import AsArgument
-    from retrykit.state.events import observe
-    from retrykit.state.final_error import state_of
-    from retrykit.state.retry_state import Failure, RetryState, StopReason
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "errors": "AttemptTimeout ConfigError GiveUp NestedRetryError RetryAfter "
             "RetryError RetrykitError",
-            "execution.backoff": "STOP Backoff",
-            "execution.blocks": "aretrying retrying",
-            "execution.decorators": "aretry policy_of resume retry with_policy",
-            "execution.call": "current_state",
-            "policy.decision": "Again Decision Stop",
-            "policy.fallback": "last_result",
-            "policy.outcome": "Outcome",
-            "policy.policy": "Policy",
-            "policy.rules": "Rule",
-            "policy.timeouts": "AsArgument",
-            "state.events": "observe",
-            "state.final_error": "state_of",
-            "state.retry_state": "Failure RetryState StopReason",
+            "backoff": "STOP Backoff",
+            "_core.blocks": "aretrying retrying",
+            "_core.decorators": "aretry policy_of resume retry with_policy",
+            "_core.call": "current_state",
+            "_core.decision": "Again Decision Stop",
+            "_core.fallback": "last_result",
+            "_core.outcome": "Outcome WithError WithValue",
+            "_core.policy": "Policy",
+            "_core.rules": "Rule",
+            "_core.timeouts": "AsArgument",
+            "_core.events": "observe",
+            "_core.final_error": "state_of",
+            "_core.retry_state": "Failure RetryState StopReason",
         },
         modules=["budgets", "presets", "hints", "schedules"],
     )
@@ -68,8 +68,8 @@ else:
 __all__ = ["STOP", "Again", "AsArgument", "AttemptTimeout", "Backoff", "ConfigError"]
 __all__ += ["Decision", "Failure", "GiveUp", "NestedRetryError", "Outcome", "Policy"]
 __all__ += ["RetryAfter", "RetryError", "RetryState", "RetrykitError", "Rule", "Stop"]
-__all__ += ["StopReason", "aretry", "aretrying", "budgets", "current_state", "hints"]
-__all__ += ["last_result", "observe", "policy_of", "presets", "resume", "retry"]
-__all__ += ["retrying", "schedules", "state_of", "with_policy"]
+__all__ += ["StopReason", "WithError", "WithValue", "aretry", "aretrying", "budgets"]
+__all__ += ["current_state", "hints", "last_result", "observe", "policy_of", "presets"]
+__all__ += ["resume", "retry", "retrying", "schedules", "state_of", "with_policy"]
 
 __version__ = "0.1.0"

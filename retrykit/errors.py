@@ -28,7 +28,7 @@ from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 
 if TYPE_CHECKING:
-    from retrykit.state.retry_state import RetryState
+    from retrykit._core.retry_state import RetryState
 
 __all__ = ["AttemptTimeout", "CommitUnknown", "ConfigError", "FailureGroup", "GiveUp"]
 __all__ += ["NestedRetryError", "NestingError", "RetryAfter", "RetryError"]

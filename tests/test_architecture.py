@@ -23,25 +23,26 @@ ROOMS = {
     "_internal": "",
     "errors": "_internal",
     "schedules": "_internal",
-    "state": "errors _internal",
-    "hints": "errors _internal schedules state",
-    "budgets": "_internal schedules state",
-    "policy": "errors _internal schedules state hints budgets",
-    "presets": "_internal schedules hints budgets policy",
-    "execution": "errors _internal schedules state hints budgets policy",
-    "config": "errors _internal schedules hints budgets policy presets",
-    "durable": "errors _internal schedules state policy execution",
-    "testing": "errors _internal schedules state hints policy execution",
-    "analysis": "errors _internal schedules state policy execution config",
-    "integrations": "errors _internal state hints budgets policy "
-    "execution config durable",
-    "cli": "errors _internal schedules state policy execution config analysis durable",
+    "conditions": "_internal",
+    "hints": "errors _internal schedules conditions",
+    "budgets": "_internal conditions",
+    "_core": "errors _internal schedules conditions hints budgets",
+    "events": "_core",
+    "backoff": "_internal schedules _core",
+    "presets": "_internal schedules conditions hints budgets _core",
+    "config": "errors _internal schedules conditions hints budgets _core presets",
+    "durable": "errors _internal schedules _core",
+    "testing": "errors _internal schedules hints _core events",
+    "analysis": "errors _internal schedules conditions _core config",
+    "integrations": "errors _internal conditions hints budgets _core events config "
+    "durable",
+    "cli": "errors _internal schedules _core config analysis durable",
 }
 
 # Imports that point up, each with its reason; those in functions are late.
 UPWARD = {
     # Only for type checkers: an error has the state of its call.
-    ("errors", "state.retry_state"),
+    ("errors", "_core.retry_state"),
     # Methods of schedules return kinds of schedules, which derive from `Schedule`.
     ("schedules.base", "schedules.composition"),
     ("schedules.base", "schedules.sequences"),
@@ -49,12 +50,12 @@ UPWARD = {
     ("schedules.base", "schedules.transforms"),
     # Methods of a policy run calls. This one is not late: the first call may be made in
     # the child of a fork, which hangs in an import that another thread had begun.
-    ("policy.policy", "execution.drivers"),
+    ("_core.policy", "_core.drivers"),
     # Methods of a policy read files and variables.
-    ("policy.policy", "config.environment"),
-    ("policy.policy", "config.files"),
+    ("_core.policy", "config.environment"),
+    ("_core.policy", "config.files"),
     # A proxy wraps the methods that are bound to it; few programs need one.
-    ("execution.wrapping", "execution.proxies"),
+    ("_core.wrapping", "_core.proxies"),
 }
 
 # Standard modules for input and output, time and chance, and their importers.
@@ -66,14 +67,23 @@ DOORS = {
     "integrations.dbos.killed_attempts "
     "integrations.procrastinate.serving testing.event_loops testing.fake_clock "
     "testing.pytest_plugin testing.sleep_guard testing.virtual_loop",
-    "wrapt": "execution.proxies",
+    "wrapt": "_core.proxies",
     "ast": "schedules.parsing analysis.lint.discovery analysis.lint.importing",
     "tomllib": "config.files",
 }
 
-# A policy and its decision are the same at any time. Below the drivers, the clock
-# is read where a date is compared with now, and where recent requests are counted.
+# A policy and its decision are the same at any time. The clock is read by what runs
+# calls, where a date is compared with now, and where recent requests are counted.
 READS_THE_CLOCK = {
+    "_core.attempt_timeout",
+    "_core.blocks",
+    "_core.call",
+    "_core.common_failures",
+    "_core.controller",
+    "_core.ineffective",
+    "_core.manual",
+    "_core.steps",
+    "_core.sync_driver",
     "budgets.ratio",
     "hints.retry_after_header",
     "hints.rate_limit_reset",
@@ -212,7 +222,7 @@ def test_every_upward_import_but_one_is_made_in_a_function():
         (name, other)
         for name, other in UPWARD
         if f"retrykit.{other}" in imports_of(name, TREES[name].body)
-    } == {("policy.policy", "execution.drivers")}
+    } == {("_core.policy", "_core.drivers")}
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -226,11 +236,11 @@ def test_standard_modules_are_imported_only_by_the_listed_modules(door):
 
 
 def test_no_policy_and_no_decision_reads_the_clock():
-    drivers = list(ROOMS).index("execution")
+    below = {"schedules", "conditions", "hints", "budgets", "_core", "presets"}
     found = {
         name
         for name, other in ARROWS
-        if other == "_internal.clocks" and 2 <= list(ROOMS).index(room(name)) < drivers
+        if other == "_internal.clocks" and room(name) in below
     }
     assert found == READS_THE_CLOCK
 
@@ -260,7 +270,7 @@ class AsyncEraser(ast.NodeTransformer):
         return self.visit(node.value)
 
 
-DRIVERS = ["execution.sync_driver", "execution.async_driver"]
+DRIVERS = ["_core.sync_driver", "_core.async_driver"]
 
 
 def erased_source(name):
@@ -290,19 +300,19 @@ def test_the_drivers_differ_only_in_what_they_await():
 
 # Functions that stand beside an async one of the same name after an "a".
 TWINS = [
-    ("_internal.error_conditions", "matches_condition"),
-    ("policy.conditions", "match_result"),
-    ("policy.decision", "match_error"),
-    ("policy.decision", "match_group"),
-    ("policy.decision", "match_members"),
-    ("execution.steps", "handle_failure"),
-    ("execution.steps", "handle_result"),
-    ("execution.steps", "pause"),
-    ("execution.steps", "start"),
-    ("execution.manual", "fail"),
-    ("execution.manual", "succeed"),
-    ("execution.manual", "pause"),
-    ("execution.manual", "suspend"),
+    ("conditions", "matches_condition"),
+    ("_core.result_conditions", "match_result"),
+    ("_core.decision", "match_error"),
+    ("_core.decision", "match_group"),
+    ("_core.decision", "match_members"),
+    ("_core.steps", "handle_failure"),
+    ("_core.steps", "handle_result"),
+    ("_core.steps", "pause"),
+    ("_core.steps", "start"),
+    ("_core.manual", "fail"),
+    ("_core.manual", "succeed"),
+    ("_core.manual", "pause"),
+    ("_core.manual", "suspend"),
     ("durable.job_attempt", "fail"),
 ]
 

@@ -38,10 +38,14 @@ from retrykit import (
     state_of,
     with_policy,
 )
+from retrykit._core.attempt_timeout import with_timeout_argument
+from retrykit._core.rules import Rule
+from retrykit._core.timeouts import AsArgument
 from retrykit._internal.validation import check_aware, safe_repr
 from retrykit.analysis.html_report import page
 from retrykit.analysis.lint import RULES, check, discover
 from retrykit.analysis.preview import preview
+from retrykit.backoff import Backoff
 from retrykit.budgets import (
     RatioBudget,
     Registry,
@@ -56,8 +60,6 @@ from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.config.rendering import to_python
 from retrykit.durable import Job
 from retrykit.durable.attempt_replay import check_replayable
-from retrykit.execution.attempt_timeout import with_timeout_argument
-from retrykit.execution.backoff import Backoff
 from retrykit.hints import (
     attribute,
     first_of,
@@ -72,8 +74,6 @@ from retrykit.hints.base import check_hint, parse_answer
 from retrykit.hints.grpc import StatusCodes
 from retrykit.integrations._airflow_decision import check_policy
 from retrykit.integrations.logging import observer
-from retrykit.policy.rules import Rule
-from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.schedules.parsing import parse_schedule
 from retrykit.testing import (

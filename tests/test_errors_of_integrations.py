@@ -9,6 +9,8 @@ from requests.adapters import HTTPAdapter
 
 import retrykit
 from retrykit import ConfigError, Policy, aretry, retry
+from retrykit._core.rules import Rule
+from retrykit._core.timeouts import AsArgument
 from retrykit.analysis.charts import figure
 from retrykit.budgets import Throttle, TokenBucket
 from retrykit.integrations import grpc as for_grpc
@@ -22,8 +24,6 @@ from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
 from retrykit.integrations.requests import RetryAdapter, request_policy
 from retrykit.integrations.temporal import retried
 from retrykit.integrations.urllib3 import RetryPoolManager
-from retrykit.policy.rules import Rule
-from retrykit.policy.timeouts import AsArgument
 from tests import test_errors
 from tests._support.celery_errors import ERRORS as CELERY_ERRORS
 from tests._support.config_checks import untested_checks

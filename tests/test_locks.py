@@ -19,20 +19,20 @@ import pytest
 
 import retrykit
 from retrykit import Policy, Rule, current_state, retry, schedules
+from retrykit._core.call import state_lock
 from retrykit._internal import locks
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
-from retrykit.execution.call import state_lock
 from retrykit.testing import ScriptedFunction, virtual_time
 
 PACKAGE = Path(retrykit.__file__).parent
 
 UNDER_LOCKS = {
     # The record of a call at which several threads look; a fork waits for it.
-    "execution/call.py": "_view ref",
-    "execution/controller.py": "",
-    "execution/nesting.py": "add len object",
+    "_core/call.py": "_view ref",
+    "_core/controller.py": "",
+    "_core/nesting.py": "add len object",
     # How many calls have given up.
-    "state/call_record.py": "",
+    "_core/call_record.py": "",
     # The tokens of a budget. Its clock is one of retrykit.
     "budgets/ratio.py": "_turn max",
     "budgets/throttle.py": "max min",

@@ -14,7 +14,7 @@ import pytest
 import retrykit
 import retrykit.testing
 from retrykit import Policy
-from retrykit.policy.validators import VALIDATORS, PolicySettings
+from retrykit._core.settings import VALIDATORS, PolicySettings
 from tests._support import required
 
 PACKAGE = Path(retrykit.__file__).parent
@@ -48,6 +48,8 @@ def test_the_package_exports_these_names_and_no_others():
         "Rule",
         "Stop",
         "StopReason",
+        "WithError",
+        "WithValue",
         "aretry",
         "aretrying",
         "budgets",
@@ -176,7 +178,7 @@ def test_import_star_loads_no_integration_and_no_library():
         loaded
     ) == set()
     assert {"rich", "click", "matplotlib", "tomllib"} & set(loaded) == set()
-    assert "retrykit.policy.policy" in loaded
+    assert "retrykit._core.policy" in loaded
     # Proxies need wrapt, and coroutines an event loop.
     assert {"wrapt", "asyncio"} & set(loaded) == set()
     # Only users with stored settings need the config room.
@@ -204,7 +206,7 @@ def test_a_decorated_function_loads_only_what_its_calls_need(script):
     # Not what an environment loads at startup, such as coverage.
     startup = {*loaded_by("")}
     loaded = {*loaded_by(script)} - startup
-    assert "retrykit.execution.sync_driver" in loaded
+    assert "retrykit._core.sync_driver" in loaded
     assert loaded & (SLOW | UNUSED) == set()
 
 
@@ -227,8 +229,8 @@ fetch()
 
 def test_a_name_is_imported_on_first_access():
     loaded = loaded_by("import retrykit; retrykit.Policy().call(int)")
-    assert "retrykit.policy.policy" in loaded
-    assert "retrykit.execution.decorators" not in loaded
+    assert "retrykit._core.policy" in loaded
+    assert "retrykit._core.decorators" not in loaded
     for name in ("presets", "schedules"):
         assert f"retrykit.{name}" in loaded_by(f"import retrykit; retrykit.{name}")
 

@@ -9,7 +9,7 @@ __all__ = ["HOMES", "suggest_import"]
 HOMES = {
     "retrykit": (
         "Again AsArgument AttemptTimeout Backoff ConfigError Failure GiveUp "
-        "NestedRetryError Outcome RetrykitError "
+        "NestedRetryError Outcome RetrykitError WithError WithValue "
         "Policy RetryAfter RetryError RetryState Rule Stop StopReason aretry aretrying "
         "current_state last_result observe policy_of resume retry retrying state_of "
         "with_policy"

@@ -85,7 +85,7 @@ def skip_wrapper_frames(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-_WRAPPERS = {"retrykit.execution.attempt_timeout", "retrykit.execution.callables"}
+_WRAPPERS = {"retrykit._core.attempt_timeout", "retrykit._core.drivers"}
 
 
 def trim_traceback(trace: TracebackType | None, old: TracebackType | None) -> None:

@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration, format_duration
 from retrykit._internal.validation import escape_unprintable, invalid_setting
 from retrykit.analysis.duration_ticks import suits_log, ticks
 from retrykit.analysis.preview import preview
-from retrykit.policy.policy import Policy
 
 __all__ = ["figure", "save"]
 

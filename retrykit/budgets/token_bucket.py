@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, final
 
-from retrykit._internal.error_conditions import (
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.type_names import type_from_name, type_to_name
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import check_integer, invalid_setting
+from retrykit.budgets.shared_budgets import SerializableBudget
+from retrykit.conditions import (
     Condition,
     check_condition,
     find_members,
     format_value,
     matches_condition,
 )
-from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.type_names import type_from_name, type_to_name
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_integer, invalid_setting
-from retrykit.budgets.shared_budgets import SerializableBudget
 
 __all__ = ["Costs", "TokenBucket"]
 

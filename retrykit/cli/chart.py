@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from retrykit._core.policy import Policy
 from retrykit._internal.durations import format_duration
 from retrykit._internal.validation import invalid_setting
 from retrykit.analysis.duration_ticks import suits_log, ticks
@@ -18,7 +19,6 @@ from retrykit.cli.policies import policy_flags, select_policies
 from retrykit.cli.summary import preview_policy
 from retrykit.cli.terminal import console, format_range, print_uncut
 from retrykit.errors import ConfigError
-from retrykit.policy.policy import Policy
 
 __all__ = ["build_charts", "command"]
 

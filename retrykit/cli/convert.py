@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
+from retrykit._core.policy import Policy
 from retrykit.cli.options import make_command, policy_argument
 from retrykit.cli.policies import policy_flags, select_policy
 from retrykit.config.grpc_service_config import to_service_config
 from retrykit.config.rendering import to_data, to_python, to_toml
-from retrykit.policy.policy import Policy
 
 __all__ = ["command"]
 

@@ -9,6 +9,7 @@ import click
 from rich.progress import Progress
 from rich.text import Text
 
+from retrykit._internal.error_texts import safe_str
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import invalid_setting
 from retrykit.analysis.lint import (
@@ -32,7 +33,6 @@ from retrykit.cli.policies import (
 )
 from retrykit.cli.terminal import build_table, console
 from retrykit.errors import ConfigError
-from retrykit.state.records import safe_str
 
 __all__ = ["command"]
 

@@ -9,6 +9,9 @@ from typing import Any, TypeVar, get_args
 
 import click
 
+from retrykit._core.decorators import policy_of
+from retrykit._core.policy import Policy
+from retrykit._core.settings import DeadlineRule, LimitRule
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.analysis.lint import discover
 from retrykit.cli.modules import find_attribute, import_error, import_here
@@ -18,9 +21,6 @@ from retrykit.config.files import load_policy, policy_names, read_document
 from retrykit.config.grpc_service_config import from_service_config
 from retrykit.config.preset_names import BUILT_IN, parse_preset, preset_key
 from retrykit.errors import ConfigError
-from retrykit.execution.decorators import policy_of
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import DeadlineRule, LimitRule
 from retrykit.schedules import Schedule
 
 __all__ = ["apply_flags", "file_of", "find_policies", "format_config_error"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from retrykit._core.policy import Policy
 from retrykit.cli.options import make_command
 from retrykit.cli.terminal import build_table, console
 from retrykit.config.preset_names import BUILT_IN
-from retrykit.policy.policy import Policy
 
 __all__ = ["command"]
 

@@ -130,7 +130,7 @@ def run(args: Sequence[str]) -> int:
 
 def _format_error(error: Exception) -> str:
     """Return an error on one line."""
-    from retrykit.state.records import safe_str  # noqa: PLC0415  not for --help
+    from retrykit._internal.error_texts import safe_str  # noqa: PLC0415  not for --help
 
     if isinstance(error, click.UsageError):
         text = " ".join(error.format_message().split())

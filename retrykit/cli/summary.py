@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from retrykit._core.policy import Policy
+from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.durations import format_duration
+from retrykit._internal.error_texts import safe_str
 from retrykit.analysis.preview import Preview, TotalWait, preview
 from retrykit.analysis.preview.caveats import caveats, has_other_delays
 from retrykit.errors import ConfigError
-from retrykit.policy.policy import Policy
-from retrykit.policy.timeouts import timeout_seconds
-from retrykit.state.records import safe_str
 
 __all__ = ["preview_policy", "summarize"]
 

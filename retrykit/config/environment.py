@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from retrykit._core.limits import find_idle_limit
+from retrykit._core.policy import Policy
+from retrykit._core.serialization import UNLIMITED, settings_from_dict
 from retrykit._internal.durations import parse_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.late_modules import logging
@@ -19,9 +22,6 @@ from retrykit._internal.validation import (
 )
 from retrykit.config.preset_names import parse_number, parse_preset
 from retrykit.errors import ConfigError
-from retrykit.policy.limits import find_idle_limit
-from retrykit.policy.policy import Policy
-from retrykit.policy.serialization import UNLIMITED, settings_from_dict
 from retrykit.presets import zizq
 
 __all__ = ["MUTUALLY_EXCLUSIVE", "VARIABLES", "policy_from_env"]

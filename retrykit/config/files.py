@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from retrykit._core.policy import Policy
+from retrykit._core.serialization import settings_from_dict
 from retrykit._internal.validation import (
     check_instance,
     did_you_mean,
@@ -19,8 +21,6 @@ from retrykit._internal.validation import (
 )
 from retrykit.config.preset_names import BUILT_IN, parse_preset, preset_key
 from retrykit.errors import ConfigError
-from retrykit.policy.policy import Policy
-from retrykit.policy.serialization import settings_from_dict
 
 __all__ = ["load_policy", "policy_names", "read_document"]
 

@@ -16,6 +16,9 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
+from retrykit._core.fallback import NO_FALLBACK
+from retrykit._core.policy import Policy
+from retrykit._core.settings import VALIDATORS
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_choice,
@@ -27,9 +30,6 @@ from retrykit.budgets import Throttle
 from retrykit.budgets.base import Budget
 from retrykit.hints import grpc_pushback
 from retrykit.hints.grpc import STATUS_CODES, StatusCodes
-from retrykit.policy.fallback import NO_FALLBACK
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules import exponential, sequence
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.basic import Exponential

@@ -4,11 +4,11 @@ import inspect
 from collections.abc import Callable
 
 from retrykit import presets
-from retrykit._internal.error_conditions import Condition
+from retrykit._core.policy import Policy
 from retrykit._internal.type_names import type_from_name
 from retrykit._internal.validation import did_you_mean, invalid_setting, safe_repr
+from retrykit.conditions import Condition
 from retrykit.errors import ConfigError
-from retrykit.policy.policy import Policy
 
 __all__ = ["BUILT_IN", "parse_number", "parse_preset", "preset_key"]
 

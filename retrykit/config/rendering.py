@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from keyword import iskeyword
 from typing import Any, NamedTuple
 
+from retrykit._core.policy import Policy
+from retrykit._core.rules import Rule
+from retrykit._core.serialization import setting_to_data
+from retrykit._core.timeouts import AsArgument
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.budgets.shared_budgets import SerializableBudget
 from retrykit.hints.base import FirstOf, SerializableHint
 from retrykit.hints.grpc import StatusCodes
-from retrykit.policy.policy import Policy
-from retrykit.policy.rules import Rule
-from retrykit.policy.serialization import setting_to_data
-from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.base import Schedule, iter_parts
 from retrykit.schedules.kinds import CONSTRUCTORS
 

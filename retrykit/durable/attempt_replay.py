@@ -5,14 +5,14 @@ For engines that keep nothing else. The state is the same in every process.
 
 import hashlib
 
+from retrykit._core.policy import Policy
+from retrykit._core.records import ErrorRecord
+from retrykit._core.retry_state import Failure, RetryState
 from retrykit._internal.clocks import wall
 from retrykit._internal.validation import invalid_setting
 from retrykit.durable.envelope import Envelope
 from retrykit.durable.job import Job
-from retrykit.policy.policy import Policy
 from retrykit.schedules.randomness import call_random
-from retrykit.state.records import ErrorRecord
-from retrykit.state.retry_state import Failure, RetryState
 
 __all__ = ["check_replayable", "envelope_for_attempt", "replay_state"]
 

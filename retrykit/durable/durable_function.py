@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 from uuid import uuid4
 
+from retrykit._core.policy import Policy
+from retrykit._core.timeouts import AsArgument
 from retrykit._internal.validation import invalid_setting
 from retrykit.durable.job import MAX_KILLED, Job
 from retrykit.durable.json_payloads import as_json
-from retrykit.policy.policy import Policy
-from retrykit.policy.timeouts import AsArgument
 
 __all__ = ["DurableFunction", "job_of"]
 

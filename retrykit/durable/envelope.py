@@ -12,25 +12,25 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal, Self, final
 
-from retrykit._internal.redaction import Redaction, combine_redactions
-from retrykit._internal.validation import invalid_setting, safe_repr, truncate
-from retrykit.durable.json_payloads import from_json
-from retrykit.schedules.randomness import MAX_DELAY
-from retrykit.state.failures import (
+from retrykit._core.failures import (
     Failure,
     failure_from_dict,
     failure_to_dict,
     read_count,
     read_delay,
 )
-from retrykit.state.records import (
+from retrykit._core.records import (
     ErrorRecord,
     FieldError,
     ResultRecord,
     read_fields,
     strict_type,
 )
-from retrykit.state.retry_state import RetryState, read_state
+from retrykit._core.retry_state import RetryState, read_state
+from retrykit._internal.redaction import Redaction, combine_redactions
+from retrykit._internal.validation import invalid_setting, safe_repr, truncate
+from retrykit.durable.json_payloads import from_json
+from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["MAX_FAILURES", "Envelope", "EnvelopeStatus", "attempt_key"]
 __all__ += ["compact_state", "failure_type", "read_own_envelope"]

@@ -8,6 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, final
 
+from retrykit._core.drivers import prepare_attempt, qualified_name
+from retrykit._core.fallback import check_no_fallback
+from retrykit._core.policy import Policy
+from retrykit._core.retry_state import RetryState
+from retrykit._core.serialization import policy_to_dict
+from retrykit._core.settings import VALIDATORS
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.loop_clock import async_clock
@@ -21,14 +27,7 @@ from retrykit._internal.validation import (
 from retrykit.durable.envelope import MAX_FAILURES, Envelope
 from retrykit.durable.job_attempt import JobAttempt, JobFailed, RunningAttempt
 from retrykit.errors import ConfigError
-from retrykit.execution.callables import qualified_name
-from retrykit.execution.drivers import prepare_attempt
-from retrykit.policy.fallback import check_no_fallback
-from retrykit.policy.policy import Policy
-from retrykit.policy.serialization import policy_to_dict
-from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules.randomness import new_seed
-from retrykit.state.retry_state import RetryState
 
 __all__ = ["MAX_KILLED", "Job", "check_job_policy", "fingerprint"]
 

@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Self, final
 
+from retrykit._core.call import current_entry
+from retrykit._core.manual import ManualCall
+from retrykit._core.policy import Policy
+from retrykit._core.retry_state import Failure, RetryState
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import safe_repr
 from retrykit.durable.envelope import Envelope
 from retrykit.errors import RetrykitError, Signal
-from retrykit.execution.call import current_entry
-from retrykit.execution.manual import ManualCall
-from retrykit.policy.policy import Policy
-from retrykit.state.retry_state import Failure, RetryState
 
 __all__ = ["JobAttempt", "JobFailed", "RunningAttempt", "idempotency_key"]
 __all__ += ["protect_worker", "stopping_failure"]

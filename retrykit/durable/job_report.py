@@ -3,12 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar, final
 
+from retrykit._core.failures import Failure
+from retrykit._core.records import result_text
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
 from retrykit.durable.envelope import Envelope, failure_type, read_own_envelope
 from retrykit.errors import ConfigError
-from retrykit.state.failures import Failure
-from retrykit.state.records import result_text
 
 __all__ = ["JobReport", "JobStatus", "check_started", "parse_envelope", "to_datetime"]
 

@@ -5,7 +5,8 @@ from types import FunctionType
 from typing import Any, cast, final
 
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.error_conditions import reject_awaitable
+from retrykit._internal.error_texts import error_text
+from retrykit._internal.fault_log import log_fault
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.late_modules import logging
@@ -13,10 +14,9 @@ from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.type_names import type_name
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, safe_repr
+from retrykit.conditions import reject_awaitable
 from retrykit.errors import GiveUp, RetryAfter
 from retrykit.schedules.randomness import MAX_DELAY
-from retrykit.state.fault_log import log_fault
-from retrykit.state.records import error_text
 
 __all__ = ["FirstOf", "Hint", "SerializableHint", "check_hint", "first_of"]
 __all__ += ["parse_answer", "read_hint", "requested_delay"]

@@ -7,13 +7,13 @@ is reconstructed by `retrykit.durable.attempt_replay`.
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, final
 
+from retrykit._core.decision import Stop
+from retrykit._core.policy import Policy
+from retrykit._core.retry_state import Failure
 from retrykit._internal.durations import CENTURY, format_duration
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.durable.attempt_replay import check_replayable, replay_state
 from retrykit.durable.job import check_job_policy
-from retrykit.policy.decision import Stop
-from retrykit.policy.policy import Policy
-from retrykit.state.retry_state import Failure
 
 __all__ = ["TryDecision", "check_policy", "decide_next_try"]
 

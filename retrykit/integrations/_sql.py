@@ -13,16 +13,16 @@ from inspect import Parameter, Signature, signature
 from types import FunctionType
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, final
 
+from retrykit._core.decorators import retry
+from retrykit._core.drivers import check_retryable
+from retrykit._core.policy import Policy
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.errors import CommitUnknown, GiveUp
-from retrykit.execution.callables import check_retryable
-from retrykit.execution.decorators import retry
 from retrykit.integrations._connection_errors import is_connection_error
 from retrykit.integrations._transient import TransientErrors
-from retrykit.policy.policy import Policy
 
 __all__ = ["AsyncDecorator", "Commit", "CommitUnknown", "Decorator", "SqlErrors"]
 __all__ += ["Verdict", "check_factory", "judge_driver", "judge_mysql", "judge_sqlite"]

@@ -5,6 +5,11 @@ import sys
 from collections.abc import Mapping
 from typing import Final, cast
 
+from retrykit._core.drivers import qualified_name
+from retrykit._core.failures import Failure
+from retrykit._core.records import ErrorRecord, status_of
+from retrykit._core.retry_state import RetryState, StopReason
+from retrykit._internal.fault_log import log_fault
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import (
@@ -16,12 +21,7 @@ from retrykit._internal.validation import (
 from retrykit.budgets.base import Budget
 from retrykit.budgets.shared_budgets import balances
 from retrykit.durable.job_attempt import idempotency_key
-from retrykit.execution.callables import qualified_name
-from retrykit.state.events import Event
-from retrykit.state.failures import Failure
-from retrykit.state.fault_log import log_fault
-from retrykit.state.records import ErrorRecord, status_of
-from retrykit.state.retry_state import RetryState, StopReason
+from retrykit.events import Event
 
 __all__ = ["BUCKETS", "OTHER_ERROR", "BoundedLabels", "EventLabels", "check_budgets"]
 __all__ += ["outcome_of", "read_balances", "reason_of", "was_interrupted"]

@@ -25,6 +25,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NoReturn, Unpack, cast, final
 from weakref import ref
 
+from retrykit._core.final_error import attach_state, state_of
+from retrykit._core.policy import Policy
+from retrykit._core.retry_state import RetryState
+from retrykit._core.settings import PolicySettings
+from retrykit._core.timeouts import AsArgument
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import GiveUp
@@ -43,11 +48,6 @@ from retrykit.integrations._http.policy import (
     retry_after,
 )
 from retrykit.integrations._http.transport import AsyncSender, HttpRequest
-from retrykit.policy.policy import Policy
-from retrykit.policy.timeouts import AsArgument
-from retrykit.policy.validators import PolicySettings
-from retrykit.state.final_error import attach_state, state_of
-from retrykit.state.retry_state import RetryState
 
 with needs("aiohttp"):
     import aiohttp

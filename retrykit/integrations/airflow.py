@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self, final
 
+from retrykit._core.policy import Policy
 from retrykit.integrations._airflow_decision import check_policy, decide_next_try
 from retrykit.integrations._extras import needs
-from retrykit.policy.policy import Policy
 
 with needs("airflow"):
     from airflow.sdk import RetryDecision, RetryPolicy

@@ -19,6 +19,8 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Protocol, TypeVar, Unpack, cast
 
+from retrykit._core.policy import Policy
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._connection_errors import is_connection_error
@@ -32,8 +34,6 @@ from retrykit.integrations._sql import (
     check_factory,
     judge_sqlstate,
 )
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
 
 with needs("asyncpg"):
     import asyncpg

@@ -20,6 +20,8 @@ from contextlib import contextmanager, suppress
 from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
 
+from retrykit._core.policy import Policy
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import GiveUp
 from retrykit.integrations import _sql
@@ -32,8 +34,6 @@ from retrykit.integrations._sql import (
     judge_driver,
     note_aborted,
 )
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
 
 with needs("django"):
     from django.db import DEFAULT_DB_ALIAS, InterfaceError, connections

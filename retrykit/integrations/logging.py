@@ -1,6 +1,6 @@
 """Observers that log retried calls to a logger of choice, at levels of choice.
 
-Without one, `retrykit.state.retry_log` logs scheduled retries alone.
+Without one, `retrykit._core.retry_log` logs scheduled retries alone.
 """
 
 import logging
@@ -8,6 +8,16 @@ import sys
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from retrykit._core.failures import NEVER_RETRIED
+from retrykit._core.retry_log import (
+    POLL_LEVEL,
+    calling_frame,
+    describe_last_failure,
+    describe_retry,
+    record_fields,
+    title_of,
+)
+from retrykit._core.retry_state import RetryState
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_choice,
@@ -15,7 +25,7 @@ from retrykit._internal.validation import (
     escape_unprintable,
     invalid_setting,
 )
-from retrykit.state.events import (
+from retrykit.events import (
     AttemptFailed,
     AttemptStarted,
     Event,
@@ -26,16 +36,6 @@ from retrykit.state.events import (
     Succeeded,
     Suspended,
 )
-from retrykit.state.failures import NEVER_RETRIED
-from retrykit.state.retry_log import (
-    POLL_LEVEL,
-    calling_frame,
-    describe_last_failure,
-    describe_retry,
-    record_fields,
-    title_of,
-)
-from retrykit.state.retry_state import RetryState
 
 __all__ = ["observer"]
 

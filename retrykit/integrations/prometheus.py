@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, final
 
+from retrykit._core.retry_state import RetryState, StopReason
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_instance,
@@ -11,6 +12,7 @@ from retrykit._internal.validation import (
     invalid_setting,
 )
 from retrykit.budgets.base import Budget
+from retrykit.events import AttemptFailed, Event, GaveUp, Observer, Succeeded
 from retrykit.integrations._extras import needs
 from retrykit.integrations._telemetry import (
     BUCKETS,
@@ -21,8 +23,6 @@ from retrykit.integrations._telemetry import (
     reason_of,
     was_interrupted,
 )
-from retrykit.state.events import AttemptFailed, Event, GaveUp, Observer, Succeeded
-from retrykit.state.retry_state import RetryState, StopReason
 
 with needs("prometheus"):
     from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram

@@ -24,6 +24,8 @@ from contextlib import (
 )
 from typing import Any, Final, Protocol, TypeVar, Unpack, overload
 
+from retrykit._core.policy import Policy
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.introspection import is_awaitable
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
@@ -39,8 +41,6 @@ from retrykit.integrations._sql import (
     check_factory,
     judge_sqlstate,
 )
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
 
 with needs("psycopg"):
     import psycopg

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Final, TypeVar, Unpack, cast
 
+from retrykit._core.policy import Policy
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._extras import needs
@@ -29,8 +31,6 @@ from retrykit.integrations._sql import (
     check_factory,
     judge_mysql,
 )
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
 
 with needs("pymysql"):
     import pymysql

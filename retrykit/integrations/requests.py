@@ -27,6 +27,8 @@ from functools import partial
 from typing import Any, Final, Unpack, final
 from urllib.parse import urlsplit
 
+from retrykit._core.policy import Policy
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.integrations._connection_errors import is_certificate_error
@@ -40,8 +42,6 @@ from retrykit.integrations._http.policy import (
     retry_after,
 )
 from retrykit.integrations._http.transport import HttpRequest, Sender
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
 
 with needs("requests"):
     import requests

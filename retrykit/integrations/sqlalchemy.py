@@ -26,6 +26,8 @@ from contextlib import (
 )
 from typing import Any, Final, Protocol, TypeVar, Unpack, overload
 
+from retrykit._core.policy import Policy
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._extras import needs
@@ -40,8 +42,6 @@ from retrykit.integrations._sql import (
     judge_driver,
     note_aborted,
 )
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
 
 with needs("sqlalchemy"):
     from sqlalchemy.exc import DBAPIError, PendingRollbackError, TimeoutError as Full

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Final, TypeVar, Unpack, cast
 
+from retrykit._core.policy import Policy
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._sql import (
@@ -29,8 +31,6 @@ from retrykit.integrations._sql import (
     check_factory,
     judge_sqlite,
 )
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
 
 __all__ = ["policy", "transaction", "transient"]
 

@@ -19,18 +19,18 @@ from datetime import timedelta
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from retrykit._core.drivers import check_retryable, qualified_name
+from retrykit._core.policy import Policy
 from retrykit._internal.clocks import wall
 from retrykit._internal.durations import CENTURY
+from retrykit._internal.error_texts import error_text
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.redaction import Redaction
 from retrykit._internal.user_facing import user_facing
 from retrykit.durable import Envelope, Job, JobAttempt
 from retrykit.durable.attempt_replay import check_replayable, envelope_for_attempt
 from retrykit.errors import GiveUp, RetryAfter
-from retrykit.execution.callables import check_retryable, qualified_name
 from retrykit.integrations._extras import needs
-from retrykit.policy.policy import Policy
-from retrykit.state.records import error_text
 
 with needs("temporal"):
     from temporalio.activity import info

@@ -23,6 +23,8 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Final, Self, Unpack, final
 
+from retrykit._core.policy import Policy
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.integrations._connection_errors import is_certificate_error
@@ -35,8 +37,6 @@ from retrykit.integrations._http.policy import (
     retry_after,
 )
 from retrykit.integrations._http.transport import HttpRequest, Sender
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
 
 with needs("urllib3"):
     import urllib3

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from retrykit._internal.error_conditions import Condition
+from retrykit._core.policy import Policy
+from retrykit._core.rules import Rule
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer
 from retrykit.budgets import TokenBucket
+from retrykit.conditions import Condition
 from retrykit.hints import milliseconds
-from retrykit.policy.policy import Policy
-from retrykit.policy.rules import Rule
 from retrykit.schedules import exponential
 
 __all__ = ["aws_adaptive", "aws_standard", "throttling"]

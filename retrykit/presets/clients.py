@@ -1,11 +1,11 @@
 """Policies of RPC clients and retry libraries."""
 
+from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration, parse_positive_duration
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer, check_number
 from retrykit.budgets import RatioBudget, Throttle
 from retrykit.hints import grpc_pushback
-from retrykit.policy.policy import Policy
 from retrykit.schedules import (
     constant,
     decorrelated,

@@ -1,9 +1,9 @@
 """Policies of job queues and workflow engines, with delays up to days."""
 
+from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, check_integer, check_number
-from retrykit.policy.policy import Policy
 from retrykit.schedules import constant, exponential, linear, polynomial, sequence
 from retrykit.schedules.base import Schedule
 

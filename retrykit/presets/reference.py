@@ -3,9 +3,9 @@
 Every number of these tables is reproduced in a test.
 """
 
+from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration, parse_positive_duration
 from retrykit._internal.user_facing import user_facing
-from retrykit.policy.policy import Policy
 from retrykit.schedules import exponential, google_interval
 
 __all__ = ["google", "hostname_verification"]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from retrykit.execution.attempt_timeout import TimeoutScope
+from retrykit._core.attempt_timeout import TimeoutScope
 from retrykit.testing.scheduler import CHECK_INTERVAL, VirtualScheduler
 
 __all__ = ["AsyncioBackend", "Backend", "Wake", "running_loop"]

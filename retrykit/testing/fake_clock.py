@@ -6,14 +6,14 @@ from functools import partial
 from types import TracebackType
 from typing import final
 
+from retrykit._core.attempt_timeout import TimeoutScope
+from retrykit._core.limits import RetryOverrides, retry_overrides
 from retrykit._internal.clocks import sync_clock, wall, wall_clock_override
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.loop_clock import async_clock, running_trio
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_number, invalid_setting
-from retrykit.execution.attempt_timeout import TimeoutScope
-from retrykit.execution.overrides import RetryOverrides, retry_overrides
-from retrykit.state.events import AttemptStarted, Event, observe
+from retrykit.events import AttemptStarted, Event, observe
 from retrykit.testing.context_block import Block
 from retrykit.testing.event_loops import AsyncioBackend, Backend, running_loop
 from retrykit.testing.scheduler import VirtualScheduler

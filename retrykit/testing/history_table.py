@@ -3,10 +3,11 @@
 Aligned here, since no library for tables can be expected where tests run.
 """
 
+from retrykit._core.records import result_text
+from retrykit._core.retry_state import Failure, RetryState, StopReason
 from retrykit._internal.durations import format_duration
+from retrykit._internal.error_texts import safe_str
 from retrykit._internal.redaction import Redaction
-from retrykit.state.records import result_text, safe_str
-from retrykit.state.retry_state import Failure, RetryState, StopReason
 
 __all__ = ["history"]
 

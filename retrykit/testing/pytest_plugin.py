@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from retrykit._core.retry_state import RetryState
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.locks import ForkSafe
 from retrykit.errors import RetrykitError
-from retrykit.state.events import Event, GaveUp, Succeeded, Suspended, observe
-from retrykit.state.retry_state import RetryState
+from retrykit.events import Event, GaveUp, Succeeded, Suspended, observe
 
 if TYPE_CHECKING:
     from retrykit.testing import FakeClock, Recording, virtual_time

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NoReturn, final
 
+from retrykit._core.drivers import qualified_name
+from retrykit._core.retry_state import RetryState, StopReason
+from retrykit._core.wrapping import find_wrapped
 from retrykit._internal.context import ContextOverride
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
-from retrykit.execution.callables import qualified_name
-from retrykit.execution.wrapping import find_wrapped
-from retrykit.state.events import Event, RetryScheduled, observe
-from retrykit.state.retry_state import RetryState, StopReason
+from retrykit.events import Event, RetryScheduled, observe
 from retrykit.testing.context_block import Block
 from retrykit.testing.history_table import history
 

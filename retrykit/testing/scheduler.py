@@ -17,11 +17,11 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final, Protocol, final
 
+from retrykit._core.retry_state import RetryState
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import format_duration
 from retrykit._internal.locks import ForkSafe
-from retrykit.state.events import AttemptStarted, Event, GaveUp, Succeeded, Suspended
-from retrykit.state.retry_state import RetryState
+from retrykit.events import AttemptStarted, Event, GaveUp, Succeeded, Suspended
 
 __all__ = ["CHECK_INTERVAL", "EventLoop", "Sleeper", "TimeStalledError"]
 __all__ += ["TrackedCall", "VirtualScheduler", "current_call"]

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from retrykit import schedules as s
+from retrykit._core.policy import Policy
+from retrykit._core.rules import Rule
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
@@ -21,8 +23,6 @@ from retrykit._internal.validation import (
 )
 from retrykit.errors import ConfigError
 from retrykit.hints import attribute, first_of, milliseconds, retry_after
-from retrykit.policy.policy import Policy
-from retrykit.policy.rules import Rule
 from retrykit.schedules import Schedule, ScheduleLike
 from retrykit.schedules.base import as_schedule
 from retrykit.schedules.randomized import MAX_INTERVAL

@@ -9,7 +9,7 @@ from contextvars import Context
 from itertools import count
 from typing import Any, TypeVar, TypeVarTuple, Unpack, final
 
-from retrykit.execution.attempt_timeout import TimeoutScope
+from retrykit._core.attempt_timeout import TimeoutScope
 from retrykit.testing.event_loops import running_loop
 from retrykit.testing.scheduler import CHECK_INTERVAL, VirtualScheduler
 

@@ -1,4 +1,4 @@
-"""`tests/execution/test_deadlocks.py` has the same with real forks."""
+"""`tests/_core/test_deadlocks.py` has the same with real forks."""
 
 import os
 import threading

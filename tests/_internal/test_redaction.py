@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, RetryState, observe, state_of
+from retrykit._core.records import result_to_data
+from retrykit._core.retry_state import Failure
+from retrykit._internal.error_texts import error_text, traceback_text
 from retrykit._internal.redaction import redact_urls
 from retrykit.errors import RetryError
 from retrykit.integrations.logging import observer
-from retrykit.state.records import error_text, result_to_data, traceback_text
-from retrykit.state.retry_state import Failure
 
 SECRET = "S3CRET"  # noqa: S105  what is looked for
 URL = f"http://bob:{SECRET}@host:80/p?token={SECRET}"

@@ -1,6 +1,6 @@
 """Policies whose delays are multiples of a power of two, so that sums are exact."""
 
-from retrykit.policy.limits import override
+from retrykit._core.limits import override
 from retrykit.testing.strategies import durations, policies, schedules
 
 __all__ = ["EXACT_DURATIONS", "EXACT_POLICIES", "STEP"]

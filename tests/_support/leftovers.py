@@ -16,9 +16,9 @@ from reprlib import repr as show
 
 import pytest
 
+from retrykit._core import events
 from retrykit._internal import fast_path
 from retrykit._internal.context import ContextOverride
-from retrykit.state import events
 
 __all__ = ["nothing_left_behind", "restore", "snapshot"]
 

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from retrykit import observe
+from retrykit._core.call import current_entry
 from retrykit._internal.clocks import sync_clock
-from retrykit.execution.call import current_entry
 from retrykit.testing import virtual_time
 from tests._support import leftovers
 
@@ -59,7 +59,7 @@ def test_a_test_that_leaves_something_fails_and_the_next_one_does_not(
     pytester.makeconftest("from tests._support.leftovers import nothing_left_behind")
     pytester.makepyfile(
         """
-        from retrykit.execution.call import current_entry
+        from retrykit._core.call import current_entry
 
         def test_leaves_a_call():
             current_entry.set([None, 0.0, None])

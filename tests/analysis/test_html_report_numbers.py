@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, presets, schedules as s
+from retrykit._core.limits import override
+from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.durations import format_duration, parse_duration
 from retrykit.analysis.preview import preview
 from retrykit.analysis.preview.projection import project
-from retrykit.policy.limits import override
-from retrykit.policy.timeouts import timeout_seconds
 from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.testing import strategies
 from tests._support import chromium

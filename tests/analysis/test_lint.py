@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 
 from retrykit import AsArgument, Policy, presets, schedules as s
+from retrykit._core.rules import Rule
 from retrykit.analysis.lint import RULES, check
 from retrykit.analysis.lint.cap_analysis import caps
-from retrykit.policy.rules import Rule
 from retrykit.testing import strategies
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from retrykit import Policy, hints, schedules as s
+from retrykit._core.rules import Rule
+from retrykit._core.timeouts import AsArgument
 from retrykit.analysis.lint import check
 from retrykit.budgets import RatioBudget
-from retrykit.policy.rules import Rule
-from retrykit.policy.timeouts import AsArgument
 
 
 def two_delays():

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import Policy, hints, schedules as s
+from retrykit._core.limits import override
+from retrykit._core.rules import Rule
+from retrykit._core.timeouts import AsArgument
 from retrykit.analysis.preview import preview
 from retrykit.budgets import TokenBucket
 from retrykit.cli.summary import summarize
-from retrykit.policy.limits import override
-from retrykit.policy.rules import Rule
-from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules

@@ -10,6 +10,8 @@ import tomllib
 import pytest
 
 from retrykit import ConfigError, Failure
+from retrykit._core.budget_use import withdraw_safely
+from retrykit._core.failures import Evaluation
 from retrykit.budgets import (
     Budget,
     RatioBudget,
@@ -20,9 +22,7 @@ from retrykit.budgets import (
     budget_from_dict,
     shared,
 )
-from retrykit.budgets.base import withdraw_safely
 from retrykit.budgets.shared_budgets import SerializableBudget
-from retrykit.state.failures import Evaluation
 
 ERROR = OSError()
 

@@ -230,7 +230,7 @@ def test_the_help_imports_nothing_slow():
     loaded = set(run_python(HELP).stdout.splitlines()[-1].split())
     heavy = {"rich", "matplotlib", "numpy", "wrapt", "asyncio", "tomllib"}
     assert loaded & heavy == set()
-    assert "retrykit.policy.policy" not in loaded
+    assert "retrykit._core.policy" not in loaded
 
 
 def test_matplotlib_is_imported_only_to_write_a_picture():

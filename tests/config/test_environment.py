@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
+from retrykit._core.settings import VALIDATORS
 from retrykit.config.environment import VARIABLES, policy_from_env
-from retrykit.policy.validators import VALIDATORS
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, schedules as s
+from retrykit._core.rules import Rule
 from retrykit.budgets import TokenBucket
 from retrykit.config.grpc_service_config import from_service_config, to_service_config
 from retrykit.hints import grpc_pushback, retry_after
 from retrykit.hints.grpc import StatusCodes
-from retrykit.policy.rules import Rule
 from retrykit.testing import ScriptedFunction, virtual_time
 
 # The example of gRFC A6, with the parts of a config around it.

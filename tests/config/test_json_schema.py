@@ -10,11 +10,11 @@ from hypothesis import example, given, strategies as st
 from jsonschema import Draft202012Validator
 
 from retrykit import ConfigError, Policy
+from retrykit._core.settings import VALIDATORS
 from retrykit._internal.durations import DURATION_PATTERN, parse_duration
 from retrykit.budgets.serialization import KINDS
 from retrykit.config.files import policy_names
 from retrykit.config.json_schema import policy_schema
-from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules.base import iter_parts
 from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.schedules.randomness import MAX_DELAY

@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
+from retrykit._core.rules import Rule
+from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
 from retrykit.config.files import policy_names
 from retrykit.config.grpc_service_config import StatusCodes
@@ -25,8 +27,6 @@ from retrykit.config.rendering import (
     to_python,
     to_toml,
 )
-from retrykit.policy.rules import Rule
-from retrykit.policy.timeouts import AsArgument
 from retrykit.testing.strategies import policies
 
 

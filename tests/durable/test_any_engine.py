@@ -19,12 +19,12 @@ from retrykit import (
     schedules as s,
     state_of,
 )
+from retrykit._core.limits import override
 from retrykit._internal.clocks import wall
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
 from retrykit.durable import Job
+from retrykit.events import Suspended
 from retrykit.hints import attribute
-from retrykit.policy.limits import override
-from retrykit.state.events import Suspended
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import seeds
 from tests._support.durable_jobs import attempt_when_due

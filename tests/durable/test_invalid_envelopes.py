@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy
+from retrykit._core.rules import Rule
 from retrykit.durable import Envelope, Job, JobReport
-from retrykit.policy.rules import Rule
 from tests._support.durable_jobs import fail_to_connect, failed_envelope, through_json
 
 PLAIN = Policy(schedule=[1] * 60)

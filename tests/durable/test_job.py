@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
+from retrykit._core.limits import override
+from retrykit._core.rules import Rule
+from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import TokenBucket
 from retrykit.budgets.base import Budget
 from retrykit.durable import Job, JobAttempt, JobFailed
 from retrykit.durable.job import fingerprint
-from retrykit.policy.limits import override
-from retrykit.policy.rules import Rule
-from retrykit.policy.timeouts import AsArgument
 from retrykit.testing.strategies import policies
 from tests._support.durable_jobs import (
     PATIENT,

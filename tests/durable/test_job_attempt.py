@@ -15,10 +15,10 @@ from retrykit import (
     schedules as s,
     state_of,
 )
+from retrykit._core.attempt_timeout import AttemptTimeout
+from retrykit._core.timeouts import AsArgument
 from retrykit.budgets.base import Budget
 from retrykit.durable import Job, idempotency_key
-from retrykit.execution.attempt_timeout import AttemptTimeout
-from retrykit.policy.timeouts import AsArgument
 from retrykit.testing import disable_retries, limit_retries, virtual_time
 from tests._support.durable_jobs import (
     HOURLY,

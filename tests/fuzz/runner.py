@@ -21,7 +21,7 @@ from random import Random
 
 import retrykit
 from retrykit import ConfigError
-from retrykit.state.records import safe_str
+from retrykit._internal.error_texts import safe_str
 from tests.fuzz.tally import Fault, Tally
 
 __all__ = ["Hung", "run", "run_chunk", "run_one", "shown"]

@@ -16,8 +16,8 @@ from retrykit import (
     hints,
     retrying,
 )
+from retrykit._core.records import ErrorRecord
 from retrykit.schedules import constant
-from retrykit.state.records import ErrorRecord
 from retrykit.testing import ScriptedFunction, virtual_time
 
 PATIENT = Policy(

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from retrykit import ConfigError, GiveUp, Policy, RetryAfter, schedules as s
+from retrykit._core.rules import Rule
 from retrykit.hints import attribute
 from retrykit.integrations._airflow_decision import check_policy, decide_next_try
-from retrykit.policy.rules import Rule
 from retrykit.testing import ScriptedFunction, virtual_time
 
 PATIENT = Policy(schedule=["1m", "1h", "1d"], max_attempts=4, on=ConnectionError)

@@ -7,11 +7,11 @@ import grpc
 import pytest
 
 from retrykit import ConfigError, Policy, StopReason, retry, state_of
+from retrykit._core.timeouts import AsArgument
 from retrykit.hints import first_of, grpc_pushback
 from retrykit.hints.grpc import StatusCodes
 from retrykit.integrations import grpc as retries
 from retrykit.integrations.grpc import RetryInterceptor, policy, retry_after, transient
-from retrykit.policy.timeouts import AsArgument
 from retrykit.testing import virtual_time
 from tests._support.grpc_server import DOWN, Fails, retrying_channel, shop, stub
 

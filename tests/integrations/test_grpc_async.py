@@ -8,8 +8,8 @@ import pytest
 from grpc import aio
 
 from retrykit import StopReason, aretry, state_of
+from retrykit._core.timeouts import AsArgument
 from retrykit.integrations.grpc import async_interceptors, policy
-from retrykit.policy.timeouts import AsArgument
 from tests._support.grpc_server import DOWN, OPTIONS, Fails, shop, stub
 
 QUICK = {"schedule": [0.001] * 9, "max_attempts": 3}

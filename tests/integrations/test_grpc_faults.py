@@ -7,8 +7,8 @@ import pytest
 from grpc import aio
 
 from retrykit import StopReason, observe, state_of
+from retrykit.events import AttemptFailed
 from retrykit.integrations.grpc import RetryInterceptor, async_interceptors
-from retrykit.state.events import AttemptFailed
 from retrykit.testing import record
 from tests._support.fault_proxy import (
     cut_down,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from retrykit import Policy, StopReason, observe
-from retrykit.state.events import AttemptFailed
+from retrykit.events import AttemptFailed
 from retrykit.testing import record, virtual_time
 from tests._support.fault_proxy import (
     cut_down,

@@ -14,9 +14,9 @@ import requests
 import urllib3
 
 from retrykit import Policy, observe, retry, state_of
+from retrykit._internal.error_texts import error_text
 from retrykit.durable import Job
 from retrykit.integrations.logging import observer
-from retrykit.state.records import error_text
 from retrykit.testing import virtual_time
 from tests._support.http_clients import CLIENTS, LAYERS
 from tests._support.ports import free_port

@@ -19,11 +19,11 @@ from retrykit import (
     state_of,
 )
 from retrykit.errors import ConfigError
+from retrykit.events import RetryScheduled
 from retrykit.integrations import httpx as retries
 from retrykit.integrations._http import transport
 from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport
 from retrykit.integrations.logging import observer
-from retrykit.state.events import RetryScheduled
 from retrykit.testing import record, virtual_time
 from tests._support.optional_trio import trio
 from tests._support.scripted_server import answer, close, hang, redirect, serve

@@ -10,9 +10,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from retrykit import Policy, observe
+from retrykit._core.failures import StopReason
 from retrykit.budgets import TokenBucket
 from retrykit.integrations.prometheus import BudgetCollector, observer
-from retrykit.state.failures import StopReason
 
 DOCS = Path(__file__).parents[2] / "docs"
 DASHBOARD = json.loads((DOCS / "grafana_dashboard.json").read_text("utf-8"))

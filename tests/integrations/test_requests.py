@@ -14,9 +14,9 @@ from requests.auth import HTTPDigestAuth
 from requests.exceptions import ChunkedEncodingError, ReadTimeout, TooManyRedirects
 
 from retrykit import Policy, StopReason, retry, state_of
+from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import TokenBucket
 from retrykit.integrations import requests as retries
-from retrykit.policy.timeouts import AsArgument
 from retrykit.testing import virtual_time
 from tests._support.fault_proxy import proxy, refused, through
 from tests._support.retry_after_headers import DATE, DELAYS

@@ -15,10 +15,10 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from retrykit import GiveUp, Policy, RetryError, RetryState, observe, resume, state_of
+from retrykit._core.failures import Failure
+from retrykit._core.records import ErrorRecord
 from retrykit.integrations import logging as for_logging
 from retrykit.integrations.sentry import observer
-from retrykit.state.failures import Failure
-from retrykit.state.records import ErrorRecord
 from tests._support import sentry_events
 from tests._support.scripted_server import answer, serve
 from tests._support.sentry_events import Memory

@@ -7,6 +7,8 @@ import threading
 import pytest
 
 from retrykit import GiveUp, Policy, RetryState, observe, retry, retrying
+from retrykit._core.records import ErrorRecord
+from retrykit._core.retry_state import Failure
 from retrykit.budgets import Budget, TokenBucket, shared
 from retrykit.durable import Job
 from retrykit.integrations._telemetry import (
@@ -14,8 +16,6 @@ from retrykit.integrations._telemetry import (
     EventLabels,
     read_balances,
 )
-from retrykit.state.records import ErrorRecord
-from retrykit.state.retry_state import Failure
 
 pytestmark = pytest.mark.usefixtures("clock")
 

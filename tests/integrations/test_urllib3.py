@@ -17,9 +17,9 @@ from urllib3.exceptions import (
 
 from retrykit import Policy, StopReason, retry, state_of
 from retrykit.budgets import TokenBucket
+from retrykit.events import RetryScheduled
 from retrykit.integrations import urllib3 as retries
 from retrykit.integrations.urllib3 import RetryPoolManager
-from retrykit.state.events import RetryScheduled
 from retrykit.testing import virtual_time
 from tests._support.fault_proxy import proxy, refused, through
 from tests._support.retry_after_headers import DATE, DELAYS

@@ -10,9 +10,9 @@ import urllib3
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
 from retrykit import AsArgument, ConfigError, Policy, StopReason, state_of
+from retrykit.events import AttemptStarted, GaveUp, RetryScheduled, Succeeded
 from retrykit.integrations import urllib3 as retries
 from retrykit.integrations.urllib3 import RetryPoolManager
-from retrykit.state.events import AttemptStarted, GaveUp, RetryScheduled, Succeeded
 from retrykit.testing import disable_retries, virtual_time
 from tests._support.scripted_server import answer, hang, redirect, reset, serve
 

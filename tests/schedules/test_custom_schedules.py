@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from retrykit import ConfigError, Policy, schedules as s
-from retrykit.execution.backoff import STOP, Backoff
+from retrykit.backoff import STOP, Backoff
 
 
 class Slots(s.Schedule):

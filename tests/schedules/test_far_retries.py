@@ -14,8 +14,8 @@ from retrykit import (
     StopReason,
     schedules as s,
 )
+from retrykit._core.decision import decide
 from retrykit.analysis.preview import preview
-from retrykit.policy.decision import decide
 from retrykit.schedules.parsing import parse_schedule
 from retrykit.schedules.structure import is_endless
 

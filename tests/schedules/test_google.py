@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import StopReason, presets, schedules as s
-from retrykit.execution.backoff import STOP, Backoff
+from retrykit.backoff import STOP, Backoff
 from retrykit.schedules.randomness import call_random
 from retrykit.testing import FakeClock
 from tests._support.random_sources import FixedRandom

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import Policy, schedules as s
-from retrykit.execution.backoff import Backoff
+from retrykit.backoff import Backoff
 from retrykit.schedules.randomness import (
     MAX_DELAY,
     SharedDraws,

@@ -6,9 +6,9 @@ from threading import Barrier, Thread
 import pytest
 
 from retrykit import Policy, aretrying, retrying
+from retrykit._core import events
 from retrykit._internal import fast_path
 from retrykit.errors import NestingError
-from retrykit.state import events
 from retrykit.testing import AsyncScriptedFunction, ScriptedFunction, record
 from retrykit.testing.context_block import Block
 from tests._support.optional_trio import trio

@@ -17,10 +17,10 @@ from retrykit import (
     retrying,
     state_of,
 )
+from retrykit._core.limits import retry_overrides
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.loop_clock import async_clock
 from retrykit.errors import NestingError
-from retrykit.execution.overrides import retry_overrides
 from retrykit.schedules import constant
 from retrykit.testing import (
     AsyncScriptedFunction,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from retrykit import Failure, RetryState, StopReason, schedules as s
-from retrykit.policy.limits import override
-from retrykit.policy.validators import VALIDATORS
+from retrykit._core.limits import override
+from retrykit._core.settings import VALIDATORS
 from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.testing.strategies import (
     durations,

@@ -8,12 +8,12 @@ import threading
 import pytest
 
 from retrykit import aretry, state_of
-from retrykit._internal.loop_clock import async_clock
-from retrykit.execution.attempt_timeout import (
+from retrykit._core.attempt_timeout import (
     AttemptTimeout,
     timeout_scope,
     with_timeout,
 )
+from retrykit._internal.loop_clock import async_clock
 from retrykit.testing import FakeClock, TimeStalledError, limit_retries, virtual_time
 from tests._support.concurrency import gather, sleep_once
 from tests._support.optional_trio import trio

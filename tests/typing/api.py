@@ -27,6 +27,8 @@ from retrykit import (
     Outcome,
     Policy,
     RetryState,
+    WithError,
+    WithValue,
     aretry,
     policy_of,
     resume,
@@ -35,8 +37,7 @@ from retrykit import (
     schedules as s,
     with_policy,
 )
-from retrykit.policy.outcome import WithError, WithValue
-from retrykit.state.events import RetryScheduled
+from retrykit.events import RetryScheduled
 
 T = TypeVar("T")
 POLICY = Policy(schedule=s.exponential(1).cap("1m"), on=(OSError, ValueError))

@@ -25,11 +25,10 @@ from retrykit import (
     schedules as s,
     state_of,
 )
-from retrykit.execution.backoff import STOP, Backoff
-from retrykit.execution.block_attempts import Attempt
-from retrykit.integrations.logging import observer
-from retrykit.schedules.base import Schedule
-from retrykit.state.events import (
+from retrykit._core.blocks import Attempt
+from retrykit._core.records import ErrorRecord
+from retrykit.backoff import STOP, Backoff
+from retrykit.events import (
     AttemptFailed,
     AttemptStarted,
     Event,
@@ -38,7 +37,8 @@ from retrykit.state.events import (
     Succeeded,
     Suspended,
 )
-from retrykit.state.records import ErrorRecord
+from retrykit.integrations.logging import observer
+from retrykit.schedules.base import Schedule
 from retrykit.testing import (
     AsyncScriptedFunction,
     FakeClock,

@@ -17,13 +17,13 @@ from string import Template
 from typing import Any, Final
 
 from retrykit import schedules
+from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.analysis.duration_ticks import POWERS, STEPS, suits_log
 from retrykit.analysis.html_report.policy_data import policy_data
 from retrykit.analysis.preview import preview
-from retrykit.policy.policy import Policy
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.kinds import SCHEDULE_KINDS
 

@@ -2,7 +2,7 @@
  * The effect of the limits of a policy: its retries, the total delay up to each, and
  * where and why it ends.
  *
- * Pure, and equivalent to retrykit.analysis.preview and retrykit.policy.decision.
+ * Pure, and equivalent to retrykit.analysis.preview and retrykit._core.decision.
  * `attempt` is how long each attempt takes, in seconds.
  */
 

@@ -4,6 +4,10 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Final
 
+from retrykit._core.policy import Policy
+from retrykit._core.serialization import setting_to_data
+from retrykit._core.settings import VALIDATORS
+from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import check_instance
 from retrykit.analysis.preview.caveats import caveats, has_other_delays
@@ -15,10 +19,6 @@ from retrykit.config.rendering import (
     toml_value,
 )
 from retrykit.errors import ConfigError
-from retrykit.policy.policy import Policy
-from retrykit.policy.serialization import setting_to_data
-from retrykit.policy.timeouts import timeout_seconds
-from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules.base import Schedule
 
 __all__ = ["hidden_settings", "policy_data", "schedule_data"]

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, final
 
+from retrykit._core.policy import Policy
+from retrykit._core.wrapping import WrappedCallable, find_wrapped
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
@@ -23,8 +25,6 @@ from retrykit.analysis.lint.importing import (
     temporary_sys_path,
     try_import,
 )
-from retrykit.execution.wrapping import WrappedCallable, find_wrapped
-from retrykit.policy.policy import Policy
 
 __all__ = ["Discovery", "Found", "PolicyReference", "Progress", "discover"]
 __all__ += ["iter_references"]

@@ -4,6 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 from math import floor
 from typing import final
 
+from retrykit._core.limits import override
+from retrykit._core.policy import Policy
+from retrykit._core.rules import types_of
+from retrykit._core.timeouts import AsArgument
 from retrykit._internal.durations import (
     CENTURY,
     Duration,
@@ -16,10 +20,6 @@ from retrykit._internal.validation import check_choice, check_integer
 from retrykit.analysis.lint.cap_analysis import caps
 from retrykit.analysis.preview import Preview, preview
 from retrykit.analysis.preview.caveats import has_other_delays
-from retrykit.policy.limits import override
-from retrykit.policy.policy import Policy
-from retrykit.policy.rules import types_of
-from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.structure import has_user_code, is_endless
 
 __all__ = ["RULES", "Finding", "LintContext", "LintRule", "check"]

@@ -18,6 +18,8 @@ import math
 from collections.abc import Sequence
 from typing import final
 
+from retrykit._core.policy import Policy
+from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.user_facing import user_facing
@@ -40,8 +42,6 @@ from retrykit.analysis.preview.total_wait import (
     sampled_total_wait,
     with_means,
 )
-from retrykit.policy.policy import Policy
-from retrykit.policy.timeouts import timeout_seconds
 from retrykit.schedules.base import iter_parts
 from retrykit.schedules.randomness import MAX_DELAY
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from retrykit._core.fallback import NO_FALLBACK
+from retrykit._core.policy import Policy
+from retrykit._core.rules import Rule
+from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.durations import format_duration
-from retrykit.policy.conditions import format_value
-from retrykit.policy.fallback import NO_FALLBACK
-from retrykit.policy.policy import Policy
-from retrykit.policy.rules import Rule
-from retrykit.policy.timeouts import timeout_seconds
+from retrykit.conditions import format_value
 
 __all__ = ["caveats", "has_other_delays"]
 

@@ -10,18 +10,18 @@ from datetime import UTC, datetime, timedelta
 from itertools import count, islice
 from typing import Any, final
 
+from retrykit._core.call_record import Terms, new_record
+from retrykit._core.decision import decide
+from retrykit._core.failures import StopReason
+from retrykit._core.limits import override
+from retrykit._core.policy import Policy
 from retrykit._internal.frozen import Frozen
 from retrykit.analysis.preview.delay_distributions import delay_distributions
 from retrykit.analysis.preview.distributions import Distribution
-from retrykit.policy.decision import decide
-from retrykit.policy.limits import override
-from retrykit.policy.policy import Policy
 from retrykit.schedules.base import Bounds, Schedule
 from retrykit.schedules.basic import Fixed
 from retrykit.schedules.randomness import MAX_DELAY, Random
 from retrykit.schedules.structure import has_user_code
-from retrykit.state.call_record import Terms, new_record
-from retrykit.state.failures import StopReason
 
 __all__ = ["EndOfCall", "Projection", "RetryRow", "allowed_at", "project", "walk"]
 

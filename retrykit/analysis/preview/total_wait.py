@@ -11,12 +11,12 @@ from fractions import Fraction
 from itertools import combinations, islice
 from typing import final
 
+from retrykit._core.limits import override
+from retrykit._core.policy import Policy
 from retrykit._internal.binary_search import first_where
 from retrykit._internal.frozen import Frozen
 from retrykit.analysis.preview.distributions import Distribution, saturating_sum
 from retrykit.analysis.preview.projection import RetryRow, walk
-from retrykit.policy.limits import override
-from retrykit.policy.policy import Policy
 from retrykit.schedules.randomness import MAX_DELAY, SHARED_CALLS, SharedDraws
 
 __all__ = ["Z_95", "Quantile", "TotalWait", "estimate_mean", "exact_total_wait"]

@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar, Unpack, cast
 
+from retrykit._core.final_error import attach_state, state_of
+from retrykit._core.policy import Policy
+from retrykit._core.retry_state import RetryState
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance
 from retrykit.errors import AttemptTimeout
@@ -24,10 +28,6 @@ from retrykit.integrations._http.policy import (
     is_transient_status,
 )
 from retrykit.integrations._http.transport import AsyncSender, HttpRequest, Sender
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
-from retrykit.state.final_error import attach_state, state_of
-from retrykit.state.retry_state import RetryState
 
 __all__ = ["AsyncTransport", "HttpxTransient", "SyncTransport"]
 

@@ -4,11 +4,11 @@ from abc import abstractmethod
 from collections.abc import Container, Iterable
 from typing import Any
 
+from retrykit._core.fallback import check_no_fallback
+from retrykit._core.policy import Policy
 from retrykit._internal.validation import invalid_setting
 from retrykit.hints import retry_after as _retry_after
 from retrykit.integrations._transient import TransientErrors
-from retrykit.policy.fallback import check_no_fallback
-from retrykit.policy.policy import Policy
 
 __all__ = ["IDEMPOTENT", "Transient", "check_client_policy", "check_methods"]
 __all__ += ["is_transient_status", "retry_after"]

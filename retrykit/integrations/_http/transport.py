@@ -9,25 +9,25 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
+from retrykit._core.call import current_state
+from retrykit._core.drivers import check_sync_compatible, driver_factory
+from retrykit._core.final_error import attach_state
+from retrykit._core.limits import override
+from retrykit._core.nesting import copy_state
+from retrykit._core.policy import Policy
+from retrykit._core.result_conditions import ResultCondition
+from retrykit._core.retry_log import describe_last_failure, title_of
+from retrykit._core.retry_state import RetryState, StopReason
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import check_instance
+from retrykit.conditions import format_value
 from retrykit.errors import GiveUp, RetryError
-from retrykit.execution.call import current_state
-from retrykit.execution.callables import check_sync_compatible
-from retrykit.execution.drivers import driver_factory
-from retrykit.execution.nesting import copy_state
 from retrykit.integrations._http.bodies import Rewind, no_rewind
 from retrykit.integrations._http.policy import (
     Transient,
     check_client_policy,
     check_methods,
 )
-from retrykit.policy.conditions import ResultCondition, format_value
-from retrykit.policy.limits import override
-from retrykit.policy.policy import Policy
-from retrykit.state.final_error import attach_state
-from retrykit.state.retry_log import describe_last_failure, title_of
-from retrykit.state.retry_state import RetryState, StopReason
 
 __all__ = ["AsyncSender", "HttpRequest", "ReleasingCondition", "Sender"]
 

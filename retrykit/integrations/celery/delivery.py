@@ -32,6 +32,7 @@ from celery.utils import uuid
 from kombu.exceptions import EncodeError
 
 from retrykit._internal.clocks import sync_clock, wall
+from retrykit._internal.error_texts import safe_str
 from retrykit.durable import Capabilities, Envelope, Job, JobFailed
 from retrykit.durable.dead_job_logs import describe_dead_job
 from retrykit.durable.envelope import read_own_envelope
@@ -55,7 +56,6 @@ from retrykit.integrations.celery.messages import (
     copy_message,
     send_to_dead_letter,
 )
-from retrykit.state.records import safe_str
 
 __all__ = ["Delivery"]
 

@@ -11,6 +11,7 @@ from celery import Celery, Task
 from celery.result import AsyncResult
 from celery.utils import uuid
 
+from retrykit._core.policy import Policy
 from retrykit._internal.clocks import wall
 from retrykit._internal.durations import Duration
 from retrykit._internal.validation import check_number, invalid_setting
@@ -37,7 +38,6 @@ from retrykit.integrations.celery.ledger import (
 from retrykit.integrations.celery.lost_jobs import Sweep
 from retrykit.integrations.celery.messages import HEADER, build_headers, build_message
 from retrykit.integrations.celery.unusable_messages import UnusableMessageHandler
-from retrykit.policy.policy import Policy
 
 __all__ = ["DurableTask"]
 

@@ -23,6 +23,7 @@ from dbos import (
     WorkflowSerializationFormat,
 )
 
+from retrykit._core.policy import Policy
 from retrykit._internal.clocks import wall
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.durable import Envelope, Job, JobAttempt, JobFailed
@@ -38,7 +39,6 @@ from retrykit.integrations.dbos.killed_attempts import (
     until_recorded,
 )
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
-from retrykit.policy.policy import Policy
 
 __all__ = ["WORKFLOW", "DurableJob", "check_jobs", "check_own", "enqueue", "find_job"]
 __all__ += ["job"]

@@ -6,13 +6,13 @@ from typing import Any, Unpack
 import grpc
 from grpc import aio
 
+from retrykit._core.final_error import attach_state
+from retrykit._core.policy import Policy
+from retrykit._core.retry_state import RetryState
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit.integrations.grpc.interceptor import CallRunner, InterceptedCall, Methods
 from retrykit.integrations.grpc.policy import policy as client_policy
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
-from retrykit.state.final_error import attach_state
-from retrykit.state.retry_state import RetryState
 
 __all__ = ["async_interceptors"]
 

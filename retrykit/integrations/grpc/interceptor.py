@@ -7,20 +7,18 @@ from typing import Any
 
 import grpc
 
-from retrykit._internal.error_conditions import Condition
+from retrykit._core.call import current_state
+from retrykit._core.drivers import check_sync_compatible, driver_factory
+from retrykit._core.limits import override
+from retrykit._core.policy import Policy
+from retrykit._core.retry_state import RetryState
+from retrykit._core.rules import Rule
+from retrykit._core.timeouts import AsArgument
 from retrykit._internal.validation import invalid_setting
+from retrykit.conditions import Condition, format_value
 from retrykit.config.grpc_service_config import parts_of_name
-from retrykit.execution.call import current_state
-from retrykit.execution.callables import check_sync_compatible
-from retrykit.execution.drivers import driver_factory
 from retrykit.hints.grpc import StatusCodes
 from retrykit.integrations._http.policy import check_client_policy
-from retrykit.policy.conditions import format_value
-from retrykit.policy.limits import override
-from retrykit.policy.policy import Policy
-from retrykit.policy.rules import Rule
-from retrykit.policy.timeouts import AsArgument
-from retrykit.state.retry_state import RetryState
 
 __all__ = ["CallRunner", "InterceptedCall", "Methods", "replace_details"]
 

@@ -2,12 +2,12 @@
 
 from typing import Final, Unpack
 
+from retrykit._core.policy import Policy
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit.hints import grpc_pushback
 from retrykit.hints.grpc import StatusCodes
 from retrykit.integrations._transient import fill_in
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
 
 __all__ = ["policy", "retry_after", "transient"]
 

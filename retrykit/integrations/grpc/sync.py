@@ -7,10 +7,14 @@ from typing import Any, Unpack, final
 
 import grpc
 
+from retrykit._core.call import current_state
+from retrykit._core.final_error import attach_state
+from retrykit._core.policy import Policy
+from retrykit._core.retry_state import StopReason
+from retrykit._core.settings import PolicySettings
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.user_facing import user_facing
 from retrykit.errors import GiveUp
-from retrykit.execution.call import current_state
 from retrykit.integrations.grpc.interceptor import (
     CallRunner,
     InterceptedCall,
@@ -18,10 +22,6 @@ from retrykit.integrations.grpc.interceptor import (
     replace_details,
 )
 from retrykit.integrations.grpc.policy import policy as client_policy
-from retrykit.policy.policy import Policy
-from retrykit.policy.validators import PolicySettings
-from retrykit.state.final_error import attach_state
-from retrykit.state.retry_state import StopReason
 
 __all__ = ["RetryInterceptor"]
 

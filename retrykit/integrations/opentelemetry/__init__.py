@@ -7,9 +7,9 @@ from retrykit import __version__
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, invalid_setting
 from retrykit.budgets.base import Budget
+from retrykit.events import Event, Observer
 from retrykit.integrations._extras import needs
 from retrykit.integrations._telemetry import EventLabels, check_budgets
-from retrykit.state.events import Event, Observer
 
 with needs("opentelemetry"):
     from opentelemetry.metrics import MeterProvider, get_meter

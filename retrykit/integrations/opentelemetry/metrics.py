@@ -5,7 +5,9 @@ from typing import final
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
+from retrykit._core.retry_state import RetryState, StopReason
 from retrykit.budgets.base import Budget
+from retrykit.events import AttemptFailed, Event, GaveUp, Succeeded
 from retrykit.integrations._telemetry import (
     BUCKETS,
     EventLabels,
@@ -14,8 +16,6 @@ from retrykit.integrations._telemetry import (
     reason_of,
     was_interrupted,
 )
-from retrykit.state.events import AttemptFailed, Event, GaveUp, Succeeded
-from retrykit.state.retry_state import RetryState, StopReason
 
 __all__ = ["Metrics", "observe_budgets"]
 

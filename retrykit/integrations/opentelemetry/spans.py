@@ -21,9 +21,9 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from retrykit._core.retry_state import RetryState
 from retrykit._internal.clocks import wall
-from retrykit.integrations._telemetry import EventLabels, reason_of, was_interrupted
-from retrykit.state.events import (
+from retrykit.events import (
     AttemptFailed,
     AttemptStarted,
     Event,
@@ -32,7 +32,7 @@ from retrykit.state.events import (
     Succeeded,
     Suspended,
 )
-from retrykit.state.retry_state import RetryState
+from retrykit.integrations._telemetry import EventLabels, reason_of, was_interrupted
 
 __all__ = ["AttemptSpans", "SpanEvents"]
 

@@ -9,6 +9,7 @@ from procrastinate.exceptions import UniqueViolation
 from procrastinate.jobs import JobDeferrer
 from procrastinate.tasks import Task
 
+from retrykit._core.policy import Policy
 from retrykit._internal.validation import (
     check_choice,
     did_you_mean,
@@ -25,7 +26,6 @@ from retrykit.integrations.procrastinate.job_run import (
 from retrykit.integrations.procrastinate.settings import check_prepared
 from retrykit.integrations.procrastinate.store import METADATA, STARTED, find_rows
 from retrykit.integrations.procrastinate.sync_async import DualCall, Step, arun, run
-from retrykit.policy.policy import Policy
 
 __all__ = ["DurableTask", "defer", "find_task", "task"]
 

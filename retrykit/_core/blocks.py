@@ -1,0 +1,386 @@
+"""Retried blocks of code: `retrying` and `aretrying`.
+
+An error that is not retried leaves the block as it would leave any other.
+"""
+
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from contextvars import Token
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Unpack, final
+
+from retrykit._core.call import Entry, current_entry
+from retrykit._core.drivers import check_resumable, check_sync_compatible
+from retrykit._core.fallback import check_no_fallback
+from retrykit._core.ineffective import warn_of_blocking, would_block
+from retrykit._core.manual import ManualCall
+from retrykit._core.policy import Policy
+from retrykit._core.policy_source import as_source, ask_policy
+from retrykit._core.retry_state import RetryState
+from retrykit._core.settings import (
+    PolicySettings,
+    check_event_kind,
+    check_sleep_kind,
+    takes_settings,
+)
+from retrykit._core.signatures import list_settings
+from retrykit._core.timeouts import AsArgument
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock
+from retrykit._internal.tracebacks import keep_context
+from retrykit._internal.validation import invalid_setting
+from retrykit.errors import Signal
+
+if TYPE_CHECKING:
+    from retrykit._core.attempt_timeout import TimeoutScope
+
+__all__ = ["AsyncAttempts", "AsyncLoop", "Attempt", "Attempts", "Loop", "aretrying"]
+__all__ += ["retrying"]
+
+
+class _BlockCall:
+    """The retried call behind one loop over the attempts of a block."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        name: str,
+        state: RetryState | None,
+        clock: ClockSource[Clock] | ClockSource[AsyncClock],
+        loop: object,
+    ) -> None:
+        self.call = ManualCall(policy, name, clock, resumed=state, runner=loop)
+        # Whether this iteration entered its ``with``; None before the first one.
+        # Not a reference to the attempt, which may hold a result.
+        self.entered: bool | None = None
+
+    def has_next(self) -> bool:
+        """Return whether there is another attempt."""
+        if self.entered is False:
+            _reject_entry(self.attempt())
+        return self.call.running
+
+    def delay(self) -> float | None:
+        """Return the delay before this attempt, in seconds; None before the first."""
+        if self.entered is None:
+            return self.call.start()
+        return self.call.next_delay
+
+    def attempt(self) -> "Attempt":
+        """Return the attempt of this iteration."""
+        self.entered = False
+        return Attempt(self, self.call.attempt)
+
+
+class Loop:
+    """Iterator over the attempts of one call, which sleeps between them.
+
+    Only the ``for`` statement refers to it, so an interrupt between two attempts ends
+    the call, too.
+    """
+
+    def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
+        self._block = _BlockCall(policy, name, state, sync_clock, self)
+
+    def __iter__(self) -> "Loop":
+        return self
+
+    def __next__(self) -> "Attempt":
+        block = self._block
+        if not block.has_next():
+            raise StopIteration
+        delay = block.delay()
+        if delay is not None:
+            if block.call.attempt == 1 and delay > 0 and would_block(sync_clock):
+                warn_of_blocking(block.call.state.name)
+            try:
+                stopped = block.call.pause(delay)
+            except BaseException as error:
+                block.call.abort(error)
+                raise
+            if stopped is not None:
+                raise stopped
+        return block.attempt()
+
+
+class AsyncLoop:
+    """Async iterator over the attempts of one call, as `Loop`."""
+
+    def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
+        # Imported here: sync code needs no event loop.
+        from retrykit._internal.loop_clock import async_clock  # noqa: PLC0415
+
+        self._clock = async_clock
+        self._block = _BlockCall(policy, name, state, async_clock, self)
+
+    def __aiter__(self) -> "AsyncLoop":
+        return self
+
+    async def __anext__(self) -> "Attempt":
+        block = self._block
+        if not block.has_next():
+            raise StopAsyncIteration
+        delay = block.delay()
+        if delay is not None:
+            try:
+                stopped = await block.call.apause(delay)
+            except BaseException as error:
+                block.call.abort(error)
+                raise
+            if stopped is not None:
+                raise stopped
+        return block.attempt()
+
+
+_NO_RESULT = object()
+
+
+def _reject_entry(attempt: "Attempt") -> NoReturn:
+    """Reject an iteration that does not enter its attempt exactly once."""
+    rule = "entered exactly once, in its own iteration"
+    raise invalid_setting("attempt", rule, attempt, "write with attempt: in the loop")
+
+
+@final
+class Attempt:
+    """One attempt of a retried block; enter it with ``with``.
+
+    Attributes:
+        number: Its number, from 1.
+        entered: Whether its ``with`` was reached.
+    """
+
+    def __init__(self, block: _BlockCall, number: int) -> None:
+        self.number = number
+        self.entered = False
+        self._block = block
+        self._result: object = _NO_RESULT
+        self._timeout: TimeoutScope | None = None
+        self._handled: BaseException | None = None
+
+    @property
+    def state(self) -> RetryState:
+        """The state of the block's call.
+
+        Raises:
+            LookupError: The block is over; `state_of` has the state of the
+                error that it gave up with.
+        """
+        if not self._block.call.running:
+            msg = "attempt.state is only available until the block ends"
+            raise LookupError(msg)
+        return self._block.call.state
+
+    def set_result(self, result: object) -> None:
+        """Set the result of this attempt, for the policy's `on_result`."""
+        self._result = result
+
+    def __enter__(self) -> "Attempt":
+        if self.entered:
+            _reject_entry(self)
+        self.entered = self._block.entered = True
+        self._handled = sys.exception()
+        call = self._block.call
+        self._token: Token[Entry | None] = call.enter()
+        if call.policy.attempt_timeout is not None:
+            # Imported here: it needs an event loop, which sync code does not have.
+            from retrykit._core.attempt_timeout import timeout_scope  # noqa: PLC0415
+
+            self._timeout = timeout_scope(call.attempt_time_limit())
+            self._timeout.__enter__()
+        return self
+
+    def __exit__(
+        self, _: object, error: BaseException | None, trace: object, /
+    ) -> bool:
+        raised = error if self._timeout is None else self._timeout.exit_with(error)
+        # An async generator may be left in another context than entered.
+        with suppress(ValueError):
+            current_entry.reset(self._token)
+        if self._handled is not None and isinstance(raised, Signal):
+            raised.around = self._handled
+        self._handled = None
+        if raised is None:
+            outcome = self._succeed()
+        elif isinstance(raised, Exception):
+            outcome = self._fail(raised)
+        else:
+            self._block.call.abort(raised)
+            outcome = raised
+        if not isinstance(outcome, BaseException):
+            return raised is not None
+        if outcome is error:
+            return False
+        # The final error has this frame in its traceback.
+        del error, trace, raised
+        with keep_context(outcome):
+            try:
+                raise outcome
+            finally:
+                del outcome
+
+    def _succeed(self) -> BaseException | float:
+        """Return the delay after a rejected result, the final error, or 0."""
+        call, result = self._block.call, self._result
+        try:
+            if result is _NO_RESULT:
+                call.accept()
+                return 0.0
+            accepted = call.succeed(result)
+        except BaseException as fault:
+            call.abort(fault)
+            raise
+        return 0.0 if accepted else self._fail(None, result)
+
+    def _fail(
+        self, error: Exception | None, result: object = None
+    ) -> BaseException | float:
+        call = self._block.call
+        try:
+            return call.fail(error, result)
+        except BaseException as fault:
+            call.abort(fault)
+            raise
+
+    def __repr__(self) -> str:
+        return f"<Attempt {self.number}>"
+
+
+@takes_settings
+def retrying(
+    policy: Policy | Callable[[], Policy] | None = None,
+    /,
+    *,
+    state: RetryState | None = None,
+    **changes: Unpack[PolicySettings],
+) -> "Attempts":
+    """Retry a block of code: each iteration of the loop is one attempt.
+
+    A generator must not yield inside the ``with``: the code of its consumer would
+    run inside that attempt. A policy with `on_result` judges what the block hands to
+    ``attempt.set_result``; a block that hands over nothing has succeeded, which is
+    logged.
+
+    >>> numbers = iter([0, 0, 4])
+    >>> for attempt in retrying(Policy(schedule=[0, 0], on=ZeroDivisionError)):
+    ...     with attempt:
+    ...         quotient = 8 / next(numbers)
+    >>> attempt.number, quotient
+    (3, 2.0)
+
+    Args:
+        policy: The policy; `Policy()` by default. Its name appears in logs; by
+            default that of the function around the block. Or a function without
+            parameters that returns the policy, called once for each loop.
+        state: The state to resume, of a block that was interrupted.
+        **changes: Settings that differ from it, as for `Policy`.
+
+    Returns:
+        An iterable of attempts, each to be entered with ``with``. Every loop over it is
+        a separate call.
+
+    Raises:
+        ConfigError: A setting is invalid, or a predicate is async: ``with`` cannot
+            await it.
+    """
+    return Attempts(policy, changes, _caller(), state)
+
+
+@takes_settings
+def aretrying(
+    policy: Policy | Callable[[], Policy] | None = None,
+    /,
+    *,
+    state: RetryState | None = None,
+    **changes: Unpack[PolicySettings],
+) -> "AsyncAttempts":
+    """Retry a block of code in a coroutine: ``async for``, then ``with``.
+
+    The arguments and errors are those of `retrying`.
+
+    >>> import asyncio
+    >>> async def divide():
+    ...     async for attempt in aretrying():
+    ...         with attempt:
+    ...             return 8 / 4
+    >>> asyncio.run(divide())
+    2.0
+    """
+    return AsyncAttempts(policy, changes, _caller(), state)
+
+
+for _each in (retrying, aretrying):
+    list_settings(_each)
+
+
+class _RetriedBlock:
+    """The policy and the state of a block."""
+
+    _can_cancel: ClassVar[bool] = False
+    """Whether its attempts can be cancelled."""
+
+    def __init__(
+        self,
+        policy: Policy | Callable[[], Policy] | None,
+        changes: PolicySettings,
+        name: str,
+        state: RetryState | None,
+    ) -> None:
+        self._source = as_source(policy, changes)
+        if isinstance(self._source, Policy):
+            self._source._derive(self._check)
+        if state is not None:
+            check_resumable(state)
+        self._name, self._state = name, state
+
+    def _parts(self) -> tuple[Policy, str, RetryState | None]:
+        """Return the policy of a loop that begins now, its name and its state."""
+        policy = ask_policy(self._source)
+        if policy is not self._source:
+            policy._derive(self._check)
+        return policy, self._name, self._state
+
+    @classmethod
+    def _check(cls, policy: Policy) -> None:
+        """Check that a policy suits a block."""
+        suggestion = "put the block into a function under aretry"
+        check_sync_compatible(policy, can_cancel=cls._can_cancel, suggestion=suggestion)
+        if isinstance(policy.attempt_timeout, AsArgument):
+            rule = "a duration where there is no function with a timeout parameter"
+            suggestion = "use current_state().remaining in the block"
+            raise invalid_setting(
+                "attempt_timeout", rule, policy.attempt_timeout, suggestion
+            )
+        check_no_fallback(policy)
+        check_event_kind(policy.stop_event, awaited=cls._can_cancel)
+        check_sleep_kind(policy.sleep, awaited=cls._can_cancel)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._name}, {self._source!r}>"
+
+
+@final
+class Attempts(_RetriedBlock):
+    """Iterable of the attempts of a block; each loop is a separate call."""
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return Loop(*self._parts())
+
+
+@final
+class AsyncAttempts(_RetriedBlock):
+    """Async iterable of the attempts of a block, as `Attempts`."""
+
+    _can_cancel = True
+
+    def __aiter__(self) -> AsyncIterator[Attempt]:
+        return AsyncLoop(*self._parts())
+
+
+def _caller() -> str:
+    """Return the name of the function around a block.
+
+    Between the two are `retrying` and its decorator.
+    """
+    frame = sys._getframe(3)  # noqa: SLF001  documented, and logging does it too
+    module, name = frame.f_globals.get("__name__"), frame.f_code.co_qualname
+    return name if module in {None, "__main__"} else f"{module}.{name}"

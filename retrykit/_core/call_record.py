@@ -1,0 +1,363 @@
+"""The record of one call: what has happened so far, written by the code that runs it.
+
+`RetryState` is a view of it. A record has one writer; other threads may read it.
+"""
+
+# `CallRecord` stores what a running call reads from its tape.
+# pyright: reportIncompatibleMethodOverride=false
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from operator import is_
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+
+from retrykit._core.failures import Failure, StopReason
+from retrykit._core.records import ErrorRecord
+from retrykit._internal.locks import ForkSafe
+from retrykit._internal.redaction import Redaction
+from retrykit._internal.tracebacks import FrameLocations
+
+if TYPE_CHECKING:
+    from retrykit._core.retry_state import RetryState
+
+__all__ = ["ITSELF", "OVER", "Arguments", "CallFacts", "CallRecord", "Terms"]
+__all__ += ["clock_id", "give_ups", "new_record", "swap_outcome"]
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+"""The positional and the keyword arguments of a call."""
+
+OVER: Final[tuple[()]] = ()
+"""The arguments of a call that is over: they are released."""
+
+_IS_OVER: Final = "state.function, args and kwargs are only available while a call runs"
+
+ITSELF: Final = ErrorRecord("itself", "", "")
+"""Stands for the error itself in the record that is attached to it: a reference cycle
+would keep the frames of the error beyond its handler."""
+
+
+def swap_outcome(failure: Failure, old: object, new: Any) -> Failure:
+    """Return a failure with an error or a result in place of another one."""
+    # Records by value, because a pickle makes a new one. Errors by identity, because
+    # their ``__eq__`` may run any code.
+    same = _equal_records if isinstance(old, ErrorRecord) else is_
+    if same(failure.error, old):
+        return failure._replace(error=new)
+    if failure.result is not None and same(failure.result, old):
+        return failure._replace(result=new)
+    return failure
+
+
+def _equal_records(one: object, other: object) -> bool:
+    return isinstance(one, ErrorRecord) and one == other
+
+
+@final
+class Terms(NamedTuple):
+    """Settings of a call, and its name, which are known before it begins.
+
+    Attributes:
+        name: The policy's name, or that of the function; the id of a durable job.
+        max_elapsed: Time limit of the call, in seconds; None if unlimited.
+        max_failures: Maximum number of failures kept.
+        max_attempts: Maximum number of attempts; None if unlimited.
+        redact: The redaction of the policy.
+        polls: Whether the call retries results but no errors.
+    """
+
+    name: str
+    max_elapsed: float | None = None
+    max_failures: int = 100
+    max_attempts: int | None = None
+    redact: Redaction = True
+    polls: bool = False
+
+
+class CallFacts:
+    """Facts of one call; the base of a stored record and of a running call.
+
+    What most calls never have is an attribute of the class, until it is set.
+
+    Attributes:
+        terms: What was known before the call began.
+        seed: The seed of its random delays.
+        started: The reading of its clock when it began, in seconds.
+        read_clock: Reads the clock of a running call; None if it has ended, or if the
+            clock is not known in this thread.
+        attempt: Number of the running or last attempt, from 1.
+        attempt_started: When it began, in seconds since the call began.
+        failures: The failed attempts that are kept, in order.
+        next_delay: The delay before the next attempt, in seconds; None unless one is
+            scheduled.
+        total_delay: Sum of the delays so far, in seconds.
+        stop_reason: Why the call ended; None while it runs.
+        elapsed_at_end: The elapsed time of a call that has ended, in seconds.
+        frame_locations: Where errors were raised whose frames were released, by the
+            number of the attempt.
+        outer_deadline: When the time limit of a call around it is reached, in seconds
+            since this one began; None without one.
+        epoch: When the call began, by the wall clock, in seconds since 1970; None if
+            nobody has asked yet.
+        stop_detail: The limit that ended the call and its value, as text.
+        used_fallback: Whether the call returned the fallback of the policy.
+        dropped_failures: Number of failures that were not kept.
+        rule_counts: Number of failures that each rule of the policy matched.
+        retry_cost: What the last retry cost the budget of the policy.
+        depth: Number of retried calls around this one.
+        nested_state: The state of the nested call whose failure ended this one.
+        request: The method and the URL of the request that the call is.
+        clock_id: The identity of the clock of a call that gave up, or 0.
+        give_up_number: The number of the call among those that gave up or were read
+            in this process, or 0.
+        function: The function of a call that has given up and uses its fallback.
+        arguments: The arguments of a running call; None if its driver has not told
+            them yet; `OVER` if it does not run.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "read_clock",
+        "seed",
+        "started",
+        "terms",
+    )
+
+    terms: Terms
+    seed: int
+    started: float
+    read_clock: Callable[[], float] | None
+
+    stop_reason: StopReason | None = None
+    elapsed_at_end: float = 0.0
+    frame_locations: dict[int, FrameLocations] | None = None
+    outer_deadline: float | None = None
+    epoch: float | None = None
+    stop_detail: str | None = None
+    used_fallback: bool = False
+    dropped_failures: int = 0
+    rule_counts: tuple[int, ...] = ()
+    retry_cost: float | None = None
+    depth: int = 0
+    nested_state: "RetryState | None" = None
+    request: tuple[str, object] | None = None
+    clock_id: int = 0
+    give_up_number: int = 0
+    function: Callable[..., Any] | None = None
+    arguments: Arguments | tuple[()] | None = OVER
+
+    # A record stores these, and a running call reads them from its tape.
+
+    @property
+    @abstractmethod
+    def attempt(self) -> int:
+        """Number of the running or last attempt, from 1."""
+
+    @property
+    @abstractmethod
+    def attempt_started(self) -> float:
+        """Start of that attempt, in seconds since the call began."""
+
+    @property
+    @abstractmethod
+    def failures(self) -> list[Failure]:
+        """The failed attempts that are kept, in order."""
+
+    @property
+    @abstractmethod
+    def next_delay(self) -> float | None:
+        """The delay before the next attempt, in seconds, or None."""
+
+    @property
+    @abstractmethod
+    def total_delay(self) -> float:
+        """Sum of the delays so far, in seconds."""
+
+    @property
+    @abstractmethod
+    def last_failure(self) -> Failure | None:
+        """The last failed attempt, or None."""
+
+    @abstractmethod
+    def failures_backwards(self) -> Iterator[Failure]:
+        """Yield the failed attempts that are kept, the last one first."""
+
+    @abstractmethod
+    def add_failure(self, failure: Failure) -> None:
+        """Record a failure and the delay that follows it."""
+
+    def know_epoch(self) -> None:
+        """Find out when the call began, if nobody has asked before."""
+
+    def copy(self) -> "CallRecord":
+        """Return a record that says the same."""
+        self.know_epoch()
+        record = CallRecord()
+        record.terms, record.seed, record.started = self.terms, self.seed, self.started
+        record.read_clock, record.attempt = self.read_clock, self.attempt
+        record.attempt_started, record.failures = self.attempt_started, [*self.failures]
+        record.next_delay, record.total_delay = self.next_delay, self.total_delay
+        record.take_rest(self)
+        record.frame_locations = dict(self.locations()) or None
+        return record
+
+    def record_for(self, outcome: object) -> "CallFacts":
+        """Return a record to attach to an outcome, for which `ITSELF` stands in it."""
+        record = self.copy()
+        record.failures = [swap_outcome(x, outcome, ITSELF) for x in record.failures]
+        return record
+
+    def take_rest(self, other: "CallFacts") -> None:
+        """Take over what most calls never have."""
+        vars(self).update({x: y for x, y in vars(other).items() if x in _KEPT})
+        if self.frame_locations is not None:
+            self.frame_locations = self.frame_locations.copy()
+
+    def locations(self) -> dict[int, FrameLocations]:
+        """Return where errors were raised whose frames are released, by the attempt."""
+        return self.frame_locations or {}
+
+    def find_function(self) -> Callable[..., Any] | None:
+        """Return the function of a running call; None for a block.
+
+        Raises:
+            LookupError: The call is over.
+        """
+        raise LookupError(_IS_OVER)
+
+    def find_arguments(self) -> Arguments:
+        """Return the arguments of a running call.
+
+        Raises:
+            LookupError: The call is over, or they are not known in this thread.
+        """
+        raise LookupError(_IS_OVER)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the call began, until now or until it ended, >= 0."""
+        if self.read_clock is None:
+            return self.elapsed_at_end
+        return self.read_clock() - self.started
+
+    def trim(self, failures: list[Any]) -> list[Failure]:
+        """Remove the middle ones of too many failures, and return them."""
+        surplus = len(failures) - self.terms.max_failures
+        if surplus <= 0:
+            return []
+        middle = self.terms.max_failures // 2
+        dropped = failures[middle : middle + surplus]
+        del failures[middle : middle + surplus]
+        locations = self.frame_locations or {}
+        for each in dropped:
+            locations.pop(each[0], None)
+        self.dropped_failures += surplus
+        return dropped
+
+    def count_rule(self, rule: int) -> None:
+        """Count a failure that a rule has matched."""
+        counts = [*self.rule_counts]
+        if rule >= len(counts):
+            counts += [0] * (rule + 1 - len(counts))
+        counts[rule] += 1
+        self.rule_counts = tuple(counts)
+
+    def keep_locations(self, attempt: int, locations: FrameLocations) -> None:
+        """Keep where the error of an attempt was raised, whose frames are released."""
+        if self.frame_locations is None:
+            self.frame_locations = {}
+        self.frame_locations[attempt] = locations
+
+    def end(self, reason: StopReason, detail: str | None = None) -> None:
+        """Record why the call ended, and when."""
+        if detail is not None:
+            self.stop_detail = detail
+        self.elapsed_at_end = self.elapsed
+        if reason is not StopReason.SUCCEEDED:
+            self.give_up_number = give_ups.add()
+            self.clock_id = clock_id(self.read_clock)
+        self.read_clock = None
+        self.stop_reason = reason
+
+
+_KEPT: Final = vars(CallFacts).keys() - {"arguments", "function"}
+"""What a record takes over from a call, if it has it."""
+
+
+class CallRecord(CallFacts):
+    """The record of a call that does not run here."""
+
+    __slots__ = ("attempt", "attempt_started", "failures", "next_delay", "total_delay")
+
+    attempt: int
+    attempt_started: float
+    failures: list[Failure]
+    next_delay: float | None
+    total_delay: float
+
+    @property
+    def last_failure(self) -> Failure | None:
+        """The last failed attempt, or None."""
+        return self.failures[-1] if self.failures else None
+
+    def failures_backwards(self) -> Iterator[Failure]:
+        """Yield the failed attempts that are kept, the last one first."""
+        return reversed(self.failures)
+
+    def add_failure(self, failure: Failure) -> None:
+        """Record a failure and the delay that follows it."""
+        self.next_delay = failure.delay
+        self.failures.append(failure)
+        if failure.rule is not None:
+            self.count_rule(failure.rule)
+        self.trim(self.failures)
+
+    def begin_attempt(self, started: float) -> None:
+        """Begin the next attempt, after its delay, when so many seconds had elapsed."""
+        self.total_delay += self.next_delay or 0.0
+        self.next_delay = None
+        self.attempt += 1
+        self.attempt_started = started
+
+
+def new_record(terms: Terms, seed: int) -> CallRecord:
+    """Return the record of a call that has made no attempt yet."""
+    record = CallRecord()
+    record.terms, record.seed = terms, seed
+    record.started = record.attempt_started = record.total_delay = 0.0
+    record.read_clock = record.next_delay = None
+    record.attempt, record.failures = 1, []
+    return record
+
+
+def clock_id(read_clock: Callable[[], float] | None) -> int:
+    """Return the identity of a clock, given the method that reads it, or 0."""
+    return 0 if read_clock is None else id(getattr(read_clock, "__self__", read_clock))
+
+
+@final
+class GiveUps(ForkSafe):
+    """Counts the calls that have given up in this process.
+
+    So calls are ordered without a clock, which may stand still or be set back.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+        super().__init__()
+
+    def add(self) -> int:
+        """Count one more, and return its number, >= 1."""
+        with self._lock:
+            self.count += 1
+            return self.count
+
+    def __reduce__(self) -> str:
+        # A driver that is pickled by value refers to it.
+        return "give_ups"
+
+
+give_ups = GiveUps()
+"""Those of this process."""

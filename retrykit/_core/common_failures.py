@@ -1,0 +1,386 @@
+"""Answers common failures in one step.
+
+Most failures are common: the policy retries errors of this type, no limit is near, and
+nothing else has a say, such as a rule, a hint or an observer. All others are left to
+`retrykit._core.steps`, which write the same record.
+"""
+
+import math
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
+
+from retrykit._core.call import (
+    ATTEMPT,
+    BEFORE,
+    DELAY,
+    DRAWS,
+    ERROR,
+    FIRST,
+    FIRST_ATTEMPT,
+    NOTHING_EARLIER,
+    START,
+    TAPE,
+    TRACE,
+    Entry,
+    RetryCall,
+    as_failure,
+    innermost_running,
+)
+from retrykit._core.decision import EPSILON, apply_hint, match_error
+from retrykit._core.failures import Evaluation, Failure, StopReason
+from retrykit._core.rules import types_of
+from retrykit._internal.clocks import LONGEST_SLEEP, time_passed
+from retrykit._internal.fast_path import failure_blockers
+from retrykit._internal.tracebacks import (
+    WITHOUT_DICT,
+    has_attributes,
+    location,
+    locations_of,
+    reduce_error,
+)
+from retrykit.conditions import BY_TYPE, default_condition
+from retrykit.errors import Signal
+from retrykit.hints.base import read_hint, requested_delay
+from retrykit.schedules.base import Schedule
+from retrykit.schedules.randomness import (
+    SharedDraws,
+    call_random,
+    new_draws,
+    seed_of,
+)
+from retrykit.schedules.structure import has_user_code, is_uniform
+
+if TYPE_CHECKING:
+    from retrykit._core.policy import Policy
+
+__all__ = ["Answer", "Evaluator", "answer_of", "evaluator_of", "leave_to_steps"]
+
+Answer = Callable[[Entry, list[Any] | None, Exception, Any], float | None]
+"""Takes the entry, its tape, or None before the first failure, the error, and an object
+whose `time` reads the clock of the call. Records the failure, and returns the delay
+before the next attempt, in seconds; or None if it is not common, and nothing was
+recorded."""
+
+Evaluator = Callable[..., Evaluation | None]
+"""Takes a call, an error, and whether a driver raises it. Returns the evaluation of the
+failure, whose traceback is then trimmed; None if it is left to
+`retrykit._core.decision`, and nothing was done."""
+
+Spread = tuple[float, float | None]
+"""The shortest delay before a retry, and what each unit of its draw adds, in seconds;
+None if the delay does not depend on one draw alone."""
+
+# The delays of so many attempts are remembered.
+_MAX_KNOWN: Final = 256
+
+
+def answer_of(policy: "Policy") -> Answer:
+    """Return the answer to the common failures of a policy, which is made once."""
+    return policy._derive(_make_answer)
+
+
+def evaluator_of(policy: "Policy") -> Evaluator:
+    """Return what evaluates the usual errors of a policy, which is made once."""
+    return policy._derive(_make_evaluator)
+
+
+def _is_by_type(policy: "Policy") -> bool:
+    """Return whether all conditions of a policy are types, and no schedule is code."""
+    rules = policy.rules
+    conditions = (policy.on, policy.give_up_on, *(rule.on for rule in rules))
+    schedules = (policy.schedule, *(x.schedule for x in rules if x.schedule))
+    kinds = {type(kind) for each in conditions for kind in types_of(each)}
+    return (
+        all(x is default_condition or isinstance(x, BY_TYPE) for x in conditions)
+        # Other metaclasses may decide by more than the type.
+        and kinds <= {type}
+        and not any(map(has_user_code, schedules))
+    )
+
+
+def _allows(policy: "Policy") -> bool:
+    """Return whether a policy leaves common failures to types, delays and limits."""
+    others = (
+        policy.hint,
+        policy.budget,
+        policy.attempt_timeout,
+        policy.on_result,
+        policy.stop_event,
+        policy.sleep,
+    )
+    return (
+        not policy.rules
+        and not policy.observers
+        and all(each is None for each in others)
+        and _is_by_type(policy)
+    )
+
+
+def _evaluate_nothing(_call: RetryCall, _error: Exception, **_: object) -> None:
+    """Leave every error to `retrykit._core.decision`."""
+
+
+def _make_evaluator(  # noqa: C901, PLR0915  with its function
+    policy: "Policy",
+) -> Evaluator:
+    if policy.limits == "all" or not _is_by_type(policy):
+        return _evaluate_nothing
+    rules, most = policy.rules, policy.max_attempts or math.inf
+    allowed = policy.max_elapsed
+    limit = math.inf if allowed is None else allowed - EPSILON
+    keeps_frames = policy.keep_tracebacks or policy.raises == "group"
+    # The delays by the schedule of the policy, and by those of its rules.
+    own = Delays(policy.schedule)
+    tables: list[Delays | None] = [
+        None if x.schedule is None else Delays(x.schedule) for x in rules
+    ]
+    hints = [rule.hint or policy.hint for rule in rules]
+    longest = policy.hint_cap if policy.on_long_hint == "ignore" else None
+    known: dict[type, int | None] = {}
+
+    def evaluate(  # noqa: C901, PLR0911, PLR0912, PLR0915  to be read in one piece
+        call: RetryCall, error: Exception, *, driven: bool
+    ) -> Evaluation | None:
+        kind, tape = type(error), call.tape
+        before = tape[-2] if len(tape) > FIRST + 1 else None
+        previous = None if before is None else before[ERROR]
+        if (
+            error.__context__ is not None
+            or error.__cause__ is not None
+            or has_attributes(error)
+            or previous is error
+            or call.outer_deadline is not None
+        ):
+            return None
+        if kind not in known:
+            if (
+                len(known) >= _MAX_KNOWN
+                or isinstance(error, _SPECIAL)
+                or kind.__setattr__ is not BaseException.__setattr__
+            ):
+                return None
+            matched = match_error(policy, error)
+            if isinstance(matched, str):
+                return None
+            known[kind] = matched
+        rule = known[kind]
+        started = tape[-1]
+        attempt = (0 if before is None else before[ATTEMPT]) + 1 + call.unrecorded
+        if before is not None and not _is_bare(previous):
+            return None
+        count, table, hint = attempt, own, policy.hint
+        if rules:
+            counts = call.rule_counts
+            if rule is not None:
+                hint = hints[rule]
+                own_count = (counts[rule] if rule < len(counts) else 0) + 1
+                if own_count >= (rules[rule].max_attempts or math.inf):
+                    return None
+                by_rule = tables[rule]
+                if by_rule is not None:
+                    count, table = own_count, by_rule
+            if table is own:
+                count = attempt
+                for by, failures in zip(tables, counts, strict=False):
+                    count -= 0 if by is None else failures
+        read_clock = call.read_clock
+        if read_clock is None:
+            return None
+        elapsed = read_clock() - call.started
+        decision: float | StopReason = StopReason.ATTEMPTS
+        asked, delay = None, 0.0
+        if attempt < most:
+            try:
+                delay, step = table[count]
+            except Exception:  # noqa: BLE001  `decide` will tell
+                return None
+            if step is None:
+                return None
+            if step:
+                # As `uniform_between`.
+                draws, number = tape[DRAWS]
+                delay += step * draws[attempt][number]
+            if elapsed + delay >= limit:
+                return None
+            decision = delay
+        elif hint is not None:
+            return None
+        if hint is not None:
+            asked = read_hint(hint, error, error, call.already_warned, longest)
+            if asked is not None:
+                decision = apply_hint(
+                    policy, call, attempt, elapsed, allowed, delay, asked
+                )
+        trace = error.__traceback__
+        if driven and trace is not None:
+            # Without the frame of the driver.
+            trace = error.__traceback__ = trace.tb_next
+        if previous is not None and before is not None and not keeps_frames:
+            call.keep_locations(before[ATTEMPT], (locations_of(tape[TRACE]),))
+            previous.__traceback__ = None
+        tape[TRACE] = trace
+        scheduled = None if isinstance(decision, str) else decision
+        requested = None if asked is None else requested_delay(asked)
+        took = elapsed - started
+        fields = attempt, error, None, started, took, scheduled, rule, requested
+        return _new(Evaluation, (_new(Failure, fields), decision, True))
+
+    return evaluate
+
+
+def _is_bare(error: object) -> bool:
+    """Return whether an error has no related ones, no members and no attributes."""
+    return (
+        isinstance(error, Exception)
+        and error.__context__ is None
+        and error.__cause__ is None
+        and not isinstance(error, BaseExceptionGroup)
+        and not has_attributes(error)
+        and type(error).__setattr__ is BaseException.__setattr__
+    )
+
+
+def leave_to_steps(_entry: Entry, *_others: object) -> None:
+    """Leave every failure to `retrykit._core.steps`."""
+
+
+def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
+    if not _allows(policy):
+        return leave_to_steps
+    allowed = math.inf if policy.max_elapsed is None else policy.max_elapsed
+    # Until the attempts are used, the time does not count.
+    limit = math.inf if policy.limits == "all" else allowed - EPSILON
+    keeps_frames = policy.keep_tracebacks or policy.raises == "group"
+    same_draws = None if policy.seed is None else (SharedDraws(policy.seed), 0)
+    most = math.inf if policy.max_attempts is None else policy.max_attempts - 1
+    delays = Delays(policy.schedule, min(policy.max_failures, most))
+    is_endless = policy.max_attempts is None
+    retried: type | None = None
+
+    def answer(  # noqa: C901, PLR0911, PLR0912  one step, to be read in one piece
+        entry: Entry, tape: Any, error: Exception, timer: Any
+    ) -> float | None:
+        nonlocal retried
+        if (
+            failure_blockers
+            or error.__context__ is not None
+            or error.__cause__ is not None
+            or len(reduce_error(error)) != WITHOUT_DICT
+        ):
+            return None
+        if type(error) is not retried:
+            if (
+                isinstance(error, _SPECIAL)
+                or type(error).__setattr__ is not BaseException.__setattr__
+                or match_error(policy, error) is not None
+            ):
+                return None
+            retried = type(error)
+        if tape is None:
+            if entry[BEFORE] and innermost_running(entry[BEFORE]):
+                return None
+            # As `open_entry`.
+            shared = same_draws or new_draws()
+            entry.append([shared, NOTHING_EARLIER, None, FIRST_ATTEMPT])
+            tape, now, attempt = entry[TAPE], FIRST, 1
+            started = FIRST_ATTEMPT
+            previous = last = locations = None
+        else:
+            # Indices from the end take longer.
+            now = len(tape) - 1
+            failure, started, locations = tape[now - 1], tape[now], None
+            attempt, previous, last = (
+                failure[ATTEMPT] + 1,
+                failure[ERROR],
+                failure[DELAY],
+            )
+            if previous is error or (
+                last >= _LONG and is_endless and _stands_still(tape)
+            ):
+                return None
+        elapsed = timer.time() - entry[START]
+        try:
+            delay, step = delays[attempt]
+            if step:
+                # As `uniform_between`.
+                draws, number = tape[DRAWS]
+                delay += step * draws[attempt][number]
+            elif step is None:
+                delay = delays.draw(attempt, last, seed_of(tape[DRAWS]))
+        except Exception:  # noqa: BLE001  `steps` will tell
+            return None
+        if elapsed + delay >= limit:
+            return None
+        # Without the frame of the driver.
+        trace: Any = error.__traceback__
+        trace = error.__traceback__ = trace.tb_next
+        if previous is not None and not keeps_frames:
+            last_trace = tape[TRACE]
+            if last_trace is None or last_trace.tb_next is not None:
+                locations = locations_of(last_trace)
+            else:
+                # Most have one frame, and a call would take longer.
+                locations = (location(last_trace),)
+            previous.__traceback__ = None
+        tape[TRACE] = trace
+        tape[now] = attempt, error, None, started, elapsed, delay, None, None, locations
+        return delay
+
+    return answer
+
+
+def _stands_still(tape: list[Any]) -> bool:
+    """Return whether the clock did not advance in the last delay, as `steps` warns."""
+    last, begun = as_failure(tape[-2]), tape[-1]
+    return not time_passed(last.delay or 0.0, begun - last.started - last.duration)
+
+
+@final
+class Delays(dict[int, Spread]):
+    """The delays of a schedule before its retries, as far as they are known.
+
+    Args:
+        schedule: The schedule.
+        last: The last retry whose delay is given.
+    """
+
+    def __init__(self, schedule: Schedule, last: float = math.inf) -> None:
+        self._schedule, self._last = schedule, last
+        self._uniform = is_uniform(schedule)
+
+    def __missing__(self, retry: int) -> Spread:
+        if len(self) > _MAX_KNOWN:
+            self.clear()
+        self[retry] = spread = self._find(retry)
+        return spread
+
+    def _find(self, retry: int) -> Spread:
+        if retry > self._last:
+            return _NOT_COMMON
+        if not self._uniform:
+            return 0.0, None
+        bounds = self._schedule.bounds(retry)
+        if bounds is None or bounds[1] > LONGEST_SLEEP:
+            return _NOT_COMMON
+        low, high = bounds
+        step = (high - low) * 2.0**-53
+        # A smaller step has lost digits.
+        exact = low == high or step >= sys.float_info.min
+        return (low, step) if exact else _NOT_COMMON
+
+    def draw(self, retry: int, previous: float | None, seed: int) -> float:
+        """Return the delay before a retry that depends on more than one draw."""
+        random = call_random(seed, retry)
+        delay = self._schedule.delay(retry, previous, random)
+        return math.inf if delay is None or delay > LONGEST_SLEEP else delay
+
+
+_new: Final = tuple.__new__
+
+# In seconds: only a longer delay tells whether a clock stands still.
+_LONG: Final = 0.1
+
+# Beyond every limit of time.
+_NOT_COMMON: Final = math.inf, 0.0
+_SPECIAL: Final = (Signal, BaseExceptionGroup)

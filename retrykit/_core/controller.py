@@ -1,0 +1,599 @@
+"""Records and reports retried calls: state, tracebacks, events, final error.
+
+`retrykit._core.steps` decides what is recorded.
+"""
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from retrykit._core import events
+from retrykit._core.call import (
+    BEFORE,
+    DRAWS,
+    GIVE_UPS,
+    OWNER,
+    START,
+    TAPE,
+    TRACE,
+    Entry,
+    RetryCall,
+    as_failure,
+    open_entry,
+    outer_call,
+    state_lock,
+)
+from retrykit._core.call_record import Terms, give_ups
+from retrykit._core.common_failures import (
+    Answer,
+    Evaluator,
+    answer_of,
+    evaluator_of,
+)
+from retrykit._core.failures import NEVER_RETRIED, Evaluation, Failure, StopReason
+from retrykit._core.fallback import NO_FALLBACK, has_value
+from retrykit._core.final_error import (
+    attach_record,
+    build_final_error,
+    state_of,
+)
+from retrykit._core.ineffective import (
+    LAZY,
+    longest_first_delay,
+    warn_of_blocking,
+    warn_of_frozen_time,
+    warn_of_lazy_result,
+    would_block,
+)
+from retrykit._core.limits import (
+    describe_give_up,
+    describe_limit,
+    most_attempts,
+    retry_overrides,
+)
+from retrykit._core.nesting import (
+    has_exhausted_retries,
+    limit_by_outer_call,
+    limit_nested_states,
+    mark_exhausted,
+    warn_if_idle,
+)
+from retrykit._core.result_conditions import release_before
+from retrykit._core.retry_log import (
+    RetryMessage,
+    describe_last_failure,
+    is_logged,
+    log_retry,
+    logs_retries,
+)
+from retrykit._core.retry_state import RetryState
+from retrykit._internal import fast_path
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource
+from retrykit._internal.tracebacks import (
+    WITHOUT_DICT,
+    add_note_once,
+    close_errors,
+    drop_frames,
+    reduce_error,
+    skip_wrapper_frames,
+    trim_traceback,
+    with_traceback,
+)
+from retrykit.conditions import reject_awaitable
+from retrykit.errors import Signal
+from retrykit.schedules.randomness import SharedDraws, new_draws, seed_of
+
+if TYPE_CHECKING:
+    from retrykit._core.policy import Policy
+
+__all__ = ["RetryController"]
+
+
+class RetryController:
+    """Records and reports the calls of one function.
+
+    Args:
+        policy: The policy of the calls.
+        name: The name of the calls, if the policy has none.
+        clock: The clock of the driver.
+        resumed: The state that a call continues, or None.
+        function: The function that events name, with its arguments; None for a block
+            or a client.
+        driven: Whether a driver calls the function: its frame is then the first one
+            in the traceback of every error.
+        runner: The loop of a retried block, or the attempt of a job; the call ends
+            when it is gone. Referred to weakly.
+
+    Attributes:
+        policy: The policy of the calls.
+        answer: The answer to their common failures, once there was one; else None.
+        budget: That of the policy, or None.
+        clock: The clock of the driver.
+        function: The function that events name; None for a block or a client.
+        can_be_stopped: Whether the policy has a `stop_event`.
+        only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
+        plain: The type of the first result that is not awaitable, which most results
+            have, or None.
+        judges_results: Whether the policy or one of its rules has `on_result`.
+        watch: Not empty if calls need their state from the beginning: for observers,
+            `on_result`, a resumed state, or whatever blocks the fast path.
+    """
+
+    __slots__ = (
+        "_awaits_observers",
+        "_checks_event_loop",
+        "_driven",
+        "_evaluator",
+        "_keeps_frames",
+        "_name",
+        "_observers",
+        "_resumed",
+        "_runner",
+        "_same_draws",
+        "_terms",
+        "_time_limit",
+        "_timed",
+        "answer",
+        "budget",
+        "can_be_stopped",
+        "clock",
+        "function",
+        "judges_results",
+        "only_sleeps",
+        "plain",
+        "policy",
+        "watch",
+    )
+
+    def __init__(  # noqa: PLR0913  what the calls of a function have in common
+        self,
+        policy: "Policy",
+        name: str,
+        clock: ClockSource[Clock] | ClockSource[AsyncClock],
+        resumed: RetryState | None,
+        *,
+        function: Callable[..., Any] | None = None,
+        driven: bool = True,
+        runner: object = None,
+    ) -> None:
+        self._driven, self.function = driven, function
+        # The attempts of a block end in a ``with``, which cannot await.
+        self._awaits_observers = clock.awaited and driven
+        self._runner = None if runner is None else weakref.ref(runner)
+        # Once, at the first failure. Blocks do it by themselves.
+        self._checks_event_loop = runner is None and not clock.awaited
+        self.policy, self.budget = policy, policy.budget
+        self.answer: Answer | None = None
+        self._evaluator: Evaluator | None = None
+        self.plain: type | None = None
+        self._observers = policy.observers
+        self._name = policy.name or name
+        self.clock: ClockSource[Any] = clock
+        self._resumed = resumed
+        self._timed = policy.attempt_timeout is not None
+        # Where both limits must be reached, neither of them alone tells the end.
+        joined = policy.limits == "all"
+        self._time_limit = None if joined else policy.max_elapsed
+        most = None if joined else most_attempts(policy)
+        self._terms = Terms(
+            self._name,
+            self._time_limit,
+            policy.max_failures,
+            most,
+            policy.redact,
+            policy.on == (),
+        )
+        seed = policy.seed
+        self._same_draws = None if seed is None else (SharedDraws(seed), 0)
+        self.can_be_stopped = policy.stop_event is not None
+        own = policy.stop_event, policy.sleep
+        self.only_sleeps = own == (None, None) and not policy.observers
+        self.judges_results = policy.on_result is not None or any(
+            rule.on_result is not None for rule in policy.rules
+        )
+        self._keeps_frames = policy.keep_tracebacks or policy.raises == "group"
+        watched = policy.observers or self.judges_results or resumed
+        self.watch: Sequence[object] = (policy,) if watched else fast_path.blockers
+
+    def with_overrides(self) -> "RetryController":
+        """Return the controller of a call that begins under the overrides of tests."""
+        if not fast_path.blockers:
+            return self
+        overrides = retry_overrides.get()
+        policy = overrides.apply_to(self.policy)
+        if policy is self.policy:
+            return self
+        runner = None if self._runner is None else self._runner()
+        other = RetryController(
+            policy,
+            self._name,
+            self.clock,
+            self._resumed,
+            function=self.function,
+            driven=self._driven,
+            runner=runner,
+        )
+        other.judges_results = self.judges_results and not overrides.disabled
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # With a driver that is pickled by value.
+        parts = self.policy, self._name, self.clock, self._resumed, self.function
+        return _restore_controller, parts
+
+    def find_answer(self) -> Answer:
+        """Return the answer to common failures, at the first of them."""
+        self.answer = answer = answer_of(self.policy)
+        if self._checks_event_loop:
+            self.check_event_loop()
+        return answer
+
+    def log_failure(self, entry: Entry) -> None:
+        """Log the retry after a common failure."""
+        call, failure = entry[OWNER], as_failure(entry[TAPE][-1])
+        request = call.request if type(call) is RetryCall else None
+        elapsed = failure.started + failure.duration
+        message = RetryMessage(self._terms, request, failure, elapsed)
+        events.notify_one(log_retry, message, None)
+
+    def check_event_loop(self) -> None:
+        """Warn if the first delay of sync code blocks an event loop."""
+        self._checks_event_loop = False
+        if would_block(self.clock) and longest_first_delay(self.policy) > 0:
+            warn_of_blocking(self._name)
+
+    def is_plain(self, kind: type) -> bool:
+        """Return whether results of a type are no awaitables; remember the first."""
+        plain = not hasattr(kind, "__await__")
+        if plain and kind.__name__ in LAZY:
+            warn_of_lazy_result(self._name, kind)
+        if plain and self.plain is None:
+            self.plain = kind
+        return plain
+
+    def runner_is_gone(self) -> bool:
+        """Return whether the runner is gone, because an interrupt skipped its end."""
+        return self._runner is not None and self._runner() is None
+
+    def ensure_call(
+        self,
+        entry: Entry,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+        *,
+        watched: bool = False,
+    ) -> RetryCall:
+        """Return the `RetryCall` of an entry; create it, with its state, once.
+
+        Args:
+            entry: The entry.
+            args: The positional arguments of the call.
+            kwargs: Its keyword arguments; None if the caller has no arguments.
+            watched: Whether the call begins now, and this context's clock times it.
+                Otherwise it began earlier, and the real clock times it.
+        """
+        owner = entry[OWNER]
+        if not isinstance(owner, RetryCall):
+            # Without a lock: clocks and outer calls run other code.
+            call = self._make_call(entry, watched=watched)
+            # Threads that the function starts may ask at once, and must share one call;
+            # a signal handler may ask as well.
+            with state_lock:
+                if entry[OWNER] is owner:
+                    entry[OWNER] = call
+                    if entry[START] is None:
+                        # The call has ended meanwhile.
+                        entry[OWNER] = None
+            owner = entry[OWNER]
+        ensured: RetryCall = owner
+        if kwargs is not None:
+            ensured.arguments = args, kwargs
+        return ensured
+
+    def _make_call(self, entry: Entry, *, watched: bool) -> RetryCall | None:
+        """Return a `RetryCall` for an entry; None if its call ends at this moment."""
+        tape, started, before = self.open_entry(entry), entry[START], entry[BEFORE]
+        if tape is None or started is None:
+            return None
+        call, clock = RetryCall(), self.clock
+        call.entry, call.tape = entry, tape
+        call.controller, call.terms = self, self._terms
+        call.seed, call.started = seed_of(tape[DRAWS]), started
+        call.read_clock = clock.reader() if watched else clock.real_reader()
+        if watched and call.read_clock is not None:
+            call.started = call.read_clock()
+        if self._resumed is not None:
+            self._resume(call, self._resumed)
+        if before is not None:
+            limit_by_outer_call(call)
+        return call
+
+    def _resume(self, call: RetryCall, state: RetryState) -> None:
+        """Continue the call of a state."""
+        # The time that was spent before counts.
+        call.started -= state.elapsed_at_end
+        call.terms = self._terms._replace(name=state.name)
+        call.resume(state)
+
+    def open_entry(self, entry: Entry) -> list[Any] | None:
+        """Return the tape of an entry, added if there is none; None after its end."""
+        if len(entry) > TAPE:
+            tape: list[Any] | None = entry[TAPE]
+            return tape
+        return open_entry(entry, self._same_draws or new_draws())
+
+    def start(self, call: RetryCall) -> float | None:
+        """Begin a call that is watched or resumed.
+
+        Returns:
+            The remaining delay before its next attempt, in seconds; None if an
+            attempt begins.
+        """
+        delay = None if self._resumed is None else call.next_delay
+        if delay is None:
+            if self._observers or events.process_observers:
+                self._notify(call, events.AttemptStarted)
+            return None
+        waited, last = 0.0, call.last_failure
+        if last is not None:
+            waited = max(call.elapsed - (last.started + last.duration), 0.0)
+        return max(delay - waited, 0.0)
+
+    def attach_clock(self, call: RetryCall) -> Callable[[], float]:
+        """Return the reader of a clock that could not be found when the call began."""
+        # Drivers run in the event loop, where there always is one.
+        reader = cast("Callable[[], float]", self.clock.reader())
+        call.read_clock = reader
+        return reader
+
+    def evaluate_usual(
+        self, call: RetryCall, error: Exception | None
+    ) -> Evaluation | None:
+        """Evaluate an error, if it is one of the usual ones; else return None."""
+        if self._timed or error is None:
+            return None
+        evaluate = self._evaluator
+        if evaluate is None:
+            evaluate = self._evaluator = evaluator_of(self.policy)
+        return evaluate(call, error, driven=self._driven)
+
+    def trim_tracebacks(self, call: RetryCall, error: Exception) -> bool:
+        """Trim the traceback of an error, and release the previous one's frames.
+
+        Returns:
+            Whether the error is bare: it has no cause, no context, no members and no
+            attributes, such as the state of a call that has given up.
+        """
+        alone = error.__context__ is None and error.__cause__ is None
+        alone = alone and not isinstance(error, BaseExceptionGroup)
+        last = None
+        before = call.last_failure
+        if before is not None:
+            last = before.error
+            release = last is not error and not self._keeps_frames
+            if release and isinstance(last, Exception):
+                locations = drop_frames(last, None if alone else error)
+                call.keep_locations(before.attempt, locations)
+                reduced = reduce_error(last)
+                has_dict = len(reduced) > WITHOUT_DICT
+                if len(locations) > 1 or (has_dict and reduced[WITHOUT_DICT]):
+                    # It has related errors, or attributes.
+                    close_errors(last, error)
+        trace = error.__traceback__
+        if self._driven and trace is not None:
+            trace = trace.tb_next
+            if self._timed:
+                trace = skip_wrapper_frames(trace)
+            with_traceback(error, trace)
+        if last is error:
+            trim_traceback(trace, call.tape[TRACE])
+        call.tape[TRACE] = trace
+        # Not through __dict__, which would create it.
+        return alone and len(reduce_error(error)) == WITHOUT_DICT
+
+    def apply_budget(
+        self, call: RetryCall, evaluation: Evaluation, cost: float | None
+    ) -> Evaluation:
+        """Return the evaluation after the budget was asked to pay for the retry."""
+        failure, decision, retryable = evaluation
+        if isinstance(decision, str):
+            return evaluation
+        call.retry_cost = cost
+        if cost is not None:
+            return evaluation
+        return Evaluation(failure._replace(delay=None), StopReason.BUDGET, retryable)
+
+    def record_last_failure(self, call: RetryCall, evaluation: Evaluation) -> None:
+        """Record a failed attempt after which the call is interrupted."""
+        call.add_failure(evaluation.failure._replace(delay=None))
+
+    def record_failure(
+        self,
+        call: RetryCall,
+        error: Exception | None,
+        evaluation: Evaluation,
+        exhausted: object | None,
+    ) -> float | Exception:
+        """Record a failed attempt, and end the call if it is not retried.
+
+        Returns:
+            The delay before the next attempt, in seconds, or the error to raise.
+        """
+        failure, decision, retryable = evaluation
+        if call.was_rejected or (error is None and call.has_failed):
+            keeps = self._keeps_frames
+            release_before(self.policy, call, error, failure.result, keeps=keeps)
+        call.add_failure(failure)
+        if not isinstance(decision, str):
+            if self._observers or events.process_observers:
+                self._notify(call, events.AttemptFailed, failure)
+                self._notify(call, events.RetryScheduled, decision)
+            if self._checks_event_loop:
+                self.check_event_loop()
+            if is_logged() and not self._logs_retries():
+                message = RetryMessage(call.terms, call.request, failure, call.elapsed)
+                events.notify_one(log_retry, message, None)
+            return decision
+        if decision is StopReason.NESTED:
+            call.nested_state = limit_nested_states(state_of(exhausted))
+            warn_if_idle(self.policy, call)
+        if decision is StopReason.GAVE_UP:
+            detail: str | None = describe_give_up(error, hinted=retryable)
+        else:
+            detail = describe_limit(self.policy, call, decision, failure)
+        call.end(decision, detail)
+        return self._give_up(call, decision, failure, error, failed_now=True)
+
+    def record_stop(self, call: RetryCall) -> Exception:
+        """End a call whose wait was ended by the policy's event.
+
+        Returns:
+            The error to raise.
+        """
+        failure = cast("Failure", call.last_failure)
+        error = failure.error if isinstance(failure.error, Exception) else None
+        reason = StopReason.STOPPED
+        call.end(reason)
+        return self._give_up(call, reason, failure, error, failed_now=False)
+
+    def kept_failure(self, call: RetryCall) -> Failure | None:
+        """Return the last failure if its result is not released yet.
+
+        A call that may be stopped while it waits gives up with that result.
+        """
+        last = call.last_failure if self.can_be_stopped else None
+        return last if last is not None and last.error is None else None
+
+    def _give_up(
+        self,
+        call: RetryCall,
+        reason: StopReason,
+        failure: Failure,
+        error: Exception | None,
+        *,
+        failed_now: bool,
+    ) -> Exception:
+        """Return the error to raise of a call that has ended."""
+        policy = self.policy
+        if policy.fallback is not NO_FALLBACK:
+            retried = reason not in NEVER_RETRIED
+            call.used_fallback = retried and has_value(policy.fallback, failure)
+        call.controller, call.function = None, self.function
+        if self._observers or events.process_observers:
+            if failed_now:
+                self._notify(call, events.AttemptFailed, failure)
+            self._notify(call, events.GaveUp)
+        nested = reason is StopReason.NESTED and policy.nested == "raise"
+        cause = error.error if isinstance(error, Signal) else error
+        final_error = build_final_error(
+            "nested" if nested else policy.raises, call, cause
+        )
+        outer = None if call.before is None else outer_call(call)
+        if outer is not None and has_exhausted_retries(call):
+            mark_exhausted(final_error, outer)
+        return final_error
+
+    def start_next_attempt(self, call: RetryCall, *, waited: bool = True) -> None:
+        """Record that the next attempt begins.
+
+        Args:
+            call: The call.
+            waited: Whether this process has waited for the delay. Others wait for a
+                durable job, which may begin before it is due.
+        """
+        call.begin_attempt(call.elapsed)
+        call.entry[GIVE_UPS] = give_ups.count
+        if waited and self.policy.max_attempts is None:
+            warn_of_frozen_time(call)
+        if self._observers or events.process_observers:
+            self._notify(call, events.AttemptStarted)
+
+    def record_success(self, call: RetryCall, result: object) -> float | None:
+        """Record that the call has its result.
+
+        Returns:
+            What its last retry cost the budget; None if there was no retry.
+        """
+        kind = type(result)
+        known = kind is self.plain or self.is_plain(kind)
+        if not known and not self.clock.awaited:
+            rule = "a function that returns its result directly, under retry"
+            reject_awaitable(self._name, result, rule, "decorate it with aretry")
+        call.controller = None
+        call.end(StopReason.SUCCEEDED)
+        if self._observers or events.process_observers:
+            self._notify(call, events.Succeeded)
+        return call.retry_cost
+
+    def record_interruption(self, call: RetryCall, error: BaseException) -> None:
+        """Record that the call was ended by something other than its attempts.
+
+        Cancellation, Ctrl-C, or an `Exception` such as that of `on_result`.
+        """
+        if call.pending:
+            events.discard(call.pending)
+        if call.controller is None:
+            if call.stop_reason is StopReason.STOPPED and self._driven:
+                # It was raised anew, by the driver.
+                trace = error.__traceback__
+                with_traceback(error, trace and trace.tb_next)
+            return
+        call.controller = None
+        if call.read_clock is None:
+            call.read_clock = self.clock.reader()
+        cancelled = not isinstance(error, Exception)
+        call.end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
+        if cancelled and call.last_failure is not None:
+            # An outer timeout hides the error that was retried.
+            text = f"{call.state.describe()}; {describe_last_failure(call)}"
+            add_note_once(error, text)
+        if is_observed := bool(self._observers or events.process_observers):
+            # The event shows the error itself.
+            call.notify()
+        attach_record(error, call)
+        if is_observed:
+            self._notify(call, events.GaveUp)
+        call.leave_to_view(error)
+        if call.pending:
+            events.discard(call.pending)
+
+    def record_suspension(self, call: RetryCall) -> None:
+        """Record that the call goes on elsewhere, from its state."""
+        call.controller = None
+        self._notify(call, events.Suspended)
+
+    def time_left(self, call: RetryCall) -> float | None:
+        """Return the time that calls nested in this one may take, in seconds.
+
+        None if it is unlimited, or cannot be known in this thread.
+        """
+        limit = self._time_limit
+        if limit is None or self.policy.deadline == "overshoot":
+            return None
+        return None if call.read_clock is None else limit - call.elapsed
+
+    def _logs_retries(self) -> bool:
+        """Return whether an observer logs the retries."""
+        others = (each.observer for each in events.process_observers[:])
+        return any(map(logs_retries, (*self._observers, *others)))
+
+    def _notify(
+        self, call: RetryCall, kind: type[events.Event], detail: object = None
+    ) -> None:
+        """Notify the observers of an event."""
+        if self._awaits_observers and call.pending is None and self._observers:
+            call.pending = []
+        call.notify()
+        event = events.make_event(kind, call, self.function, detail)
+        failing = bool(events.process_observers) and call.has_failed
+        events.notify(self._observers, event, call.pending, failing=failing)
+
+
+def _restore_controller(
+    policy: "Policy",
+    name: str,
+    clock: ClockSource[Any],
+    resumed: RetryState | None,
+    function: Callable[..., Any] | None,
+) -> RetryController:
+    return RetryController(policy, name, clock, resumed, function=function)

@@ -1,0 +1,325 @@
+"""The decorators `retry` and `aretry`, and functions on decorated functions."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+
+from retrykit._core.drivers import build_driver, check_resumable
+from retrykit._core.policy import Policy
+from retrykit._core.policy_source import as_source, ask_policy, guess_argument
+from retrykit._core.retry_state import RetryState
+from retrykit._core.settings import OtherSettings, PolicySettings, takes_settings
+from retrykit._core.signatures import list_settings
+from retrykit._core.wrapping import find_wrapped, unwrap, wrap_callable
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import invalid_setting
+from retrykit.conditions import format_value
+
+__all__ = ["aretry", "policy_of", "resume", "retry", "with_policy"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C")
+P = ParamSpec("P")
+R = TypeVar("R")
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+
+
+class FallbackDecorator(Protocol[V_co]):
+    """A decorator of functions that return their result, or the fallback."""
+
+    @overload
+    def __call__(
+        self, fn: "classmethod[C, P, Coroutine[Any, Any, R]]", /
+    ) -> "classmethod[C, P, Coroutine[Any, Any, R | V_co]]": ...
+    @overload
+    def __call__(
+        self, fn: "classmethod[C, P, R]", /
+    ) -> "classmethod[C, P, R | V_co]": ...
+    @overload
+    def __call__(
+        self, fn: "staticmethod[P, Coroutine[Any, Any, R]]", /
+    ) -> "staticmethod[P, Coroutine[Any, Any, R | V_co]]": ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, fn: "staticmethod[P, R]", /
+    ) -> "staticmethod[P, R | V_co]": ...
+    @overload
+    def __call__(
+        self, fn: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Callable[P, Coroutine[Any, Any, R | V_co]]: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Callable[P, R | V_co]: ...
+
+
+@overload
+def retry(fn: F, /) -> F: ...
+@overload
+def retry(
+    policy: Policy | None = None, /, **changes: Unpack[OtherSettings]
+) -> Callable[[F], F]: ...
+@overload
+def retry(
+    *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
+) -> Callable[[F], F]: ...
+@overload
+def retry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def retry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], V],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def retry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: V,
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@takes_settings
+def retry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
+    """Retry the decorated function when it fails, as its policy says.
+
+    ``@retry`` alone applies the default policy: five attempts within a minute, with
+    growing delays. Coroutine functions are awaited. It goes above or below
+    ``@classmethod``, ``@staticmethod`` and ``@abstractmethod``.
+
+    >>> attempts = []
+    >>> @retry(schedule=[0, 0], on=ConnectionError)
+    ... def fetch():
+    ...     attempts.append(1)
+    ...     if len(attempts) < 3:
+    ...         raise ConnectionError("refused")
+    ...     return "data"
+    >>> fetch(), len(attempts)
+    ('data', 3)
+
+    Args:
+        fn: The function, where the decorator stands without parentheses; or the policy,
+            without its name.
+        policy: The policy of the calls; `Policy()` by default. Or a function without
+            parameters that returns the policy, called once for each call, so that
+            settings can change at run time.
+        **changes: Settings that differ from it, as for `Policy`.
+
+    Returns:
+        A decorator, whose functions keep their signature.
+
+    Raises:
+        ConfigError: A setting is invalid, or the function cannot be retried: a
+            generator function, a class, a property.
+    """
+    return _decorator("retry", fn, policy, changes, awaited=None)
+
+
+@overload
+def aretry(fn: F, /) -> F: ...
+@overload
+def aretry(
+    policy: Policy | None = None, /, **changes: Unpack[OtherSettings]
+) -> Callable[[F], F]: ...
+@overload
+def aretry(
+    *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
+) -> Callable[[F], F]: ...
+@overload
+def aretry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def aretry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: Callable[[RetryState], V],
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@overload
+def aretry(
+    fn: Policy | None = None,
+    /,
+    *,
+    policy: Policy | Callable[[], Policy] = ...,
+    fallback: V,
+    **changes: Unpack[OtherSettings],
+) -> FallbackDecorator[V]: ...
+@takes_settings
+def aretry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
+    """Retry the decorated async function when it fails, as its policy says.
+
+    For coroutine functions, where `retry` does the same, and for every callable that
+    returns an awaitable, under asyncio and trio. The arguments are those of `retry`.
+
+    >>> import asyncio
+    >>> @aretry(schedule=[0], on=TimeoutError)
+    ... async def fetch():
+    ...     return "data"
+    >>> asyncio.run(fetch())
+    'data'
+
+    Raises:
+        ConfigError: A setting is invalid, or the function is known not to be async.
+    """
+    return _decorator("aretry", fn, policy, changes, awaited=True)
+
+
+@takes_settings
+def with_policy(
+    fn: F,
+    policy: Policy | Callable[[], Policy] | None = None,
+    /,
+    **changes: Unpack[PolicySettings],
+) -> F:
+    """Return a function under another policy; methods stay bound.
+
+    >>> @retry
+    ... def fetch(): ...
+    >>> policy_of(with_policy(fetch, max_attempts=2)).max_attempts
+    2
+
+    Args:
+        fn: A function, decorated or not, which is not changed.
+        policy: The other policy, or a function that returns it; by default that of
+            *fn*.
+        **changes: Settings that differ from it, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is invalid, or the function cannot be retried.
+    """
+    kind: Any = type(fn)
+    if issubclass(kind, classmethod | staticmethod):
+        function = cast("classmethod[Any, Any, Any]", fn).__func__
+        return cast("F", kind(with_policy(function, policy, **changes)))
+    inner, base, awaited = unwrap(fn)
+    other = as_source(base if policy is None else policy, changes)
+    recipe = with_policy, (fn, other)
+    return cast("F", wrap_callable(inner, other, awaited, recipe))
+
+
+@takes_settings
+def policy_of(fn: object) -> Policy:
+    """Return the policy of a decorated function.
+
+    >>> policy_of(retry(max_attempts=3)(print)).max_attempts
+    3
+
+    Args:
+        fn: A decorated function or method, also under further decorators that use
+            `functools.wraps`.
+
+    Raises:
+        ConfigError: It is not decorated with `retry` or `aretry`.
+    """
+    found = find_wrapped(fn)
+    if found is None:
+        raise invalid_setting("fn", "decorated with retry or aretry", fn)
+    return found.policy
+
+
+@takes_settings
+def resume(
+    fn: F,
+    state: RetryState,
+    policy: Policy | None = None,
+    /,
+    **changes: Unpack[PolicySettings],
+) -> F:
+    """Return a function that resumes the call of a state.
+
+    It waits for the scheduled delay and makes the next attempt, with the delays that
+    the interrupted call would have had. The time that the call had spent counts, the
+    time since does not. A call that had given up gets one more attempt, whatever its
+    limits, and more if the policy now allows them.
+
+    >>> state = RetryState("fetch", seed=7, epoch=0.0, attempt=3, elapsed_at_end=2.5)
+    >>> @retry
+    ... def fetch():
+    ...     raise GiveUp
+    >>> from retrykit import GiveUp, state_of
+    >>> try:
+    ...     resume(fetch, state)()
+    ... except GiveUp as error:
+    ...     state_of(error).attempt
+    3
+
+    Args:
+        fn: A function or a bound method, decorated or not.
+        state: The state, from `RetryState.from_dict` or of a cancelled call.
+        policy: Another policy; by default that of *fn*.
+        **changes: Settings that differ from it, as for `Policy`.
+
+    Returns:
+        A function to be called once, with the arguments of the call: each call resumes
+        from *state* anew.
+
+    Raises:
+        ConfigError: A setting is invalid, the function cannot be retried, or the call
+            of *state* has succeeded.
+    """
+    check_resumable(state)
+    inner, base, awaited = unwrap(fn)
+    changed = ask_policy(as_source(base if policy is None else policy, changes))
+    awaited = is_coroutine_function(inner) if awaited is None else awaited
+    return cast("F", build_driver(changed, inner, awaited=awaited, resumed=state))
+
+
+for _each in (retry, aretry, with_policy, resume):
+    list_settings(_each)
+
+
+def _decorator(
+    name: str, fn: Any, policy: Any, changes: Any, *, awaited: bool | None
+) -> Any:
+    if fn is None or isinstance(fn, Policy):
+        if fn is not None and policy is not None:
+            raise invalid_setting("policy", "given once", policy)
+        meant = "" if policy is None else guess_argument(policy)
+        if meant:
+            suggestion = f"write {name}({meant})"
+            raise invalid_setting("policy", "a Policy", policy, suggestion)
+        source = as_source(fn if policy is None else policy, changes)
+
+        def decorate(fn: Any, /) -> Any:
+            return wrap_callable(fn, source, awaited)
+
+        return user_facing(decorate)
+    meant = guess_argument(fn)
+    if not meant and (callable(fn) or hasattr(fn, "__get__")):
+        _reject_policy_function(name, fn)
+        if changes or policy is not None:
+            suggestion = f"write {name}(...)(fn), or @{name}(...) above it"
+            rule = "a Policy beside other settings"
+            raise invalid_setting("policy", rule, fn, suggestion)
+        return wrap_callable(fn, Policy(), awaited)
+    example = f"name the setting, as in {name}(max_attempts=...)"
+    suggestion = f"write {name}({meant})" if meant else example
+    raise invalid_setting("policy", "a Policy", fn, suggestion)
+
+
+def _reject_policy_function(name: str, fn: Any) -> None:
+    """Reject a function that returns a policy, in place of one to decorate."""
+    returned = getattr(fn, "__annotations__", {}).get("return")
+    if returned is Policy or returned == "Policy":
+        ours = str(fn.__module__).startswith("retrykit.integrations.")
+        meant = f"{fn.__name__}()" if ours else f"policy={format_value(fn)}"
+        suggestion = f"write {name}({meant})"
+        raise invalid_setting("fn", "a function to retry", fn, suggestion)

@@ -1,0 +1,188 @@
+"""Builds the driver of a function: checks it, and adds its attempt timeout."""
+
+import functools
+from collections.abc import Callable
+from functools import partial
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from retrykit._core import sync_driver
+from retrykit._core.call import attempt_time_limit
+from retrykit._core.result_conditions import NEEDS_ARETRY, check_predicates
+from retrykit._core.retry_state import RetryState
+from retrykit._core.settings import check_event_kind, check_sleep_kind
+from retrykit._core.timeouts import AsArgument
+from retrykit._internal.introspection import (
+    is_awaitable,
+    is_coroutine_function,
+    is_generator_function,
+    matches_underlying,
+)
+from retrykit._internal.user_facing import hide_own_frames
+from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from retrykit._core.policy import Policy
+
+__all__ = ["build_driver", "check_resumable", "check_retryable"]
+__all__ += ["check_sync_compatible", "driver_factory", "ensure_awaitable"]
+__all__ += ["prepare_attempt", "qualified_name"]
+
+
+def build_driver(
+    policy: "Policy",
+    fn: Callable[..., Any],
+    *,
+    awaited: bool,
+    resumed: RetryState | None = None,
+) -> Callable[..., Any]:
+    """Return a function that calls *fn* under a policy."""
+    try:
+        factory = driver_factory(policy, fn, awaited=awaited)
+    except ConfigError as error:
+        hide_own_frames(error)
+        raise
+    return factory(qualified_name(fn), resumed, fn)
+
+
+def driver_factory(
+    policy: "Policy", fn: Callable[..., Any], *, awaited: bool
+) -> Callable[..., Callable[..., Any]]:
+    """Return a factory of drivers for *fn*, one per call name.
+
+    Returns:
+        A function of a name, which is used if the policy has none; of the state that
+        every call continues, or None; and of the function that events name, by default
+        none. It returns what `build_driver` returns.
+    """
+    attempt = prepare_attempt(policy, fn, awaited=awaited)
+    if not awaited:
+        return partial(sync_driver.make_driver, policy, attempt)
+    # Imported here: sync code needs no event loop.
+    from retrykit._core import async_driver  # noqa: PLC0415
+
+    return partial(async_driver.make_driver, policy, attempt)
+
+
+def prepare_attempt(
+    policy: "Policy", fn: Callable[..., Any], *, awaited: bool
+) -> Callable[..., Any]:
+    """Return a function that makes one attempt of *fn*, within its timeout."""
+    check_retryable(fn)
+    if not awaited and is_coroutine_function(fn):
+        suggestion = "use acall or arun, or decorate it with retry or aretry"
+        raise invalid_setting("fn", "a function that is not async", fn, suggestion)
+    policy._derive(_check_async if awaited else _check_sync)
+    timeout = policy.attempt_timeout
+    if timeout is None:
+        return ensure_awaitable(fn) if awaited else fn
+    # Imported here: it needs an event loop, and few policies have a timeout.
+    from retrykit._core.attempt_timeout import with_timeout, with_timeout_argument  # noqa: PLC0415
+
+    if not isinstance(timeout, AsArgument):
+        return with_timeout(ensure_awaitable(fn), attempt_time_limit)
+    attempt = with_timeout_argument(fn, timeout, attempt_time_limit)
+    return ensure_awaitable(attempt) if awaited else attempt
+
+
+def _check_sync(policy: "Policy") -> None:
+    """Check that a policy suits a function that nothing awaits."""
+    check_event_kind(policy.stop_event, awaited=False)
+    check_sleep_kind(policy.sleep, awaited=False)
+    check_sync_compatible(policy)
+
+
+def _check_async(policy: "Policy") -> None:
+    """Check that a policy suits a coroutine function."""
+    check_event_kind(policy.stop_event, awaited=True)
+    check_sleep_kind(policy.sleep, awaited=True)
+
+
+def check_retryable(fn: object) -> None:
+    """Check that *fn* can be retried by calling it again."""
+    if not callable(fn):
+        raise invalid_setting("fn", "a function or another callable", fn)
+    entered = matches_underlying(_makes_context_manager, fn)
+    if entered or matches_underlying(is_generator_function, fn):
+        rule = "a function that runs when it is called, not a generator function"
+        used = "entered" if entered else "iterated"
+        suggestion = f"its errors are raised where it is {used}: retry that code, or "
+        suggestion += "write a block, for attempt in retrying(...), in it"
+        raise invalid_setting("fn", rule, fn, suggestion)
+
+
+def check_sync_compatible(
+    policy: "Policy", *, can_cancel: bool = False, suggestion: str = NEEDS_ARETRY
+) -> None:
+    """Check that a policy needs no event loop."""
+    check_predicates(policy, suggestion)
+    budget, timeout = policy.budget, policy.attempt_timeout
+    if is_coroutine_function(budget and budget.withdraw):
+        rule = "a sync budget where nothing can await it"
+        raise invalid_setting("budget", rule, budget, suggestion)
+    if isinstance(timeout, float) and not can_cancel:
+        rule = "None for sync code, which cannot be cancelled"
+        suggestion = "give the client timeout=current_state().remaining, or write "
+        suggestion += (
+            f"attempt_timeout=AsArgument({timeout:g}), which fills a parameter"
+        )
+        raise invalid_setting("attempt_timeout", rule, timeout, suggestion)
+
+
+def check_resumable(state: RetryState) -> None:
+    """Check that a call can be resumed from a state."""
+    check_instance("state", state, RetryState, "RetryState.from_dict makes one")
+    if state.status == "succeeded":
+        rule = "of a call that has not succeeded"
+        raise invalid_setting("state", rule, state, "there is nothing to resume")
+
+
+def ensure_awaitable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return *fn* for the async driver, with a check that its results are awaitable."""
+    if is_coroutine_function(fn):
+        return fn
+    annotations = getattr(fn, "__annotations__", None)
+    # Objects with dynamic attributes, such as remote ones, have any attribute.
+    known: dict[str, object] = annotations if isinstance(annotations, dict) else {}
+    returns = known.get("return", Any)
+    if returns is None or (isinstance(returns, type) and not _awaitable(returns)):
+        rule = "a coroutine function, or one that returns an awaitable, under aretry"
+        raise invalid_setting("fn", rule, fn, "decorate it with retry")
+
+    async def awaiting(*args: Any, **kwargs: Any) -> Any:
+        result = fn(*args, **kwargs)
+        if not is_awaitable(result):
+            rule = "a function that returns an awaitable, under aretry"
+            raise invalid_setting("fn", rule, fn, "decorate it with retry")
+        return await result
+
+    return awaiting
+
+
+def qualified_name(fn: object) -> str:
+    """Return the module and the qualified name of a callable.
+
+    >>> qualified_name(functools.partial(functools.wraps, qualified_name))
+    'functools.wraps'
+    """
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    named = fn if hasattr(fn, "__qualname__") else type(fn)
+    name: str = getattr(named, "__qualname__", repr(named))
+    module = getattr(named, "__module__", None)
+    return name if module in {None, "builtins", "__main__"} else f"{module}.{name}"
+
+
+def _awaitable(kind: type) -> bool:
+    return kind in {Any, object} or hasattr(kind, "__await__")
+
+
+def _makes_context_manager(fn: Any) -> bool:
+    """Return whether contextlib made a function from a generator function."""
+    if not isinstance(fn, FunctionType):
+        return False
+    module = fn.__globals__.get("__name__")
+    return module == "contextlib" and is_generator_function(
+        getattr(fn, "__wrapped__", None)
+    )

@@ -1,0 +1,147 @@
+"""Retries that would have no effect: errors where they are written, else warnings.
+
+A warning is logged once for each name of a call.
+"""
+
+from sys import modules
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final
+
+from retrykit._core.call import RetryCall
+from retrykit._internal.clocks import ClockSource, time_passed
+from retrykit._internal.durations import format_duration
+from retrykit._internal.late_modules import logging
+from retrykit._internal.validation import invalid_setting
+from retrykit.schedules.structure import has_user_code
+
+if TYPE_CHECKING:
+    from retrykit._core.policy import Policy
+
+__all__ = ["LAZY", "longest_first_delay", "reject_task", "warn_of_blocking"]
+__all__ += ["warn_of_frozen_time", "warn_of_lazy_result", "warn_once", "warned"]
+__all__ += ["would_block"]
+
+_OTHERS: Final = {
+    ("_pytest.fixtures", "FixtureFunctionDefinition"): "a fixture of pytest",
+    ("celery.app.task", "Task"): "a task of Celery",
+    ("celery.local", "Proxy"): "a task of Celery",
+    ("click.core", "Command"): "a command of click",
+    ("django.tasks.base", "Task"): "a task of Django",
+    ("django_tasks.base", "Task"): "a task of Django",
+    ("dramatiq.actor", "Actor"): "an actor of Dramatiq",
+    ("huey.api", "TaskWrapper"): "a task of Huey",
+    ("prefect.flows", "Flow"): "a flow of Prefect",
+    ("prefect.tasks", "Task"): "a task of Prefect",
+    ("procrastinate.tasks", "Task"): "a task of Procrastinate",
+    ("taskiq.decor", "AsyncTaskiqDecoratedTask"): "a task of Taskiq",
+}
+"""Objects that others run by the function in them, by the module and name of a type."""
+
+_MARKED: Final = {
+    "delay": ("rq.decorators", "a job of RQ"),
+    "__temporal_activity_definition": (
+        "temporalio.activity",
+        "an activity of Temporal",
+    ),
+}
+"""Attributes of functions that others run undecorated, and where these are from."""
+
+
+def reject_task(fn: object) -> None:
+    """Reject a task of a queue, and others that would run without their retries."""
+    # Its real type: a proxy pretends to have that of its object.
+    kind, found = type(fn), None
+    if kind is FunctionType:
+        for name, (home, noun) in _MARKED.items():
+            mark = vars(fn).get(name)
+            # RQ gives its function the names of the decorated one.
+            own = mark.__globals__["__name__"] if type(mark) is FunctionType else None
+            if home in {own, type(mark).__module__}:
+                found = noun
+    else:
+        for each in kind.__mro__:
+            found = found or _OTHERS.get((each.__module__, each.__name__))
+    if found is not None:
+        rule = f"a function, not {found}, which would run without retries"
+        suggestion = "put retry below the other decorator"
+        # Not the task itself, which may have any repr.
+        raise invalid_setting("fn", rule, kind, suggestion)
+
+
+_ENTERED: Final = {"_GeneratorContextManager", "_AsyncGeneratorContextManager"}
+
+# By name, which takes a tenth of the time of looking for an attribute.
+LAZY: Final = {"generator", "async_generator", "map", "filter", "Future", *_ENTERED}
+"""Names of the types of results whose code runs later, if at all."""
+
+
+def warn_of_lazy_result(name: str, kind: type) -> None:
+    """Warn of a function that returns before its code runs, such as a generator."""
+    where = "it is entered" if kind.__name__ in _ENTERED else "it is iterated"
+    if kind.__name__ == "Future":
+        where = "its result is read"
+    message = "%s: its errors are not retried, since it returned a %s, and they are "
+    message += "raised where %s: retry the code that does so"
+    warn_once(name, message, kind.__name__.lstrip("_"), where)
+
+
+def warn_of_blocking(name: str) -> None:
+    """Warn of a delay of sync code that blocks the event loop of its thread."""
+    message = "%s: its delay blocks the event loop of this thread, with all other "
+    message += "tasks: make it a coroutine function, or call it in a thread"
+    warn_once(name, message)
+
+
+def longest_first_delay(policy: "Policy") -> float:
+    """Return the longest first delay of a schedule, in seconds, if it is known."""
+    if has_user_code(policy.schedule):
+        return 0.0
+    bounds = policy.schedule.bounds(1)
+    return 0.0 if bounds is None else bounds[1]
+
+
+def warn_of_frozen_time(call: RetryCall) -> None:
+    """Warn once of a sleep that took no time, where only time would end the call."""
+    last = call.last_failure
+    if last is None or last.delay is None:
+        return
+    passed = call.attempt_started - last.started - last.duration
+    if time_passed(last.delay, passed) or call.already_warned():
+        return
+    message = "%s slept %s before its next attempt, but its clock advanced only %s: "
+    message += "is sleep mocked or time frozen? Without max_attempts, only time ends "
+    message += "this call; retrykit.testing.virtual_time replaces both"
+    logging.getLogger("retrykit").warning(
+        message, call.terms.name, format_duration(last.delay), format_duration(passed)
+    )
+
+
+def would_block(clock: ClockSource[Any]) -> bool:
+    """Return whether to sleep now by a clock of sync code blocks an event loop."""
+    running = getattr(modules.get("asyncio"), "_get_running_loop", None)
+    idle = running is None or running() is None
+    if idle and not ("trio" in modules and _runs_in_trio()):
+        return False
+    # A notebook runs its cells in an event loop, and nothing else meanwhile.
+    return "ipykernel" not in modules and clock.current() is clock.real
+
+
+def _runs_in_trio() -> bool:
+    # Imported here: sync code needs no event loop.
+    from retrykit._internal.loop_clock import running_trio  # noqa: PLC0415
+
+    return running_trio() is not None
+
+
+def warn_once(name: str, message: str, *values: object) -> None:
+    """Log a warning, once for each name and message."""
+    mark = object()
+    # A single operation, so that only one thread is the first.
+    if len(warned) < _MOST and warned.setdefault((name, message), mark) is mark:
+        logging.getLogger("retrykit").warning(message, name, *values)
+
+
+warned: dict[tuple[str, str], object] = {}
+"""The names and the messages of the warnings that were logged in this process."""
+
+_MOST: Final = 1_000

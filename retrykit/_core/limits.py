@@ -1,0 +1,284 @@
+"""Limits of a policy: their defaults, and those under which nothing is retried.
+
+The defaults are for a policy without a limit of its own: `max_attempts`, `max_elapsed`,
+or a schedule that ends.
+"""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Final, final
+
+from retrykit._core.call_record import CallFacts
+from retrykit._core.failures import Failure, StopReason
+from retrykit._internal.context import ContextOverride
+from retrykit._internal.durations import duration_in_words, format_duration
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import invalid_setting
+from retrykit.conditions import find_members
+from retrykit.errors import ConfigError, GiveUp
+from retrykit.schedules.base import Schedule
+
+if TYPE_CHECKING:
+    from retrykit._core.policy import Policy
+
+__all__ = ["DECIDING", "RetryOverrides", "check_limits", "default_limits"]
+__all__ += ["describe_give_up", "describe_limit", "find_idle_limit", "most_attempts"]
+__all__ += ["override", "retry_overrides"]
+
+
+DECIDING: Final = frozenset({"schedule", "max_attempts", "max_elapsed"})
+"""The settings that decide which limits a policy has by default."""
+
+# An interactive caller can wait for five attempts within a minute.
+_ATTEMPTS: Final = 5
+_ELAPSED: Final = 60.0
+
+# User code is called no further to find out whether its schedule ends.
+_SEARCHED: Final = 1_000
+
+
+def default_limits(
+    written: Collection[str], schedule: Schedule, max_elapsed: float | None
+) -> dict[str, Any]:
+    """Return the limits of a policy that were not written.
+
+    >>> from retrykit.schedules import constant
+    >>> default_limits((), constant(1), None)
+    {'max_attempts': 5, 'max_elapsed': 60.0}
+    >>> default_limits({"schedule"}, constant(1), None)
+    {'max_attempts': 5, 'max_elapsed': None}
+
+    Args:
+        written: The names of the settings that were written.
+        schedule: The schedule.
+        max_elapsed: The limit of time, if it was written.
+    """
+    own = DECIDING.intersection(written)
+    limits: dict[str, Any] = {}
+    if "max_attempts" not in own:
+        bounded = bool(own) and (max_elapsed is not None or _ends(schedule))
+        limits["max_attempts"] = None if bounded else _ATTEMPTS
+    if "max_elapsed" not in own:
+        limits["max_elapsed"] = None if own else _ELAPSED
+    return limits
+
+
+def _ends(schedule: Schedule) -> bool:
+    """Return whether a schedule ends; user code, by its retry 1,000."""
+    # Imported here and below: a policy without limits of its own needs none of it.
+    from retrykit.schedules.structure import (  # noqa: PLC0415  see above
+        has_user_code,
+        is_endless,
+    )
+
+    try:
+        if has_user_code(schedule):
+            return schedule.bounds(_SEARCHED) is None
+        return not is_endless(schedule)
+    except Exception:  # noqa: BLE001  it is reported when a call needs it
+        return False
+
+
+def describe_limit(
+    policy: "Policy", record: CallFacts, reason: StopReason, failure: Failure
+) -> str | None:
+    """Return the limit that ended a call, and its value; None if no limit did.
+
+    >>> from retrykit import Policy
+    >>> from retrykit._core.call_record import Terms, new_record
+    >>> record = new_record(Terms("fetch"), seed=7)
+    >>> failure = Failure(1, OSError(), None, 0.0, 70.0, None)
+    >>> describe_limit(Policy(max_elapsed=60), record, StopReason.ELAPSED, failure)
+    'max_elapsed=1m reached'
+    """
+    elapsed, allowed = failure.started + failure.duration, policy.max_elapsed
+    if reason is StopReason.ATTEMPTS:
+        most = policy.max_attempts
+        if most is not None and record.attempt >= most:
+            by = f", set by {policy.limited_by}" if policy.limited_by else ""
+            return f"max_attempts={most} reached{by}"
+        index = failure.rule or 0
+        return (
+            f"max_attempts={policy.rules[index].max_attempts} of rules[{index}] reached"
+        )
+    if reason is StopReason.ELAPSED:
+        outer = record.outer_deadline
+        if allowed is None or (outer is not None and outer < allowed):
+            return "the time limit of the call around it would be exceeded"
+        # Joined, the attempts were reached before, or now.
+        joined = policy.limits == "all"
+        both = f"max_attempts={policy.max_attempts} and " if joined else ""
+        how = "reached" if elapsed >= allowed else "would be exceeded"
+        return f"{both}max_elapsed={format_duration(allowed)} {how}"
+    if reason is StopReason.HINT and failure.hint is not None:
+        cap, asked = policy.hint_cap, duration_in_words(failure.hint)
+        limit = (
+            f"max_elapsed={format_duration(allowed)} allows" if allowed else "allowed"
+        )
+        if cap is not None and failure.hint > cap and policy.on_long_hint == "give_up":
+            limit = f"hint_cap={format_duration(cap)}"
+        return f"it was asked to wait {asked}, longer than {limit}"
+    return None
+
+
+def most_attempts(policy: "Policy") -> int | None:
+    """Return how many attempts a call makes at most, if that is known.
+
+    >>> from retrykit import Policy
+    >>> most_attempts(Policy(max_attempts=3)), most_attempts(Policy(schedule=[1, 2]))
+    (3, 3)
+
+    Returns:
+        The count, by `max_attempts`, a list or another short schedule; None if it is
+        unlimited, or
+        if rules or user code have a say.
+    """
+    most, schedule = policy.max_attempts, policy.schedule
+    if most is not None or policy.rules:
+        return most
+    whole: Any = schedule
+    from retrykit.schedules.structure import has_user_code  # noqa: PLC0415  see above
+
+    if has_user_code(schedule):
+        return None
+    if whole.kind == "sequence":
+        return len(whole.delays) + 1
+    found = (n for n in range(1, _SHORT) if not _has_delay(schedule, n))
+    return None if _has_delay(schedule, _SHORT) else next(found, None)
+
+
+# Longer schedules are not searched for their end.
+_SHORT: Final = 100
+
+
+def override(policy: "Policy", **changes: Any) -> "Policy":
+    """Return a policy with other values, for one call or for an analysis of it.
+
+    Neither the values nor their combination are checked, and other limits stay as they
+    are, as if all of them had been written.
+    """
+    other = object.__new__(type(policy))
+    vars(other).update(vars(policy), **changes, _written=DECIDING, _derived={})
+    return other
+
+
+def check_limits(policy: "Policy") -> None:
+    """Raise `ConfigError` if nothing is ever retried, or a call cannot end as it says.
+
+    Of limits that each end a call, one may always be reached before another. Where both
+    must be reached, no call may end before it has made all attempts. A single attempt
+    is asked for by ``max_attempts=1``.
+    """
+    joined = policy.limits == "all"
+    if policy.max_attempts == 1 and not joined:
+        return
+    idle = find_idle_limit(policy)
+    if idle is not None:
+        raise invalid_setting(*idle, "for a single attempt write max_attempts=1")
+    most, schedule = policy.max_attempts, policy.schedule
+    other_delays = policy.rules or policy.hint is not None or _is_code(schedule)
+    if joined and most is not None and not other_delays:
+        # Imported here: only joined limits need it.
+        from retrykit._internal.binary_search import first_where  # noqa: PLC0415
+
+        ended = first_where(lambda n: not _has_delay(schedule, n), 1, most)
+        if ended < most:
+            delays = f"{ended - 1} delay{'s' * (ended != 2)}"  # noqa: PLR2004
+            rule = f"at most {ended}, since the schedule ends after {delays}"
+            suggestion = "with limits='any' the first that is reached ends a call"
+            raise invalid_setting("max_attempts", rule, most, suggestion)
+
+
+def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:
+    """Return why a policy never retries: a setting, its rule and its value.
+
+    None if it may retry. Delays of rules and of hints are not known before a call.
+    """
+    schedule, allowed = policy.schedule, policy.max_elapsed
+    if any(rule.schedule is not None for rule in policy.rules):
+        return None
+    if (policy.max_attempts, allowed) != (None, None) and _is_code(schedule):
+        # It was not asked whether it ends, and is not called for this alone.
+        return None
+    try:
+        bounds = schedule.bounds(1)
+    except Exception:  # noqa: BLE001  it is reported when a call needs it
+        return None
+    if bounds is None:
+        return "schedule", "at least one delay, or nothing is ever retried", schedule
+    timed = policy.deadline == "stop" and policy.limits == "any"
+    known = timed and not policy.rules and policy.hint is None
+    if allowed is None or not known or bounds[0] <= allowed * (1 + 1e-9):
+        return None
+    least = format_duration(bounds[0])
+    rule = f"at least {least}, the first delay, or nothing is ever retried"
+    return "max_elapsed", rule, allowed
+
+
+def _is_code(schedule: Schedule) -> bool:
+    from retrykit.schedules.structure import has_user_code  # noqa: PLC0415  see above
+
+    return has_user_code(schedule)
+
+
+def _has_delay(schedule: Schedule, retry: int) -> bool:
+    try:
+        return schedule.bounds(retry) is not None
+    except ConfigError:
+        # It is too far to be searched for.
+        return True
+
+
+def describe_give_up(error: Exception | None, *, hinted: bool) -> str:
+    """Return which of `give_up_on`, `GiveUp` and a hint has ended a call.
+
+    Args:
+        error: The error that ended it; None if it was a result.
+        hinted: Whether the error or the result is one to retry, so that only a hint
+            can have ended the call.
+    """
+    if hinted:
+        return "the hint returned GiveUp"
+    if isinstance(error, ExceptionGroup):
+        raised = any(isinstance(each, GiveUp) for each in find_members(error))
+    else:
+        raised = isinstance(error, GiveUp)
+    return "GiveUp was raised" if raised else "give_up_on includes the error"
+
+
+@final
+class RetryOverrides(Frozen):
+    """Limits that apply to the calls that begin in a context.
+
+    Attributes:
+        max_attempts: Maximum number of attempts; None leaves it to the policies.
+        disabled: Whether there is one attempt, and its outcome is final.
+        source: What set them, such as ``limit_retries(3)``; None by default.
+    """
+
+    __slots__ = ("disabled", "max_attempts", "source")
+    max_attempts: int | None
+    disabled: bool
+    source: str | None
+
+    def apply_to(self, policy: "Policy") -> "Policy":
+        """Return *policy* with these limits."""
+        if self.disabled:
+            return override(
+                policy,
+                max_attempts=1,
+                limits="any",
+                raises="last",
+                limited_by=self.source,
+            )
+        limit, allowed = self.max_attempts, policy.max_attempts
+        joined = policy.limits == "all"
+        if limit is None or (allowed is not None and allowed <= limit and not joined):
+            return policy
+        changes = {"limits": "any", "limited_by": self.source}
+        return override(policy, max_attempts=limit, **changes)
+
+
+retry_overrides = ContextOverride(
+    RetryOverrides(max_attempts=None, disabled=False, source=None)
+)
+"""The limits of this context."""

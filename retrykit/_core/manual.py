@@ -1,0 +1,212 @@
+"""A call driven step by step, for code that makes the attempts itself."""
+
+from contextvars import Token
+from typing import TYPE_CHECKING, Any, final
+
+from retrykit._core import events
+from retrykit._core.call import (
+    Entry,
+    RetryCall,
+    attempt_time_limit,
+    current_entry,
+    innermost_running,
+    release_call,
+)
+from retrykit._core.call_record import give_ups
+from retrykit._core.controller import RetryController
+from retrykit._core.fallback import check_no_fallback
+from retrykit._core.ineffective import warn_once
+from retrykit._core.retry_state import RetryState
+from retrykit._core.steps import (
+    ahandle_failure,
+    ahandle_result,
+    apause,
+    handle_failure,
+    handle_result,
+    pause,
+)
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource
+
+if TYPE_CHECKING:
+    from retrykit._core.policy import Policy
+
+__all__ = ["ManualCall"]
+
+
+@final
+class ManualCall:
+    """One retried call: `start`, then `succeed` or `fail`, then `next`, and so on.
+
+    Code within the attempts of the call belongs between `enter` and its token's reset.
+    If a step raises, or an attempt ends without a failure, `abort` ends the call. After
+    the end no other step may follow.
+
+    Args:
+        policy: The policy of the call.
+        name: The name of the call, if the policy has none.
+        clock: Its clock.
+        resumed: The state to continue, or None.
+        driven: Whether the caller's frame is the first one in tracebacks, and is
+            removed from them.
+        runner: The loop of a retried block, or the attempt of a job; the call ends
+            when it is gone. Referred to weakly.
+
+    Attributes:
+        policy: The policy, under the overrides of tests.
+    """
+
+    __slots__ = ("_call", "_controller", "_entry", "policy")
+
+    def __init__(  # noqa: PLR0913  all that a driver knows of a call
+        self,
+        policy: "Policy",
+        name: str,
+        clock: ClockSource[Clock] | ClockSource[AsyncClock],
+        *,
+        resumed: RetryState | None = None,
+        driven: bool = False,
+        runner: object = None,
+    ) -> None:
+        check_no_fallback(policy)
+        controller = RetryController(
+            policy, name, clock, resumed, driven=driven, runner=runner
+        ).with_overrides()
+        self._controller = controller
+        before = innermost_running(current_entry.get())
+        self._entry: Entry = [controller, 0.0, before, give_ups.count]
+        self._call: RetryCall = controller.ensure_call(self._entry, watched=True)
+        self.policy = controller.policy
+
+    @property
+    def running(self) -> bool:
+        """True until the call has ended."""
+        return self._entry[0] is not None
+
+    @property
+    def state(self) -> RetryState:
+        """The state of the running call."""
+        return self._call.state
+
+    @property
+    def attempt(self) -> int:
+        """Number of the running or last attempt, from 1."""
+        return self._call.attempt
+
+    @property
+    def next_delay(self) -> float | None:
+        """The delay before the next attempt, in seconds, or None."""
+        return self._call.next_delay
+
+    def start(self) -> float | None:
+        """Begin the call.
+
+        Returns:
+            The remaining delay of a resumed call, in seconds, after which `next` is
+            due; None if an attempt begins.
+        """
+        return self._controller.start(self._call)
+
+    def enter(self) -> Token[Entry | None]:
+        """Make this the current call; reset `current_entry` with the token."""
+        return current_entry.set(self._entry)
+
+    def attempt_time_limit(self) -> float:
+        """Return the time limit of the attempt that begins, in seconds."""
+        return attempt_time_limit(self._call)
+
+    def fail(self, error: Exception | None, result: object = None) -> float | Exception:
+        """Handle a failed attempt.
+
+        Args:
+            error: The error that it raised; None if its result was rejected.
+            result: The rejected result.
+
+        Returns:
+            The delay before `next`, in seconds; or the error to raise, which may be
+            *error* itself, if the call has given up.
+        """
+        ended = handle_failure(self._controller, self._call, error, result)
+        outcome: float | Exception = self._end_with(ended)
+        return outcome
+
+    async def afail(
+        self, error: Exception | None, result: object = None
+    ) -> float | Exception:
+        """Handle a failed attempt, as `fail` does."""
+        ended = await ahandle_failure(self._controller, self._call, error, result)
+        outcome: float | Exception = self._end_with(ended)
+        return outcome
+
+    def accept(self) -> None:
+        """End the call as a success that has no result to judge."""
+        policy, failures = self.policy, self._call.failures
+        # A predicate of a client matches its errors as well.
+        judges = self._controller.judges_results and policy.on is not policy.on_result
+        if judges and all(each.error is not None for each in failures):
+            message = "%s: on_result had no result to judge; hand it over by "
+            warn_once(self._call.terms.name, message + "attempt.set_result(...)")
+        self._controller.judges_results = False
+        self.succeed(None)
+
+    def succeed(self, result: object) -> bool:
+        """End the call with its result, or return False if that is rejected."""
+        accepted = handle_result(self._controller, self._call, result)
+        if accepted:
+            self._end()
+        return accepted
+
+    async def asucceed(self, result: object) -> bool:
+        """End the call with its result, as `succeed` does."""
+        accepted = await ahandle_result(self._controller, self._call, result)
+        if accepted:
+            self._end()
+        return accepted
+
+    def pause(self, delay: float) -> Exception | None:
+        """Wait for a delay in seconds, and begin the next attempt.
+
+        Returns:
+            None; or the error to raise, if the policy's event ended the call.
+        """
+        outcome = pause(self._controller, self._call, delay)
+        return None if outcome is None else self._end_with(outcome)
+
+    async def apause(self, delay: float) -> Exception | None:
+        """Wait for a delay, and begin the next attempt, as `pause` does."""
+        outcome = await apause(self._controller, self._call, delay)
+        return None if outcome is None else self._end_with(outcome)
+
+    def next(self) -> None:
+        """Begin the next attempt without its delay, for which others have waited."""
+        self._controller.start_next_attempt(self._call, waited=False)
+
+    def suspend(self) -> None:
+        """End the call here; it is resumed elsewhere from its state."""
+        call = self._call
+        self._controller.record_suspension(call)
+        self._end()
+
+    async def asuspend(self) -> None:
+        """End the call here, as `suspend` does."""
+        call = self._call
+        self._controller.record_suspension(call)
+        if call.pending:
+            await events.deliver(call.pending)
+        self._end()
+
+    def abort(self, error: BaseException) -> None:
+        """End the call with an error that is not retried, unless it has ended."""
+        if self.running:
+            self._controller.record_interruption(self._call, error)
+            self._end()
+
+    def _end_with(self, outcome: object) -> Any:
+        """Return the outcome of a step, and end the call if it is an error."""
+        if isinstance(outcome, Exception):
+            self._end()
+        return outcome
+
+    def _end(self) -> None:
+        """Drop the call; contexts that outlive it keep its entry."""
+        release_call(self._entry, self._call)
+        del self._call

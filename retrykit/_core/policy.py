@@ -1,0 +1,666 @@
+"""The policy of retried calls."""
+
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from operator import itemgetter
+from typing import (
+    Any,
+    ClassVar,
+    NoReturn,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    final,
+)
+
+from retrykit._core.decision import (
+    Again,
+    Decision,
+    Stop,
+    decide,
+    find_hint,
+    match_error,
+    match_group,
+)
+from retrykit._core.drivers import build_driver
+from retrykit._core.events import Event, EventHook, Observer
+from retrykit._core.fallback import NO_FALLBACK
+from retrykit._core.final_error import is_own_timeout
+from retrykit._core.limits import DECIDING, check_limits, default_limits
+from retrykit._core.outcome import Outcome, WithError, WithValue
+from retrykit._core.records import ErrorRecord
+from retrykit._core.result_conditions import ResultCondition, check_predicates
+from retrykit._core.retry_state import Failure, RetryState, StopReason
+from retrykit._core.rules import Rule, types_of
+from retrykit._core.settings import (
+    VALIDATORS,
+    DeadlineRule,
+    GroupRule,
+    LimitRule,
+    LongHintRule,
+    NestedRule,
+    PolicySettings,
+    Raises,
+    SleepFunction,
+    StopEvent,
+    suggest_setting,
+    takes_settings,
+)
+from retrykit._core.timeouts import AsArgument
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.redaction import Redaction
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import invalid_setting, safe_repr
+from retrykit.budgets.base import Budget
+from retrykit.conditions import Condition, default_condition, format_value
+from retrykit.errors import ConfigError, GiveUp, RetryAfter
+from retrykit.hints.base import Hint
+from retrykit.schedules.base import Schedule
+from retrykit.schedules.basic import exponential
+
+__all__ = ["Policy"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+# The delays of Google's ExponentialBackOff.
+_DEFAULT_SCHEDULE = exponential(0.5, factor=1.5).cap(60).jitter(0.5)
+
+
+@final
+class Policy(Frozen):
+    """Settings of retried calls: which failures to retry, when, and how often.
+
+    Policies are immutable: they compare by their settings, are hashable if these are,
+    and can be shared by threads and tasks. Their `repr` is the expression that builds
+    them. A duration is a number of seconds, a `timedelta`, or a string such as
+    ``"1h30m"``.
+
+    >>> patient = Policy(schedule=[1, 5, "1m"], max_attempts=4, on=ConnectionError)
+    >>> patient
+    Policy(schedule=sequence([1.0, 5.0, 60.0]), max_attempts=4, on=ConnectionError)
+    >>> patient.replace(max_attempts=None, max_elapsed="1h").max_elapsed
+    3600.0
+    >>> Policy(max_attempts=0)
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.ConfigError: max_attempts must be an integer >= 1, got 0; \
+the first attempt counts; None is unlimited
+
+    Args:
+        schedule: Delays before the retries: a schedule, a re-iterable of durations,
+            or a generator function. When it ends, retrying stops. By default
+            ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)``.
+        max_attempts: Maximum number of attempts, including the first. Count, >= 1;
+            None is unlimited. By default 5, or unlimited where `max_elapsed` or a
+            schedule that ends is given.
+        max_elapsed: Time within which attempts may start, from the start of the
+            first. It does not interrupt a running attempt; see `attempt_timeout`.
+            A duration, >= 0; None is unlimited. By default 60 s, or unlimited where
+            `schedule`, one of a rule or `max_attempts` is given.
+        limits: Which of `max_attempts` and `max_elapsed` ends a call: ``"any"``, the
+            default, the first that is reached; ``"all"``, the last.
+        deadline: What to do if the next attempt would start after `max_elapsed`:
+            ``"stop"``, the default, gives up without waiting; ``"clip"`` makes a
+            last attempt at the limit; ``"overshoot"`` makes it late.
+        on: Errors to retry: an Exception type, a tuple of them, or a predicate of
+            the error, which may be async under `aretry`. ``()`` is none, for a policy
+            that judges results. By default every `Exception` but those that a mistake
+            in the code raises, such as a `TypeError` or a `NameError`; nothing wider
+            than `Exception` is ever retried. Exceptions that are control flow, such
+            as `StopIteration` or the ``Retry`` of Celery, are retried only if a type
+            in `on` names them.
+        give_up_on: Errors not to retry even if `on` or a rule matches them, in the
+            same forms as `on`. ``()``, the default, matches no error.
+        on_result: Predicate of the result: true rejects it, and the attempt counts
+            as failed. None by default.
+        exception_groups: When to retry an ExceptionGroup, such as that of an
+            `asyncio.TaskGroup`: ``"all"``, the default, if `on` or a rule matches all
+            errors in it; ``"any"``, if one; ``"whole"``, if it matches the group
+            itself, whatever is in it. Unless ``"whole"``, `give_up_on` matches any
+            error in it, and of several hints the longest applies.
+        rules: Failures with their own schedule, limit or hint: a list of `Rule`, of
+            which the first that matches applies. Empty by default.
+        hint: Reads the delay that an error or a rejected result asks for: one of
+            `retrykit.hints`, or a function. If it returns a duration, the delay is
+            that, spread by `hint_jitter`, or the schedule's, whichever is longer; a
+            `RetryAfter` sets the delay exactly; a `GiveUp` ends the call. So does a
+            hint beyond `max_elapsed`, unless ``deadline="overshoot"``. None by
+            default.
+        hint_cap: Longest delay that a hint may ask for. A duration, >= 0; None is
+            unlimited; 1 h by default.
+        on_long_hint: What to do with a hint above `hint_cap`: ``"give_up"``, the
+            default, ends the call; ``"clip"`` waits for `hint_cap`; ``"ignore"``
+            waits for the next hint of `first_of`, or as the schedule says;
+            ``"honor"`` waits as long as the hint asks.
+        hint_jitter: Longest random addition to a hint, as a part of it, so that
+            clients that were told the same time do not all return at once. The sum
+            stays within `hint_cap` and `max_elapsed`. Dimensionless, 0 to 1; 0.1 by
+            default; 0 adds nothing.
+        budget: Limit on retries that many calls share: one of `retrykit.budgets`,
+            or a subclass of `retrykit.budgets.Budget`. None by default.
+        attempt_timeout: Time limit of each attempt. A duration, > 0; None, the
+            default, is unlimited. Under `aretry` the attempt is cancelled, and fails
+            with an `AttemptTimeout`, which is retried whatever `on` says. Blocking
+            code cannot be cancelled: pass it the time limit with `AsArgument`.
+            Under ``deadline="stop"`` it is at most the time left of `max_elapsed`.
+        nested: What to do after a retried call inside this one has given up:
+            ``"respect"``, the default, does not retry its error, nor one raised
+            from it or while it was handled; ``"retry"`` retries them; ``"raise"``
+            raises a `NestedRetryError`. In all three, the time limit of the outer
+            call bounds the delays of the inner one.
+        raises: What to raise on giving up: ``"last"``, the default, the last error,
+            or a `RetryError` if the last result was rejected; ``"retry_error"``, a
+            `RetryError` from it; ``"group"``, an ExceptionGroup of all errors that
+            the state keeps (records from another process left out). An error that
+            `on` does not include is always raised directly.
+        fallback: Value to return instead of raising an error on giving up, or a
+            function of the state that returns it, which may be async under `aretry`,
+            such as `last_result`. The state knows the ``args``, ``kwargs`` and
+            ``function`` of the call. An error that `on` does not include is raised all
+            the same. By default there is none.
+        stop_event: Event that ends the call instead of another attempt, and the wait
+            for one at once: a `threading.Event`, or under `aretry` one of asyncio or
+            trio. None by default.
+        sleep: Function that waits for a number of seconds in place of `time.sleep`,
+            which may be async under `aretry`. None, the default, waits as the event
+            loop or the thread does. Not called in virtual time.
+        redact: Whether to leave secrets out of logs, notes, states as data and
+            durable histories: a failed request is described by error type, method,
+            host, port, path and status, and URLs lose their user info, their query
+            and each segment of the path that may be a token. A function gets each
+            text after that, and returns it without further secrets. The message of
+            the error itself is never changed. True by default.
+        keep_tracebacks: Whether errors before the last keep their tracebacks, and so
+            the local variables of every frame, until the call ends; they do under
+            ``raises="group"``. By default they keep the file, line and function of
+            each frame, for `RetryState.to_dict`.
+        max_failures: Maximum number of failures that the state keeps: the first and
+            the last ones. Count, >= 2; 100 by default. Of those before the last, an
+            error is kept without its frames, and closed if it is an open response or
+            has one; of a rejected result that may be large, and has no ``release``,
+            its type and the beginning of its ``repr``. What else an error refers to,
+            such as a body in an attribute, is kept.
+        seed: Seed of the random delays of every call, for tests. Integer of at most
+            64 bits, >= 0; None, the default, draws one for each call.
+        observers: Functions called with every event of every call, which may be async
+            under `aretry`; or a dict of functions by the names of their events, as
+            ``{"retry_scheduled": warn}``. Empty by default.
+        name: Name of the calls in logs, notes and states; by default the name of the
+            function.
+
+    Raises:
+        ConfigError: A setting is unknown, is invalid, or contradicts another.
+    """
+
+    schedule: Schedule = _DEFAULT_SCHEDULE
+    max_attempts: int | None = 5
+    max_elapsed: float | None = 60.0
+    limits: LimitRule = "any"
+    deadline: DeadlineRule = "stop"
+    on: Condition = default_condition
+    give_up_on: Condition = ()
+    on_result: ResultCondition | None = None
+    exception_groups: GroupRule = "all"
+    rules: tuple[Rule, ...] = ()
+    hint: Hint | None = None
+    hint_cap: float | None = 3600.0
+    on_long_hint: LongHintRule = "give_up"
+    hint_jitter: float = 0.1
+    budget: Budget | None = None
+    attempt_timeout: float | AsArgument | None = None
+    nested: NestedRule = "respect"
+    raises: Raises = "last"
+    fallback: Any = NO_FALLBACK
+    stop_event: StopEvent | None = None
+    sleep: SleepFunction | None = None
+    redact: Redaction = True
+    keep_tracebacks: bool = False
+    max_failures: int = 100
+    seed: int | None = None
+    observers: tuple[Observer, ...] = ()
+    name: str | None = None
+    limited_by: ClassVar[str | None] = None
+    """The override that a test has put in force, if it has."""
+    # The settings of DECIDING that were written. Not a setting, so not a field.
+    _written: ClassVar[frozenset[str]] = frozenset()
+
+    @takes_settings
+    def __init__(self, **settings: Unpack[PolicySettings]) -> None:
+        self._set(settings, _DEFAULTS, frozenset())
+
+    def _set(
+        self,
+        given: Mapping[str, object],
+        others: Mapping[str, object],
+        written: frozenset[str],
+        *,
+        may_idle: bool = False,
+    ) -> None:
+        """Set the given settings, and the others, of which some had been written."""
+        for name, value in given.items():
+            if name not in VALIDATORS:
+                raise _unknown_setting(name, value)
+        values: dict[str, Any] = dict(
+            zip(VALIDATORS, _settings_of(others), strict=True)
+        )
+        for name, value in given.items():
+            values[name] = VALIDATORS[name](name, value)
+        if not (DECIDING | {"rules"}).isdisjoint(given):
+            written |= DECIDING.intersection(given)
+            elapsed = values["max_elapsed"] if "max_elapsed" in written else None
+            # Delays that a rule gives are written, too.
+            ruled = {"schedule"} if any(x.schedule for x in values["rules"]) else set()
+            values |= default_limits(written | ruled, values["schedule"], elapsed)
+        vars(self).update(values, _written=written)
+        self._check_contradictions()
+        if not may_idle and not _RELATED.isdisjoint(given):
+            check_limits(self)
+
+    def _check_contradictions(self) -> None:
+        if self.deadline != "stop" and self.max_elapsed is None:
+            rule = "'stop' where max_elapsed is None"
+            suggestion = "set max_elapsed, or deadline='stop'"
+            raise invalid_setting("deadline", rule, self.deadline, suggestion)
+        if self.limits == "all" and None in {self.max_attempts, self.max_elapsed}:
+            rule = "'any' unless both max_attempts and max_elapsed are set"
+            raise invalid_setting("limits", rule, self.limits)
+        excluded = types_of(self.give_up_on)
+        retried = types_of(self.on)
+        if self.on == () and not self.rules and self.on_result is None:
+            rule = "at least one Exception type where no result is judged"
+            raise invalid_setting("on", rule, self.on, "write Exception, or on_result")
+        if retried and not self.rules and _all_within(retried, excluded):
+            rule = "narrower than on, or nothing is ever retried"
+            suggestion = f"on is {format_value(self.on)}"
+            raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
+        for each in self.rules:
+            if types_of(each.on) and _all_within(types_of(each.on), excluded):
+                rule = "narrower than the on of each rule, or the rule never applies"
+                suggestion = f"it includes all errors of {each!r}"
+                raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
+
+    @takes_settings
+    def replace(self, **changes: Unpack[PolicySettings]) -> Self:  # type: ignore[override]
+        """Return a copy of this policy with some settings changed.
+
+        Limits that are still not written are left to the defaults:
+
+        >>> Policy().max_elapsed, Policy().replace(max_attempts=20).max_elapsed
+        (60.0, None)
+
+        Raises:
+            ConfigError: A setting is unknown, is invalid, or contradicts another.
+        """
+        return self._replace(changes)
+
+    def _replace(
+        self, changes: Mapping[str, object], *, may_idle: bool = False
+    ) -> Self:
+        """Return a copy with some settings changed, which may never retry."""
+        other = object.__new__(type(self))
+        other._set(changes, vars(self), self._written, may_idle=may_idle)
+        return other
+
+    # For copy.replace.
+    __replace__ = replace
+
+    def _derive(self, make: Callable[["Policy"], T]) -> T:
+        """Return what a function makes of this policy; it is called once."""
+        derived = vars(self).setdefault("_derived", {})
+        if make not in derived:
+            derived[make] = make(self)
+        made: T = derived[make]
+        return made
+
+    def non_default_settings(self) -> dict[str, Any]:
+        """Return the settings that are not left to the defaults, in order.
+
+        >>> Policy(max_attempts=5, redact=True).non_default_settings()
+        {'max_attempts': 5}
+
+        Returns:
+            `schedule` and the limits if they were written, since they decide which
+            limits the policy has by default; other settings if they differ.
+        """
+        values = {name: getattr(self, name) for name in VALIDATORS}
+        return {
+            name: value
+            for name, value in values.items()
+            if (name in self._written)
+            or (name not in DECIDING and _differs(value, _DEFAULTS[name]))
+        }
+
+    @user_facing
+    def decide(
+        self, state: RetryState, failure: Failure, *, budgeted: bool = True
+    ) -> Decision:
+        """Decide whether to retry after a failure.
+
+        Pure: the same arguments give the same answer; it does not sleep, read a
+        clock or change anything. (A failing predicate is noted on the error and
+        logged, as in a call, and a hint that parses a date may read the clock.)
+        Nested calls that gave up are known to a running call only.
+
+        >>> state = RetryState("fetch", seed=7, epoch=0.0)
+        >>> failure = Failure(1, OSError("refused"), None, 0.0, 0.1, None)
+        >>> Policy(schedule=[2.5]).decide(state, failure)
+        Again(delay=2.5)
+        >>> Policy(on=ValueError).decide(state, failure)
+        Stop(reason=<StopReason.NOT_RETRYABLE: 'not_retryable'>)
+
+        Args:
+            state: The history before this failure.
+            failure: The failed attempt; without an error, its result was rejected.
+                An `ErrorRecord` counts as a retryable error, with the rule and the
+                hint that the failure has; a hint that it has is not read again.
+            budgeted: Whether the policy's budget, if it has one, pays for a retry.
+                A budget has state, so the caller asks it and passes its answer.
+
+        Returns:
+            `Again` with seconds, >= 0, or `Stop` with its reason.
+
+        Raises:
+            ConfigError: A predicate of the policy is async, or its schedule returned
+                an invalid delay.
+        """
+        check_predicates(self)
+        error = failure.error
+        matched: StopReason | int | None = failure.rule
+        if isinstance(error, Exception):
+            own = self.attempt_timeout is not None and is_own_timeout(error)
+            if isinstance(error, ExceptionGroup):
+                matched = match_group(self, error)
+            else:
+                matched = match_error(self, error, own_timeout=own)
+        elif isinstance(error, BaseException):
+            matched = StopReason.CANCELLED
+        hint: float | RetryAfter | GiveUp | None = failure.hint
+        unread = hint is None and not isinstance(error, ErrorRecord)
+        if unread and not isinstance(matched, str):
+            raised = error if isinstance(error, Exception) else None
+            hint = find_hint(self, raised, failure.result, matched)
+        elapsed = failure.started + failure.duration
+        record, attempt = state._record, failure.attempt
+        decision = decide(self, record, attempt, elapsed, error, matched, hint)
+        if isinstance(decision, StopReason):
+            return Stop(decision)
+        return Again(decision) if budgeted else Stop(StopReason.BUDGET)
+
+    def call(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function under this policy, without decorating it.
+
+        >>> Policy().call(int, "7")
+        7
+
+        Raises:
+            ConfigError: The function is async.
+        """
+        result: T = build_driver(self, fn, awaited=False)(*args, **kwargs)
+        return result
+
+    async def acall(
+        self, fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call an async function under this policy, without decorating it.
+
+        Raises:
+            ConfigError: The function returns no awaitable.
+        """
+        result: T = await build_driver(self, fn, awaited=True)(*args, **kwargs)
+        return result
+
+    def run(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Outcome[T]:
+        """Call a function under this policy, and return its outcome.
+
+        >>> outcome = Policy(schedule=[0, 0]).run(int, "seven")
+        >>> outcome.ok, len(outcome.state.errors), outcome.state.stop_reason.value
+        (False, 3, 'schedule_ended')
+        >>> outcome.value_or(7)
+        7
+
+        Returns:
+            The value or the error that the call gave up with, and its state.
+
+        Raises:
+            Exception: An error that `on` does not include, unchanged.
+            ConfigError: The function is async.
+        """
+        events: deque[Event] = deque(maxlen=1)
+        try:
+            call = build_driver(self._with_observer(events.append), fn, awaited=False)
+            return WithValue(call(*args, **kwargs), events[-1].state)
+        except Exception as error:
+            if _is_unhandled(events):
+                raise
+            return WithError(error, events[-1].state)
+        finally:
+            # The tracebacks of the errors refer to this frame: break the cycle.
+            events.clear()
+
+    async def arun(
+        self, fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Outcome[T]:
+        """Call an async function and return its outcome, as `run` does."""
+        events: deque[Event] = deque(maxlen=1)
+        try:
+            call = build_driver(self._with_observer(events.append), fn, awaited=True)
+            return WithValue(await call(*args, **kwargs), events[-1].state)
+        except Exception as error:
+            if _is_unhandled(events):
+                raise
+            return WithError(error, events[-1].state)
+        finally:
+            # The tracebacks of the errors refer to this frame: break the cycle.
+            events.clear()
+
+    def _with_observer(self, observer: Observer) -> Self:
+        return self.replace(observers=(*self.observers, observer))
+
+    @user_facing
+    def to_dict(self) -> dict[str, Any]:
+        """Return this policy as plain data, for JSON and TOML.
+
+        >>> Policy(max_attempts=None).to_dict()["max_attempts"]
+        'unlimited'
+
+        The schedule and the limits are left out if they were not written. A hint
+        becomes its expression, and a budget its settings without its current level:
+        the policy that is read back has a full one or, if the budget has a scope, the
+        budget shared by that scope.
+
+        Raises:
+            ConfigError: A setting is code: a predicate, an observer, a fallback, an
+                event, a generator function, or a custom hint or budget.
+        """
+        # Imported here and below: most programs do not serialize policies.
+        from retrykit._core.serialization import policy_to_dict  # noqa: PLC0415
+
+        unwritten = DECIDING - self._written
+        return policy_to_dict(
+            {x: getattr(self, x) for x in VALIDATORS if x not in unwritten}
+        )
+
+    @classmethod
+    @user_facing
+    def from_dict(cls, data: object) -> Self:
+        """Return the policy that `to_dict` wrote.
+
+        A missing setting has its default.
+
+        >>> Policy.from_dict({"schedule": ["1s", "1m"], "on": "OSError"})
+        Policy(schedule=sequence([1.0, 60.0]), on=OSError)
+
+        Exception types are written as ``OSError`` or ``module:Name``; no module is
+        imported to find them. A rule is a dict of ``on`` and of ``schedule``,
+        ``max_attempts`` or ``hint``; a hint is a string such as ``retry_after`` (see
+        `retrykit.hints.parse_hint`); a budget is a dict of its ``kind``, its settings
+        and its ``scope`` (see `retrykit.budgets.budget_from_dict`); and an `AsArgument`
+        timeout is a dict such as ``{"argument": "timeout", "seconds": 5}``.
+
+        Raises:
+            ConfigError: A setting is unknown or invalid.
+        """
+        from retrykit._core.serialization import settings_from_dict  # noqa: PLC0415
+
+        return cls(**settings_from_dict(data))
+
+    @classmethod
+    @user_facing
+    def from_toml(cls, path: str | os.PathLike[str], name: str) -> "Policy":
+        """Read a policy from a TOML file such as pyproject.toml, or from a JSON file.
+
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "pyproject.toml")
+        ...     _ = path.write_text('''
+        ...         [tool.retrykit.policies.fetch]
+        ...         extends = "zizq:retry_limit=10"
+        ...         on = ["ConnectionError", "TimeoutError"]
+        ...     ''')
+        ...     policy = Policy.from_toml(path, "fetch")
+        >>> policy.max_attempts, policy.on
+        (11, (<class 'ConnectionError'>, <class 'TimeoutError'>))
+
+        Reading imports no module and runs no code.
+
+        Args:
+            path: A file with a table ``[tool.retrykit.policies.NAME]``, or
+                ``[policies.NAME]`` in a file without ``[tool.retrykit]``. If its
+                name ends in ``.json``, it is JSON of the same structure.
+            name: The name of the policy in the file. Its table has the keys of
+                `from_dict`, and ``extends``: another policy of the file, or a
+                preset, that gives the missing settings.
+
+        Raises:
+            ConfigError: The file cannot be read or has no such policy, or a
+                setting is unknown or invalid.
+        """
+        from retrykit.config.files import load_policy  # noqa: PLC0415
+
+        return load_policy(path, name)
+
+    @classmethod
+    @user_facing
+    def from_env(
+        cls,
+        prefix: str,
+        *,
+        base: "Policy | None" = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> "Policy":
+        """Read a policy from environment variables.
+
+        >>> environ = {"APP_RETRY_MAX_ATTEMPTS": "8", "APP_RETRY_ON": "OSError"}
+        >>> Policy.from_env("APP_RETRY", environ=environ)
+        Policy(max_attempts=8, on=OSError)
+
+        With the prefix ``APP_RETRY`` they are APP_RETRY_SCHEDULE (``1s, 5s, 1m``,
+        or an expression such as ``exponential("500ms").cap("1m").full_jitter()``),
+        _MAX_ATTEMPTS, _MAX_ELAPSED (``90s``; both may be ``unlimited``), _LIMITS,
+        _DEADLINE, _ON and _GIVE_UP_ON (names of exception types, separated by
+        commas), _EXCEPTION_GROUPS, _HINT (such as ``retry_after``), _HINT_CAP,
+        _ON_LONG_HINT, _HINT_JITTER, _ATTEMPT_TIMEOUT (the cap and the timeout may be
+        ``unlimited``), _NESTED, _RAISES, _REDACT and _KEEP_TRACEBACKS (``true`` or
+        ``false``), _MAX_FAILURES, _SEED, _NAME, and _EXTENDS, a preset such as
+        ``zizq:retry_limit=10`` that replaces *base*. Rules, budgets and code have no
+        variable; they come from *base*.
+
+        The variables of the job queue Zizq are _RETRY_LIMIT, _BACKOFF_BASE,
+        _BACKOFF_EXPONENT and _BACKOFF_JITTER; base and jitter are milliseconds, or
+        have a unit, and the three are given together. Without *base*, the other
+        settings are then those of `retrykit.presets.zizq`, as they are with the
+        prefix ``ZIZQ_DEFAULT``.
+
+        >>> environ = {"ZIZQ_DEFAULT_RETRY_LIMIT": "3"}
+        >>> Policy.from_env("ZIZQ_DEFAULT", environ=environ).max_attempts
+        4
+
+        Args:
+            prefix: The beginning of the names of the variables, with or without
+                the underscore after it. An empty variable counts as missing.
+            base: The policy that gives the other settings, for example
+                ``Policy.from_toml("policies.toml", "fetch")``.
+            environ: The variables; by default the current ones of this process.
+
+        Raises:
+            ConfigError: A variable is invalid, misspelled or contradicts another,
+                or part of the formula is missing.
+        """
+        from retrykit.config.environment import policy_from_env  # noqa: PLC0415
+
+        environ = os.environ if environ is None else environ
+        return policy_from_env(prefix, environ, base=base)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        msg = f"Policy is frozen: {name} cannot be set; use its replace method"
+        raise AttributeError(msg)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Policy):
+            return NotImplemented
+        return _values(self) == _values(other)
+
+    def __hash__(self) -> int:
+        return hash(_values(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in vars(self).items() if name != "_derived"}
+
+    def __repr__(self) -> str:
+        settings = self.non_default_settings()
+        parts = (f"{name}={_format_setting(name, x)}" for name, x in settings.items())
+        return f"Policy({', '.join(parts)})"
+
+
+def _values(policy: Policy) -> tuple[object, ...]:
+    return tuple(getattr(policy, name) for name in VALIDATORS)
+
+
+_DEFAULTS: dict[str, Any] = {name: getattr(Policy, name) for name in VALIDATORS}
+
+# In their order, without a loop of Python: a block often makes a policy when it runs.
+_settings_of = itemgetter(*VALIDATORS)
+
+# The settings that decide whether a limit can take effect.
+_RELATED = DECIDING | {"deadline", "hint", "limits", "rules"}
+
+
+def _format_setting(name: str, value: Any) -> str:
+    """Return a setting as an expression; observers by their events as a dict."""
+    if name == "observers" and all(isinstance(each, EventHook) for each in value):
+        functions = {each.kind: each.function for each in value}
+        if len(functions) == len(value):
+            items = (f"{kind!r}: {format_value(x)}" for kind, x in functions.items())
+            return f"{{{', '.join(items)}}}"
+    return format_value(value)
+
+
+def _differs(value: object, default: object) -> bool:
+    # A fallback may be anything, such as an array, which compares its elements.
+    return value is not NO_FALLBACK if default is NO_FALLBACK else value != default
+
+
+def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:
+    return all(issubclass(each, others) for each in types)
+
+
+def _unknown_setting(name: str, value: object) -> ConfigError:
+    suggestion = suggest_setting(name, VALIDATORS)
+    shown = safe_repr(name).strip("'")
+    return ConfigError(
+        f"{shown} is not a policy setting, got {safe_repr(value)}; {suggestion}"
+    )
+
+
+def _is_unhandled(events: deque[Event]) -> bool:
+    """Return whether a call failed outside its attempts, or must not be retried."""
+    if not events or events[-1].state.used_fallback:
+        return True
+    return events[-1].state.stop_reason is StopReason.NOT_RETRYABLE

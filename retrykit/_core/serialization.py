@@ -1,0 +1,206 @@
+"""Policies as plain data, for JSON and TOML.
+
+Custom code cannot be written as data: only retrykit's own classes and exception types
+can. Reading never imports a module.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from retrykit._core.fallback import NO_FALLBACK
+from retrykit._core.rules import Rule
+from retrykit._core.timeouts import AsArgument
+from retrykit._internal.frozen import fields_of
+from retrykit._internal.type_names import type_from_name, type_to_name
+from retrykit._internal.validation import check_integer, invalid_setting, prefix_errors
+from retrykit.budgets.base import Budget
+from retrykit.conditions import default_condition
+from retrykit.hints.base import Hint
+from retrykit.schedules.base import Schedule
+
+__all__ = ["UNLIMITED", "policy_to_dict", "setting_to_data", "settings_from_dict"]
+
+# TOML has no null.
+UNLIMITED = "unlimited"
+"""Written in place of a limit that is None."""
+
+_CODE = ("on_result", "fallback", "stop_event", "sleep", "observers")
+_LIMITS = ("max_attempts", "max_elapsed", "hint_cap")
+
+
+def policy_to_dict(settings: Mapping[str, object]) -> dict[str, Any]:
+    """Return the settings of a policy as numbers, strings, lists and dicts."""
+    data = {
+        name: setting_to_data(name, value)
+        for name, value in settings.items()
+        # It has no name, as it is the default.
+        if value is not default_condition
+    }
+    return {name: value for name, value in data.items() if value is not None}
+
+
+def setting_to_data(name: str, value: Any) -> Any:
+    """Return a setting as plain data, or None if it is to be left out.
+
+    >>> setting_to_data("max_elapsed", None), setting_to_data("on", (OSError, EOFError))
+    ('unlimited', ['OSError', 'EOFError'])
+    """
+    is_function = name == "redact" and callable(value)
+    if name in _CODE or is_function:
+        # None is a fallback like any other.
+        absent = NO_FALLBACK if name == "fallback" else None
+        if value is not absent and (name != "observers" or value):
+            rule = "left out of a policy that is written as data"
+            suggestion = f"leave it out, and add it with .replace({name}=...)"
+            raise invalid_setting(name, rule, value, suggestion)
+        return None
+    if value is None:
+        return UNLIMITED if name in _LIMITS else None
+    return _WRITTEN[name](value) if name in _WRITTEN else value
+
+
+def settings_from_dict(data: object) -> dict[str, Any]:
+    """Return the settings of a policy as keyword arguments, from its data."""
+    if not isinstance(data, Mapping) or not all(isinstance(n, str) for n in data):
+        raise invalid_setting("policy", "a dict of settings", data)
+    for name in _CODE:
+        if name in data:
+            rule = "left out of a policy that is read from data"
+            raise invalid_setting(
+                name, rule, data[name], f"add it with .replace({name}=...)"
+            )
+    return {name: _read(name, value) for name, value in data.items()}
+
+
+def _read(name: str, value: Any) -> Any:
+    if value in (None, UNLIMITED) and name in (*_LIMITS, "attempt_timeout"):
+        return None
+    if value is None and name in {"hint", "budget"}:
+        return None
+    return _READ[name](value) if name in _READ else value
+
+
+def _names(name: str, condition: object) -> str | list[str]:
+    if isinstance(condition, tuple):
+        return [type_to_name(name, kind) for kind in condition]
+    return type_to_name(name, condition)
+
+
+def _types(name: str, value: object) -> object:
+    if isinstance(value, list | tuple):
+        return tuple(type_from_name(name, each) for each in value)
+    return type_from_name(name, value)
+
+
+def _attempts(value: object) -> int:
+    # Data has no None to suggest.
+    suggestion = f"the first attempt counts; {UNLIMITED!r} is no limit"
+    return check_integer("max_attempts", value, at_least=1, suggestion=suggestion)
+
+
+def _rules_data(rules: tuple[Rule, ...]) -> list[dict[str, Any]]:
+    return [_rule_data(f"rules[{index}]", each) for index, each in enumerate(rules)]
+
+
+def _rule_data(name: str, rule: Rule) -> dict[str, Any]:
+    parts = {part: x for part, x in fields_of(rule).items() if x is not None}
+    with prefix_errors(name):
+        return {part: setting_to_data(part, x) for part, x in parts.items()}
+
+
+def _rules(data: object) -> object:
+    if not isinstance(data, list | tuple):
+        raise invalid_setting("rules", "a list of dicts", data)
+    return [_rule(f"rules[{index}]", each) for index, each in enumerate(data)]
+
+
+def _rule(name: str, data: object) -> Rule:
+    known = isinstance(data, Mapping) and set(_PARTS).issuperset(data)
+    if not isinstance(data, Mapping) or not known or not {"on"} < set(data):
+        rule = "a dict of on, and of schedule, max_attempts or hint"
+        raise invalid_setting(name, rule, data)
+    with prefix_errors(name):
+        return Rule(**settings_from_dict(data))
+
+
+_PARTS = ("on", "schedule", "max_attempts", "hint")
+
+
+# Parsers and budgets are imported on demand: few programs need them.
+def _schedule_text(schedule: Schedule) -> str:
+    from retrykit.schedules.parsing import schedule_to_text  # noqa: PLC0415  see above
+
+    return schedule_to_text(schedule)
+
+
+def _schedule(data: object) -> Schedule:
+    from retrykit.schedules.parsing import schedule_from_data  # noqa: PLC0415  same
+
+    return schedule_from_data(data)
+
+
+def _hint_text(hint: object) -> str:
+    from retrykit.hints.parsing import hint_to_text  # noqa: PLC0415  see above
+
+    return hint_to_text(hint)
+
+
+def _hint(text: object) -> Hint:
+    from retrykit.hints.parsing import parse_hint  # noqa: PLC0415  see above
+
+    return parse_hint(text)
+
+
+def _budget_data(budget: Budget) -> dict[str, Any]:
+    from retrykit.budgets.shared_budgets import SerializableBudget  # noqa: PLC0415
+
+    if not isinstance(budget, SerializableBudget):
+        rule = "one of retrykit.budgets in a policy that is written as data"
+        suggestion = "leave it out, and add it with .replace(budget=...)"
+        raise invalid_setting("budget", rule, budget, suggestion)
+    return budget.to_dict()
+
+
+def _budget(data: object) -> Budget:
+    from retrykit.budgets.serialization import budget_from_dict  # noqa: PLC0415  same
+
+    return budget_from_dict(data)
+
+
+def _timeout_data(timeout: float | AsArgument) -> float | dict[str, Any]:
+    if isinstance(timeout, AsArgument):
+        return {"argument": timeout.name, "seconds": timeout.seconds}
+    return timeout
+
+
+def _timeout(data: Any) -> object:
+    if not isinstance(data, Mapping):
+        return data
+    if set(data) != {"argument", "seconds"}:
+        rule = "a duration, or a dict of argument and seconds"
+        raise invalid_setting("attempt_timeout", rule, data)
+    with prefix_errors("attempt_timeout"):
+        return AsArgument(data["seconds"], data["argument"])
+
+
+# Writers and readers of the settings that are not numbers or strings.
+_WRITTEN: dict[str, Callable[[Any], Any]] = {
+    "schedule": _schedule_text,
+    "on": partial(_names, "on"),
+    "give_up_on": partial(_names, "give_up_on"),
+    "rules": _rules_data,
+    "hint": _hint_text,
+    "budget": _budget_data,
+    "attempt_timeout": _timeout_data,
+}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "schedule": _schedule,
+    "max_attempts": _attempts,
+    "on": partial(_types, "on"),
+    "give_up_on": partial(_types, "give_up_on"),
+    "rules": _rules,
+    "hint": _hint,
+    "budget": _budget,
+    "attempt_timeout": _timeout,
+}

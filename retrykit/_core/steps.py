@@ -1,0 +1,318 @@
+"""The steps of a retried call, shared by the drivers, blocks and jobs.
+
+A failed attempt takes one pass: evaluate (conditions, hint, nesting, decision), pay
+(budget), record (state, events), exit (final error or fallback); then the call pauses.
+The sync and async functions differ in ``await`` alone.
+"""
+
+from typing import TYPE_CHECKING
+
+from retrykit._core import events
+from retrykit._core.budget_use import (
+    adeposit_safely,
+    awithdraw_safely,
+    deposit_safely,
+    withdraw_safely,
+)
+from retrykit._core.call import FallbackValue, Outcome, RetryCall
+from retrykit._core.controller import RetryController
+from retrykit._core.decision import (
+    amatch_error,
+    amatch_group,
+    evaluate,
+    match_error,
+    match_group,
+)
+from retrykit._core.failures import Evaluation, StopReason
+from retrykit._core.final_error import is_own_timeout
+from retrykit._core.ineffective import warn_once
+from retrykit._core.nesting import find_exhausted
+from retrykit._core.result_conditions import (
+    amatch_result,
+    arelease_result,
+    match_result,
+    release_result,
+)
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wait_for_event
+from retrykit._internal.introspection import is_awaitable
+from retrykit._internal.tracebacks import keep_context
+from retrykit.conditions import reject_awaitable
+
+if TYPE_CHECKING:
+    from retrykit._core.policy import Policy
+
+__all__ = ["ahandle_failure", "ahandle_result", "apause", "astart", "handle_failure"]
+__all__ += ["handle_result", "pause", "start"]
+
+
+def start(controller: RetryController, call: RetryCall) -> FallbackValue | None:
+    """Begin a call that is watched or resumed, after the delay that is left of it.
+
+    Returns:
+        None if an attempt begins; the value to return if the policy's event has ended
+        the call, or its error is raised.
+    """
+    delay = controller.start(call)
+    if delay is not None:
+        return _raise_error(pause(controller, call, delay))
+    return None
+
+
+async def astart(controller: RetryController, call: RetryCall) -> FallbackValue | None:
+    """Begin a call that is watched or resumed, as `start` does."""
+    delay = controller.start(call)
+    if delay is not None:
+        return _raise_error(await apause(controller, call, delay))
+    if call.pending:
+        await events.deliver(call.pending)
+    return None
+
+
+def _raise_error(outcome: Outcome) -> FallbackValue | None:
+    """Raise an outcome that is an error; return all others."""
+    if not isinstance(outcome, Exception):
+        return outcome
+    with keep_context(outcome):
+        try:
+            raise outcome
+        finally:
+            # No frame may keep the error that it raises.
+            del outcome
+
+
+def pause(controller: RetryController, call: RetryCall, delay: float) -> Outcome:
+    """Wait for a delay in seconds, and begin the next attempt.
+
+    Returns:
+        None if it begins; else how the call has ended, as `handle_failure`.
+    """
+    policy = controller.policy
+    if not wait_delay(policy, controller.clock, delay):
+        error = controller.record_stop(call)
+        return use_fallback(policy, call) if call.used_fallback else error
+    last = controller.kept_failure(call)
+    if last is not None:
+        release_result(policy, last.rule, last.result)
+    controller.start_next_attempt(call)
+    return None
+
+
+async def apause(controller: RetryController, call: RetryCall, delay: float) -> Outcome:
+    """Wait for a delay, and begin the next attempt, as `pause` does."""
+    policy = controller.policy
+    if not await await_delay(policy, controller.clock, delay):
+        error = controller.record_stop(call)
+        if call.pending:
+            await events.deliver(call.pending)
+        return await ause_fallback(policy, call) if call.used_fallback else error
+    last = controller.kept_failure(call)
+    if last is not None:
+        await arelease_result(policy, last.rule, last.result)
+    controller.start_next_attempt(call)
+    if call.pending:
+        await events.deliver(call.pending)
+    return None
+
+
+def wait_delay(policy: "Policy", clock: ClockSource[Clock], delay: float) -> bool:
+    """Wait for a delay in seconds, and return whether the call goes on.
+
+    Where a test replaces the clock, it replaces the policy's own `sleep`, too, and the
+    event is looked at before and after the delay.
+    """
+    event, own_sleep = policy.stop_event, policy.sleep
+    replaced = clock.current() is not clock.real
+    if event is not None and event.is_set():
+        return False
+    if own_sleep is not None and not replaced:
+        reject_awaitable("sleep", own_sleep(delay))
+    elif event is not None and not replaced:
+        wait_for_event(event, delay)
+    else:
+        clock.sleep(delay)
+    return event is None or not event.is_set()
+
+
+async def await_delay(
+    policy: "Policy", clock: ClockSource[AsyncClock], delay: float
+) -> bool:
+    """Wait for a delay, and return whether the call goes on, as `wait_delay` does."""
+    event, own_sleep = policy.stop_event, policy.sleep
+    replaced = clock.current() is not clock.real
+    if event is not None and event.is_set():
+        return False
+    if own_sleep is not None and not replaced:
+        begun = clock.now()
+        slept = own_sleep(delay)
+        if is_awaitable(slept):
+            await slept
+        elif delay > 0 and clock.now() - begun >= delay:
+            message = "%s: its sleep blocks the event loop; make it async"
+            warn_once(getattr(own_sleep, "__qualname__", "sleep"), message)
+    elif event is not None and not replaced:
+        # Imported here: sync code needs no event loop.
+        from retrykit._internal import loop_clock  # noqa: PLC0415
+
+        await loop_clock.wait_for_event(event, delay)
+    else:
+        await clock.sleep(delay)
+    return event is None or not event.is_set()
+
+
+def use_fallback(policy: "Policy", call: RetryCall) -> FallbackValue:
+    """Return the value in place of an error to raise."""
+    fallback = policy.fallback
+    value = fallback(call.state) if callable(fallback) else fallback
+    reject_awaitable("fallback", value)
+    return FallbackValue(value)
+
+
+async def ause_fallback(policy: "Policy", call: RetryCall) -> FallbackValue:
+    """Return the value in place of an error to raise, as `use_fallback` does."""
+    fallback = policy.fallback
+    value = fallback(call.state) if callable(fallback) else fallback
+    if callable(fallback) and is_awaitable(value):
+        value = await value
+    return FallbackValue(value)
+
+
+def stop_evaluation(policy: "Policy", evaluation: Evaluation) -> Evaluation:
+    """Return an evaluation, without a retry if the policy's event is set."""
+    failure, decision, retryable = evaluation
+    event = policy.stop_event
+    if isinstance(decision, str) or event is None or not event.is_set():
+        return evaluation
+    return Evaluation(failure._replace(delay=None), StopReason.STOPPED, retryable)
+
+
+def handle_failure(
+    controller: RetryController,
+    call: RetryCall,
+    error: Exception | None,
+    result: object = None,
+) -> float | Exception | FallbackValue:
+    """Handle a failed attempt: evaluate, pay, record, and exit if it is not retried.
+
+    Returns:
+        The delay before the next attempt, in seconds; or, if the call has ended, the
+        error to raise, which may be *error* itself, or the value in its place.
+    """
+    policy, exhausted = controller.policy, None
+    evaluation = controller.evaluate_usual(call, error)
+    if evaluation is None:
+        bare = error is not None and controller.trim_tracebacks(call, error)
+        exhausted = None
+        if not bare and policy.nested != "retry":
+            exhausted = find_exhausted(call, error, result)
+        matched: StopReason | int | None
+        if error is None:
+            matched = call.rule
+        elif not bare and isinstance(error, ExceptionGroup):
+            matched = match_group(policy, error)
+        else:
+            own = policy.attempt_timeout is not None and is_own_timeout(error)
+            matched = match_error(policy, error, own_timeout=own)
+        read_clock = call.read_clock or controller.attach_clock(call)
+        elapsed = read_clock() - call.started
+        hinted = policy.hint is not None or policy.rules
+        already_warned = call.already_warned if hinted else None
+        evaluation = evaluate(
+            policy, call, elapsed, error, result, matched, exhausted, already_warned
+        )
+    if controller.can_be_stopped:
+        evaluation = stop_evaluation(policy, evaluation)
+    if policy.budget is not None:
+        try:
+            cost = withdraw_safely(policy.budget, evaluation)
+        except BaseException:
+            controller.record_last_failure(call, evaluation)
+            raise
+        evaluation = controller.apply_budget(call, evaluation, cost)
+    outcome = controller.record_failure(call, error, evaluation, exhausted)
+    if isinstance(outcome, Exception):
+        return use_fallback(policy, call) if call.used_fallback else outcome
+    if error is None and not controller.can_be_stopped:
+        release_result(policy, call.rule, result)
+    return outcome
+
+
+async def ahandle_failure(  # noqa: C901  one pass, in its order
+    controller: RetryController,
+    call: RetryCall,
+    error: Exception | None,
+    result: object = None,
+) -> float | Exception | FallbackValue:
+    """Handle a failed attempt, as `handle_failure` does."""
+    policy, exhausted = controller.policy, None
+    evaluation = controller.evaluate_usual(call, error)
+    if evaluation is None:
+        bare = error is not None and controller.trim_tracebacks(call, error)
+        exhausted = None
+        if not bare and policy.nested != "retry":
+            exhausted = find_exhausted(call, error, result)
+        matched: StopReason | int | None
+        if error is None:
+            matched = call.rule
+        elif not bare and isinstance(error, ExceptionGroup):
+            matched = await amatch_group(policy, error)
+        else:
+            own = policy.attempt_timeout is not None and is_own_timeout(error)
+            matched = await amatch_error(policy, error, own_timeout=own)
+        read_clock = call.read_clock or controller.attach_clock(call)
+        elapsed = read_clock() - call.started
+        hinted = policy.hint is not None or policy.rules
+        already_warned = call.already_warned if hinted else None
+        evaluation = evaluate(
+            policy, call, elapsed, error, result, matched, exhausted, already_warned
+        )
+    if controller.can_be_stopped:
+        evaluation = stop_evaluation(policy, evaluation)
+    if policy.budget is not None:
+        try:
+            cost = await awithdraw_safely(policy.budget, evaluation)
+        except BaseException:
+            controller.record_last_failure(call, evaluation)
+            raise
+        evaluation = controller.apply_budget(call, evaluation, cost)
+    outcome = controller.record_failure(call, error, evaluation, exhausted)
+    if isinstance(outcome, Exception):
+        if call.pending:
+            await events.deliver(call.pending)
+        return await ause_fallback(policy, call) if call.used_fallback else outcome
+    if error is None and not controller.can_be_stopped:
+        await arelease_result(policy, call.rule, result)
+    if call.pending:
+        await events.deliver(call.pending)
+    return outcome
+
+
+def handle_result(controller: RetryController, call: RetryCall, result: object) -> bool:
+    """Record that the call has its result, or return False if it is rejected."""
+    policy = controller.policy
+    if controller.judges_results:
+        matched = match_result(policy, result)
+        if not isinstance(matched, str):
+            call.rule = matched
+            return False
+    cost = controller.record_success(call, result)
+    if policy.budget is not None:
+        deposit_safely(policy.budget, cost)
+    return True
+
+
+async def ahandle_result(
+    controller: RetryController, call: RetryCall, result: object
+) -> bool:
+    """Record that the call has its result, as `handle_result` does."""
+    policy = controller.policy
+    if controller.judges_results:
+        matched = await amatch_result(policy, result)
+        if not isinstance(matched, str):
+            call.rule = matched
+            return False
+    cost = controller.record_success(call, result)
+    if call.pending:
+        await events.deliver(call.pending)
+    if policy.budget is not None:
+        await adeposit_safely(policy.budget, cost)
+    return True

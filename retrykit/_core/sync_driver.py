@@ -1,0 +1,145 @@
+"""Sync driver: runs attempts, sleeps between them.
+
+The async driver is the same program with ``await``; a test compares them. The clock is
+read through a local name, since tools that freeze time patch module attributes.
+"""
+
+# What the first failure binds, the later ones use.
+# pyright: reportPossiblyUnboundVariable=false
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from retrykit._core.budget_use import deposit_safely
+from retrykit._core.call import (
+    GIVE_UPS,
+    OWNER,
+    START,
+    TAPE,
+    Entry,
+    FallbackValue,
+    current_entry,
+    release_call,
+)
+from retrykit._core.call_record import give_ups
+from retrykit._core.controller import RetryController
+from retrykit._core.retry_log import is_logged
+from retrykit._core.retry_state import RetryState
+from retrykit._core.steps import handle_failure, handle_result, pause, start
+from retrykit._internal.clocks import sync_clock as clock
+from retrykit._internal.tracebacks import keep_context
+
+if TYPE_CHECKING:
+    from retrykit._core.policy import Policy
+
+__all__ = ["make_driver"]
+
+_current, _enter, _leave = current_entry.get, current_entry.set, current_entry.reset
+
+
+def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
+    policy: "Policy",
+    fn: Callable[..., Any],
+    name: str,
+    resumed: RetryState | None = None,
+    function: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """Return a function that calls *fn* under *policy*; events name *function*."""
+    own = RetryController(policy, name, clock, resumed, function=function)
+    real: Any = clock.real
+    now, watch, budget = real.now, own.watch, policy.budget
+
+    def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
+        entry: Entry = [own, now(), _current(), give_ups.count]
+        call: Any = None
+        tape: Any = None
+        try:
+            token = _enter(entry)
+            if watch:
+                watched = own.with_overrides()
+                call = watched.ensure_call(entry, args, kwargs, watched=True)
+                outcome: Any = start(call.controller, call)
+                if outcome is not None:
+                    return outcome.value
+                # Python 3.11 takes an interrupt at the jump back to the loop for one of
+                # the statement before it, which must be in this `try`.
+                outcome = None
+            while True:
+                try:
+                    # Most calls have no keyword arguments, and fn(*args) is quicker.
+                    result = fn(*args, **kwargs) if kwargs else fn(*args)
+                except Exception as error:
+                    if call is None:
+                        if tape is None:
+                            answer: Any = own.answer or own.find_answer()
+                            timer, sleeper = real.parts()
+                            logs = is_logged()
+                        outcome = answer(entry, tape, error, timer)
+                    else:
+                        outcome = None
+                    if outcome is None:
+                        call = call or own.ensure_call(entry, args, kwargs)
+                        outcome = handle_failure(call.controller, call, error)
+                        if outcome is error:
+                            # No frame may keep the error that it raises.
+                            del outcome
+                            raise
+                else:
+                    if entry[OWNER] is own and (
+                        type(result) is own.plain or own.is_plain(type(result))
+                    ):
+                        if budget is not None:
+                            entry[OWNER] = None
+                            deposit_safely(budget, None)
+                        return result
+                    call = call or own.ensure_call(entry, args, kwargs)
+                    if handle_result(call.controller, call, result):
+                        return result
+                    outcome = handle_failure(call.controller, call, None, result)
+                if call is None:
+                    # It was a common failure.
+                    tape = entry[TAPE]
+                    if logs:
+                        own.log_failure(entry)
+                    sleeper.sleep(outcome)
+                    tape.append(timer.time() - entry[START])
+                    entry[GIVE_UPS] = give_ups.count
+                    continue
+                if type(outcome) is float:
+                    if call.controller.only_sleeps:
+                        # Inlined from `pause`; the async driver saves a coroutine.
+                        clock.sleep(outcome)
+                        call.controller.start_next_attempt(call)
+                        continue
+                    outcome = pause(call.controller, call, outcome)
+                    if outcome is None:
+                        continue
+                break
+            if isinstance(outcome, FallbackValue):
+                return outcome.value
+            with keep_context(outcome):
+                try:
+                    raise outcome
+                finally:
+                    del outcome
+        except BaseException as error:
+            if entry[OWNER] is not None:
+                call = call or own.ensure_call(entry, args, kwargs)
+                (call.controller or own).record_interruption(call, error)
+            raise
+        finally:
+            # Contexts keep the entry, and the errors keep this frame.
+            entry[START] = entry[OWNER] = None
+            if call is not None:
+                release_call(entry, call)
+                call = tape = None
+            elif tape is not None:
+                entry[TAPE] = tape = None
+            try:  # noqa: SIM105  quicker, and every call comes here
+                _leave(token)
+            except (NameError, TypeError, ValueError):
+                # An interrupt came before there was a token, or an async generator
+                # is closed in another context than it began in.
+                pass
+
+    return call_with_retries

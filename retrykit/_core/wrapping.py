@@ -1,0 +1,151 @@
+"""Wraps a callable without changing its type or signature.
+
+A decorated function stays a function, which Python binds, pickles and copies like any
+other. Other callables get a proxy.
+"""
+
+import functools
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from types import FunctionType, MethodType
+from typing import Any, cast, final
+
+from retrykit._core.drivers import build_driver
+from retrykit._core.ineffective import reject_task
+from retrykit._core.policy import Policy
+from retrykit._core.policy_source import (
+    PolicySource,
+    ask_policy,
+    build_source_driver,
+)
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.introspection import LateSignature, is_coroutine_function
+from retrykit._internal.late_modules import inspect
+from retrykit._internal.validation import invalid_setting
+
+__all__ = ["WrappedCallable", "find_wrapped", "unwrap", "wrap_callable"]
+
+
+@final
+class WrappedCallable(Frozen):
+    """A callable and its policy, or what is asked for the policy of each call."""
+
+    __slots__ = ("awaited", "fn", "source")
+    fn: Callable[..., Any]
+    source: Policy | PolicySource
+    awaited: bool
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of a call that begins now."""
+        return ask_policy(self.source)
+
+
+def wrap_callable(
+    fn: Any,
+    source: Policy | PolicySource,
+    awaited: bool | None,  # noqa: FBT001  positional in pickles
+    recipe: Any = None,
+) -> Any:
+    """Return a callable under a policy, of the same kind."""
+    # Its real type: a proxy pretends to have that of its object.
+    kind = type(fn)
+    if issubclass(kind, classmethod | staticmethod):
+        return kind(wrap_callable(fn.__func__, source, awaited))
+    if isinstance(fn, type):
+        raise invalid_setting(
+            "fn", "a function", fn, "decorate a function that creates the object"
+        )
+    if isinstance(fn, property | functools.cached_property):
+        raise invalid_setting(
+            "fn", "a function", fn, "put the decorator below the property"
+        )
+    reject_task(fn)
+    awaited = is_coroutine_function(fn) if awaited is None else awaited
+    wrapped = WrappedCallable(fn, source, awaited)
+    if isinstance(source, Policy):
+        call = build_driver(source, fn, awaited=awaited)
+    else:
+        call = build_source_driver(source, fn, awaited=awaited)
+    if kind is FunctionType:
+        call = _as_function(call, wrapped)
+        if recipe is None:
+            return call
+    # Imported here, since few programs need wrapt.
+    from retrykit._core import proxies  # noqa: PLC0415
+
+    proxy = proxies.DescriptorProxy if hasattr(kind, "__get__") else proxies.Proxy
+    if kind is FunctionType:
+        proxy = proxies.FunctionProxy
+    return proxy(call, wrapped, recipe)
+
+
+def _as_function(
+    call: Callable[..., Any], wrapped: WrappedCallable
+) -> Callable[..., Any]:
+    """Return a driver with the metadata of the function that it calls."""
+    fn, driver = cast("FunctionType", wrapped.fn), cast("FunctionType", call)
+    functools.update_wrapper(driver, fn)
+    # For tools that do not follow __wrapped__.
+    driver.__defaults__, driver.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
+    if fn.__dict__ or sys.version_info >= (3, 14):
+        # It may have an invalid signature, or annotations that cannot be evaluated.
+        with suppress(NameError, TypeError, ValueError):
+            driver.__dict__["__signature__"] = inspect.signature(fn)
+    else:
+        signature = LateSignature(lambda: inspect.signature(fn))
+        driver.__dict__["__signature__"] = signature
+    driver.__dict__["__retrykit__"] = wrapped
+    return call
+
+
+def unwrap(
+    fn: Any,
+) -> tuple[Callable[..., Any], Policy | PolicySource, bool | None]:
+    """Return the inner callable, its policy, and whether it is awaited.
+
+    If *fn* is not decorated: *fn*, the default policy, and None for unknown.
+    """
+    found = _wrapped_by(fn)
+    if found is None:
+        if find_wrapped(fn) is not None:
+            rule = "a function whose outermost decorator is retry or aretry"
+            raise invalid_setting("fn", rule, fn, "put retry above the other decorator")
+        return fn, Policy(), None
+    inner = found.fn
+    if type(fn) is MethodType:
+        inner = MethodType(inner, fn.__self__)
+    return inner, found.source, found.awaited
+
+
+def _wrapped_by(fn: Any) -> WrappedCallable | None:
+    """Return the callable and the policy of *fn*, if it is decorated itself."""
+    function = fn.__func__ if type(fn) is MethodType else fn
+    found = getattr(function, "__retrykit__", None)
+    # Decorators above copy the attributes of a function, but wrap another one.
+    inner = getattr(function, "__wrapped__", None)
+    return found if isinstance(found, WrappedCallable) and found.fn is inner else None
+
+
+def find_wrapped(fn: Any) -> WrappedCallable | None:
+    """Return the callable and the policy of *fn*, or of what it wraps."""
+    # Bounded, since a remote object may have every attribute, without an end.
+    for _ in range(_MAX_DEPTH):
+        found = getattr(fn, "__retrykit__", None)
+        if isinstance(found, WrappedCallable):
+            return found
+        if isinstance(fn, _WITH_FUNC):
+            fn = fn.func
+        else:
+            fn = getattr(fn, "__func__", None) or getattr(fn, "__wrapped__", None)
+    return None
+
+
+_MAX_DEPTH = 100
+_WITH_FUNC = (
+    functools.partial,
+    functools.partialmethod,
+    functools.cached_property,
+    functools.singledispatchmethod,
+)

@@ -1,3 +1,0 @@
-"""The state of a call: its history, its events, its final error."""
-
-__all__: list[str] = []
