@@ -2,7 +2,7 @@
 
 import sys
 
-from retrykit.cli import main
+from retrykit._cli import main
 
 __all__: list[str] = []
 

@@ -10,7 +10,7 @@ from retrykit._core.policy import Policy
 from retrykit._internal.clocks import Clock, sync_clock
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
-from retrykit.schedules.randomness import new_seed
+from retrykit.schedules._randomness import new_seed
 
 __all__ = ["STOP", "Backoff", "StopSentinel"]
 

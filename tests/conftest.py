@@ -16,7 +16,7 @@ from tests._support.optional_trio import trio
 __all__ = ["nothing_left_behind"]
 
 # Only type-checked, and input files of the command line.
-collect_ignore = ["typing", "cli/transcripts"]
+collect_ignore = ["typing", "_cli/transcripts"]
 
 
 class Backend:

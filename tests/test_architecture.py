@@ -23,20 +23,20 @@ ROOMS = {
     "_internal": "",
     "errors": "_internal",
     "schedules": "_internal",
-    "conditions": "_internal",
-    "hints": "errors _internal schedules conditions",
-    "budgets": "_internal conditions",
-    "_core": "errors _internal schedules conditions hints budgets",
+    "_conditions": "_internal",
+    "hints": "errors _internal schedules _conditions",
+    "budgets": "_internal _conditions",
+    "_core": "errors _internal schedules _conditions hints budgets",
     "events": "_core",
     "backoff": "_internal schedules _core",
-    "presets": "_internal schedules conditions hints budgets _core",
-    "config": "errors _internal schedules conditions hints budgets _core presets",
+    "presets": "_internal schedules _conditions hints budgets _core",
+    "config": "errors _internal schedules _conditions hints budgets _core presets",
     "durable": "errors _internal schedules _core",
     "testing": "errors _internal schedules hints _core events",
-    "analysis": "errors _internal schedules conditions _core config",
-    "integrations": "errors _internal conditions hints budgets _core events config "
+    "analysis": "errors _internal schedules _conditions _core config",
+    "integrations": "errors _internal _conditions hints budgets _core events config "
     "durable",
-    "cli": "errors _internal schedules _core config analysis durable",
+    "_cli": "errors _internal schedules _core config analysis durable",
 }
 
 # Imports that point up, each with its reason; those in functions are late.
@@ -44,16 +44,16 @@ UPWARD = {
     # Only for type checkers: an error has the state of its call.
     ("errors", "_core.retry_state"),
     # Methods of schedules return kinds of schedules, which derive from `Schedule`.
-    ("schedules.base", "schedules.composition"),
-    ("schedules.base", "schedules.sequences"),
-    ("schedules.base", "schedules.structure"),
-    ("schedules.base", "schedules.transforms"),
+    ("schedules._base", "schedules._composition"),
+    ("schedules._base", "schedules._sequences"),
+    ("schedules._base", "schedules._structure"),
+    ("schedules._base", "schedules._transforms"),
     # Methods of a policy run calls. This one is not late: the first call may be made in
     # the child of a fork, which hangs in an import that another thread had begun.
     ("_core.policy", "_core.drivers"),
     # Methods of a policy read files and variables.
-    ("_core.policy", "config.environment"),
-    ("_core.policy", "config.files"),
+    ("_core.policy", "config._environment"),
+    ("_core.policy", "config._files"),
     # A proxy wraps the methods that are bound to it; few programs need one.
     ("_core.wrapping", "_core.proxies"),
 }
@@ -61,15 +61,15 @@ UPWARD = {
 # Standard modules for input and output, time and chance, and their importers.
 DOORS = {
     "random": "",
-    "time": "_internal.clocks _internal.late_modules testing.sleep_guard",
+    "time": "_internal.clocks _internal.late_modules testing._sleep_guard",
     "asyncio": "_internal.loop_clock "
-    "durable.job_attempt integrations.dbos.job_functions "
-    "integrations.dbos.killed_attempts "
-    "integrations.procrastinate.serving testing.event_loops testing.fake_clock "
-    "testing.pytest_plugin testing.sleep_guard testing.virtual_loop",
+    "durable._job_attempt integrations.dbos._job_functions "
+    "integrations.dbos._killed_attempts "
+    "integrations.procrastinate._serving testing._event_loops testing._fake_clock "
+    "testing.pytest_plugin testing._sleep_guard testing._virtual_loop",
     "wrapt": "_core.proxies",
-    "ast": "schedules.parsing analysis.lint.discovery analysis.lint.importing",
-    "tomllib": "config.files",
+    "ast": "schedules._parsing analysis.lint._discovery analysis.lint._importing",
+    "tomllib": "config._files",
 }
 
 # A policy and its decision are the same at any time. The clock is read by what runs
@@ -84,15 +84,15 @@ READS_THE_CLOCK = {
     "_core.manual",
     "_core.steps",
     "_core.sync_driver",
-    "budgets.ratio",
-    "hints.retry_after_header",
-    "hints.rate_limit_reset",
+    "budgets._ratio",
+    "hints._retry_after_header",
+    "hints._rate_limit_reset",
 }
 
 # The libraries, besides wrapt, that a module or the modules of a package may import.
 LIBRARIES = {
     "analysis.charts": "matplotlib",
-    "cli": "click rich",
+    "_cli": "click rich",
     "integrations.aio_pika": "aio_pika",
     "integrations.aiohttp": "aiohttp",
     "integrations.aiokafka": "aiokafka",
@@ -128,7 +128,7 @@ LIBRARIES = {
     "integrations.urllib3": "urllib3",
     "testing.pytest_plugin": "pytest",
     "testing.strategies": "hypothesis",
-    "testing.trio_backend": "trio",
+    "testing._trio_backend": "trio",
 }
 
 
@@ -236,7 +236,7 @@ def test_standard_modules_are_imported_only_by_the_listed_modules(door):
 
 
 def test_no_policy_and_no_decision_reads_the_clock():
-    below = {"schedules", "conditions", "hints", "budgets", "_core", "presets"}
+    below = {"schedules", "_conditions", "hints", "budgets", "_core", "presets"}
     found = {
         name
         for name, other in ARROWS
@@ -300,7 +300,7 @@ def test_the_drivers_differ_only_in_what_they_await():
 
 # Functions that stand beside an async one of the same name after an "a".
 TWINS = [
-    ("conditions", "matches_condition"),
+    ("_conditions", "matches_condition"),
     ("_core.result_conditions", "match_result"),
     ("_core.decision", "match_error"),
     ("_core.decision", "match_group"),
@@ -313,7 +313,7 @@ TWINS = [
     ("_core.manual", "succeed"),
     ("_core.manual", "pause"),
     ("_core.manual", "suspend"),
-    ("durable.job_attempt", "fail"),
+    ("durable._job_attempt", "fail"),
 ]
 
 

@@ -54,12 +54,12 @@ from retrykit.budgets import (
     budget_from_dict,
     shared,
 )
-from retrykit.budgets.base import Budget
+from retrykit.budgets._base import Budget
+from retrykit.config._preset_names import BUILT_IN, parse_preset
 from retrykit.config.grpc_service_config import from_service_config, to_service_config
-from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.config.rendering import to_python
 from retrykit.durable import Job
-from retrykit.durable.attempt_replay import check_replayable
+from retrykit.durable._attempt_replay import check_replayable
 from retrykit.hints import (
     attribute,
     first_of,
@@ -70,12 +70,12 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
-from retrykit.hints.base import check_hint, parse_answer
+from retrykit.hints._base import check_hint, parse_answer
 from retrykit.hints.grpc import StatusCodes
 from retrykit.integrations._airflow_decision import check_policy
 from retrykit.integrations.logging import observer
-from retrykit.schedules.kinds import SCHEDULE_KINDS
-from retrykit.schedules.parsing import parse_schedule
+from retrykit.schedules._kinds import SCHEDULE_KINDS
+from retrykit.schedules._parsing import parse_schedule
 from retrykit.testing import (
     AsyncScriptedFunction,
     FakeClock,
@@ -1311,8 +1311,8 @@ SETTING_ERRORS |= {
     "bound use hint_cap": lambda: Policy(on_long_hint=60),
     "hint_jitter must be a finite number >= 0 and <= 1, got 10; 0.1 adds up to 10 % of "
     "a hint; 0 adds nothing": lambda: Policy(hint_jitter=10),
-    "budget must be a budget, got <class 'retrykit.budgets.throttle.Throttle'>; create "
-    "one: Throttle()": lambda: Policy(budget=Throttle),
+    "budget must be a budget, got <class 'retrykit.budgets._throttle.Throttle'>; "
+    "create one: Throttle()": lambda: Policy(budget=Throttle),
     "budget must be a budget, got 500; use one of retrykit.budgets": (
         lambda: Policy(budget=500)
     ),

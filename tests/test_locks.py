@@ -34,23 +34,23 @@ UNDER_LOCKS = {
     # How many calls have given up.
     "_core/call_record.py": "",
     # The tokens of a budget. Its clock is one of retrykit.
-    "budgets/ratio.py": "_turn max",
-    "budgets/throttle.py": "max min",
-    "budgets/token_bucket.py": "min",
+    "budgets/_ratio.py": "_turn max",
+    "budgets/_throttle.py": "max min",
+    "budgets/_token_bucket.py": "min",
     # The keys of a registry are hashed and compared: they must make no retried calls.
-    "budgets/registry.py": "items len list move_to_end popitem setdefault",
+    "budgets/_registry.py": "items len list move_to_end popitem setdefault",
     # The headers of which a value could not be read.
-    "hints/retry_after_header.py": "add clear len lower",
+    "hints/_retry_after_header.py": "add clear len lower",
     # The tokens of a budget on Redis, without I/O.
-    "integrations/redis/local_ledger.py": "_is_paused _new_request _now _start_pause "
+    "integrations/redis/_local_ledger.py": "_is_paused _new_request _now _start_pause "
     "min pay_locally",
     # The values of the labels of metrics.
     "integrations/_telemetry.py": "add len",
     # The histories that a report of pytest shows.
     "testing/pytest_plugin.py": "append id len pop values",
-    "testing/scripted_function.py": "append",
+    "testing/_scripted_function.py": "append",
     # Virtual time: its clocks and what wakes its sleepers are those of retrykit.
-    "testing/scheduler.py": "Sleeper TrackedCall _after _changed _earliest _end "
+    "testing/_scheduler.py": "Sleeper TrackedCall _after _changed _earliest _end "
     "_stalled _wake_due any append current_call get heappush holds_time id isinstance "
     "move next now resume set suspend values",
 }

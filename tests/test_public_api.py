@@ -171,7 +171,7 @@ def loaded_by(script):
 
 def test_import_star_loads_no_integration_and_no_library():
     loaded = loaded_by("from retrykit import *")
-    leaves = {"retrykit.testing", "retrykit.cli", "retrykit.testing.pytest_plugin"}
+    leaves = {"retrykit.testing", "retrykit._cli", "retrykit.testing.pytest_plugin"}
     assert leaves & set(loaded) == set()
     assert [name for name in loaded if name.startswith("retrykit.integrations")] == []
     assert {"trio", "anyio", "pytest", "hypothesis", "httpx", "redis"} & set(
@@ -182,7 +182,7 @@ def test_import_star_loads_no_integration_and_no_library():
     # Proxies need wrapt, and coroutines an event loop.
     assert {"wrapt", "asyncio"} & set(loaded) == set()
     # Only users with stored settings need the config room.
-    readers = {"retrykit.config", "retrykit.schedules.parsing"}
+    readers = {"retrykit.config", "retrykit.schedules._parsing"}
     assert readers & set(loaded) == set()
     assert "difflib" not in loaded
 
@@ -197,8 +197,8 @@ SLOW = {"ast", "asyncio", "dataclasses", "datetime", "decimal", "difflib", "dis"
 SLOW |= {"hashlib", "inspect", "json", "logging", "numbers", "pathlib", "pickle"}
 SLOW |= {"random", "statistics", "string", "textwrap", "threading", "tokenize"}
 SLOW |= {"traceback", "urllib.parse", "uuid", "wrapt"}
-UNUSED = {"retrykit.schedules.composition", "retrykit.schedules.randomized"}
-UNUSED |= {"retrykit.schedules.sequences"}
+UNUSED = {"retrykit.schedules._composition", "retrykit.schedules._randomized"}
+UNUSED |= {"retrykit.schedules._sequences"}
 
 
 @pytest.mark.parametrize("script", ["from retrykit import retry", DECORATED])

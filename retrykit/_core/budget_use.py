@@ -5,8 +5,8 @@ from collections.abc import Awaitable
 from retrykit._core.failures import Evaluation, StopReason
 from retrykit._internal.fault_log import log_fault, note_policy_fault
 from retrykit._internal.late_modules import logging
-from retrykit.budgets.base import Budget
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.budgets._base import Budget
+from retrykit.schedules._randomness import MAX_DELAY
 
 __all__ = ["adeposit_safely", "awithdraw_safely", "deposit_safely"]
 __all__ += ["withdraw_safely"]

@@ -28,7 +28,7 @@ from retrykit._core.retry_state import RetryState, view
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.clocks import read_together, wall
 from retrykit._internal.tracebacks import FrameLocations
-from retrykit.schedules.randomness import Draws, SharedDraws
+from retrykit.schedules._randomness import Draws, SharedDraws
 
 if TYPE_CHECKING:
     from retrykit._core.controller import RetryController

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
+from retrykit._conditions import BY_TYPE, default_condition
 from retrykit._core.call import (
     ATTEMPT,
     BEFORE,
@@ -39,17 +40,16 @@ from retrykit._internal.tracebacks import (
     locations_of,
     reduce_error,
 )
-from retrykit.conditions import BY_TYPE, default_condition
 from retrykit.errors import Signal
-from retrykit.hints.base import read_hint, requested_delay
-from retrykit.schedules.base import Schedule
-from retrykit.schedules.randomness import (
+from retrykit.hints._base import read_hint, requested_delay
+from retrykit.schedules._base import Schedule
+from retrykit.schedules._randomness import (
     SharedDraws,
     call_random,
     new_draws,
     seed_of,
 )
-from retrykit.schedules.structure import has_user_code, is_uniform
+from retrykit.schedules._structure import has_user_code, is_uniform
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy

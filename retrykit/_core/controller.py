@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from retrykit._conditions import reject_awaitable
 from retrykit._core import events
 from retrykit._core.call import (
     BEFORE,
@@ -79,9 +80,8 @@ from retrykit._internal.tracebacks import (
     trim_traceback,
     with_traceback,
 )
-from retrykit.conditions import reject_awaitable
 from retrykit.errors import Signal
-from retrykit.schedules.randomness import SharedDraws, new_draws, seed_of
+from retrykit.schedules._randomness import SharedDraws, new_draws, seed_of
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy

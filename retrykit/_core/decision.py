@@ -7,6 +7,15 @@ the policy's own predicates, hints and schedules may read a clock.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
+from retrykit._conditions import (
+    BY_TYPE,
+    Condition,
+    amatches_condition,
+    default_condition,
+    find_members,
+    has_no_programming_error,
+    matches_condition,
+)
 from retrykit._core.call_record import CallFacts
 from retrykit._core.control_flow import (
     control_flow_reason,
@@ -18,18 +27,9 @@ from retrykit._internal.fault_log import note_policy_fault
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting
-from retrykit.conditions import (
-    BY_TYPE,
-    Condition,
-    amatches_condition,
-    default_condition,
-    find_members,
-    has_no_programming_error,
-    matches_condition,
-)
 from retrykit.errors import ConfigError, GiveUp, RetryAfter, Signal
-from retrykit.hints.base import read_hint, requested_delay
-from retrykit.schedules.randomness import MAX_DELAY, CallRandom, uniform_between
+from retrykit.hints._base import read_hint, requested_delay
+from retrykit.schedules._randomness import MAX_DELAY, CallRandom, uniform_between
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
+from retrykit._conditions import format_value
 from retrykit._core.drivers import build_driver, check_resumable
 from retrykit._core.policy import Policy
 from retrykit._core.policy_source import as_source, ask_policy, guess_argument
@@ -13,7 +14,6 @@ from retrykit._core.wrapping import find_wrapped, unwrap, wrap_callable
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
-from retrykit.conditions import format_value
 
 __all__ = ["aretry", "policy_of", "resume", "retry", "with_policy"]
 

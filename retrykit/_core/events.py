@@ -20,6 +20,7 @@ from typing import (
     get_args,
 )
 
+from retrykit._conditions import reject_awaitable
 from retrykit._core.call_record import Arguments
 from retrykit._core.retry_state import Failure, RetryState
 from retrykit._internal import fast_path
@@ -34,7 +35,6 @@ from retrykit._internal.introspection import (
 from retrykit._internal.late_modules import logging
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, invalid_setting
-from retrykit.conditions import reject_awaitable
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "EventHook"]
 __all__ += ["EventHooks", "EventKind", "GaveUp", "Observer", "Pending"]

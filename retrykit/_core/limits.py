@@ -7,15 +7,15 @@ or a schedule that ends.
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final, final
 
+from retrykit._conditions import find_members
 from retrykit._core.call_record import CallFacts
 from retrykit._core.failures import Failure, StopReason
 from retrykit._internal.context import ContextOverride
 from retrykit._internal.durations import duration_in_words, format_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
-from retrykit.conditions import find_members
 from retrykit.errors import ConfigError, GiveUp
-from retrykit.schedules.base import Schedule
+from retrykit.schedules._base import Schedule
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
@@ -65,7 +65,7 @@ def default_limits(
 def _ends(schedule: Schedule) -> bool:
     """Return whether a schedule ends; user code, by its retry 1,000."""
     # Imported here and below: a policy without limits of its own needs none of it.
-    from retrykit.schedules.structure import (  # noqa: PLC0415  see above
+    from retrykit.schedules._structure import (  # noqa: PLC0415  see above
         has_user_code,
         is_endless,
     )
@@ -136,7 +136,7 @@ def most_attempts(policy: "Policy") -> int | None:
     if most is not None or policy.rules:
         return most
     whole: Any = schedule
-    from retrykit.schedules.structure import has_user_code  # noqa: PLC0415  see above
+    from retrykit.schedules._structure import has_user_code  # noqa: PLC0415  see above
 
     if has_user_code(schedule):
         return None
@@ -215,7 +215,7 @@ def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:
 
 
 def _is_code(schedule: Schedule) -> bool:
-    from retrykit.schedules.structure import has_user_code  # noqa: PLC0415  see above
+    from retrykit.schedules._structure import has_user_code  # noqa: PLC0415  see above
 
     return has_user_code(schedule)
 

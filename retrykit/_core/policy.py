@@ -15,6 +15,7 @@ from typing import (
     final,
 )
 
+from retrykit._conditions import Condition, default_condition, format_value
 from retrykit._core.decision import (
     Again,
     Decision,
@@ -53,12 +54,11 @@ from retrykit._internal.frozen import Frozen
 from retrykit._internal.redaction import Redaction
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, safe_repr
-from retrykit.budgets.base import Budget
-from retrykit.conditions import Condition, default_condition, format_value
+from retrykit.budgets._base import Budget
 from retrykit.errors import ConfigError, GiveUp, RetryAfter
-from retrykit.hints.base import Hint
-from retrykit.schedules.base import Schedule
-from retrykit.schedules.basic import exponential
+from retrykit.hints._base import Hint
+from retrykit.schedules._base import Schedule
+from retrykit.schedules._basic import exponential
 
 __all__ = ["Policy"]
 
@@ -542,7 +542,7 @@ the first attempt counts; None is unlimited
             ConfigError: The file cannot be read or has no such policy, or a
                 setting is unknown or invalid.
         """
-        from retrykit.config.files import load_policy  # noqa: PLC0415
+        from retrykit.config._files import load_policy  # noqa: PLC0415
 
         return load_policy(path, name)
 
@@ -593,7 +593,7 @@ the first attempt counts; None is unlimited
             ConfigError: A variable is invalid, misspelled or contradicts another,
                 or part of the formula is missing.
         """
-        from retrykit.config.environment import policy_from_env  # noqa: PLC0415
+        from retrykit.config._environment import policy_from_env  # noqa: PLC0415
 
         environ = os.environ if environ is None else environ
         return policy_from_env(prefix, environ, base=base)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, cast, final
 
+from retrykit._conditions import format_value
 from retrykit._core.drivers import build_driver, check_retryable
 from retrykit._core.policy import Policy
 from retrykit._core.settings import guess_setting
@@ -10,7 +11,6 @@ from retrykit._internal.introspection import accepts_no_argument, is_coroutine_f
 from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.user_facing import hide_own_frames
 from retrykit._internal.validation import invalid_setting
-from retrykit.conditions import format_value
 from retrykit.errors import ConfigError
 
 __all__ = ["PolicySource", "as_source", "ask_policy", "build_source_driver"]

@@ -6,6 +6,12 @@ The sync and async functions differ in ``await`` alone.
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from retrykit._conditions import (
+    aread_answer,
+    format_value,
+    read_answer,
+    reject_awaitable,
+)
 from retrykit._core.call import RetryCall
 from retrykit._core.events import function_of
 from retrykit._core.failures import Failure, StopReason
@@ -19,12 +25,6 @@ from retrykit._internal.introspection import (
 from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import close_errors, drop_frames
 from retrykit._internal.validation import invalid_setting
-from retrykit.conditions import (
-    aread_answer,
-    format_value,
-    read_answer,
-    reject_awaitable,
-)
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any, TypeVar, final
 
+from retrykit._conditions import Condition, check_condition, format_value
 from retrykit._core.result_conditions import ResultCondition, check_result_condition
 from retrykit._internal.frozen import Frozen, fields_of
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
-from retrykit.conditions import Condition, check_condition, format_value
-from retrykit.hints.base import Hint, check_hint
-from retrykit.schedules.base import Schedule, ScheduleLike, as_schedule
+from retrykit.hints._base import Hint, check_hint
+from retrykit.schedules._base import Schedule, ScheduleLike, as_schedule
 
 __all__ = ["OF_THE_POLICY", "Rule", "check_rules", "types_of"]
 

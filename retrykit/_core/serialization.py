@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from retrykit._conditions import default_condition
 from retrykit._core.fallback import NO_FALLBACK
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.type_names import type_from_name, type_to_name
 from retrykit._internal.validation import check_integer, invalid_setting, prefix_errors
-from retrykit.budgets.base import Budget
-from retrykit.conditions import default_condition
-from retrykit.hints.base import Hint
-from retrykit.schedules.base import Schedule
+from retrykit.budgets._base import Budget
+from retrykit.hints._base import Hint
+from retrykit.schedules._base import Schedule
 
 __all__ = ["UNLIMITED", "policy_to_dict", "setting_to_data", "settings_from_dict"]
 
@@ -129,31 +129,31 @@ _PARTS = ("on", "schedule", "max_attempts", "hint")
 
 # Parsers and budgets are imported on demand: few programs need them.
 def _schedule_text(schedule: Schedule) -> str:
-    from retrykit.schedules.parsing import schedule_to_text  # noqa: PLC0415  see above
+    from retrykit.schedules._parsing import schedule_to_text  # noqa: PLC0415  see above
 
     return schedule_to_text(schedule)
 
 
 def _schedule(data: object) -> Schedule:
-    from retrykit.schedules.parsing import schedule_from_data  # noqa: PLC0415  same
+    from retrykit.schedules._parsing import schedule_from_data  # noqa: PLC0415  same
 
     return schedule_from_data(data)
 
 
 def _hint_text(hint: object) -> str:
-    from retrykit.hints.parsing import hint_to_text  # noqa: PLC0415  see above
+    from retrykit.hints._parsing import hint_to_text  # noqa: PLC0415  see above
 
     return hint_to_text(hint)
 
 
 def _hint(text: object) -> Hint:
-    from retrykit.hints.parsing import parse_hint  # noqa: PLC0415  see above
+    from retrykit.hints._parsing import parse_hint  # noqa: PLC0415  see above
 
     return parse_hint(text)
 
 
 def _budget_data(budget: Budget) -> dict[str, Any]:
-    from retrykit.budgets.shared_budgets import SerializableBudget  # noqa: PLC0415
+    from retrykit.budgets._shared_budgets import SerializableBudget  # noqa: PLC0415
 
     if not isinstance(budget, SerializableBudget):
         rule = "one of retrykit.budgets in a policy that is written as data"
@@ -163,7 +163,7 @@ def _budget_data(budget: Budget) -> dict[str, Any]:
 
 
 def _budget(data: object) -> Budget:
-    from retrykit.budgets.serialization import budget_from_dict  # noqa: PLC0415  same
+    from retrykit.budgets._serialization import budget_from_dict  # noqa: PLC0415  same
 
     return budget_from_dict(data)
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, get_args
 
+from retrykit._conditions import Condition, check_condition, format_value
 from retrykit._core.events import EventHook, EventHooks, Observer, check_observer
 from retrykit._core.fallback import check_fallback
 from retrykit._core.result_conditions import ResultCondition, check_result_condition
@@ -28,11 +29,10 @@ from retrykit._internal.validation import (
     invalid_setting,
     safe_repr,
 )
-from retrykit.budgets.base import Budget
-from retrykit.conditions import Condition, check_condition, format_value
+from retrykit.budgets._base import Budget
 from retrykit.errors import ConfigError
-from retrykit.hints.base import Hint, check_hint
-from retrykit.schedules.base import Schedule, ScheduleLike, as_schedule
+from retrykit.hints._base import Hint, check_hint
+from retrykit.schedules._base import Schedule, ScheduleLike, as_schedule
 
 __all__ = ["DeadlineRule", "GroupRule", "LimitRule", "LongHintRule", "NestedRule"]
 __all__ += ["OtherSettings", "PolicySettings", "Raises", "SleepFunction", "StopEvent"]

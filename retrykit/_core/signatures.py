@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, cast
 
+from retrykit._conditions import Condition
 from retrykit._core.events import Observer
 from retrykit._core.policy import Policy
 from retrykit._core.result_conditions import ResultCondition
@@ -15,9 +16,8 @@ from retrykit._core.settings import VALIDATORS, PolicySettings, SleepFunction
 from retrykit._internal.durations import Duration
 from retrykit._internal.introspection import LateSignature
 from retrykit._internal.late_modules import inspect
-from retrykit.conditions import Condition
-from retrykit.hints.base import Hint
-from retrykit.schedules.base import ScheduleLike
+from retrykit.hints._base import Hint
+from retrykit.schedules._base import ScheduleLike
 
 __all__ = ["list_settings"]
 

@@ -7,6 +7,7 @@ The sync and async functions differ in ``await`` alone.
 
 from typing import TYPE_CHECKING
 
+from retrykit._conditions import reject_awaitable
 from retrykit._core import events
 from retrykit._core.budget_use import (
     adeposit_safely,
@@ -36,7 +37,6 @@ from retrykit._core.result_conditions import (
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wait_for_event
 from retrykit._internal.introspection import is_awaitable
 from retrykit._internal.tracebacks import keep_context
-from retrykit.conditions import reject_awaitable
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy

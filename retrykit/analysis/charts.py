@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration, format_duration
 from retrykit._internal.validation import escape_unprintable, invalid_setting
-from retrykit.analysis.duration_ticks import suits_log, ticks
+from retrykit.analysis._duration_ticks import suits_log, ticks
 from retrykit.analysis.preview import preview
 
 __all__ = ["figure", "save"]

@@ -24,24 +24,24 @@ from typing import TYPE_CHECKING
 from retrykit._internal.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from retrykit.budgets.base import Budget
-    from retrykit.budgets.ratio import RatioBudget
-    from retrykit.budgets.registry import Registry
-    from retrykit.budgets.serialization import budget_from_dict
-    from retrykit.budgets.shared_budgets import balances, shared
-    from retrykit.budgets.throttle import Throttle
-    from retrykit.budgets.token_bucket import TokenBucket
+    from retrykit.budgets._base import Budget
+    from retrykit.budgets._ratio import RatioBudget
+    from retrykit.budgets._registry import Registry
+    from retrykit.budgets._serialization import budget_from_dict
+    from retrykit.budgets._shared_budgets import balances, shared
+    from retrykit.budgets._throttle import Throttle
+    from retrykit.budgets._token_bucket import TokenBucket
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "budgets.base": "Budget",
-            "budgets.shared_budgets": "balances shared",
-            "budgets.ratio": "RatioBudget",
-            "budgets.registry": "Registry",
-            "budgets.serialization": "budget_from_dict",
-            "budgets.throttle": "Throttle",
-            "budgets.token_bucket": "TokenBucket",
+            "budgets._base": "Budget",
+            "budgets._shared_budgets": "balances shared",
+            "budgets._ratio": "RatioBudget",
+            "budgets._registry": "Registry",
+            "budgets._serialization": "budget_from_dict",
+            "budgets._throttle": "Throttle",
+            "budgets._token_bucket": "TokenBucket",
         },
     )
 

@@ -27,13 +27,13 @@ from retrykit._internal.validation import (
     prefix_errors,
 )
 from retrykit.budgets import Throttle
-from retrykit.budgets.base import Budget
+from retrykit.budgets._base import Budget
 from retrykit.hints import grpc_pushback
 from retrykit.hints.grpc import STATUS_CODES, StatusCodes
 from retrykit.schedules import exponential, sequence
-from retrykit.schedules.base import Schedule
-from retrykit.schedules.basic import Exponential
-from retrykit.schedules.transforms import Cap, Derived
+from retrykit.schedules._base import Schedule
+from retrykit.schedules._basic import Exponential
+from retrykit.schedules._transforms import Cap, Derived
 
 __all__ = ["Jitter", "StatusCodes", "entry_for"]
 __all__ += ["from_service_config", "parts_of_name", "to_service_config"]

@@ -13,11 +13,11 @@ from retrykit._core.timeouts import AsArgument
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
-from retrykit.budgets.shared_budgets import SerializableBudget
-from retrykit.hints.base import FirstOf, SerializableHint
+from retrykit.budgets._shared_budgets import SerializableBudget
+from retrykit.hints._base import FirstOf, SerializableHint
 from retrykit.hints.grpc import StatusCodes
-from retrykit.schedules.base import Schedule, iter_parts
-from retrykit.schedules.kinds import CONSTRUCTORS
+from retrykit.schedules._base import Schedule, iter_parts
+from retrykit.schedules._kinds import CONSTRUCTORS
 
 __all__ = ["Expression", "import_block", "to_data"]
 __all__ += ["to_expression", "to_python", "to_toml", "toml_key", "toml_value"]

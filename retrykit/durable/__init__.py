@@ -16,12 +16,12 @@ An engine stores the envelope of each job, and wakes the job when it is due:
   repeated under the same idempotency key.
 """
 
-from retrykit.durable.engine_capabilities import Capabilities
-from retrykit.durable.envelope import Envelope, EnvelopeStatus
-from retrykit.durable.job import Job
-from retrykit.durable.job_attempt import JobAttempt, JobFailed, idempotency_key
-from retrykit.durable.job_report import JobReport
-from retrykit.durable.job_selection import JobCounts, JobFilters, count_jobs
+from retrykit.durable._engine_capabilities import Capabilities
+from retrykit.durable._envelope import Envelope, EnvelopeStatus
+from retrykit.durable._job import Job
+from retrykit.durable._job_attempt import JobAttempt, JobFailed, idempotency_key
+from retrykit.durable._job_report import JobReport
+from retrykit.durable._job_selection import JobCounts, JobFilters, count_jobs
 
 __all__ = ["Capabilities", "Envelope", "EnvelopeStatus", "Job", "JobAttempt"]
 __all__ += ["JobCounts", "JobFailed", "JobFilters", "JobReport", "count_jobs"]

@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING
 from retrykit._internal.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from retrykit.hints.base import Hint, first_of
-    from retrykit.hints.error_attribute import attribute
+    from retrykit.hints._base import Hint, first_of
+    from retrykit.hints._error_attribute import attribute
+    from retrykit.hints._parsing import hint_to_text, parse_hint
+    from retrykit.hints._rate_limit_header import rate_limit
+    from retrykit.hints._rate_limit_reset import reset_at
+    from retrykit.hints._retry_after_header import milliseconds, retry_after
     from retrykit.hints.grpc import grpc_pushback
-    from retrykit.hints.parsing import hint_to_text, parse_hint
-    from retrykit.hints.rate_limit_header import rate_limit
-    from retrykit.hints.rate_limit_reset import reset_at
-    from retrykit.hints.retry_after_header import milliseconds, retry_after
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "hints.base": "Hint first_of",
-            "hints.error_attribute": "attribute",
-            "hints.retry_after_header": "milliseconds retry_after",
-            "hints.parsing": "hint_to_text parse_hint",
+            "hints._base": "Hint first_of",
+            "hints._error_attribute": "attribute",
+            "hints._retry_after_header": "milliseconds retry_after",
+            "hints._parsing": "hint_to_text parse_hint",
             "hints.grpc": "grpc_pushback",
-            "hints.rate_limit_header": "rate_limit",
-            "hints.rate_limit_reset": "reset_at",
+            "hints._rate_limit_header": "rate_limit",
+            "hints._rate_limit_reset": "reset_at",
         },
     )
 

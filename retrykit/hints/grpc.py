@@ -12,7 +12,7 @@ from retrykit._internal.frozen import Frozen
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import GiveUp, RetryAfter
-from retrykit.hints.base import SerializableHint
+from retrykit.hints._base import SerializableHint
 
 __all__ = ["STATUS_CODES", "StatusCodes", "grpc_pushback"]
 

@@ -1,7 +1,7 @@
 """Decides whether a failed Airflow task is retried, without importing Airflow.
 
 Airflow calls attempts tries. It keeps their number but not their errors, so the state
-is reconstructed by `retrykit.durable.attempt_replay`.
+is reconstructed by `retrykit.durable._attempt_replay`.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from retrykit._core.policy import Policy
 from retrykit._core.retry_state import Failure
 from retrykit._internal.durations import CENTURY, format_duration
 from retrykit._internal.validation import check_instance, invalid_setting
-from retrykit.durable.attempt_replay import check_replayable, replay_state
-from retrykit.durable.job import check_job_policy
+from retrykit.durable._attempt_replay import check_replayable, replay_state
+from retrykit.durable._job import check_job_policy
 
 __all__ = ["TryDecision", "check_policy", "decide_next_try"]
 

@@ -18,9 +18,9 @@ from retrykit._internal.validation import (
     check_text,
     invalid_setting,
 )
-from retrykit.budgets.base import Budget
-from retrykit.budgets.shared_budgets import balances
-from retrykit.durable.job_attempt import idempotency_key
+from retrykit.budgets._base import Budget
+from retrykit.budgets._shared_budgets import balances
+from retrykit.durable._job_attempt import idempotency_key
 from retrykit.events import Event
 
 __all__ = ["BUCKETS", "OTHER_ERROR", "BoundedLabels", "EventLabels", "check_budgets"]

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Unpack
 
+from retrykit._conditions import default_condition
 from retrykit._core.policy import Policy
 from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance
-from retrykit.conditions import default_condition
-from retrykit.hints.base import Hint
+from retrykit.hints._base import Hint
 
 __all__ = ["TransientErrors", "fill_in"]
 

@@ -19,7 +19,7 @@ four requests or more::
 from typing import Any, Final
 
 from retrykit.hints import first_of, milliseconds, retry_after as _retry_after
-from retrykit.hints.retry_after_header import header_values
+from retrykit.hints._retry_after_header import header_values
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._transient import TransientErrors

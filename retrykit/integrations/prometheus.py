@@ -11,7 +11,7 @@ from retrykit._internal.validation import (
     check_integer,
     invalid_setting,
 )
-from retrykit.budgets.base import Budget
+from retrykit.budgets._base import Budget
 from retrykit.events import AttemptFailed, Event, GaveUp, Observer, Succeeded
 from retrykit.integrations._extras import needs
 from retrykit.integrations._telemetry import (

@@ -25,7 +25,7 @@ or it may be executed twice::
 
 from typing import Any, Final
 
-from retrykit.hints.retry_after_header import header_values
+from retrykit.hints._retry_after_header import header_values
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.policy import retry_after

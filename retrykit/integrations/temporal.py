@@ -5,9 +5,9 @@ up to a second longer. The tests use Temporal's `ActivityEnvironment`, not a ser
 
 An activity gets the number of the attempt and the time when it was first scheduled, but
 not the errors of earlier attempts. (The details of heartbeats belong to the activity.)
-`retrykit.durable.attempt_replay` reconstructs the state, without earlier errors and the
-delays that they requested; policies with rules are not supported. Once the first
-attempt has failed, `max_elapsed` includes the time in the queue before it.
+The state is reconstructed without earlier errors and the delays that they requested;
+policies with rules are not supported. Once the first attempt has failed, `max_elapsed`
+includes the time in the queue before it.
 
 An attempt that times out, or whose worker is lost, ends without an error: the next one
 follows after the delay of `retry_policy`.
@@ -28,7 +28,7 @@ from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.redaction import Redaction
 from retrykit._internal.user_facing import user_facing
 from retrykit.durable import Envelope, Job, JobAttempt
-from retrykit.durable.attempt_replay import check_replayable, envelope_for_attempt
+from retrykit.durable._attempt_replay import check_replayable, envelope_for_attempt
 from retrykit.errors import GiveUp, RetryAfter
 from retrykit.integrations._extras import needs
 

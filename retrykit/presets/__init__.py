@@ -8,10 +8,10 @@ the system does not have is None.
 4
 """
 
-from retrykit.presets.aws import aws_adaptive, aws_standard
-from retrykit.presets.clients import finagle, grpc, polly, tenacity_default
-from retrykit.presets.queues import celery, dramatiq, sidekiq, temporal, zizq
-from retrykit.presets.reference import google, hostname_verification
+from retrykit.presets._aws import aws_adaptive, aws_standard
+from retrykit.presets._clients import finagle, grpc, polly, tenacity_default
+from retrykit.presets._queues import celery, dramatiq, sidekiq, temporal, zizq
+from retrykit.presets._reference import google, hostname_verification
 
 __all__ = ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
 __all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from retrykit._internal.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from retrykit.schedules.base import Schedule, ScheduleLike
-    from retrykit.schedules.basic import (
+    from retrykit.schedules._base import Schedule, ScheduleLike
+    from retrykit.schedules._basic import (
         constant,
         decay,
         exponential,
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
         linear,
         polynomial,
     )
-    from retrykit.schedules.randomized import (
+    from retrykit.schedules._randomized import (
         decorrelated,
         google_interval,
         polly_interval,
         uniform,
     )
-    from retrykit.schedules.sequences import sequence
+    from retrykit.schedules._sequences import sequence
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "schedules.base": "Schedule ScheduleLike",
-            "schedules.basic": "constant decay exponential fibonacci linear polynomial",
-            "schedules.randomized": "decorrelated google_interval polly_interval "
+            "schedules._base": "Schedule ScheduleLike",
+            "schedules._basic": "constant decay exponential fibonacci linear "
+            "polynomial",
+            "schedules._randomized": "decorrelated google_interval polly_interval "
             "uniform",
-            "schedules.sequences": "sequence",
+            "schedules._sequences": "sequence",
         },
     )
 

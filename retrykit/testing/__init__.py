@@ -19,28 +19,28 @@ from retrykit._internal.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit.errors import NestingError
-    from retrykit.testing.fake_clock import FakeClock, virtual_time
-    from retrykit.testing.recording import Recording, record
-    from retrykit.testing.retry_limits import disable_retries, limit_retries
-    from retrykit.testing.scheduler import TimeStalledError
-    from retrykit.testing.scripted_function import (
+    from retrykit.testing._fake_clock import FakeClock, virtual_time
+    from retrykit.testing._recording import Recording, record
+    from retrykit.testing._retry_limits import disable_retries, limit_retries
+    from retrykit.testing._scheduler import TimeStalledError
+    from retrykit.testing._scripted_function import (
         AsyncScriptedFunction,
         RecordedCall,
         ScriptedFunction,
         ScriptError,
     )
-    from retrykit.testing.sleep_guard import RealSleepError
+    from retrykit.testing._sleep_guard import RealSleepError
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "errors": "NestingError",
-            "testing.fake_clock": "FakeClock virtual_time",
-            "testing.retry_limits": "limit_retries disable_retries",
-            "testing.scheduler": "TimeStalledError",
-            "testing.sleep_guard": "RealSleepError",
-            "testing.recording": "Recording record",
-            "testing.scripted_function": "AsyncScriptedFunction RecordedCall "
+            "testing._fake_clock": "FakeClock virtual_time",
+            "testing._retry_limits": "limit_retries disable_retries",
+            "testing._scheduler": "TimeStalledError",
+            "testing._sleep_guard": "RealSleepError",
+            "testing._recording": "Recording record",
+            "testing._scripted_function": "AsyncScriptedFunction RecordedCall "
             "ScriptedFunction ScriptError",
         },
     )

@@ -20,7 +20,7 @@ from retrykit.events import Event, GaveUp, Succeeded, Suspended, observe
 
 if TYPE_CHECKING:
     from retrykit.testing import FakeClock, Recording, virtual_time
-    from retrykit.testing.virtual_loop import VirtualLoop
+    from retrykit.testing._virtual_loop import VirtualLoop
 
 # retrykit.testing is imported by the fixtures, not by every test run.
 
@@ -230,7 +230,7 @@ _histories: Final = pytest.StashKey[_Histories]()
 
 
 def _history(state: RetryState) -> str:
-    from retrykit.testing.history_table import history  # noqa: PLC0415
+    from retrykit.testing._history_table import history  # noqa: PLC0415
 
     return history(state)
 

@@ -24,9 +24,9 @@ from retrykit._internal.validation import (
 from retrykit.errors import ConfigError
 from retrykit.hints import attribute, first_of, milliseconds, retry_after
 from retrykit.schedules import Schedule, ScheduleLike
-from retrykit.schedules.base import as_schedule
-from retrykit.schedules.randomized import MAX_INTERVAL
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._base import as_schedule
+from retrykit.schedules._randomized import MAX_INTERVAL
+from retrykit.schedules._randomness import MAX_DELAY
 
 __all__ = ["durations", "failure_scripts", "policies", "schedules", "seeds"]
 

@@ -273,7 +273,7 @@ def test_an_error_that_several_attempts_raise_has_the_frames_of_the_last(fails):
 
 def test_a_schedule_that_fails_is_left_to_the_general_path(monkeypatch):
     policy = Policy(schedule=s.constant(0), max_attempts=3, on=ConnectionError)
-    monkeypatch.setattr("retrykit.schedules.basic.Constant.bounds", fail)
+    monkeypatch.setattr("retrykit.schedules._basic.Constant.bounds", fail)
     assert ending(policy).attempt == 3
 
 

@@ -138,7 +138,7 @@ def test_a_process_forks_while_retrykit_imports_a_module(tmp_path):
         tmp_path,
         """
         import retrykit
-        NAME = "retrykit.presets.reference"
+        NAME = "retrykit.presets._reference"
         forked = threading.Event()
         os.register_at_fork(after_in_parent=forked.set)
         # The fork waits for the import; if not, the child has half of the module.

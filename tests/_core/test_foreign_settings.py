@@ -14,7 +14,7 @@ from retrykit._core.foreign_settings import ADVICE
 from retrykit._core.settings import VALIDATORS, Raises
 from retrykit.events import EventKind
 from retrykit.integrations.logging import observer
-from retrykit.schedules.kinds import CONSTRUCTORS
+from retrykit.schedules._kinds import CONSTRUCTORS
 
 ATTEMPTS = "write max_attempts, which includes the first attempt"
 ELAPSED = "write max_elapsed"

@@ -18,7 +18,7 @@ from retrykit import (
 from retrykit._internal.clocks import sync_clock
 from retrykit.events import RetryScheduled
 from retrykit.testing import ScriptedFunction
-from retrykit.testing.history_table import history
+from retrykit.testing._history_table import history
 
 POLICY = Policy(schedule=[1, 60], on=OSError, name="fetch")
 

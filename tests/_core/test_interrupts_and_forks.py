@@ -14,7 +14,7 @@ from retrykit._core.call import current_entry, innermost_running
 from retrykit._core.controller import RetryController
 from retrykit._internal.clocks import sync_clock
 from retrykit.durable import Job, idempotency_key
-from retrykit.durable.job_attempt import RunningAttempt
+from retrykit.durable._job_attempt import RunningAttempt
 from retrykit.events import AttemptStarted
 from retrykit.testing import FakeClock, ScriptedFunction
 from retrykit.testing.pytest_plugin import _Histories

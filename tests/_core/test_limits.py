@@ -17,7 +17,7 @@ from retrykit import (
 from retrykit._core.limits import override
 from retrykit.hints import retry_after
 from retrykit.schedules import constant, exponential, linear, sequence
-from retrykit.schedules.base import Schedule
+from retrykit.schedules._base import Schedule
 from retrykit.testing import ScriptedFunction, virtual_time
 from tests._support.exports import exports_of
 

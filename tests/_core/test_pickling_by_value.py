@@ -26,7 +26,7 @@ LOADING = """
 import asyncio, inspect, json, pathlib
 import LIBRARY as library
 from retrykit import ConfigError, policy_of
-from retrykit.budgets.shared_budgets import balances
+from retrykit.budgets._shared_budgets import balances
 from retrykit.testing import virtual_time
 
 def outcome(fn):

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 
 from retrykit import Policy, hints, presets, schedules as s
+from retrykit._conditions import default_condition
 from retrykit._core.fallback import NO_FALLBACK
 from retrykit._core.rules import Rule
 from retrykit._core.settings import VALIDATORS
 from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import TokenBucket, shared
-from retrykit.conditions import default_condition
 from retrykit.testing.strategies import policies
 from tests._support.exports import exports_of
 

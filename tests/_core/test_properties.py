@@ -23,7 +23,7 @@ from retrykit import (
 )
 from retrykit._core.limits import override
 from retrykit.backoff import STOP, Backoff
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import (
     durations,

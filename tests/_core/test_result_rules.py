@@ -12,7 +12,7 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit.durable.job import fingerprint
+from retrykit.durable._job import fingerprint
 
 
 def pending(result):

@@ -23,7 +23,7 @@ from retrykit import (
 from retrykit._core.rules import OF_THE_POLICY, Rule
 from retrykit._core.settings import VALIDATORS
 from retrykit.schedules import constant, decorrelated, exponential
-from retrykit.schedules.randomness import call_random
+from retrykit.schedules._randomness import call_random
 from retrykit.testing import ScriptedFunction, virtual_time
 
 COMMON = Policy(schedule=[1, 2, 3, 4], max_attempts=None, max_elapsed=None, on=OSError)

@@ -15,9 +15,9 @@ from retrykit._core.rules import Rule
 from retrykit._core.settings import VALIDATORS
 from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
-from retrykit.budgets.base import Budget
-from retrykit.schedules.kinds import SCHEDULE_KINDS
-from retrykit.schedules.parsing import parse_schedule
+from retrykit.budgets._base import Budget
+from retrykit.schedules._kinds import SCHEDULE_KINDS
+from retrykit.schedules._parsing import parse_schedule
 from retrykit.testing.strategies import policies, schedules
 from tests._support.schedule_data import kinds_of
 

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from retrykit import ConfigError, Policy, schedules as s
 from retrykit._internal.durations import format_duration, parse_duration
 from retrykit._internal.validation import safe_repr
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing.strategies import durations
 
 ACCEPTED = [

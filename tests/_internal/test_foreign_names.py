@@ -57,7 +57,7 @@ def test_a_name_that_nothing_resembles_has_no_suggestion(name):
         exec(f"from retrykit import {name}")  # noqa: S102  to import the name
 
 
-@pytest.mark.parametrize("name", ["events", "errors", "durable", "cli"])
+@pytest.mark.parametrize("name", ["events", "errors", "durable", "config"])
 def test_a_module_that_resembles_a_name_is_imported(name):
     found = {}
     exec(f"from retrykit import {name}", found)  # noqa: S102  to import the name

@@ -9,7 +9,7 @@ import pytest
 
 from retrykit import Policy, schedules
 from retrykit._internal.user_facing import undecorated, user_facing
-from retrykit.schedules import basic, constant
+from retrykit.schedules import _basic as basic, constant
 
 
 def test_an_error_of_the_function_itself_is_not_changed():
@@ -42,5 +42,5 @@ def test_a_decorated_function_is_still_a_documented_function():
     assert [*signature.parameters] == ["first", "factor"]
     assert pickle.loads(pickle.dumps(schedules.exponential)) is schedules.exponential  # noqa: S301
     tests = doctest.DocTestFinder().find(basic)
-    assert "retrykit.schedules.basic.exponential" in {each.name for each in tests}
+    assert "retrykit.schedules._basic.exponential" in {each.name for each in tests}
     assert undecorated(constant).__globals__ is constant.__globals__ is vars(basic)

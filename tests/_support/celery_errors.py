@@ -4,7 +4,7 @@ from datetime import datetime
 
 from kombu import Exchange, Queue
 
-from retrykit.cli.job_engine import _check_results
+from retrykit._cli.job_engine import _check_results
 from retrykit.integrations.celery import (
     jobs,
     kill,
@@ -13,8 +13,8 @@ from retrykit.integrations.celery import (
     serve,
     status,
 )
-from retrykit.integrations.celery.job_locks import _acquired
-from retrykit.integrations.celery.ledger import Entry, write_entry
+from retrykit.integrations.celery._job_locks import _acquired
+from retrykit.integrations.celery._ledger import Entry, write_entry
 from retrykit.testing import virtual_time
 from tests._support.celery_apps import AMQP, CONFIRMED, QUORUM, app
 

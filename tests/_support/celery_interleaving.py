@@ -14,7 +14,7 @@ from celery.exceptions import WorkerTerminate
 
 from retrykit._internal.clocks import sync_clock
 from retrykit.durable import idempotency_key
-from retrykit.integrations.celery.ledger import LEDGER
+from retrykit.integrations.celery._ledger import LEDGER
 from tests._support.celery_worker import InMemoryWorker
 
 __all__ = ["Simulation"]

@@ -22,8 +22,8 @@ from retrykit import Policy
 from retrykit._internal.clocks import wall
 from retrykit.durable import idempotency_key
 from retrykit.integrations.celery import DurableTask
-from retrykit.integrations.celery.ledger import read_entry
-from retrykit.integrations.celery.messages import DEAD, HEADER
+from retrykit.integrations.celery._ledger import read_entry
+from retrykit.integrations.celery._messages import DEAD, HEADER
 from retrykit.testing import virtual_time
 
 __all__ = [

@@ -36,7 +36,7 @@ def untested_checks(rows, files):
             with pytest.raises(ConfigError):
                 write()
     # The command line's own errors are in transcripts.
-    outside = [path for path in files if "cli" not in path.parts]
+    outside = [path for path in files if "_cli" not in path.parts]
     checks = {(str(path), line) for path in outside for line in check_lines(path)}
     assert len(checks) > 200, f"hardly any checks found: were {CHECKS} renamed?"
     return sorted(checks - reached)

@@ -13,12 +13,12 @@ from dbos import DBOS, DBOSConfig
 
 from retrykit import ConfigError, Policy
 from retrykit.durable import Job
-from retrykit.durable.json_payloads import as_json
+from retrykit.durable._json_payloads import as_json
 from retrykit.integrations import dbos as durable
-from retrykit.integrations.dbos import job_functions as jobs
-from retrykit.integrations.dbos.job_functions import find_job
-from retrykit.integrations.dbos.lifecycle import check_sqlite
-from retrykit.integrations.dbos.settings import _launched, mark_launched
+from retrykit.integrations.dbos import _job_functions as jobs
+from retrykit.integrations.dbos._job_functions import find_job
+from retrykit.integrations.dbos._lifecycle import check_sqlite
+from retrykit.integrations.dbos._settings import _launched, mark_launched
 from tests._support.dbos_jobs import execute, settings
 from tests._support.preset_errors import SECONDS
 

@@ -9,7 +9,7 @@ from dbos import DBOS
 
 from retrykit import ConfigError
 from retrykit.integrations import dbos as durable
-from retrykit.integrations.dbos.lifecycle import check_sqlite
+from retrykit.integrations.dbos._lifecycle import check_sqlite
 
 __all__ = [
     "execute",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import click
 
-from retrykit.cli.program import program
+from retrykit._cli.program import program
 from tests._support.documents import PAGES, blocks, page_id
 
 __all__ = ["Documented", "documented_commands", "leaf_commands", "outputs"]

@@ -4,11 +4,11 @@ import math
 
 from retrykit import Policy
 from retrykit.durable import Envelope, Job
-from retrykit.durable.durable_function import job_of
-from retrykit.durable.envelope import read_own_envelope
-from retrykit.durable.job_report import check_started
-from retrykit.durable.job_selection import select_jobs
-from retrykit.durable.json_payloads import as_json, from_json
+from retrykit.durable._durable_function import job_of
+from retrykit.durable._envelope import read_own_envelope
+from retrykit.durable._job_report import check_started
+from retrykit.durable._job_selection import select_jobs
+from retrykit.durable._json_payloads import as_json, from_json
 from tests._support.reference_data import reference_data
 
 __all__ = ["ERRORS"]

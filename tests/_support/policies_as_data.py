@@ -2,7 +2,7 @@
 
 import math
 
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 
 __all__ = ["INVALID", "LOADER_ONLY", "VALID"]
 

@@ -11,7 +11,7 @@ from procrastinate.testing import InMemoryConnector
 from retrykit import Policy, schedules as s
 from retrykit.durable import Envelope, idempotency_key
 from retrykit.integrations import procrastinate as durable
-from retrykit.integrations.procrastinate import store
+from retrykit.integrations.procrastinate import _store as store
 
 __all__ = [
     "AT_ONCE",

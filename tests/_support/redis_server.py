@@ -13,7 +13,7 @@ from redis.retry import Retry
 
 from retrykit.budgets import TokenBucket
 from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
-from retrykit.integrations.redis.budgets import SCRIPT
+from retrykit.integrations.redis._budgets import SCRIPT
 from tests._support.ports import free_port
 from tests._support.required import program
 

@@ -139,7 +139,7 @@ PARTS = {
     "tests/integrations/test_sql_mariadb.py": f"{SQL} mariadbd",
     "tests/integrations/test_sql_postgres.py": f"{SQL} postgres psycopg_pool",
     # Python in a browser has neither these libraries nor these abilities.
-    "retrykit/testing/trio_backend.py": "trio",
+    "retrykit/testing/_trio_backend.py": "trio",
     "tests/config/test_json_schema.py": "jsonschema",
     "tests/testing/test_pytest_plugin.py": "pytest_trio",
     "tests/testing/test_strategies.py": "speed",
@@ -152,7 +152,7 @@ PARTS = {
         "procrastinate prometheus_client redis temporalio"
     ),
     # An app of each engine.
-    "tests/cli/test_jobs.py": "celery dbos procrastinate",
+    "tests/_cli/test_jobs.py": "celery dbos procrastinate",
     # The HTML report, in a browser.
     "tests/_support/chromium.py": BROWSER,
     "tests/analysis/test_html_report.py": BROWSER,

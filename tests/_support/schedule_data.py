@@ -2,9 +2,9 @@
 
 import operator
 
-from retrykit.analysis.html_report.policy_data import schedule_data
-from retrykit.schedules.base import iter_parts
-from retrykit.schedules.kinds import CONSTRUCTORS
+from retrykit.analysis.html_report._policy_data import schedule_data
+from retrykit.schedules._base import iter_parts
+from retrykit.schedules._kinds import CONSTRUCTORS
 
 __all__ = ["kinds_of", "schedule_data", "schedule_from"]
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from retrykit.schedules.randomness import CallRandom, SharedDraws
+from retrykit.schedules._randomness import CallRandom, SharedDraws
 
 __all__ = ["FOLDER", "draw", "load", "run"]
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from click.testing import CliRunner
 
-from retrykit.cli import main
+from retrykit._cli import main
 
 __all__ = ["FOLDER", "TRANSCRIPTS", "Printed", "replay", "run_command"]
 
-FOLDER = Path(__file__).parents[1] / "cli" / "transcripts"
+FOLDER = Path(__file__).parents[1] / "_cli" / "transcripts"
 TRANSCRIPTS = sorted(FOLDER.glob("*.txt"))
 
 

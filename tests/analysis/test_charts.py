@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from retrykit import ConfigError, Policy, presets
 from retrykit.analysis.charts import figure, save
 from retrykit.analysis.preview import preview
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 
 ZIZQ = {"zizq": presets.zizq()}
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 
 from retrykit import schedules as s
-from retrykit.analysis.preview.delay_distributions import delay_distributions
-from retrykit.analysis.preview.distributions import (
+from retrykit.analysis.preview._delay_distributions import delay_distributions
+from retrykit.analysis.preview._distributions import (
     Distribution,
     clamp,
     mixture,
@@ -17,7 +17,7 @@ from retrykit.analysis.preview.distributions import (
     round_down,
     saturating_sum,
 )
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, schedules
 
 # Uniform from 0 to 4, from 0 to 2, and from 1 to 3.

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit.analysis.duration_ticks import ticks
+from retrykit.analysis._duration_ticks import ticks
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 

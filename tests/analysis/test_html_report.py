@@ -8,10 +8,10 @@ from zipfile import BadZipFile
 import pytest
 
 from retrykit import Policy, Rule, budgets, hints, presets, schedules as s
+from retrykit._cli.summary import summarize
 from retrykit.analysis.preview import preview
-from retrykit.cli.summary import summarize
 from retrykit.config.grpc_service_config import StatusCodes
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 from tests._support import chromium
 from tests._support.chromium import STEADY, THREE
 

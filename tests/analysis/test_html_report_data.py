@@ -13,11 +13,11 @@ from retrykit import ConfigError, Policy, presets, schedules as s
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit.analysis.html_report import page
-from retrykit.analysis.html_report.policy_data import hidden_settings
+from retrykit.analysis.html_report._policy_data import hidden_settings
 from retrykit.budgets import Throttle, shared
 from retrykit.config.grpc_service_config import StatusCodes
 from retrykit.hints import retry_after
-from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules._kinds import SCHEDULE_KINDS
 
 
 class PageParser(HTMLParser):

@@ -15,8 +15,8 @@ from retrykit._core.limits import override
 from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.durations import format_duration, parse_duration
 from retrykit.analysis.preview import preview
-from retrykit.analysis.preview.projection import project
-from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.analysis.preview._projection import project
+from retrykit.schedules._kinds import SCHEDULE_KINDS
 from retrykit.testing import strategies
 from tests._support import chromium
 from tests._support.chromium import almost_equal

@@ -8,7 +8,7 @@ from hypothesis import given
 from retrykit import AsArgument, Policy, presets, schedules as s
 from retrykit._core.rules import Rule
 from retrykit.analysis.lint import RULES, check
-from retrykit.analysis.lint.cap_analysis import caps
+from retrykit.analysis.lint._cap_analysis import caps
 from retrykit.testing import strategies
 
 

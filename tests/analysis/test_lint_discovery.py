@@ -3,7 +3,7 @@
 import pytest
 
 from retrykit.analysis.lint import discover
-from retrykit.analysis.lint.discovery import iter_references
+from retrykit.analysis.lint._discovery import iter_references
 from tests._support import source_folders
 from tests._support.source_folders import HEAD, found_names, on_import_path
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 
 from retrykit import AsArgument, ConfigError, Policy, Rule, presets, schedules as s
+from retrykit._cli.summary import summarize
 from retrykit._core.limits import override
 from retrykit.analysis.preview import EndOfCall, preview
-from retrykit.cli.summary import summarize
 from retrykit.hints import retry_after
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, policies
 from tests._support.reference_data import reference_data
 

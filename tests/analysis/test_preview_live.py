@@ -9,7 +9,7 @@ from retrykit import Policy, StopReason, schedules as s
 from retrykit._core.limits import override
 from retrykit._core.retry_state import RetryState
 from retrykit.analysis.preview import preview
-from retrykit.analysis.preview.distributions import saturating_sum
+from retrykit.analysis.preview._distributions import saturating_sum
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules, seeds
 

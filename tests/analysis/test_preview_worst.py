@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import Policy, hints, schedules as s
+from retrykit._cli.summary import summarize
 from retrykit._core.limits import override
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit.analysis.preview import preview
 from retrykit.budgets import TokenBucket
-from retrykit.cli.summary import summarize
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules
 

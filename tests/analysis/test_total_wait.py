@@ -9,13 +9,13 @@ from hypothesis import example, given, strategies as st
 
 from retrykit import Policy, schedules as s
 from retrykit.analysis.preview import preview
-from retrykit.analysis.preview.projection import project
-from retrykit.analysis.preview.total_wait import (
+from retrykit.analysis.preview._projection import project
+from retrykit.analysis.preview._total_wait import (
     estimate_mean,
     sample_calls,
     sampled_total_wait,
 )
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 
 SHARES = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from retrykit.config.preset_names import BUILT_IN
+from retrykit.config._preset_names import BUILT_IN
 from tests._support import required
 from tests._support.documented_commands import (
     documented_commands,

@@ -16,7 +16,7 @@ FORKING = """
 import os, pickle, signal, threading
 from contextlib import ExitStack
 from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket
-from retrykit.budgets import balances, shared, shared_budgets
+from retrykit.budgets import balances, shared, _shared_budgets
 
 class Equal(TokenBucket):
     def __eq__(self, other):
@@ -41,7 +41,7 @@ def hold():
     with ExitStack() as held:
         for each in [*budgets, hosts["old"], shared("key:old", TokenBucket)]:
             held.enter_context(each._lock)
-        for each in [hosts, shared_budgets._SHARED]:
+        for each in [hosts, _shared_budgets._SHARED]:
             held.enter_context(each._lock)
         holding.set()
         over.wait()

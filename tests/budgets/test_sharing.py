@@ -22,7 +22,7 @@ from retrykit.budgets import (
     budget_from_dict,
     shared,
 )
-from retrykit.budgets.shared_budgets import SerializableBudget
+from retrykit.budgets._shared_budgets import SerializableBudget
 
 ERROR = OSError()
 

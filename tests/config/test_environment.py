@@ -9,7 +9,7 @@ import pytest
 
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit._core.settings import VALIDATORS
-from retrykit.config.environment import VARIABLES, policy_from_env
+from retrykit.config._environment import VARIABLES, policy_from_env
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
 

@@ -6,8 +6,8 @@ import pytest
 
 from retrykit import ConfigError, Policy
 from retrykit._internal.validation import safe_repr
-from retrykit.config.preset_names import BUILT_IN
-from retrykit.schedules.kinds import CONSTRUCTORS
+from retrykit.config._preset_names import BUILT_IN
+from retrykit.schedules._kinds import CONSTRUCTORS
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
 

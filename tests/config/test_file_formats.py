@@ -3,7 +3,7 @@
 import pytest
 
 from retrykit import ConfigError
-from retrykit.config.files import read_document
+from retrykit.config._files import read_document
 
 
 @pytest.fixture

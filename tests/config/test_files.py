@@ -10,9 +10,9 @@ import tomli_w
 from hypothesis import given
 
 from retrykit import ConfigError, Policy, presets, schedules as s
-from retrykit.config.files import policy_names
-from retrykit.config.preset_names import BUILT_IN
-from retrykit.schedules.kinds import CONSTRUCTORS
+from retrykit.config._files import policy_names
+from retrykit.config._preset_names import BUILT_IN
+from retrykit.schedules._kinds import CONSTRUCTORS
 from retrykit.testing.strategies import policies
 
 

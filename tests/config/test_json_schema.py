@@ -12,12 +12,12 @@ from jsonschema import Draft202012Validator
 from retrykit import ConfigError, Policy
 from retrykit._core.settings import VALIDATORS
 from retrykit._internal.durations import DURATION_PATTERN, parse_duration
-from retrykit.budgets.serialization import KINDS
-from retrykit.config.files import policy_names
+from retrykit.budgets._serialization import KINDS
+from retrykit.config._files import policy_names
 from retrykit.config.json_schema import policy_schema
-from retrykit.schedules.base import iter_parts
-from retrykit.schedules.kinds import SCHEDULE_KINDS
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._base import iter_parts
+from retrykit.schedules._kinds import SCHEDULE_KINDS
+from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing.strategies import policies
 from tests._support.policies_as_data import INVALID, LOADER_ONLY, VALID
 

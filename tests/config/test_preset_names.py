@@ -4,7 +4,7 @@ import pytest
 
 from retrykit import ConfigError, presets
 from retrykit._internal.validation import did_you_mean, safe_repr
-from retrykit.config.preset_names import BUILT_IN, parse_preset
+from retrykit.config._preset_names import BUILT_IN, parse_preset
 
 UNIT = "write the unit (us, ms, s, m, h, d, w)"
 

@@ -19,7 +19,7 @@ from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
-from retrykit.config.files import policy_names
+from retrykit.config._files import policy_names
 from retrykit.config.grpc_service_config import StatusCodes
 from retrykit.config.rendering import (
     to_data,

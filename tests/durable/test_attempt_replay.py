@@ -6,7 +6,7 @@ from retrykit import Policy, schedules as s
 from retrykit._core.limits import override
 from retrykit._core.retry_state import Failure
 from retrykit.durable import Envelope, Job
-from retrykit.durable.attempt_replay import envelope_for_attempt, replay_state
+from retrykit.durable._attempt_replay import envelope_for_attempt, replay_state
 from retrykit.hints import attribute
 from retrykit.testing import ScriptedFunction, virtual_time
 from retrykit.testing.strategies import seeds

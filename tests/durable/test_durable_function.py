@@ -3,7 +3,7 @@
 import pytest
 
 from retrykit import AsArgument, ConfigError, Policy
-from retrykit.durable.durable_function import DurableFunction, job_of
+from retrykit.durable._durable_function import DurableFunction, job_of
 
 
 class NotingFunction(DurableFunction):

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from retrykit import Policy, schedules as s
 from retrykit.durable import Envelope, Job
-from retrykit.durable.json_payloads import as_json
+from retrykit.durable._json_payloads import as_json
 from retrykit.testing.strategies import policies
 from tests._support.durable_jobs import (
     PATIENT,

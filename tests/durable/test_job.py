@@ -16,9 +16,9 @@ from retrykit._core.limits import override
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import TokenBucket
-from retrykit.budgets.base import Budget
+from retrykit.budgets._base import Budget
 from retrykit.durable import Job, JobAttempt, JobFailed
-from retrykit.durable.job import fingerprint
+from retrykit.durable._job import fingerprint
 from retrykit.testing.strategies import policies
 from tests._support.durable_jobs import (
     PATIENT,

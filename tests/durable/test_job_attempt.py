@@ -17,7 +17,7 @@ from retrykit import (
 )
 from retrykit._core.attempt_timeout import AttemptTimeout
 from retrykit._core.timeouts import AsArgument
-from retrykit.budgets.base import Budget
+from retrykit.budgets._base import Budget
 from retrykit.durable import Job, idempotency_key
 from retrykit.testing import disable_retries, limit_retries, virtual_time
 from tests._support.durable_jobs import (

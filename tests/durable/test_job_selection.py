@@ -7,7 +7,7 @@ import pytest
 from retrykit import ConfigError, Policy
 from retrykit._internal.clocks import wall
 from retrykit.durable import Job, JobReport, count_jobs
-from retrykit.durable.job_selection import select_jobs, wanted_statuses
+from retrykit.durable._job_selection import select_jobs, wanted_statuses
 from retrykit.testing import virtual_time
 
 HOURLY = Policy(schedule=["1h"], max_attempts=None, name="hourly")

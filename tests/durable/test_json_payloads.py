@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError
-from retrykit.durable.json_payloads import as_json, from_json
+from retrykit.durable._json_payloads import as_json, from_json
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 PLAIN = st.none() | st.booleans() | st.integers() | TEXTS

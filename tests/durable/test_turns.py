@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrykit.durable.turns import draw_turn_delay, take_turn
+from retrykit.durable._turns import draw_turn_delay, take_turn
 
 
 def test_a_turn_is_taken_by_one_process_of_a_worker_at_a_time():

@@ -4,7 +4,7 @@ import pytest
 
 from retrykit import ConfigError, Policy
 from retrykit.durable import Envelope, Job
-from retrykit.durable.json_payloads import as_json
+from retrykit.durable._json_payloads import as_json
 
 HALF = "caf\udce9"  # how os.listdir() returns a name in Latin-1
 

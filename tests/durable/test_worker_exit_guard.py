@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from retrykit.durable import JobFailed
-from retrykit.durable.job_attempt import protect_worker
+from retrykit.durable._job_attempt import protect_worker
 
 
 class Stopped(BaseException):

@@ -9,7 +9,7 @@ from celery import Celery
 from celery.signals import after_task_publish
 
 from retrykit.integrations import celery as durable
-from retrykit.integrations.celery import lost_jobs
+from retrykit.integrations.celery import _lost_jobs as lost_jobs
 from tests.engines import job
 from tests.engines.engine import WORKER, report_to_dict, run_application
 

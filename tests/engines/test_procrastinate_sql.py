@@ -11,7 +11,7 @@ from procrastinate import App, PsycopgConnector, SyncPsycopgConnector
 
 from retrykit import ConfigError, GiveUp, Policy, schedules as s
 from retrykit.integrations import procrastinate as durable
-from retrykit.integrations.procrastinate.store import BEGIN, RELEASE, RESCHEDULE
+from retrykit.integrations.procrastinate._store import BEGIN, RELEASE, RESCHEDULE
 from tests._support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.engines

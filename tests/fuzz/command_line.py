@@ -10,8 +10,8 @@ import sys
 import unicodedata
 from pathlib import Path
 
-from retrykit.cli.program import run
-from retrykit.config.preset_names import BUILT_IN
+from retrykit._cli.program import run
+from retrykit.config._preset_names import BUILT_IN
 from retrykit.errors import ConfigError
 from tests.fuzz.names import preset
 from tests.fuzz.policies import policy_file

@@ -4,7 +4,7 @@ import json
 
 from retrykit import ConfigError, Policy, schedules
 from retrykit.durable import Envelope, Job
-from retrykit.durable.json_payloads import as_json, from_json
+from retrykit.durable._json_payloads import as_json, from_json
 from tests.fuzz import values
 from tests.fuzz.states import NEW, STORED, state_data
 from tests.fuzz.target import Target

@@ -12,8 +12,8 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
-from retrykit.hints.base import read_hint
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.hints._base import read_hint
+from retrykit.schedules._randomness import MAX_DELAY
 from tests.fuzz.target import Target
 from tests.fuzz.values import anything, maybe, mutated, number, scalar, text
 

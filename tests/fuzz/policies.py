@@ -6,11 +6,11 @@ from itertools import islice
 from pathlib import Path
 
 from retrykit import ConfigError, GiveUp, Policy, state_of
+from retrykit._cli.summary import summarize
 from retrykit._core.limits import check_limits
 from retrykit.analysis.lint import check
 from retrykit.analysis.preview import preview
-from retrykit.cli.summary import summarize
-from retrykit.config.files import policy_names
+from retrykit.config._files import policy_names
 from retrykit.config.grpc_service_config import to_service_config
 from retrykit.config.rendering import to_python, to_toml, toml_value
 from retrykit.testing import virtual_time

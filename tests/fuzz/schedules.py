@@ -9,13 +9,13 @@ from itertools import islice
 from retrykit import ConfigError
 from retrykit._internal.durations import format_duration, parse_duration
 from retrykit.schedules import Schedule
-from retrykit.schedules.kinds import CONSTRUCTORS
-from retrykit.schedules.parsing import (
+from retrykit.schedules._kinds import CONSTRUCTORS
+from retrykit.schedules._parsing import (
     parse_schedule,
     schedule_from_data,
     schedule_to_text,
 )
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 from tests.fuzz.target import Target
 from tests.fuzz.values import altered, anything, literal, maybe, mutated, text
 

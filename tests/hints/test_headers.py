@@ -14,13 +14,13 @@ from hypothesis import example, given, strategies as st
 
 from retrykit import Policy
 from retrykit.hints import milliseconds, retry_after
-from retrykit.hints.retry_after_header import (
+from retrykit.hints._retry_after_header import (
     header_values,
     parse_http_date,
     parse_retry_after,
     unread_headers,
 )
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing import virtual_time
 
 # The three forms of one date in RFC 9110, 5.6.7.

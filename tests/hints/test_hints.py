@@ -20,8 +20,8 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
-from retrykit.hints.base import check_hint, read_hint
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.hints._base import check_hint, read_hint
+from retrykit.schedules._randomness import MAX_DELAY
 
 BUILT_IN = {
     "retry_after": retry_after(),

@@ -7,8 +7,8 @@ from hypothesis import given, strategies as st
 
 from retrykit import Policy
 from retrykit.hints import first_of, rate_limit, retry_after
-from retrykit.hints.retry_after_header import unread_headers
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.hints._retry_after_header import unread_headers
+from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing import ScriptedFunction, virtual_time
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit.hints import parse_hint, reset_at
-from retrykit.hints.rate_limit_reset import until_reset
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.hints._rate_limit_reset import until_reset
+from retrykit.schedules._randomness import MAX_DELAY
 
 RESET = "x-ratelimit-reset"
 

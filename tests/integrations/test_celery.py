@@ -18,7 +18,7 @@ from retrykit import GiveUp, Policy, RetryAfter, current_state
 from retrykit._internal.clocks import wall, wall_clock_override
 from retrykit.durable import JobFailed, idempotency_key
 from retrykit.integrations.celery import DurableTask, jobs, status
-from retrykit.integrations.celery.messages import HEADER
+from retrykit.integrations.celery._messages import HEADER
 from tests._support import celery_worker, leftovers
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
 

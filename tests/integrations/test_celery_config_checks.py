@@ -109,7 +109,7 @@ class TestAMessage:
     """RabbitMQ shows the queue of a redelivered message in several forms."""
 
     def queue(self, **delivery_info):
-        from retrykit.integrations.celery.messages import copy_message
+        from retrykit.integrations.celery._messages import copy_message
 
         queues = [
             Queue("keyless", Exchange("fan", "fanout")),

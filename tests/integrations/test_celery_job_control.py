@@ -12,13 +12,13 @@ from retrykit import ConfigError, GiveUp, Policy
 from retrykit._internal.clocks import wall
 from retrykit.durable import idempotency_key
 from retrykit.integrations.celery import jobs, kill, requeue, retry_at, status
-from retrykit.integrations.celery.ledger import (
+from retrykit.integrations.celery._ledger import (
     LEDGER,
     Entry,
     read_entry,
     write_entry,
 )
-from retrykit.integrations.celery.messages import DEAD, HEADER
+from retrykit.integrations.celery._messages import DEAD, HEADER
 from tests._support import celery_worker
 
 clock, worker = celery_worker.clock, celery_worker.worker

@@ -9,9 +9,9 @@ from celery.utils.nodenames import gethostname
 from retrykit import GiveUp
 from retrykit._internal.clocks import wall
 from retrykit.durable import JobFailed, idempotency_key
-from retrykit.durable.turns import take_turn
+from retrykit.durable._turns import take_turn
 from retrykit.integrations.celery import jobs, requeue, retry_at, status
-from retrykit.integrations.celery.ledger import LEDGER, replace_message, write_entry
+from retrykit.integrations.celery._ledger import LEDGER, replace_message, write_entry
 from tests._support import celery_worker
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
 

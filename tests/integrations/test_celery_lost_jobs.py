@@ -13,10 +13,10 @@ from retrykit import ConfigError
 from retrykit._internal.clocks import wall
 from retrykit.durable import count_jobs, idempotency_key
 from retrykit.integrations.celery import jobs, kill, requeue, status, sweep
-from retrykit.integrations.celery.job_locks import exclusively
-from retrykit.integrations.celery.ledger import LEDGER, write_entry
-from retrykit.integrations.celery.lost_jobs import Sweep
-from retrykit.integrations.celery.messages import DEAD, HEADER, dead_letters
+from retrykit.integrations.celery._job_locks import exclusively
+from retrykit.integrations.celery._ledger import LEDGER, write_entry
+from retrykit.integrations.celery._lost_jobs import Sweep
+from retrykit.integrations.celery._messages import DEAD, HEADER, dead_letters
 from tests._support import celery_worker, redis_server
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
 

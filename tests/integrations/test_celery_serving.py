@@ -8,7 +8,7 @@ import pytest
 from celery import Celery, signals
 
 from retrykit.integrations import celery as durable
-from retrykit.integrations.celery.child_signals import ChildSignals
+from retrykit.integrations.celery._child_signals import ChildSignals
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from kombu.serialization import prepare_accept_content
 
 from retrykit import ConfigError, Policy
 from retrykit.integrations.celery import DurableTask, jobs, requeue, status
-from retrykit.integrations.celery.ledger import LEDGER
-from retrykit.integrations.celery.messages import HEADER
-from retrykit.integrations.celery.unusable_messages import UnusableMessageHandler
+from retrykit.integrations.celery._ledger import LEDGER
+from retrykit.integrations.celery._messages import HEADER
+from retrykit.integrations.celery._unusable_messages import UnusableMessageHandler
 from tests._support import celery_worker
 from tests._support.celery_worker import HOURLY, Verify
 

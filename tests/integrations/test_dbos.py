@@ -13,7 +13,7 @@ from retrykit import ConfigError, Policy, current_state
 from retrykit._internal.clocks import wall
 from retrykit.durable import Job, idempotency_key
 from retrykit.integrations import dbos as durable
-from retrykit.integrations.dbos import job_functions as jobs
+from retrykit.integrations.dbos import _job_functions as jobs
 from tests._support.dbos_jobs import execute, launched, read, wait_until_ended
 
 __all__ = ["launched"]

@@ -11,8 +11,8 @@ from dbos import DBOS
 
 from retrykit import ConfigError, GiveUp, Policy
 from retrykit.integrations import dbos as durable
-from retrykit.integrations.dbos.job_control import _all_reports
-from retrykit.integrations.dbos.workflow_ids import find_attempts, keep_last_attempts
+from retrykit.integrations.dbos._job_control import _all_reports
+from retrykit.integrations.dbos._workflow_ids import find_attempts, keep_last_attempts
 from tests._support.dbos_jobs import execute, launched, wait_until, wait_until_ended
 
 __all__ = ["launched"]

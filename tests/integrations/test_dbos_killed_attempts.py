@@ -11,7 +11,7 @@ from dbos import DBOS
 
 from retrykit import Policy
 from retrykit.integrations import dbos as durable
-from retrykit.integrations.dbos.killed_attempts import forgive_running, stopping
+from retrykit.integrations.dbos._killed_attempts import forgive_running, stopping
 from tests._support.dbos_jobs import (
     execute,
     launched,

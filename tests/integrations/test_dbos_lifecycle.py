@@ -10,8 +10,8 @@ from dbos import DBOS
 
 from retrykit import ConfigError, Policy
 from retrykit.integrations import dbos as durable
-from retrykit.integrations.dbos.lifecycle import check_sqlite, try_lock
-from retrykit.integrations.dbos.settings import _launched
+from retrykit.integrations.dbos._lifecycle import check_sqlite, try_lock
+from retrykit.integrations.dbos._settings import _launched
 from tests._support.dbos_jobs import execute, read, settings, skip_if_unusable
 
 LISTENING_PROCESS = """

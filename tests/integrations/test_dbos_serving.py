@@ -13,9 +13,9 @@ from dbos import DBOS
 
 from retrykit import ConfigError, Policy
 from retrykit.integrations import dbos as durable
-from retrykit.integrations.dbos import serving
-from retrykit.integrations.dbos.killed_attempts import stopping
-from retrykit.integrations.dbos.serving import _end_process, _received_signals
+from retrykit.integrations.dbos import _serving as serving
+from retrykit.integrations.dbos._killed_attempts import stopping
+from retrykit.integrations.dbos._serving import _end_process, _received_signals
 from tests._support.dbos_jobs import read, settings, skip_if_unusable
 
 STARTED, MAY_END, CANCELLED = threading.Event(), threading.Event(), threading.Event()

@@ -18,9 +18,12 @@ from retrykit import ConfigError, GiveUp
 from retrykit._internal.clocks import wall
 from retrykit.durable import Job, JobFailed, idempotency_key
 from retrykit.integrations import procrastinate as durable
-from retrykit.integrations.procrastinate import job_run, store
-from retrykit.integrations.procrastinate.job_run import JobPostponed, RescheduleStrategy
-from retrykit.integrations.procrastinate.sync_async import arun
+from retrykit.integrations.procrastinate import _job_run as job_run, _store as store
+from retrykit.integrations.procrastinate._job_run import (
+    JobPostponed,
+    RescheduleStrategy,
+)
+from retrykit.integrations.procrastinate._sync_async import arun
 from tests._support import procrastinate_jobs
 from tests._support.procrastinate_jobs import (
     AT_ONCE,

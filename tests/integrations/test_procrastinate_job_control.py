@@ -7,7 +7,7 @@ import pytest
 
 from retrykit import ConfigError, GiveUp
 from retrykit.integrations import procrastinate as durable
-from retrykit.integrations.procrastinate import store
+from retrykit.integrations.procrastinate import _store as store
 from tests._support import procrastinate_jobs
 from tests._support.procrastinate_jobs import HOURLY
 

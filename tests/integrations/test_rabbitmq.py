@@ -16,7 +16,7 @@ from pika import exceptions
 from retrykit import ConfigError, Policy, state_of
 from retrykit.integrations import aio_pika as for_aio_pika, pika as for_pika
 from retrykit.integrations.celery import DurableTask, status
-from retrykit.integrations.celery.job_locks import exclusively
+from retrykit.integrations.celery._job_locks import exclusively
 from retrykit.testing import virtual_time
 from tests._support.fault_proxy import proxy, refused, reset_at_once, through
 from tests._support.rabbitmq_server import RabbitServer

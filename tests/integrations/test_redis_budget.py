@@ -11,7 +11,7 @@ import redis
 from retrykit import ConfigError, Policy, StopReason, aretry, retry
 from retrykit.budgets import TokenBucket
 from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
-from retrykit.integrations.redis.budgets import flush_all
+from retrykit.integrations.redis._budgets import flush_all
 from tests._support import redis_server
 from tests._support.redis_server import KEY
 

@@ -11,7 +11,7 @@ import pytest
 
 from retrykit import Policy, StopReason
 from retrykit.budgets import TokenBucket
-from retrykit.integrations.redis.local_ledger import LocalLedger
+from retrykit.integrations.redis._local_ledger import LocalLedger
 from retrykit.testing import virtual_time
 from tests._support import redis_server
 from tests._support.ports import free_port

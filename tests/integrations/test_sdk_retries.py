@@ -19,7 +19,7 @@ from botocore.config import Config
 from packaging.version import Version
 
 from retrykit.integrations import stripe as for_stripe
-from retrykit.presets.aws import throttling
+from retrykit.presets._aws import throttling
 from tests._support.scripted_server import answer, serve
 from tests._support.sdk_clients import MESSAGES, aws, call_genai
 

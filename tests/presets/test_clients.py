@@ -18,7 +18,7 @@ from retrykit import (
 )
 from retrykit.analysis.lint import check
 from retrykit.config.grpc_service_config import StatusCodes, from_service_config
-from retrykit.presets.aws import throttling
+from retrykit.presets._aws import throttling
 from retrykit.testing import ScriptedFunction, virtual_time
 from retrykit.testing.strategies import seeds
 from tests._support.exhausted_calls import exhaust

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import StopReason, presets, schedules as s
-from retrykit.analysis.preview.delay_distributions import delay_distributions
+from retrykit.analysis.preview._delay_distributions import delay_distributions
 from tests._support.exhausted_calls import exhaust
 from tests._support.random_sources import FixedRandom
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, schedules as s
-from retrykit.schedules.randomness import call_random
+from retrykit.schedules._randomness import call_random
 from retrykit.testing.strategies import schedules
 
 WAVE = s.sequence([1, 8, 3, 0.2])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import schedules as s
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing.strategies import durations
 from tests._support.random_sources import FixedRandom
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, strategies as st
 
 from retrykit import StopReason, presets, schedules as s
 from retrykit.backoff import STOP, Backoff
-from retrykit.schedules.randomness import call_random
+from retrykit.schedules._randomness import call_random
 from retrykit.testing import FakeClock
 from tests._support.random_sources import FixedRandom
 from tests._support.reference_data import reference_data

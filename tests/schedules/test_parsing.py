@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from retrykit import ConfigError, presets, schedules as s
-from retrykit.schedules.parsing import parse_schedule
+from retrykit.schedules._parsing import parse_schedule
 from retrykit.testing.strategies import schedules
 
 WRITTEN = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import schedules as s
-from retrykit.schedules.randomness import MAX_DELAY, call_random
+from retrykit.schedules._randomness import MAX_DELAY, call_random
 from retrykit.testing.strategies import durations, seeds
 from tests._support.random_sources import SequenceRandom
 

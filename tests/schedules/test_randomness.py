@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from retrykit import Policy, schedules as s
 from retrykit.backoff import Backoff
-from retrykit.schedules.randomness import (
+from retrykit.schedules._randomness import (
     MAX_DELAY,
     SharedDraws,
     call_random,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 
 from retrykit import schedules as s
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, schedules
 
 # The error of a few floating-point operations.

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import schedules as s
-from retrykit.schedules.parsing import schedule_from_data, schedule_to_text
-from retrykit.schedules.randomness import MAX_DELAY, call_random
+from retrykit.schedules._parsing import schedule_from_data, schedule_to_text
+from retrykit.schedules._randomness import MAX_DELAY, call_random
 from retrykit.testing.strategies import durations, schedules, seeds
 from tests._support.exports import exports_of
 from tests._support.random_sources import FixedRandom

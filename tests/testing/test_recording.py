@@ -10,7 +10,7 @@ from retrykit._core import events
 from retrykit._internal import fast_path
 from retrykit.errors import NestingError
 from retrykit.testing import AsyncScriptedFunction, ScriptedFunction, record
-from retrykit.testing.context_block import Block
+from retrykit.testing._context_block import Block
 from tests._support.optional_trio import trio
 
 POLICY = Policy(schedule=[1, 60], on=OSError, name="fetch")

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from retrykit import Failure, RetryState, StopReason, schedules as s
 from retrykit._core.limits import override
 from retrykit._core.settings import VALIDATORS
-from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules._kinds import SCHEDULE_KINDS
 from retrykit.testing.strategies import (
     durations,
     failure_scripts,

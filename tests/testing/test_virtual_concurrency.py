@@ -11,7 +11,7 @@ import pytest
 from retrykit import Policy, aretry, current_state, retry, retrying, schedules as s
 from retrykit._internal.clocks import sync_clock
 from retrykit.testing import AsyncScriptedFunction, FakeClock, virtual_time
-from retrykit.testing.scheduler import VirtualScheduler
+from retrykit.testing._scheduler import VirtualScheduler
 from tests._support.concurrency import (
     DAY,
     WEEK,

@@ -29,7 +29,7 @@ from retrykit.testing import (
     ScriptedFunction,
     virtual_time,
 )
-from retrykit.testing.scheduler import VirtualScheduler
+from retrykit.testing._scheduler import VirtualScheduler
 from tests._support.concurrency import DAY, WEEK, gather, in_thread, sleep_once
 from tests._support.optional_trio import trio
 
@@ -294,7 +294,7 @@ def test_a_sleep_cancelled_at_its_end_raises_cancelled_error():
 
 def test_an_ended_trio_run_does_not_stop_time():
     async def main():
-        from retrykit.testing.trio_backend import TrioBackend
+        from retrykit.testing._trio_backend import TrioBackend
 
         return TrioBackend(VirtualScheduler(0.0, 5.0))
 

@@ -38,7 +38,7 @@ from retrykit.events import (
     Suspended,
 )
 from retrykit.integrations.logging import observer
-from retrykit.schedules.base import Schedule
+from retrykit.schedules._base import Schedule
 from retrykit.testing import (
     AsyncScriptedFunction,
     FakeClock,

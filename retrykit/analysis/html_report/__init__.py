@@ -21,11 +21,11 @@ from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
-from retrykit.analysis.duration_ticks import POWERS, STEPS, suits_log
-from retrykit.analysis.html_report.policy_data import policy_data
+from retrykit.analysis._duration_ticks import POWERS, STEPS, suits_log
+from retrykit.analysis.html_report._policy_data import policy_data
 from retrykit.analysis.preview import preview
-from retrykit.schedules.base import Schedule
-from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules._base import Schedule
+from retrykit.schedules._kinds import SCHEDULE_KINDS
 
 __all__ = ["page"]
 

@@ -19,9 +19,9 @@ A test can check all policies of a package:
 `RULES` lists all rules; `discover` imports the code that it searches.
 """
 
-from retrykit.analysis.lint.discovery import Discovery, Found, discover
-from retrykit.analysis.lint.importing import LoadFailure
-from retrykit.analysis.lint.rules import RULES, Finding, LintRule, check
+from retrykit.analysis.lint._discovery import Discovery, Found, discover
+from retrykit.analysis.lint._importing import LoadFailure
+from retrykit.analysis.lint._rules import RULES, Finding, LintRule, check
 
 __all__ = ["RULES", "Discovery", "Finding", "Found", "LintRule", "LoadFailure"]
 __all__ += ["check", "discover"]

@@ -24,9 +24,9 @@ from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, check_integer
-from retrykit.analysis.preview.caveats import has_other_delays
-from retrykit.analysis.preview.distributions import saturating_sum
-from retrykit.analysis.preview.projection import (
+from retrykit.analysis.preview._caveats import has_other_delays
+from retrykit.analysis.preview._distributions import saturating_sum
+from retrykit.analysis.preview._projection import (
     EndOfCall,
     Projection,
     RetryRow,
@@ -34,7 +34,7 @@ from retrykit.analysis.preview.projection import (
     project,
     walk,
 )
-from retrykit.analysis.preview.total_wait import (
+from retrykit.analysis.preview._total_wait import (
     Quantile,
     TotalWait,
     exact_total_wait,
@@ -42,8 +42,8 @@ from retrykit.analysis.preview.total_wait import (
     sampled_total_wait,
     with_means,
 )
-from retrykit.schedules.base import iter_parts
-from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules._base import iter_parts
+from retrykit.schedules._randomness import MAX_DELAY
 
 __all__ = ["EndOfCall", "Preview", "Quantile", "RetryRow", "TotalWait", "preview"]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
+from retrykit._conditions import format_value
 from retrykit._core.call import current_state
 from retrykit._core.drivers import check_sync_compatible, driver_factory
 from retrykit._core.final_error import attach_state
@@ -20,7 +21,6 @@ from retrykit._core.retry_log import describe_last_failure, title_of
 from retrykit._core.retry_state import RetryState, StopReason
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import check_instance
-from retrykit.conditions import format_value
 from retrykit.errors import GiveUp, RetryError
 from retrykit.integrations._http.bodies import Rewind, no_rewind
 from retrykit.integrations._http.policy import (

@@ -3,17 +3,17 @@
 from retrykit.integrations._extras import needs
 
 with needs("celery"):
-    from retrykit.integrations.celery.config_checks import capabilities
-    from retrykit.integrations.celery.job_control import (
+    from retrykit.integrations.celery._config_checks import capabilities
+    from retrykit.integrations.celery._job_control import (
         jobs,
         kill,
         requeue,
         retry_at,
         status,
     )
-    from retrykit.integrations.celery.lost_jobs import sweep
-    from retrykit.integrations.celery.serving import serve
-    from retrykit.integrations.celery.task import DurableTask
+    from retrykit.integrations.celery._lost_jobs import sweep
+    from retrykit.integrations.celery._serving import serve
+    from retrykit.integrations.celery._task import DurableTask
 
 __all__ = ["DurableTask", "capabilities", "jobs", "kill", "requeue"]
 __all__ += ["retry_at", "serve", "status", "sweep"]

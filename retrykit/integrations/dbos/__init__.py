@@ -3,7 +3,7 @@
 from retrykit.integrations._extras import needs
 
 with needs("dbos"):
-    from retrykit.integrations.dbos.job_control import (
+    from retrykit.integrations.dbos._job_control import (
         delete_finished,
         jobs,
         kill,
@@ -12,10 +12,10 @@ with needs("dbos"):
         status,
         take_over,
     )
-    from retrykit.integrations.dbos.job_functions import DurableJob, job
-    from retrykit.integrations.dbos.lifecycle import connect, disconnect, listen
-    from retrykit.integrations.dbos.serving import serve
-    from retrykit.integrations.dbos.settings import CAPABILITIES, config
+    from retrykit.integrations.dbos._job_functions import DurableJob, job
+    from retrykit.integrations.dbos._lifecycle import connect, disconnect, listen
+    from retrykit.integrations.dbos._serving import serve
+    from retrykit.integrations.dbos._settings import CAPABILITIES, config
 
 __all__ = ["CAPABILITIES", "DurableJob", "config", "connect"]
 __all__ += ["delete_finished", "disconnect", "job", "jobs", "kill", "listen", "requeue"]

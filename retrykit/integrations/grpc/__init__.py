@@ -27,9 +27,9 @@ has no history of them.
 from retrykit.integrations._extras import needs
 
 with needs("grpc"):
-    from retrykit.integrations.grpc.aio import async_interceptors
-    from retrykit.integrations.grpc.policy import policy, retry_after, transient
-    from retrykit.integrations.grpc.sync import RetryInterceptor
+    from retrykit.integrations.grpc._aio import async_interceptors
+    from retrykit.integrations.grpc._policy import policy, retry_after, transient
+    from retrykit.integrations.grpc._sync import RetryInterceptor
 
 __all__ = ["RetryInterceptor", "async_interceptors", "policy", "retry_after"]
 __all__ += ["transient"]

@@ -6,7 +6,7 @@ from typing import Literal
 from retrykit import __version__
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, invalid_setting
-from retrykit.budgets.base import Budget
+from retrykit.budgets._base import Budget
 from retrykit.events import Event, Observer
 from retrykit.integrations._extras import needs
 from retrykit.integrations._telemetry import EventLabels, check_budgets
@@ -15,8 +15,8 @@ with needs("opentelemetry"):
     from opentelemetry.metrics import MeterProvider, get_meter
     from opentelemetry.trace import TracerProvider, get_tracer
 
-    from retrykit.integrations.opentelemetry.metrics import Metrics, observe_budgets
-    from retrykit.integrations.opentelemetry.spans import AttemptSpans, SpanEvents
+    from retrykit.integrations.opentelemetry._metrics import Metrics, observe_budgets
+    from retrykit.integrations.opentelemetry._spans import AttemptSpans, SpanEvents
 
 __all__ = ["observer"]
 

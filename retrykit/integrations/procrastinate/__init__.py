@@ -3,7 +3,7 @@
 from retrykit.integrations._extras import needs
 
 with needs("procrastinate"):
-    from retrykit.integrations.procrastinate.job_control import (
+    from retrykit.integrations.procrastinate._job_control import (
         ajobs,
         akill,
         arequeue,
@@ -15,19 +15,19 @@ with needs("procrastinate"):
         retry_at,
         status,
     )
-    from retrykit.integrations.procrastinate.serving import serve
-    from retrykit.integrations.procrastinate.settings import (
+    from retrykit.integrations.procrastinate._serving import serve
+    from retrykit.integrations.procrastinate._settings import (
         CAPABILITIES,
         RESCUE,
         prepare,
         rescue,
     )
-    from retrykit.integrations.procrastinate.store import (
+    from retrykit.integrations.procrastinate._store import (
         aapply_schema,
         apply_schema,
         schema,
     )
-    from retrykit.integrations.procrastinate.tasks import DurableTask, task
+    from retrykit.integrations.procrastinate._tasks import DurableTask, task
 
 __all__ = ["CAPABILITIES", "RESCUE", "DurableTask", "aapply_schema", "ajobs"]
 __all__ += ["akill", "apply_schema", "arequeue", "aretry_at", "astatus"]

@@ -25,7 +25,7 @@ such as ``SET``, and not ``INCR`` or ``LPUSH``.
 from retrykit.integrations._extras import needs
 
 with needs("redis"):
-    from retrykit.integrations.redis.budgets import AsyncRedisBudget, RedisBudget
-    from retrykit.integrations.redis.transient_errors import policy, transient
+    from retrykit.integrations.redis._budgets import AsyncRedisBudget, RedisBudget
+    from retrykit.integrations.redis._transient_errors import policy, transient
 
 __all__ = ["AsyncRedisBudget", "RedisBudget", "policy", "transient"]

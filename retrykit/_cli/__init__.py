@@ -1,0 +1,33 @@
+"""Command line that shows, charts, compares, checks and converts policies.
+
+Needs the extra ``retrykit[cli]``. Each command is a module, imported only when it
+runs, so that ``--help`` stays fast.
+"""
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        args: Arguments after the program name; by default those of this process.
+
+    Returns:
+        The exit code: 0; 1 if `lint` has warnings; 2 for an error in the arguments,
+        a file or a policy; 130 after Ctrl-C.
+    """
+    try:
+        from retrykit._cli.program import run  # noqa: PLC0415  the extra may be missing
+    except ModuleNotFoundError as error:
+        if error.name not in {"click", "rich"}:
+            raise
+        suggestion = "in a clone: pip install '.[cli]'"
+        sys.stderr.write(
+            f"retrykit: the command line needs {error.name}; {suggestion}\n"
+        )
+        return 2
+    return run(sys.argv[1:] if args is None else args)

@@ -1,0 +1,227 @@
+"""Policies from the command line: POLICY arguments, options, environment variables."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import click
+
+from retrykit._cli.modules import find_attribute, import_error, import_here
+from retrykit._cli.options import complete_words
+from retrykit._core.decorators import policy_of
+from retrykit._core.policy import Policy
+from retrykit._core.settings import DeadlineRule, LimitRule
+from retrykit._internal.validation import did_you_mean, invalid_setting
+from retrykit.analysis.lint import discover
+from retrykit.config._environment import MUTUALLY_EXCLUSIVE, policy_from_env
+from retrykit.config._files import load_policy, policy_names, read_document
+from retrykit.config._preset_names import BUILT_IN, parse_preset, preset_key
+from retrykit.config.grpc_service_config import from_service_config
+from retrykit.errors import ConfigError
+from retrykit.schedules import Schedule
+
+__all__ = ["apply_flags", "file_of", "find_policies", "format_config_error"]
+__all__ += ["is_preset", "policy_flags", "select_policies", "select_policy"]
+__all__ += ["split_file"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_RULES, _LIMIT_RULES = get_args(DeadlineRule), get_args(LimitRule)
+# Metavar, help and words to complete.
+_FLAGS = {
+    "--schedule": ("TEXT", "Delays '1s, 5s, 1m', or an expression."),
+    "--max-attempts": ("N", "Maximum number of attempts, or unlimited.", "unlimited"),
+    "--max-elapsed": ("TIME", "Time limit of a call, or unlimited.", "unlimited"),
+    "--limits": ("RULE", "Which limit ends a call: any or all.", *_LIMIT_RULES),
+    "--deadline": ("RULE", "At the time limit: stop, clip or overshoot.", *_RULES),
+    "--default-retry-limit": ("N", "Zizq: maximum number of retries."),
+    "--default-backoff-base": ("TIME", "Zizq: base; in ms without a unit."),
+    "--default-backoff-exponent": ("E", "Zizq: exponent."),
+    "--default-backoff-jitter": ("TIME", "Zizq: jitter; in ms without a unit."),
+}
+# The environment variable that each flag overrides, without its prefix.
+_KEYS = {
+    flag: flag.removeprefix("--").removeprefix("default-").replace("-", "_").upper()
+    for flag in _FLAGS
+}
+
+
+def policy_flags(function: F) -> F:
+    """Add the options that change or define a policy."""
+    options = [
+        click.option(
+            flag, metavar=name, help=text, shell_complete=complete_words(*words)
+        )
+        for flag, (name, text, *words) in _FLAGS.items()
+    ]
+    text = "Apply environment variables such as PREFIX_MAX_ATTEMPTS."
+    options.append(click.option("--env", metavar="PREFIX", help=text))
+    import_ = click.option(
+        "--import",
+        metavar="MODULE",
+        multiple=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_import_modules,
+        help="Import MODULE first, for exception types that a file names.",
+    )
+    for option in (import_, *reversed(options)):
+        function = option(function)
+    return function
+
+
+def _import_modules(ctx: click.Context, _param: click.Parameter, names: Any) -> None:
+    for name in () if ctx.resilient_parsing else names:
+        import_here(name)
+
+
+def format_config_error(error: ConfigError) -> str:
+    """Return an error on one line, with the option that imports a missing module."""
+    text = " ".join(str(error).split())
+    return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", text)
+
+
+def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
+    """Change a policy with environment variables, and with flags, which override them.
+
+    >>> flags = {"default_retry_limit": "3", "env": None}
+    >>> apply_flags(None, flags).max_attempts
+    4
+    """
+    stem = (flags.get("env") or "FLAG").removesuffix("_")
+    environ = dict(os.environ) if flags.get("env") else {}
+    texts = {key: flags.get(flag[2:].replace("-", "_")) for flag, key in _KEYS.items()}
+    # A flag also overrides the variable that sets the same thing in another way.
+    for pair in MUTUALLY_EXCLUSIVE:
+        for key, rival in (pair, reversed(pair)):
+            if texts[key] is not None:
+                environ.pop(f"{stem}_{rival}", None)
+    environ |= {
+        f"{stem}_{key}": text for key, text in texts.items() if text is not None
+    }
+    # Errors name the flag, unless only the variable is set.
+    display_names = {
+        f"{stem}_{key}": flag
+        for flag, key in _KEYS.items()
+        if texts[key] is not None or not environ.get(f"{stem}_{key}")
+    }
+    return policy_from_env(stem, environ, base=base, display_names=display_names)
+
+
+def select_policy(text: str | None, flags: Mapping[str, Any]) -> tuple[str, Policy]:
+    """Return the name and policy of a POLICY, which must be a single one.
+
+    If *text* is None, it is the policy that the flags define.
+    """
+    selected = select_policies([] if text is None else [text], flags)
+    if len(selected) > 1:
+        rule = f"a single policy, such as {text}:{next(iter(selected))}"
+        suggestion = f"it contains {', '.join(selected)}"
+        raise invalid_setting("POLICY", rule, text, suggestion)
+    [item] = selected.items()
+    return item
+
+
+def select_policies(
+    texts: Sequence[str], flags: Mapping[str, Any]
+) -> dict[str, Policy]:
+    """Return policies as the flags change them, by the names to show.
+
+    Without any POLICY, it is the policy that the flags define.
+    """
+    found: dict[str, Policy] = {}
+    for text in texts:
+        policies = find_policies(text)
+        if not policies:
+            raise invalid_setting("POLICY", "a file with policies", text)
+        for name, policy in policies.items():
+            names = chain([name], (f"{name} ({number})" for number in count(2)))
+            found[next(each for each in names if each not in found)] = policy
+    bases: dict[str, Policy | None] = {**found} or {"default": None}
+    return {name: apply_flags(base, flags) for name, base in bases.items()}
+
+
+_FILE = re.compile(
+    r"(?P<path>.+?\.(?:toml|json))(?::(?P<name>.+))?", re.IGNORECASE | re.DOTALL
+)
+_SCRIPT = re.compile(r".+\.py(?::.+)?")
+_ATTRIBUTE = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<path>[A-Za-z_][\w.]*)")
+
+
+def find_policies(text: str) -> dict[str, Policy]:
+    """Return the policies that a POLICY selects, by name.
+
+    >>> find_policies("zizq:retry_limit=3")["zizq:retry_limit=3"].max_attempts
+    4
+    """
+    if file := _FILE.fullmatch(text):
+        path, name = file["path"], file["name"]
+        if config := _read_service_config(path):
+            return {name or Path(path).stem: _load_service(config, path, name)}
+        names = [name] if name else policy_names(path)
+        return {name: load_policy(path, name) for name in names}
+    if _SCRIPT.fullmatch(text):
+        discovery = discover(text)
+        for failure in discovery.failures:
+            raise import_error(text, failure)
+        return {each.name: each.policy for each in discovery.found}
+    if is_preset(text):
+        return {text: parse_preset(text)}
+    if attribute := _ATTRIBUTE.fullmatch(text):
+        return {text: _load_attribute(text, attribute["module"], attribute["path"])}
+    rule = "a preset, a file.toml:name or a module:attribute"
+    similar = did_you_mean(text.partition(":")[0], BUILT_IN)
+    suggestion = similar or f"the presets are {', '.join(BUILT_IN)}"
+    raise invalid_setting("POLICY", rule, text, suggestion)
+
+
+def file_of(text: str) -> str | None:
+    """Return the path of a POLICY's TOML or JSON file; None if it has none."""
+    file = _FILE.fullmatch(text)
+    return file and file["path"]
+
+
+def split_file(text: str) -> list[str]:
+    """Return a POLICY for each policy of a file; just *text* if it names one."""
+    if file_of(text) != text or _read_service_config(text):
+        return [text]
+    return [f"{text}:{name}" for name in policy_names(text)]
+
+
+def is_preset(text: str) -> bool:
+    """Return whether a POLICY is a preset."""
+    return preset_key(text) in BUILT_IN
+
+
+def _read_service_config(path: str) -> dict[str, Any] | None:
+    """Return the gRPC service config in a file; None if it has none."""
+    data = read_document(path) if path.lower().endswith(".json") else {}
+    return data if data.keys() & {"methodConfig", "initialBackoff"} else None
+
+
+def _load_service(config: dict[str, Any], path: str, method: str | None) -> Policy:
+    try:
+        return from_service_config(config, method=method)
+    except ConfigError as error:
+        suggestion = ""
+        if method is None and str(error).startswith("method "):
+            suggestion = f"; write {path}:package.Service/Method"
+        msg = f"{path}: {error}{suggestion}"
+        raise ConfigError(msg) from None
+
+
+def _load_attribute(text: str, module: str, path: str) -> Policy:
+    value = find_attribute("POLICY", text, module, path)
+    if isinstance(value, Policy):
+        return value
+    if isinstance(value, Schedule):
+        return Policy(schedule=value, max_attempts=None)
+    try:
+        return policy_of(value)
+    except ConfigError:
+        rule = f"a policy, a schedule or a decorated function at {text}"
+        # Not the value, which may be long, or contain a secret.
+        raise invalid_setting("POLICY", rule, type(value)) from None

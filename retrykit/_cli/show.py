@@ -1,0 +1,250 @@
+"""``retrykit show``: every delay of a policy, as a table, JSON or CSV."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+
+from retrykit._cli.options import (
+    attempt,
+    complete_words,
+    make_command,
+    policy_argument,
+    retries,
+    samples,
+)
+from retrykit._cli.policies import policy_flags, select_policy
+from retrykit._cli.summary import preview_policy, summarize
+from retrykit._cli.terminal import (
+    build_figures,
+    build_pairs,
+    console,
+    format_decimal,
+    format_range,
+    print_uncut,
+)
+from retrykit._internal.frozen import fields_of
+from retrykit._internal.validation import check_choice, did_you_mean
+from retrykit.analysis.preview import Preview, RetryRow
+
+__all__ = ["command"]
+
+_COLUMNS = ("seconds", "minutes", "hours", "cumulative", "at")
+_UNITS = {"minutes": 60, "hours": 3600}
+
+
+def _parse_start(
+    _ctx: click.Context, _param: click.Parameter, value: str | None
+) -> datetime | None:
+    if value is None:
+        return None
+    if value == "now":
+        return datetime.now().astimezone().replace(microsecond=0)
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        msg = f"{value!r} is neither 'now' nor a time such as 2026-01-31T09:00."
+        raise click.BadParameter(msg) from None
+
+
+@make_command(
+    "show",
+    "retrykit show hostname-verification",
+    "retrykit show zizq:retry_limit=10 --start 2026-01-31T09:00",
+    "retrykit show mypackage.clients:fetch --attempt 2s",
+    "retrykit show pyproject.toml:fetch --env FETCH --json",
+    "retrykit show --schedule 'exponential(0.5).cap(60)' --max-attempts 9",
+)
+@policy_argument
+@attempt
+@click.option(
+    "--start",
+    metavar="TIME",
+    callback=_parse_start,
+    shell_complete=complete_words("now"),
+    help="Show dates for a call that starts at TIME: now, or 2026-01-31T09:00.",
+)
+@retries
+@samples
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    help=f"Columns to show, separated by commas: {', '.join(_COLUMNS)}.",
+    shell_complete=complete_words(*_COLUMNS),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@policy_flags
+def command(
+    policy: str | None,
+    attempt: float,
+    start: datetime | None,
+    retries: int | None,
+    samples: int,
+    columns: str | None,
+    as_json: bool,
+    as_csv: bool,
+    **flags: Any,
+) -> None:
+    """Show every delay of a policy in a table.
+
+    A summary says where retries end, how many attempts are made, and how long a call
+    that fails every time waits. For random delays, the table has the shortest, the mean
+    and the longest. Without POLICY, the default policy of @retry is shown.
+    """
+    if as_json and (as_csv or columns):
+        other = "--csv" if as_csv else "--columns"
+        msg = f"--json and {other} cannot be used together."
+        raise click.UsageError(msg, click.get_current_context())
+    chosen = _parse_columns(columns, start) if columns else None
+    name, selected = select_policy(policy, flags)
+    preview = preview_policy(
+        name, selected, attempt=attempt, retries=retries, samples=samples
+    )
+    rows = preview.shown(retries)
+    if not (as_json or as_csv):
+        _print(name, preview, rows, start, chosen)
+        return
+    chosen = chosen or [each for each in _COLUMNS if start or each != "at"]
+    figures = [_figures(row, start, chosen) for row in rows]
+    if as_csv:
+        click.echo(_to_csv(figures), nl=False)
+    else:
+        data = _to_data(name, preview, figures)
+        click.echo(json.dumps(data, indent=2, default=fields_of))
+
+
+def _parse_columns(text: str, start: datetime | None) -> list[str]:
+    columns = [name.strip() for name in text.split(",")]
+    for name in columns:
+        check_choice("--columns", name, _COLUMNS, did_you_mean(name, _COLUMNS))
+    if "at" in columns and start is None:
+        msg = "The column 'at' needs --start, such as --start now."
+        raise click.UsageError(msg, click.get_current_context())
+    return columns
+
+
+def _figures(
+    row: RetryRow, start: datetime | None, columns: Sequence[str]
+) -> dict[str, Any]:
+    """Return the figures of a retry, by their names in JSON and CSV."""
+    mean = row.mean
+    earliest, latest = row.at(start) if start else (None, None)
+    figures: dict[str, dict[str, Any]] = {
+        "seconds": {"seconds_low": row.low, "seconds": mean, "seconds_high": row.high},
+        "minutes": {"minutes": None if mean is None else round(mean / 60, 6)},
+        "hours": {"hours": None if mean is None else round(mean / 3600, 6)},
+        "cumulative": {
+            "cumulative_low": row.total_low,
+            "cumulative_high": row.total_high,
+        },
+        "at": {
+            "at_low": earliest and earliest.isoformat(),
+            "at_high": latest and latest.isoformat(),
+        },
+    }
+    chosen = {key: value for name in columns for key, value in figures[name].items()}
+    return {"retry": row.retry} | chosen
+
+
+def _to_data(
+    name: str, preview: Preview, rows: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "policy": repr(preview.policy),
+        "attempt": preview.attempt,
+        "end": preview.end,
+        "limits": preview.limits,
+        "attempts": preview.attempts,
+        "worst_case": preview.worst_case,
+        "total_wait": preview.total_wait,
+        "samples": preview.samples,
+        "rows": [
+            figures | {"seconds_error": row.mean_error}
+            for figures, row in zip(rows, preview.rows, strict=False)
+        ],
+    }
+
+
+def _to_csv(rows: Sequence[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows(rows[:1])  # writes the keys
+    for row in rows:
+        cells = row.values()
+        writer.writerow(format_decimal(x) if isinstance(x, float) else x for x in cells)
+    return text.getvalue()
+
+
+def _print(
+    name: str,
+    preview: Preview,
+    rows: Sequence[RetryRow],
+    start: datetime | None,
+    columns: Sequence[str] | None,
+) -> None:
+    columns = columns or _default_columns(rows, start)
+    random = any(row.low != row.high for row in preview.rows)
+    headings = _HEADINGS if random else {}
+    heads = [head for column in columns for head in headings.get(column, [column])]
+    cells = [
+        [str(row.retry), *_cells(row, start, columns, random=random)] for row in rows
+    ]
+    out = console()
+    out.print(name, style="bold")
+    print_uncut(out, build_figures(["retry", *heads], cells))
+    if len(rows) < len(preview.rows):
+        out.print(f"... and so on; --retries {2 * len(rows)} shows more")
+    out.print()
+    out.print(build_pairs(summarize(preview)))
+
+
+def _default_columns(rows: Sequence[RetryRow], start: datetime | None) -> list[str]:
+    """Return the columns that suit the delays and fit a terminal."""
+    if start:
+        return ["seconds", "cumulative", "at"]
+    longest = max((row.high for row in rows), default=0.0)
+    units = [name for name, unit in _UNITS.items() if longest >= unit]
+    return ["seconds", *units, "cumulative"]
+
+
+_HEADINGS = {
+    "seconds": ["min (s)", "mean (s)", "max (s)"],
+    "minutes": ["mean (min)"],
+    "hours": ["mean (h)"],
+}
+
+
+def _cells(
+    row: RetryRow, start: datetime | None, columns: Sequence[str], *, random: bool
+) -> Iterator[str]:
+    mean = row.mean
+    for column in columns:
+        if column == "seconds":
+            figures = [row.low, mean, row.high] if random else [row.low]
+            yield from ("?" if x is None else format_decimal(x, 3) for x in figures)
+        elif column == "cumulative":
+            yield format_range(row.total_low, row.total_high)
+        elif column == "at":
+            yield _format_dates(*row.at(start)) if start else ""
+        else:
+            # An estimate has no six digits.
+            digits = 3 if random else 6
+            unit = _UNITS[column]
+            yield "?" if mean is None else format_decimal(mean / unit, digits)
+
+
+def _format_dates(earliest: datetime | None, latest: datetime | None) -> str:
+    if earliest is None:
+        return "after year 9999"
+    first = earliest.isoformat(" ", "seconds")
+    if latest is None or latest - earliest < timedelta(seconds=1):
+        return first
+    same_day = earliest.date() == latest.date()
+    last = latest.strftime("%H:%M:%S") if same_day else latest.isoformat(" ", "seconds")
+    return f"{first} to {last}"

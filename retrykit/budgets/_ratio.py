@@ -1,0 +1,144 @@
+"""Budget that allows retries for a fraction of the recent requests."""
+
+import math
+from collections import deque
+from fractions import Fraction
+from itertools import count
+from typing import Any, final
+
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.fast_path import blockers
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import check_number, invalid_setting
+from retrykit.budgets._shared_budgets import SerializableBudget
+
+__all__ = ["RatioBudget"]
+
+# As in tower; the slot that is being filled comes on top.
+_SLOTS = 10
+_DAY = 86_400
+
+# More retries per second than one process can make.
+_MAX_RESERVE = 1e6
+
+
+@final
+class RatioBudget(SerializableBudget):
+    """Retries for a fraction of the requests in a sliding window, plus a reserve.
+
+    A call counts as one request, when it succeeds or first fails. The window
+    allows *ratio* retries for each request and *reserve* for each second, so
+    retries never add more load than that. Choose it to bound the load on a
+    service; the reserve serves callers that make few calls.
+
+    >>> budget = RatioBudget(0.5, reserve=0)
+    >>> budget.deposit(None)  # a call succeeded at its first attempt
+    >>> budget.withdraw(OSError()) is None, budget.balance
+    (True, 0.5)
+    >>> budget.failed(first=True, retryable=True)
+    >>> budget.withdraw(OSError()), budget.balance
+    (1.0, 0.0)
+
+    Events count for one window, and for up to a tenth of it longer. The ratio is the
+    decimal as written: 0.75 is three retries for four requests. The defaults are those
+    of Finagle and tower; Google's SRE book has ``RatioBudget(0.1, reserve=0)``.
+
+    Args:
+        ratio: Retries per request. Dimensionless, 0 <= ratio <= 1000.
+        reserve: Retries per second of the window. Dimensionless,
+            0 <= reserve <= 1,000,000.
+        window: How long requests and retries count. A duration, 1 s to 1 d.
+
+    Source:
+        `RetryBudget` of Finagle; `TpsBudget` of tower; "Handling Overload", in
+        "Site Reliability Engineering", 2016, for 10 %.
+    """
+
+    kind = "ratio_budget"
+
+    @user_facing
+    def __init__(
+        self, ratio: float = 0.2, *, reserve: float = 10, window: Duration = "10s"
+    ) -> None:
+        self.ratio = check_number(
+            "ratio", ratio, at_most=1000, suggestion="0.2 is 20 %"
+        )
+        self.reserve = check_number("reserve", reserve, at_most=_MAX_RESERVE)
+        self.window = parse_duration("window", window)
+        if not 1 <= self.window <= _DAY:
+            raise invalid_setting("window", "a duration from 1s to 1d", window)
+        # The decimals as written, counted in parts of a retry small enough that
+        # every count is an integer.
+        gain = Fraction(repr(self.ratio))
+        least = Fraction(repr(self.reserve)) * Fraction(repr(self.window))
+        self._retry = math.lcm(gain.denominator, least.denominator)
+        self._gain = int(gain * self._retry)
+        self._least = int(least * self._retry)
+        # Each slot holds the balance of its tenth of the window.
+        self._width = self.window / _SLOTS
+        self._slots = deque([0] * _SLOTS, _SLOTS)
+        self._filled = 0
+        self._past = self._least
+        self._index = 0.0
+        # Counts requests in one step, so that threads need no lock.
+        self._requests = count()
+        self._readings = self._counted = 0
+        super().__init__()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments it was made with, by name."""
+        return {"ratio": self.ratio, "reserve": self.reserve, "window": self.window}
+
+    @property
+    def balance(self) -> float:
+        """Retries allowed now, >= 0; a fraction of one is not enough."""
+        with self._lock:
+            self._turn()
+            return max(self._past + self._filled, 0) / self._retry
+
+    def failed(self, *, first: bool, retryable: bool) -> None:  # noqa: ARG002
+        """Count a request at its first failure, of any kind."""
+        if first:
+            self.deposit(None)
+
+    def withdraw(self, error: Exception | None, /) -> float | None:  # noqa: ARG002
+        """Return 1.0 if the window allows one more retry, else None."""
+        with self._lock:
+            self._turn()
+            if self._past + self._filled < self._retry:
+                return None
+            self._filled -= self._retry
+        return 1.0
+
+    def deposit(self, cost: float | None, /) -> None:
+        """Count a request that succeeded at once; others were counted before."""
+        if cost is None:
+            # Without the lock, which all successes of all threads would wait for.
+            if self._now() // self._width != self._index:
+                with self._lock:
+                    self._turn()
+            next(self._requests)
+
+    def _now(self) -> float:
+        return sync_clock.now() if blockers else sync_clock.real.now()
+
+    def _turn(self) -> None:
+        """Count the requests since the last time, and drop slots of the past."""
+        # Read with the lock held, so that time never goes back between threads.
+        index = self._now() // self._width
+        # This reading counts as a request, too, and is taken off again.
+        requests = next(self._requests) - self._readings
+        self._readings += 1
+        self._filled += (requests - self._counted) * self._gain
+        self._counted = requests
+        if index == self._index:
+            return
+        # Time goes back if the clock was replaced: then nothing is dropped.
+        for _ in range(int(min(max(index - self._index, 0), _SLOTS + 1))):
+            self._slots.append(self._filled)
+            self._filled = 0
+        # Summed afresh, so that no error lasts longer than a window.
+        self._past = self._least + sum(self._slots)
+        self._index = index

@@ -1,0 +1,48 @@
+"""Budgets read from plain data, the form that `to_dict` writes."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import did_you_mean, invalid_setting
+from retrykit.budgets._ratio import RatioBudget
+from retrykit.budgets._shared_budgets import SerializableBudget, shared
+from retrykit.budgets._throttle import Throttle
+from retrykit.budgets._token_bucket import Costs, TokenBucket
+
+__all__ = ["KINDS", "budget_from_dict"]
+
+KINDS: dict[str, type[SerializableBudget]] = {
+    kind.kind: kind for kind in (TokenBucket, Throttle, RatioBudget)
+}
+"""Budget classes by their kind in data."""
+
+
+@user_facing
+def budget_from_dict(data: object) -> SerializableBudget:
+    """Return the budget described by plain data.
+
+    >>> budget_from_dict({"kind": "token_bucket", "costs": {"OSError": 8}})
+    TokenBucket(costs=((OSError, 8),))
+    >>> written = {"kind": "throttle", "scope": "host:db.example"}
+    >>> budget_from_dict(written) is budget_from_dict(written)
+    True
+
+    Returns:
+        The shared budget of the scope; without a scope a new budget.
+    """
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in KINDS:
+        rule = f"a dict whose kind is one of {', '.join(KINDS)}"
+        raise invalid_setting("budget", rule, data, did_you_mean(kind, KINDS))
+    make = KINDS[kind]
+    keys = ["kind", *make().settings, "scope"]
+    for key in data:
+        if key not in keys:
+            rule = f"a dict with the keys {', '.join(keys)}"
+            raise invalid_setting("budget", rule, dict(data), did_you_mean(key, keys))
+    settings = {key: data[key] for key in keys[1:-1] if key in data}
+    if "costs" in settings:
+        settings["costs"] = Costs.read(settings["costs"])
+    build = partial(make, **settings)
+    return shared(data["scope"], build) if "scope" in data else build()

@@ -1,0 +1,90 @@
+"""Presets by name, with parameters, as in ``zizq:retry_limit=10``."""
+
+import inspect
+from collections.abc import Callable
+
+from retrykit import presets
+from retrykit._conditions import Condition
+from retrykit._core.policy import Policy
+from retrykit._internal.type_names import type_from_name
+from retrykit._internal.validation import did_you_mean, invalid_setting, safe_repr
+from retrykit.errors import ConfigError
+
+__all__ = ["BUILT_IN", "parse_number", "parse_preset", "preset_key"]
+
+BUILT_IN: dict[str, Callable[..., Policy]] = {
+    name.replace("_", "-"): getattr(presets, name) for name in presets.__all__
+}
+"""The function of each preset, by its name with hyphens."""
+
+
+def preset_key(text: str) -> str:
+    """Return the name of a preset, without parameters and with hyphens.
+
+    It has the form of a key in `BUILT_IN`, but there may be no such preset.
+
+    >>> preset_key("tenacity_default"), preset_key("zizq:retry_limit=10")
+    ('tenacity-default', 'zizq')
+    """
+    return text.partition(":")[0].strip().replace("_", "-")
+
+
+def parse_preset(text: str) -> Policy:
+    """Return the preset that a string names.
+
+    >>> parse_preset("zizq:retry_limit=10,jitter=5s").max_attempts
+    11
+    >>> parse_preset("tenacity_default") == presets.tenacity_default()
+    True
+    >>> parse_preset("zizk")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.ConfigError: preset must be one of aws-adaptive, ..., got 'zizk'; \
+did you mean zizq?
+
+    Args:
+        text: A name in `BUILT_IN`, with hyphens or underscores, and optional
+            parameters after a colon. A duration has a unit; an error is the name of
+            one exception type, as in `Policy.from_dict`.
+    """
+    key = preset_key(text)
+    name, colon, arguments = text.partition(":")
+    if key not in BUILT_IN:
+        rule = f"one of {', '.join(BUILT_IN)}"
+        raise invalid_setting("preset", rule, name, did_you_mean(key, BUILT_IN))
+    values: dict[str, object] = {}
+    for argument in arguments.split(",") if colon else ():
+        parameter, equals, value = (each.strip() for each in argument.partition("="))
+        if not equals or parameter in values:
+            rule = f"{key}, or {key}:parameter=value,... with each parameter once"
+            raise invalid_setting("preset", rule, text)
+        values[parameter] = _parse_value(key, parameter, value)
+    return BUILT_IN[key](**values)
+
+
+def _parse_value(preset: str, name: str, text: str) -> object:
+    """Return the value of a parameter; the preset rejects an invalid string."""
+    known = inspect.signature(BUILT_IN[preset]).parameters
+    if name not in known:
+        listed = f"the parameters are {', '.join(known)}" if known else "it has none"
+        suggestion = did_you_mean(name, known) or listed
+        shown = safe_repr(name).strip("'")
+        msg = f"{shown} is not a parameter of {preset}, got {safe_repr(text)}"
+        msg += f"; {suggestion}"
+        raise ConfigError(msg)
+    kind = known[name].annotation
+    if kind == Condition | None:
+        return type_from_name(name, text)
+    return parse_number(kind, text) if kind in {int, float} else text
+
+
+def parse_number(kind: type[float], text: str) -> object:
+    """Return a string as a number, or the string itself if it is not one.
+
+    >>> parse_number(int, "3"), parse_number(float, "2.5"), parse_number(int, "ten")
+    (3, 2.5, 'ten')
+    """
+    try:
+        return kind(text)
+    except ValueError:
+        return text

@@ -1,0 +1,105 @@
+"""Metrics of retried calls and of budgets."""
+
+from collections.abc import Iterable, Mapping
+from typing import final
+
+from opentelemetry.metrics import CallbackOptions, Meter, Observation
+
+from retrykit._core.retry_state import RetryState, StopReason
+from retrykit.budgets._base import Budget
+from retrykit.events import AttemptFailed, Event, GaveUp, Succeeded
+from retrykit.integrations._telemetry import (
+    BUCKETS,
+    EventLabels,
+    outcome_of,
+    read_balances,
+    reason_of,
+    was_interrupted,
+)
+
+__all__ = ["Metrics", "observe_budgets"]
+
+
+@final
+class Metrics:
+    """Counts events; an observer."""
+
+    def __init__(self, meter: Meter, labels: EventLabels) -> None:
+        self._labels = labels
+        self._attempts = meter.create_counter(
+            "retrykit.attempts", "{attempt}", "Attempts that have ended."
+        )
+        self._retries = meter.create_counter(
+            "retrykit.retries", "{retry}", "Retries that were scheduled."
+        )
+        self._calls = meter.create_counter(
+            "retrykit.calls", "{call}", "Calls that have ended."
+        )
+        self._give_ups = meter.create_counter(
+            "retrykit.give_ups", "{call}", "Calls that gave up."
+        )
+        self._delay = meter.create_histogram(
+            "retrykit.retry.delay",
+            "s",
+            "Delays before retries.",
+            explicit_bucket_boundaries_advisory=BUCKETS,
+        )
+        self._elapsed = meter.create_histogram(
+            "retrykit.call.elapsed",
+            "s",
+            "Durations of calls, with their delays.",
+            explicit_bucket_boundaries_advisory=BUCKETS,
+        )
+
+    def __call__(self, event: Event, /) -> None:
+        """Count an event."""
+        state = event.state
+        match event:
+            case AttemptFailed(failure=failure):
+                name = self._name(event)
+                failed = name | {"error.type": self._labels.error(state)}
+                self._attempts.add(1, failed | {"retrykit.outcome": "failed"})
+                if failure.delay is not None:
+                    self._retries.add(1, failed)
+                    self._delay.record(failure.delay, name)
+            case Succeeded():
+                name = self._name(event)
+                self._attempts.add(1, name | {"retrykit.outcome": "succeeded"})
+                self._end(name, state)
+            case GaveUp():
+                name = self._name(event)
+                self._give_up(name, state)
+                self._end(name, state)
+            case _:
+                pass
+
+    def _name(self, event: Event) -> dict[str, str]:
+        return {"retrykit.function": self._labels.function(event)}
+
+    def _give_up(self, name: dict[str, str], state: RetryState) -> None:
+        failed = name | {"error.type": self._labels.error(state)}
+        if was_interrupted(state):
+            self._attempts.add(1, failed | {"retrykit.outcome": "interrupted"})
+        if state.stop_reason is not StopReason.CANCELLED:
+            self._give_ups.add(1, failed | {"retrykit.reason": reason_of(state)})
+
+    def _end(self, name: dict[str, str], state: RetryState) -> None:
+        ended = name | {"retrykit.outcome": outcome_of(state)}
+        self._calls.add(1, ended | {"retrykit.retried": state.attempt > 1})
+        self._elapsed.record(state.elapsed, ended)
+
+
+def observe_budgets(meter: Meter, named: Mapping[str, Budget], most: int) -> None:
+    """Add a gauge of the balances of named budgets and of so many shared ones."""
+
+    def observe_balances(_: CallbackOptions) -> Iterable[Observation]:
+        return [
+            Observation(balance, {"retrykit.budget": name})
+            for name, balance in read_balances(named, most).items()
+        ]
+
+    meter.create_observable_gauge(
+        "retrykit.budget.balance",
+        [observe_balances],
+        description="Balances of budgets, each in its own unit.",
+    )

@@ -1,0 +1,202 @@
+"""Policies of job queues and workflow engines, with delays up to days."""
+
+from retrykit._core.policy import Policy
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import check_choice, check_integer, check_number
+from retrykit.schedules import constant, exponential, linear, polynomial, sequence
+from retrykit.schedules._base import Schedule
+
+__all__ = ["celery", "dramatiq", "sidekiq", "temporal", "zizq"]
+
+
+@user_facing
+def celery(
+    *,
+    max_retries: int = 3,
+    retry_backoff: int = 1,
+    retry_backoff_max: int = 600,
+    retry_jitter: str = "full",
+    default_retry_delay: Duration = "180s",
+) -> Policy:
+    """Return the retries of a Celery task that has ``autoretry_for``.
+
+    The delay of retry n is a whole number of seconds, uniform from 0 to
+    ``retry_backoff * 2 ** (n - 1)``. Celery itself backs off only if *retry_backoff*
+    is set; with 0, as without it, every delay is *default_retry_delay*.
+
+    >>> [celery().schedule.bounds(retry) for retry in (1, 2, 3)]
+    [(0.0, 1.0), (0.0, 2.0), (0.0, 4.0)]
+    >>> celery(retry_backoff=0).schedule, celery().max_attempts
+    (constant(180.0), 4)
+
+    Args:
+        max_retries: Maximum number of retries. Count, >= 0.
+        retry_backoff: Longest first delay. Whole seconds, >= 0.
+        retry_backoff_max: Longest growing delay. Whole seconds, >= 0.
+        retry_jitter: ``"full"``, or ``"none"`` for the longest delay.
+        default_retry_delay: Delay where *retry_backoff* is 0. A duration, >= 0.
+
+    Source:
+        "Automatic retry for known exceptions" and `Task`, documentation of Celery 5.
+    """
+    jitter = check_choice("retry_jitter", retry_jitter, ("full", "none"))
+    first = check_integer("retry_backoff", retry_backoff, at_least=0)
+    longest = check_integer("retry_backoff_max", retry_backoff_max, at_least=0)
+    steady = constant(parse_duration("default_retry_delay", default_retry_delay))
+    growing = exponential(first).cap(longest)
+    if jitter == "full":
+        # Every whole second up to the bound is as likely as the others.
+        growing = (growing + constant(1)).full_jitter().round_down(1) | growing
+    limit = check_integer("max_retries", max_retries, at_least=0)
+    return _job_policy(limit, growing if first else steady)
+
+
+@user_facing
+def dramatiq(
+    *,
+    max_retries: int = 20,
+    min_backoff: Duration = "15s",
+    max_backoff: Duration = "7d",
+) -> Policy:
+    """Return the retries of Dramatiq's `Retries` middleware.
+
+    The delay of retry n is ``min_backoff * 2 ** (n - 1)``, times a random factor of 1
+    to 2. If that may exceed *max_backoff*, it is drawn from half of *max_backoff* to
+    all of it. Delays are whole milliseconds, and equal those of the original for
+    equal random numbers, except in the one retry, if any, where *max_backoff* lies
+    between the shortest and the longest delay: there the original draws twice, which
+    favors longer delays.
+
+    >>> [dramatiq().schedule.bounds(retry) for retry in (1, 2, 20)]
+    [(15.0, 30.0), (30.0, 60.0), (302400.0, 604800.0)]
+
+    Args:
+        max_retries: Maximum number of retries. Count, >= 0.
+        min_backoff: Shortest first delay. A duration, >= 1 ms.
+        max_backoff: Longest delay, capped at 7 days. A duration, >= 1 ms.
+
+    Source:
+        Middleware `Retries`, documentation and code of Dramatiq 2.
+    """
+    first = parse_duration("min_backoff", min_backoff)
+    check_number("min_backoff", first, at_least=0.001)
+    longest = parse_duration("max_backoff", max_backoff)
+    check_number("max_backoff", longest, at_least=0.001)
+    most = exponential(first * 2).cap(min(longest, 7 * 86_400))
+    limit = check_integer("max_retries", max_retries, at_least=0)
+    return _job_policy(limit, most.equal_jitter().round_down("1ms"))
+
+
+@user_facing
+def sidekiq(*, retry: int = 25) -> Policy:
+    """Return the retries of a Sidekiq job, over about three weeks.
+
+    The delay is ``count ** 4 + 15 + rand(10 * (count + 1))`` whole seconds, where
+    count is 0 before the first retry. This is the formula since the end of 2024; from
+    6.2.2 on the random part was ``rand(10) * (count + 1)``, up to 6.2.1
+    ``rand(30) * (count + 1)``, as in `zizq`. After *retry* retries the job is dead.
+
+    >>> [sidekiq().schedule.bounds(retry) for retry in (1, 2, 25)]
+    [(15.0, 25.0), (16.0, 36.0), (331791.0, 332041.0)]
+
+    Args:
+        retry: Maximum number of retries. Count, >= 0.
+
+    Source:
+        "Error Handling", wiki of Sidekiq; `JobRetry`, code of Sidekiq 8.
+    """
+    limit = check_integer("retry", retry, at_least=0)
+    # Its count is one less than ours.
+    growing = sequence([0]).then(polynomial(4))
+    random = linear(10).full_jitter().round_down(1)
+    return _job_policy(limit, constant(15) + growing + random)
+
+
+@user_facing
+def temporal(
+    *,
+    initial_interval: Duration = "1s",
+    backoff_coefficient: float = 2.0,
+    maximum_interval: Duration | None = None,
+    maximum_attempts: int = 0,
+) -> Policy:
+    """Return the default retry policy of Temporal activities.
+
+    The delay of retry n is ``initial_interval * backoff_coefficient ** (n - 1)``, up to
+    *maximum_interval*; endless, and without jitter. Temporal limits it by the
+    schedule-to-close timeout: here ``.replace(max_elapsed=...)``.
+
+    >>> temporal().schedule
+    exponential(1.0, factor=2.0).cap(100.0)
+
+    Args:
+        initial_interval: Delay before the first retry. A duration, >= 0.
+        backoff_coefficient: Growth of the delay. Dimensionless, >= 1.
+        maximum_interval: Longest delay, a duration >= *initial_interval*; None
+            is 100 times that.
+        maximum_attempts: Maximum number of attempts, including the first. Count; 0 is
+            unlimited.
+
+    Source:
+        "Retry Policies", documentation of Temporal, and its validation in the SDKs.
+    """
+    first = parse_duration("initial_interval", initial_interval)
+    growth = check_number("backoff_coefficient", backoff_coefficient, at_least=1)
+    longest = first * 100
+    if maximum_interval is not None:
+        longest = parse_duration("maximum_interval", maximum_interval)
+        suggestion = "no shorter than initial_interval"
+        check_number("maximum_interval", longest, at_least=first, suggestion=suggestion)
+    return Policy(
+        schedule=exponential(first, factor=growth).cap(longest),
+        max_attempts=check_integer("maximum_attempts", maximum_attempts, at_least=0)
+        or None,
+        on=Exception,
+    )
+
+
+@user_facing
+def zizq(
+    *,
+    retry_limit: int = 25,
+    base: Duration = "15s",
+    exponent: float = 4,
+    jitter: Duration = "30s",
+) -> Policy:
+    """Return the backoff policy of the Zizq job queue.
+
+    The delay is ``t = B + a ** E + a * rand(0 to J)`` seconds after the a-th attempt.
+    The documentation speaks of roughly 3 weeks with the defaults; the formula gives
+    24.9 to 25.0 days. After *retry_limit* retries the call is dead, with every error
+    in its state: a limit of 3 means four attempts.
+
+    >>> zizq().schedule
+    constant(15.0) + polynomial(4.0, first=1.0) + linear(30.0).full_jitter()
+    >>> zizq().schedule.bounds(10)
+    (10015.0, 10315.0)
+
+    Args:
+        retry_limit: Maximum number of retries. Count, >= 0.
+        base: Constant part of the delay. A duration, >= 0.
+        exponent: Power of the attempt number. Dimensionless, >= 0; may be fractional.
+        jitter: Largest random part per attempt. A duration, >= 0.
+
+    Source:
+        "Backoff & Retry Policies", documentation of Zizq.
+    """
+    limit = check_integer("retry_limit", retry_limit, at_least=0)
+    base, jitter = parse_duration("base", base), parse_duration("jitter", jitter)
+    schedule = constant(base) + polynomial(exponent) + linear(jitter).full_jitter()
+    return _job_policy(limit, schedule)
+
+
+def _job_policy(retries: int, schedule: Schedule) -> Policy:
+    """Return the policy of a job that keeps all its errors."""
+    return Policy(
+        schedule=schedule,
+        max_attempts=retries + 1,
+        # A job is retried whatever its error.
+        on=Exception,
+        max_failures=max(retries + 1, 100),
+    )

@@ -1,0 +1,298 @@
+"""Base class of schedules, with the methods that build one from another.
+
+Their results are the classes of `retrykit.schedules._transforms` and
+`retrykit.schedules._composition`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from typing import ClassVar
+
+from retrykit._internal.durations import (
+    Duration,
+    parse_duration,
+    parse_positive_duration,
+)
+from retrykit._internal.frozen import Frozen, fields_of
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import check_integer, check_number, invalid_setting
+from retrykit.schedules._randomness import Random, call_random, new_seed
+
+__all__ = ["Bounds", "Schedule", "ScheduleLike", "as_operand", "as_schedule"]
+__all__ += ["iter_parts"]
+
+Bounds = tuple[float, float]
+"""The shortest and the longest possible delay, in seconds."""
+
+
+class Schedule(Frozen, ABC):
+    """The delays between attempts, as an immutable value.
+
+    Retries count from 1: retry 1 is the second attempt. When a schedule has no delay
+    for a retry, it has ended, and retrying stops.
+
+    >>> from retrykit.schedules import exponential
+    >>> polite = exponential(0.5).cap("10s").take(6)
+    >>> list(polite.draw())
+    [0.5, 1.0, 2.0, 4.0, 8.0, 10.0]
+    >>> polite.full_jitter().bounds(3)
+    (0.0, 2.0)
+
+    Methods apply from left to right: ``.cap(60).jitter(0.5)`` caps the delay before
+    jitter, ``.jitter(0.5).cap(60)`` after it. Invalid arguments raise
+    `ConfigError`, as does `then` after a schedule that never ends.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str] = ""
+    """Its name in expressions; empty for user-defined classes."""
+    needs_parentheses: ClassVar[bool] = False
+    """Whether its expression needs parentheses inside another."""
+
+    @abstractmethod
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        """Return the delay before a retry.
+
+        Args:
+            retry: Number of the retry, >= 1.
+            previous: The delay before the previous retry, in seconds; None for the
+                first.
+            random: Random numbers; only its method `random` is called.
+
+        Returns:
+            Seconds, finite and >= 0; None when the schedule has ended.
+        """
+
+    @abstractmethod
+    def bounds(self, retry: int, /) -> Bounds | None:
+        """Return the bounds of the delay before a retry.
+
+        No delay is outside them. They are exact, except for schedules made from
+        `decorrelated` by changing its delays, which may stay well within them.
+
+        Args:
+            retry: Number of the retry, >= 1.
+
+        Returns:
+            The shortest and the longest delay, in seconds; None when the
+            schedule has ended.
+        """
+
+    @user_facing
+    def draw(self, seed: int | None = None) -> Iterator[float]:
+        """Draw the delays of one call, in order.
+
+        Args:
+            seed: The call's seed, an integer; a fresh one by default.
+
+        Returns:
+            A one-shot iterator of seconds, endless if the schedule is.
+        """
+        seed = new_seed() if seed is None else seed
+        previous: float | None = None
+        for retry in count(1):  # pragma: no branch  (a count has no end)
+            previous = self.delay(retry, previous, call_random(seed=seed, retry=retry))
+            if previous is None:
+                return
+            yield previous
+
+    @user_facing
+    def without_jitter(self) -> "Schedule":
+        """Return this schedule without any jitter.
+
+        >>> from retrykit.schedules import constant
+        >>> constant(3).full_jitter().cap(60).without_jitter()
+        constant(3.0).cap(60.0)
+        """
+        parts = {
+            name: part.without_jitter()
+            for name, part in fields_of(self).items()
+            if isinstance(part, Schedule)
+        }
+        fixed: Schedule = self.replace(**parts) if parts else self
+        return fixed
+
+    @user_facing
+    def then(self, other: object) -> "Schedule":
+        """Continue with *other*, from its first delay, when this one ends.
+
+        Numbering restarts: the first retry after the end is retry 1 of *other*. To
+        continue it, as `wait_chain` of tenacity does, use `switch`.
+
+        >>> from retrykit.schedules import constant, exponential
+        >>> list(constant(0.5).take(2).then(exponential(1)).take(5).draw())
+        [0.5, 0.5, 1.0, 2.0, 4.0]
+        >>> list(constant(0.5).switch(after=2, to=exponential(1)).take(5).draw())
+        [0.5, 0.5, 4.0, 8.0, 16.0]
+
+        Args:
+            other: The schedule after the end of this one, which must have an end.
+        """
+        from retrykit.schedules._structure import is_endless  # noqa: PLC0415
+
+        if is_endless(self):
+            rule = "finite, since .then() starts after its end"
+            raise invalid_setting(
+                "schedule", rule, self, "give it a length with .take(n)"
+            )
+        return self._compose("Then", as_schedule(other))
+
+    @user_facing
+    def switch(self, *, after: int, to: object) -> "Schedule":
+        """Use *to* for the retries beyond *after*; numbering continues.
+
+        The first delay of *to* that is used is its delay *after* + 1. To start at its
+        delay 1, use `then`.
+
+        >>> from retrykit.schedules import constant, linear
+        >>> list(constant(9).switch(after=2, to=linear(1)).take(4).draw())
+        [9.0, 9.0, 3.0, 4.0]
+
+        Args:
+            after: The last retry of this schedule. Count, >= 0.
+            to: The schedule of every later retry.
+        """
+        after = check_integer("after", after, at_least=0)
+        return self._compose("Switch", after, as_schedule(to))
+
+    @user_facing
+    def cap(self, limit: Duration) -> "Schedule":
+        """Limit each delay to at most *limit*, a duration >= 0."""
+        return self._transform("Cap", parse_duration("limit", limit))
+
+    @user_facing
+    def at_least(self, limit: Duration) -> "Schedule":
+        """Extend each delay to at least *limit*, a duration >= 0."""
+        return self._transform("AtLeast", parse_duration("limit", limit))
+
+    @user_facing
+    def round_down(self, unit: Duration) -> "Schedule":
+        """Round each delay down to a multiple of *unit*, a duration > 0.
+
+        >>> from retrykit.schedules import constant
+        >>> list(constant("2.9s").round_down("1s").take(1).draw())
+        [2.0]
+        """
+        step = parse_positive_duration("unit", unit)
+        return self._transform("RoundDown", step)
+
+    @user_facing
+    def take(self, retries: int) -> "Schedule":
+        """End after *retries* delays, a count >= 0."""
+        return self._transform("Take", check_integer("retries", retries, at_least=0))
+
+    @user_facing
+    def within(self, total: Duration) -> "Schedule":
+        """End before the delays could sum to more than *total*.
+
+        The sum is that of the longest possible delays, so the end does not depend on
+        random numbers. Delays are added up one by one: for a retry too far beyond the
+        last one (60,000 divided by the number of parts of this schedule), `bounds` and
+        `delay` raise `ConfigError` unless the end is found before.
+
+        >>> from retrykit.schedules import constant
+        >>> list(constant(4).within(10).draw())
+        [4.0, 4.0]
+        """
+        return self._transform("Within", parse_duration("total", total))
+
+    @user_facing
+    def full_jitter(self) -> "Schedule":
+        """Draw each delay between 0 and the delay."""
+        return self._transform("FullJitter")
+
+    @user_facing
+    def equal_jitter(self) -> "Schedule":
+        """Draw each delay between half the delay and the delay."""
+        return self._transform("EqualJitter")
+
+    @user_facing
+    def jitter(self, factor: float) -> "Schedule":
+        """Make each delay shorter or longer by up to *factor* of it, at random.
+
+        *factor* is a fraction, 0 to 1.
+
+        >>> from retrykit.schedules import constant
+        >>> constant(2).jitter(0.5).bounds(1)
+        (1.0, 3.0)
+        """
+        factor = check_number("factor", factor, at_most=1)
+        return self._transform("Jitter", factor)
+
+    @user_facing
+    def __add__(self, other: object) -> "Schedule":
+        """Add the delays of both; end when either ends."""
+        return self._compose("Sum", as_schedule(other))
+
+    def __radd__(self, other: int) -> "Schedule":
+        """Support `sum`, which starts with 0."""
+        return self if type(other) is int and other == 0 else NotImplemented
+
+    @user_facing
+    def __or__(self, other: object) -> "Schedule":
+        """Use the shorter delay; end when both end."""
+        return self._compose("Union", as_schedule(other))
+
+    @user_facing
+    def __and__(self, other: object) -> "Schedule":
+        """Use the longer delay; end when either ends."""
+        return self._compose("Intersection", as_schedule(other))
+
+    @user_facing
+    def __mul__(self, factor: float) -> "Schedule":
+        """Multiply each delay by *factor*, >= 0."""
+        return self._transform("Scale", check_number("factor", factor))
+
+    __rmul__ = __mul__
+
+    def _transform(self, name: str, *parts: object) -> "Schedule":
+        # Imported here and below: their classes derive from this one.
+        from retrykit.schedules import _transforms as transforms  # noqa: PLC0415
+
+        made: Schedule = getattr(transforms, name)(self, *parts)
+        return made
+
+    def _compose(self, name: str, *parts: object) -> "Schedule":
+        from retrykit.schedules import _composition as composition  # noqa: PLC0415
+
+        made: Schedule = getattr(composition, name)(self, *parts)
+        return made
+
+
+ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[Duration]]
+"""A schedule, a re-iterable of durations, or a generator function."""
+
+
+def as_schedule(value: object) -> Schedule:
+    """Return *value* if it is a schedule, otherwise the sequence of its durations."""
+    if isinstance(value, Schedule):
+        return value
+    from retrykit.schedules._sequences import Sequence  # noqa: PLC0415
+
+    return Sequence(value)
+
+
+def as_operand(schedule: Schedule) -> str:
+    """Return the expression of a schedule as a part of another."""
+    return f"({schedule!r})" if schedule.needs_parentheses else repr(schedule)
+
+
+def iter_parts(schedule: Schedule) -> Iterator[tuple[int, Schedule]]:
+    """Yield a schedule and all schedules in it, each with its level from 1.
+
+    >>> from retrykit.schedules import constant
+    >>> list(iter_parts(constant(1).cap(9)))
+    [(1, constant(1.0).cap(9.0)), (2, constant(1.0))]
+    """
+    parts = [(1, schedule)]
+    while parts:
+        level, part = parts.pop()
+        yield level, part
+        parts += [
+            (level + 1, each)
+            for each in fields_of(part).values()
+            if isinstance(each, Schedule)
+        ]
