@@ -91,6 +91,7 @@ def check(session: nox.Session) -> None:
     session.run("ruff", "check", ".")
     session.run("mypy", "retrykit", "examples", "benchmarks", "tests/typing")
     session.run("pyright", "--pythonpath", f"{session.bin}/python")
+    session.run("python", "-m", "tests._support.public_types")
 
 
 @nox.session

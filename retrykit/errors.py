@@ -210,7 +210,9 @@ class RetryAfter(Signal):
     def __init__(
         self, delay: Duration | None = None, cause: Exception | None = None
     ) -> None:
-        self.delay = None if delay is None else parse_duration("delay", delay)
+        self.delay: float | None = (
+            None if delay is None else parse_duration("delay", delay)
+        )
         super().__init__(self.delay, cause, cause=cause)
 
     def __str__(self) -> str:

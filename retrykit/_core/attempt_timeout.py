@@ -67,7 +67,7 @@ class TimeoutScope:
     __slots__ = ("_fault", "_scope", "_stop", "_timer", "timeout")
 
     def __init__(self, timeout: float, timer: Timer | None = None) -> None:
-        self.timeout = max(timeout, 0.0)
+        self.timeout: float = max(timeout, 0.0)
         # A timeout of 0 needs no timer.
         self._timer = timer if self.timeout else None
         delay = self.timeout if self._timer is None else math.inf

@@ -108,7 +108,7 @@ class AttemptStarted(CallEvent):
     """An attempt has started: number ``state.attempt``."""
 
     __slots__ = ("state",)
-    kind = "attempt_started"
+    kind: ClassVar[Literal["attempt_started"]] = "attempt_started"
     state: RetryState
 
 
@@ -117,7 +117,7 @@ class AttemptFailed(CallEvent):
     """An attempt raised an error, or its result was rejected."""
 
     __slots__ = ("failure", "state")
-    kind = "attempt_failed"
+    kind: ClassVar[Literal["attempt_failed"]] = "attempt_failed"
     state: RetryState
     failure: Failure
 
@@ -127,7 +127,7 @@ class RetryScheduled(CallEvent):
     """The call will be retried after *delay* seconds, >= 0."""
 
     __slots__ = ("delay", "state")
-    kind = "retry_scheduled"
+    kind: ClassVar[Literal["retry_scheduled"]] = "retry_scheduled"
     state: RetryState
     delay: float
 
@@ -137,7 +137,7 @@ class Succeeded(CallEvent):
     """The call has succeeded."""
 
     __slots__ = ("state",)
-    kind = "succeeded"
+    kind: ClassVar[Literal["succeeded"]] = "succeeded"
     state: RetryState
 
 
@@ -146,7 +146,7 @@ class GaveUp(CallEvent):
     """The call has given up, because of ``state.stop_reason``."""
 
     __slots__ = ("state",)
-    kind = "gave_up"
+    kind: ClassVar[Literal["gave_up"]] = "gave_up"
     state: RetryState
 
 
@@ -159,7 +159,7 @@ class Suspended(CallEvent):
     """
 
     __slots__ = ("state",)
-    kind = "suspended"
+    kind: ClassVar[Literal["suspended"]] = "suspended"
     state: RetryState
 
 
@@ -225,7 +225,7 @@ class observe:  # noqa: N801  used as a function
 
     @user_facing
     def __init__(self, observer: Observer, *, failures_only: bool = False) -> None:
-        self.observer = check_observer("observer", observer)
+        self.observer: Observer = check_observer("observer", observer)
         self.failures_only = failures_only
         process_observers.append(self)
         fast_path.block(failures_only=failures_only)

@@ -133,7 +133,7 @@ class ClockSource(Generic[C]):
 
     def __init__(self, real: C, *, awaited: bool) -> None:
         self.real: C = real
-        self.awaited = awaited
+        self.awaited: bool = awaited
         self._override: ContextOverride[C] = ContextOverride(real)
         # That of a loop is another one for each loop.
         self._real_now = None if hasattr(real, "reader") else real.now

@@ -23,7 +23,7 @@ class ContextOverride(Generic[T]):
     __slots__ = ("_here", "_process_wide", "default")
 
     def __init__(self, default: T) -> None:
-        self.default = default
+        self.default: T = default
         self._here: ContextVar[Override[T] | None]
         self._here = ContextVar("retrykit scope", default=None)
         self._process_wide: list[Override[T]] = []
@@ -90,10 +90,10 @@ class Override(Generic[T]):
         previous: "Override[T] | None",
     ) -> None:
         self._scope = scope
-        self.what = what
-        self.value = value
-        self.previous = previous
-        self.valid = True
+        self.what: str = what
+        self.value: T = value
+        self.previous: Override[T] | None = previous
+        self.valid: bool = True
 
     def __enter__(self) -> Self:
         return self

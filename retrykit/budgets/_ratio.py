@@ -61,11 +61,11 @@ class RatioBudget(SerializableBudget):
     def __init__(
         self, ratio: float = 0.2, *, reserve: float = 10, window: Duration = "10s"
     ) -> None:
-        self.ratio = check_number(
+        self.ratio: float = check_number(
             "ratio", ratio, at_most=1000, suggestion="0.2 is 20 %"
         )
-        self.reserve = check_number("reserve", reserve, at_most=_MAX_RESERVE)
-        self.window = parse_duration("window", window)
+        self.reserve: float = check_number("reserve", reserve, at_most=_MAX_RESERVE)
+        self.window: float = parse_duration("window", window)
         if not 1 <= self.window <= _DAY:
             raise invalid_setting("window", "a duration from 1s to 1d", window)
         # The decimals as written, counted in parts of a retry small enough that

@@ -48,7 +48,7 @@ class Registry(ForkSafe, Generic[B]):
                 "make", "a function that builds a budget", make, suggestion
             )
         self._make = make
-        self.at_most = check_integer("at_most", at_most, at_least=1)
+        self.at_most: int = check_integer("at_most", at_most, at_least=1)
         self._budgets: OrderedDict[Hashable, B] = OrderedDict()
         super().__init__()
 

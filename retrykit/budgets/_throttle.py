@@ -46,8 +46,10 @@ class Throttle(SerializableBudget):
 
     @user_facing
     def __init__(self, max_tokens: int = 10, token_ratio: float = 0.1) -> None:
-        self.max_tokens = check_integer("max_tokens", max_tokens, at_least=1)
-        self.token_ratio = check_number("token_ratio", token_ratio, at_least=1 / _TOKEN)
+        self.max_tokens: int = check_integer("max_tokens", max_tokens, at_least=1)
+        self.token_ratio: float = check_number(
+            "token_ratio", token_ratio, at_least=1 / _TOKEN
+        )
         # The decimal as written, not the binary float nearest to it.
         self._gain = int(Fraction(repr(self.token_ratio)) * _TOKEN)
         self._full = self.max_tokens * _TOKEN

@@ -72,10 +72,10 @@ class TokenBucket(SerializableBudget):
         costs: Iterable[tuple[Condition, int]] = ((TimeoutError, 10),),
         reward: int = 1,
     ) -> None:
-        self.capacity = _tokens("capacity", capacity)
-        self.cost = _tokens("cost", cost)
-        self.costs = Costs.checked(costs)
-        self.reward = _tokens("reward", reward)
+        self.capacity: int = _tokens("capacity", capacity)
+        self.cost: int = _tokens("cost", cost)
+        self.costs: Costs = Costs.checked(costs)
+        self.reward: int = _tokens("reward", reward)
         self._tokens: float = self.capacity
         super().__init__()
 

@@ -88,12 +88,12 @@ class Job:
             raise invalid_setting("previous_names", rule, given, suggestion)
         check_job_policy(policy)
         self.max_killed = max_killed
-        self.function = qualified_name(fn)
-        self.name = check_text("name", self.function if name is None else name)
-        self.awaited = is_coroutine_function(fn)
-        self.fingerprint = fingerprint(policy)
+        self.function: str = qualified_name(fn)
+        self.name: str = check_text("name", self.function if name is None else name)
+        self.awaited: bool = is_coroutine_function(fn)
+        self.fingerprint: str = fingerprint(policy)
         policy_name = check_text("policy.name", policy.name or self.name)
-        self.policy = policy.replace(
+        self.policy: Policy = policy.replace(
             max_failures=min(policy.max_failures, MAX_FAILURES), name=policy_name
         )
         self._fn = prepare_attempt(self.policy, fn, awaited=self.awaited)

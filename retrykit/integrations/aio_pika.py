@@ -76,5 +76,5 @@ _PERMANENT = (
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors of aio-pika."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` filled in."""

@@ -86,7 +86,7 @@ _TRANSIENT = (
 transient: Final = _Transient()
 """Condition for `on` and `on_result`: matches transient errors and responses."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""
 
 

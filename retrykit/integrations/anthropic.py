@@ -24,7 +24,13 @@ delay that the service requests; a policy gives up if the delay is above its `hi
 
 from typing import Any, Final
 
-from retrykit.hints import first_of, milliseconds, reset_at, retry_after as _retry_after
+from retrykit.hints import (
+    Hint,
+    first_of,
+    milliseconds,
+    reset_at,
+    retry_after as _retry_after,
+)
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sdk import (
     connection_errors,
@@ -63,8 +69,8 @@ class _Transient(TransientErrors):
         "Errors" and "Rate limits", Anthropic; the SDK's own retries.
     """
 
-    hint = staticmethod(retry_after)
-    own_retries = "anthropic.Anthropic(max_retries=0)"
+    hint: Hint | None = staticmethod(retry_after)
+    own_retries: str | None = "anthropic.Anthropic(max_retries=0)"
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, anthropic.APIConnectionError):
@@ -91,5 +97,5 @@ _IN_STREAM = ("api_error", "overloaded_error", "rate_limit_error", "timeout_erro
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""

@@ -18,7 +18,7 @@ four requests or more::
 
 from typing import Any, Final
 
-from retrykit.hints import first_of, milliseconds, retry_after as _retry_after
+from retrykit.hints import Hint, first_of, milliseconds, retry_after as _retry_after
 from retrykit.hints._retry_after_header import header_values
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
@@ -55,8 +55,8 @@ class _Transient(TransientErrors):
         "RetryPolicy" and "Azure Core Library Exceptions", azure-core.
     """
 
-    hint = staticmethod(retry_after)
-    own_retries = "retry_total=0"
+    hint: Hint | None = staticmethod(retry_after)
+    own_retries: str | None = "retry_total=0"
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, ClientAuthenticationError):
@@ -83,5 +83,5 @@ _STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""

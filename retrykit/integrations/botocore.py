@@ -20,7 +20,7 @@ themselves, those of DynamoDB four, and more before botocore 1.44 or in the mode
 
 from typing import Any, Final
 
-from retrykit.hints import first_of, milliseconds, retry_after as _retry_after
+from retrykit.hints import Hint, first_of, milliseconds, retry_after as _retry_after
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sdk import field
@@ -53,8 +53,8 @@ class _Transient(TransientErrors):
         Guide.
     """
 
-    hint = staticmethod(retry_after)
-    own_retries = 'Config(retries={"total_max_attempts": 1})'
+    hint: Hint | None = staticmethod(retry_after)
+    own_retries: str | None = 'Config(retries={"total_max_attempts": 1})'
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, ClientError):
@@ -91,5 +91,5 @@ _CODES = frozenset(
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""

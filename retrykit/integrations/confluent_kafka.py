@@ -40,5 +40,5 @@ class _Transient(TransientErrors):
 transient: Final = _Transient()
 """Condition for `on`: matches retriable errors of confluent-kafka."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` filled in."""

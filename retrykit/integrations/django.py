@@ -69,7 +69,7 @@ class _Transient(SqlErrors):
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` filled in."""
 
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from retrykit._internal.durations import Duration
 from retrykit.errors import GiveUp, RetryAfter
+from retrykit.hints import Hint
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.policy import (
@@ -71,8 +72,8 @@ class _Transient(TransientErrors):
         "google.api_core.retry", google-api-core; "Retry strategy", Cloud Storage.
     """
 
-    hint = staticmethod(retry_after)
-    own_retries = "retry=None"
+    hint: Hint | None = staticmethod(retry_after)
+    own_retries: str | None = "retry=None"
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, GoogleAPICallError):
@@ -89,5 +90,5 @@ _STATUSES = frozenset({408, 502, 504})
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""

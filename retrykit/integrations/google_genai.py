@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from retrykit._internal.durations import Duration
 from retrykit.errors import GiveUp, RetryAfter
+from retrykit.hints import Hint
 from retrykit.integrations._connection_errors import (
     is_certificate_error,
     is_connection_error,
@@ -67,8 +68,10 @@ class _Transient(TransientErrors):
         "Troubleshooting guide", Gemini API; ``HttpRetryOptions`` of the SDK.
     """
 
-    hint = staticmethod(retry_after)
-    own_retries = 'genai.Client(http_options={"retry_options": {"attempts": 1}})'
+    hint: Hint | None = staticmethod(retry_after)
+    own_retries: str | None = (
+        'genai.Client(http_options={"retry_options": {"attempts": 1}})'
+    )
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, APIError):
@@ -89,5 +92,5 @@ _CLIENTS = frozenset({"aiohttp", "httpx", "httpx2", "requests"})
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""

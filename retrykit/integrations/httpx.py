@@ -47,7 +47,7 @@ class _Transient(HttpxTransient):
 transient: Final = _Transient(httpx)
 """Condition for `on` and `on_result`: matches transient errors and responses."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""
 
 

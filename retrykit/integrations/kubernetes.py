@@ -30,6 +30,7 @@ reads the object anew in every attempt may retry it::
 
 from typing import Any, Final
 
+from retrykit.hints import Hint
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.policy import retry_after
 from retrykit.integrations._transient import TransientErrors
@@ -53,8 +54,8 @@ class _Transient(TransientErrors):
         "API Conventions", section "HTTP Status codes", Kubernetes.
     """
 
-    hint = retry_after
-    own_retries = "configuration.retries = False"
+    hint: Hint | None = retry_after
+    own_retries: str | None = "configuration.retries = False"
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, ApiException):
@@ -67,5 +68,5 @@ _STATUSES = frozenset({429, 500, 502, 503, 504})
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""

@@ -23,7 +23,13 @@ requests a delay above 120 s, the SDK raises the error; a policy waits for up to
 
 from typing import Any, Final
 
-from retrykit.hints import first_of, milliseconds, reset_at, retry_after as _retry_after
+from retrykit.hints import (
+    Hint,
+    first_of,
+    milliseconds,
+    reset_at,
+    retry_after as _retry_after,
+)
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sdk import (
     connection_errors,
@@ -61,8 +67,8 @@ class _Transient(TransientErrors):
         "Error codes" and "Rate limits", OpenAI; the SDK's own retries.
     """
 
-    hint = staticmethod(retry_after)
-    own_retries = "openai.OpenAI(max_retries=0)"
+    hint: Hint | None = staticmethod(retry_after)
+    own_retries: str | None = "openai.OpenAI(max_retries=0)"
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, openai.APIConnectionError):
@@ -99,5 +105,5 @@ _IN_STREAM = (
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""

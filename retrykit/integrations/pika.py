@@ -81,5 +81,5 @@ _PERMANENT = (
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors of pika."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` filled in."""

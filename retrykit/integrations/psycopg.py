@@ -75,7 +75,7 @@ _NO_ANSWER = psycopg.OperationalError
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` filled in."""
 
 

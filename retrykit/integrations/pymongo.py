@@ -22,6 +22,7 @@ needs no policy around it.
 import math
 from typing import Any, Final
 
+from retrykit.hints import Hint
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._transient import TransientErrors
@@ -66,8 +67,8 @@ class _Transient(TransientErrors):
     certificate.
     """
 
-    hint = staticmethod(retry_after)
-    own_retries = "MongoClient(retryReads=False, retryWrites=False)"
+    hint: Hint | None = staticmethod(retry_after)
+    own_retries: str | None = "MongoClient(retryReads=False, retryWrites=False)"
 
     def __call__(self, error: Any, /) -> bool:
         error = _unwrap(error)
@@ -95,5 +96,5 @@ _RETRYABLE_CODES = frozenset(
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors of PyMongo."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""

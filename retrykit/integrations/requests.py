@@ -88,7 +88,7 @@ _TRANSIENT = (requests.ConnectionError, requests.Timeout, ChunkedEncodingError)
 transient: Final = _Transient()
 """Condition for `on` and `on_result`: matches transient errors and responses."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""
 
 

@@ -52,5 +52,5 @@ _TRANSIENT = range(400, 500)
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors of smtplib."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` filled in."""

@@ -82,7 +82,7 @@ def _is_stale(error: object) -> bool:
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` filled in."""
 
 

@@ -25,6 +25,7 @@ or it may be executed twice::
 
 from typing import Any, Final
 
+from retrykit.hints import Hint
 from retrykit.hints._retry_after_header import header_values
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
@@ -50,8 +51,8 @@ class _Transient(TransientErrors):
         "Advanced error handling" and "Rate limits", Stripe; the SDK's own retries.
     """
 
-    hint = retry_after
-    own_retries = "stripe.max_network_retries = 0"
+    hint: Hint | None = retry_after
+    own_retries: str | None = "stripe.max_network_retries = 0"
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, stripe.APIConnectionError):
@@ -72,5 +73,5 @@ _SERVER_ERROR = 500
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""

@@ -107,7 +107,7 @@ def _find_reason(error: Any) -> Any:
 transient: Final = _Transient()
 """Condition for `on` and `on_result`: matches transient errors and responses."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""
 
 

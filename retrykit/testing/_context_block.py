@@ -26,7 +26,7 @@ class Block(Generic[T]):
 
     def __init__(self) -> None:
         self._opened: ExitStack | None = None
-        self.what = repr(self)
+        self.what: str = repr(self)
 
     @abstractmethod
     def _open(self, opened: ExitStack) -> T:

@@ -65,7 +65,7 @@ class FakeClock:
         )
         self._backends: dict[object, Backend] = {}
         self.sleeps: list[float] = []
-        self.errors = self._scheduler.errors
+        self.errors: list[BaseException] = self._scheduler.errors
 
     def now(self) -> float:
         """Return the time, in clock seconds."""

@@ -118,7 +118,7 @@ class VirtualScheduler(ForkSafe):
 
     def __init__(self, start: float, stall_timeout: float) -> None:
         super().__init__()
-        self.now = start
+        self.now: float = start
         self.loops: list[EventLoop] = []
         self.errors: list[BaseException] = []
         self._stall_timeout = stall_timeout

@@ -47,7 +47,8 @@ class _Script(ForkSafe):
         self, outcomes: Iterable[object], name: str, clock: ClockSource[Any]
     ) -> None:
         super().__init__()
-        self.__name__ = self.__qualname__ = check_instance("name", name, str)
+        self.__name__: str = check_instance("name", name, str)
+        self.__qualname__ = self.__name__
         # So that logs show only the name.
         self.__module__ = "__main__"
         self.calls: list[RecordedCall] = []

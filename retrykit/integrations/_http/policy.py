@@ -2,12 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Container, Iterable
-from typing import Any
+from typing import Any, Final
 
 from retrykit._core.fallback import check_no_fallback
 from retrykit._core.policy import Policy
 from retrykit._internal.validation import invalid_setting
-from retrykit.hints import retry_after as _retry_after
+from retrykit.hints import Hint, retry_after as _retry_after
 from retrykit.integrations._transient import TransientErrors
 
 __all__ = ["IDEMPOTENT", "Transient", "check_client_policy", "check_methods"]
@@ -20,15 +20,15 @@ Source:
     RFC 9110, "HTTP Semantics", section 9.2.2, 2022.
 """
 
-retry_after = _retry_after()
+retry_after: Final = _retry_after()
 """Hint that reads ``Retry-After``; see `retrykit.hints.retry_after`."""
 
 
 class Transient(TransientErrors):
     """Condition that matches a client's transient errors and responses."""
 
-    hint = retry_after
-    matches_results = True
+    hint: Hint | None = retry_after
+    matches_results: bool = True
 
     @abstractmethod
     def __call__(self, outcome: Any, /) -> bool:

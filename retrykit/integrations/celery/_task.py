@@ -74,11 +74,11 @@ class DurableTask(Task[..., Any]):
 
     abstract = True
     # Celery logs such errors without a traceback, and the job a line of its own.
-    throws = (Exception,)
+    throws: Any = (Exception,)
     acks_late = True
     acks_on_timeout = False
-    reject_on_worker_lost = True
-    max_retries = None
+    reject_on_worker_lost: Any = True
+    max_retries: Any = None
     policy: ClassVar[Policy | None] = None
     previous_names: ClassVar[Sequence[str]] = ()
     max_killed: ClassVar[int | None] = MAX_KILLED

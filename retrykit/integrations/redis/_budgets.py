@@ -37,12 +37,12 @@ class _BaseRedisBudget(Budget, Generic[Client]):
         flush_every: Duration = 1.0,
         expire_after: Duration = "1h",
     ) -> None:
-        self.bucket = check_instance(
+        self.bucket: TokenBucket = check_instance(
             "bucket", bucket, TokenBucket, "write TokenBucket(500)"
         )
-        self.key = _check_key(key)
-        self.flush_every = parse_duration("flush_every", flush_every)
-        self.expire_after = parse_duration("expire_after", expire_after)
+        self.key: str = _check_key(key)
+        self.flush_every: float = parse_duration("flush_every", flush_every)
+        self.expire_after: float = parse_duration("expire_after", expire_after)
         if not 1 <= self.expire_after <= _YEAR:
             raise invalid_setting(
                 "expire_after", "a duration from 1s to 365d", expire_after

@@ -30,7 +30,7 @@ class _Transient(TransientErrors):
     write has aborted; but not a wrong password or a rejected certificate.
     """
 
-    own_retries = "redis.Redis(retry=Retry(NoBackoff(), 0))"
+    own_retries: str | None = "redis.Redis(retry=Retry(NoBackoff(), 0))"
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, _TRANSIENT):
@@ -52,5 +52,5 @@ _PERMANENT = (AuthenticationError, AuthorizationError)
 transient: Final = _Transient()
 """Condition for `on`: matches transient errors of redis-py."""
 
-policy = transient.policy
+policy: Final = transient.policy
 """Returns a policy with `transient` filled in."""
