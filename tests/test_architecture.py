@@ -51,6 +51,8 @@ UPWARD = {
     # Methods of a policy run calls. This one is not late: the first call may be made in
     # the child of a fork, which hangs in an import that another thread had begun.
     ("_core.policy", "_core.drivers"),
+    # An error about a rule knows the settings that only a policy has.
+    ("_core.rules", "_core.settings"),
     # Methods of a policy read files and variables.
     ("_core.policy", "config._environment"),
     ("_core.policy", "config._files"),

@@ -14,7 +14,7 @@ import pytest
 import retrykit
 import retrykit.testing
 from retrykit import Policy
-from retrykit._core.settings import VALIDATORS, PolicySettings
+from retrykit._core.settings import SETTINGS, PolicySettings
 from tests._support import required
 
 PACKAGE = Path(retrykit.__file__).parent
@@ -139,13 +139,13 @@ def docstrings(path):
 
 
 def test_the_typed_settings_are_those_of_a_policy():
-    assert {*PolicySettings.__annotations__} == {*VALIDATORS}
+    assert {*PolicySettings.__annotations__} == {*SETTINGS}
     assert PolicySettings.__required_keys__ == frozenset()
 
 
 def test_the_docstring_of_policy_explains_every_setting():
     explained = inspect.getdoc(Policy).split("Args:")[1].split("Raises:")[0]
-    for name in VALIDATORS:
+    for name in SETTINGS:
         assert f"\n    {name}: " in explained, name
 
 

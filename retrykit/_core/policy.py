@@ -36,7 +36,7 @@ from retrykit._core.result_conditions import ResultCondition, check_predicates
 from retrykit._core.retry_state import Failure, RetryState, StopReason
 from retrykit._core.rules import Rule, types_of
 from retrykit._core.settings import (
-    VALIDATORS,
+    SETTINGS,
     DeadlineRule,
     GroupRule,
     LimitRule,
@@ -242,13 +242,11 @@ the first attempt counts; None is unlimited
     ) -> None:
         """Set the given settings, and the others, of which some had been written."""
         for name, value in given.items():
-            if name not in VALIDATORS:
+            if name not in SETTINGS:
                 raise _unknown_setting(name, value)
-        values: dict[str, Any] = dict(
-            zip(VALIDATORS, _settings_of(others), strict=True)
-        )
+        values: dict[str, Any] = dict(zip(SETTINGS, _settings_of(others), strict=True))
         for name, value in given.items():
-            values[name] = VALIDATORS[name](name, value)
+            values[name] = SETTINGS[name].check(name, value)
         if not (DECIDING | {"rules"}).isdisjoint(given):
             written |= DECIDING.intersection(given)
             elapsed = values["max_elapsed"] if "max_elapsed" in written else None
@@ -326,7 +324,7 @@ the first attempt counts; None is unlimited
             `schedule` and the limits if they were written, since they decide which
             limits the policy has by default; other settings if they differ.
         """
-        values = {name: getattr(self, name) for name in VALIDATORS}
+        values = {name: getattr(self, name) for name in SETTINGS}
         return {
             name: value
             for name, value in values.items()
@@ -483,7 +481,7 @@ the first attempt counts; None is unlimited
 
         unwritten = DECIDING - self._written
         return policy_to_dict(
-            {x: getattr(self, x) for x in VALIDATORS if x not in unwritten}
+            {x: getattr(self, x) for x in SETTINGS if x not in unwritten}
         )
 
     @classmethod
@@ -561,16 +559,14 @@ the first attempt counts; None is unlimited
         >>> Policy.from_env("APP_RETRY", environ=environ)
         Policy(max_attempts=8, on=OSError)
 
-        With the prefix ``APP_RETRY`` they are APP_RETRY_SCHEDULE (``1s, 5s, 1m``,
-        or an expression such as ``exponential("500ms").cap("1m").full_jitter()``),
-        _MAX_ATTEMPTS, _MAX_ELAPSED (``90s``; both may be ``unlimited``), _LIMITS,
-        _DEADLINE, _ON and _GIVE_UP_ON (names of exception types, separated by
-        commas), _EXCEPTION_GROUPS, _HINT (such as ``retry_after``), _HINT_CAP,
-        _ON_LONG_HINT, _HINT_JITTER, _ATTEMPT_TIMEOUT (the cap and the timeout may be
-        ``unlimited``), _NESTED, _RAISES, _REDACT and _KEEP_TRACEBACKS (``true`` or
-        ``false``), _MAX_FAILURES, _SEED, _NAME, and _EXTENDS, a preset such as
-        ``zizq:retry_limit=10`` that replaces *base*. Rules, budgets and code have no
-        variable; they come from *base*.
+        The variable of a setting is the prefix and its name in capitals. A duration
+        has its unit, as in ``90s``; where None is no limit, ``unlimited`` is. A
+        schedule is a list of durations as ``1s, 5s, 1m``, or an expression such as
+        ``exponential("500ms").cap("1m").full_jitter()``; `on` and `give_up_on` are
+        names of exception types, separated by commas; a hint is an expression such
+        as ``retry_after``; a flag is ``true`` or ``false``. APP_RETRY_EXTENDS is a
+        preset such as ``zizq:retry_limit=10`` that replaces *base*. Rules, budgets
+        and code have no variable; they come from *base*.
 
         The variables of the job queue Zizq are _RETRY_LIMIT, _BACKOFF_BASE,
         _BACKOFF_EXPONENT and _BACKOFF_JITTER; base and jitter are milliseconds, or
@@ -620,13 +616,13 @@ the first attempt counts; None is unlimited
 
 
 def _values(policy: Policy) -> tuple[object, ...]:
-    return tuple(getattr(policy, name) for name in VALIDATORS)
+    return tuple(getattr(policy, name) for name in SETTINGS)
 
 
-_DEFAULTS: dict[str, Any] = {name: getattr(Policy, name) for name in VALIDATORS}
+_DEFAULTS: dict[str, Any] = {name: getattr(Policy, name) for name in SETTINGS}
 
 # In their order, without a loop of Python: a block often makes a policy when it runs.
-_settings_of = itemgetter(*VALIDATORS)
+_settings_of = itemgetter(*SETTINGS)
 
 # The settings that decide whether a limit can take effect.
 _RELATED = DECIDING | {"deadline", "hint", "limits", "rules"}
@@ -652,7 +648,7 @@ def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:
 
 
 def _unknown_setting(name: str, value: object) -> ConfigError:
-    suggestion = suggest_setting(name, VALIDATORS)
+    suggestion = suggest_setting(name, SETTINGS)
     shown = safe_repr(name).strip("'")
     return ConfigError(
         f"{shown} is not a policy setting, got {safe_repr(value)}; {suggestion}"

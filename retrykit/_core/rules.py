@@ -11,7 +11,7 @@ from retrykit._internal.validation import check_instance, check_integer, invalid
 from retrykit.hints._base import Hint, check_hint
 from retrykit.schedules._base import Schedule, ScheduleLike, as_schedule
 
-__all__ = ["OF_THE_POLICY", "Rule", "check_rules", "types_of"]
+__all__ = ["Rule", "check_rules", "types_of"]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,26 +23,11 @@ def _takes_conditions(fn: F) -> F:
 
 def _advise(name: str, _: list[str]) -> str:
     """Return what to write instead of a parameter that a rule does not have."""
-    # Imported here: only unknown parameters need it.
+    # Imported here: only unknown parameters need them.
     from retrykit._core.foreign_settings import advice_for  # noqa: PLC0415
+    from retrykit._core.settings import SETTINGS  # noqa: PLC0415
 
-    return "write it in the policy" if name in OF_THE_POLICY else advice_for(name)
-
-
-OF_THE_POLICY = {
-    *("attempt_timeout", "budget", "deadline", "exception_groups", "fallback"),
-    *(
-        "give_up_on",
-        "hint_cap",
-        "hint_jitter",
-        "keep_tracebacks",
-        "limits",
-        "max_elapsed",
-    ),
-    *("max_failures", "name", "nested", "observers", "on_long_hint", "raises"),
-    *("redact", "rules", "seed", "sleep", "stop_event"),
-}
-"""Settings of a policy that its rules do not have."""
+    return "write it in the policy" if name in SETTINGS else advice_for(name)
 
 
 @final

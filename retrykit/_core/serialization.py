@@ -5,12 +5,12 @@ can. Reading never imports a module.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from retrykit._conditions import default_condition
 from retrykit._core.fallback import NO_FALLBACK
 from retrykit._core.rules import Rule
+from retrykit._core.settings import SETTINGS
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.type_names import type_from_name, type_to_name
@@ -24,9 +24,6 @@ __all__ = ["UNLIMITED", "policy_to_dict", "setting_to_data", "settings_from_dict
 # TOML has no null.
 UNLIMITED = "unlimited"
 """Written in place of a limit that is None."""
-
-_CODE = ("on_result", "fallback", "stop_event", "sleep", "observers")
-_LIMITS = ("max_attempts", "max_elapsed", "hint_cap")
 
 
 def policy_to_dict(settings: Mapping[str, object]) -> dict[str, Any]:
@@ -46,8 +43,11 @@ def setting_to_data(name: str, value: Any) -> Any:
     >>> setting_to_data("max_elapsed", None), setting_to_data("on", (OSError, EOFError))
     ('unlimited', ['OSError', 'EOFError'])
     """
-    is_function = name == "redact" and callable(value)
-    if name in _CODE or is_function:
+    if name not in SETTINGS:
+        # A part of a budget.
+        return value
+    form, none = SETTINGS[name].form, SETTINGS[name].none
+    if form == "code" or (form == "flag" and callable(value)):
         # None is a fallback like any other.
         absent = NO_FALLBACK if name == "fallback" else None
         if value is not absent and (name != "observers" or value):
@@ -56,16 +56,16 @@ def setting_to_data(name: str, value: Any) -> Any:
             raise invalid_setting(name, rule, value, suggestion)
         return None
     if value is None:
-        return UNLIMITED if name in _LIMITS else None
-    return _WRITTEN[name](value) if name in _WRITTEN else value
+        return UNLIMITED if none == "unlimited" else None
+    return _WRITERS[form](name, value) if form in _WRITERS else value
 
 
 def settings_from_dict(data: object) -> dict[str, Any]:
     """Return the settings of a policy as keyword arguments, from its data."""
     if not isinstance(data, Mapping) or not all(isinstance(n, str) for n in data):
         raise invalid_setting("policy", "a dict of settings", data)
-    for name in _CODE:
-        if name in data:
+    for name in SETTINGS:
+        if name in data and SETTINGS[name].form == "code":
             rule = "left out of a policy that is read from data"
             raise invalid_setting(
                 name, rule, data[name], f"add it with .replace({name}=...)"
@@ -74,11 +74,17 @@ def settings_from_dict(data: object) -> dict[str, Any]:
 
 
 def _read(name: str, value: Any) -> Any:
-    if value in (None, UNLIMITED) and name in (*_LIMITS, "attempt_timeout"):
+    if name not in SETTINGS:
+        return value
+    form, none = SETTINGS[name].form, SETTINGS[name].none
+    limit = none in {"unlimited", "absent"}
+    if (value is None and none) or (limit and value == UNLIMITED):
         return None
-    if value is None and name in {"hint", "budget"}:
-        return None
-    return _READ[name](value) if name in _READ else value
+    if form == "count" and limit:
+        # Data has no None to suggest.
+        suggestion = f"the first attempt counts; {UNLIMITED!r} is no limit"
+        return check_integer(name, value, at_least=1, suggestion=suggestion)
+    return _READERS[form](name, value) if form in _READERS else value
 
 
 def _names(name: str, condition: object) -> str | list[str]:
@@ -93,13 +99,7 @@ def _types(name: str, value: object) -> object:
     return type_from_name(name, value)
 
 
-def _attempts(value: object) -> int:
-    # Data has no None to suggest.
-    suggestion = f"the first attempt counts; {UNLIMITED!r} is no limit"
-    return check_integer("max_attempts", value, at_least=1, suggestion=suggestion)
-
-
-def _rules_data(rules: tuple[Rule, ...]) -> list[dict[str, Any]]:
+def _rules_data(_: str, rules: tuple[Rule, ...]) -> list[dict[str, Any]]:
     return [_rule_data(f"rules[{index}]", each) for index, each in enumerate(rules)]
 
 
@@ -109,7 +109,7 @@ def _rule_data(name: str, rule: Rule) -> dict[str, Any]:
         return {part: setting_to_data(part, x) for part, x in parts.items()}
 
 
-def _rules(data: object) -> object:
+def _rules(_: str, data: object) -> object:
     if not isinstance(data, list | tuple):
         raise invalid_setting("rules", "a list of dicts", data)
     return [_rule(f"rules[{index}]", each) for index, each in enumerate(data)]
@@ -128,31 +128,31 @@ _PARTS = ("on", "schedule", "max_attempts", "hint")
 
 
 # Parsers and budgets are imported on demand: few programs need them.
-def _schedule_text(schedule: Schedule) -> str:
+def _schedule_text(_: str, schedule: Schedule) -> str:
     from retrykit.schedules._parsing import schedule_to_text  # noqa: PLC0415  see above
 
     return schedule_to_text(schedule)
 
 
-def _schedule(data: object) -> Schedule:
+def _schedule(_: str, data: object) -> Schedule:
     from retrykit.schedules._parsing import schedule_from_data  # noqa: PLC0415  same
 
     return schedule_from_data(data)
 
 
-def _hint_text(hint: object) -> str:
+def _hint_text(_: str, hint: object) -> str:
     from retrykit.hints._parsing import hint_to_text  # noqa: PLC0415  see above
 
     return hint_to_text(hint)
 
 
-def _hint(text: object) -> Hint:
+def _hint(_: str, text: object) -> Hint:
     from retrykit.hints._parsing import parse_hint  # noqa: PLC0415  see above
 
     return parse_hint(text)
 
 
-def _budget_data(budget: Budget) -> dict[str, Any]:
+def _budget_data(_: str, budget: Budget) -> dict[str, Any]:
     from retrykit.budgets._shared_budgets import SerializableBudget  # noqa: PLC0415
 
     if not isinstance(budget, SerializableBudget):
@@ -162,19 +162,19 @@ def _budget_data(budget: Budget) -> dict[str, Any]:
     return budget.to_dict()
 
 
-def _budget(data: object) -> Budget:
+def _budget(_: str, data: object) -> Budget:
     from retrykit.budgets._serialization import budget_from_dict  # noqa: PLC0415  same
 
     return budget_from_dict(data)
 
 
-def _timeout_data(timeout: float | AsArgument) -> float | dict[str, Any]:
+def _timeout_data(_: str, timeout: float | AsArgument) -> float | dict[str, Any]:
     if isinstance(timeout, AsArgument):
         return {"argument": timeout.name, "seconds": timeout.seconds}
     return timeout
 
 
-def _timeout(data: Any) -> object:
+def _timeout(_: str, data: Any) -> object:
     if not isinstance(data, Mapping):
         return data
     if set(data) != {"argument", "seconds"}:
@@ -184,23 +184,21 @@ def _timeout(data: Any) -> object:
         return AsArgument(data["seconds"], data["argument"])
 
 
-# Writers and readers of the settings that are not numbers or strings.
-_WRITTEN: dict[str, Callable[[Any], Any]] = {
+# Of the forms that are not numbers or strings: writers and readers of a value, which
+# also get the name of the setting.
+_WRITERS: dict[str, Callable[[str, Any], Any]] = {
     "schedule": _schedule_text,
-    "on": partial(_names, "on"),
-    "give_up_on": partial(_names, "give_up_on"),
+    "errors": _names,
     "rules": _rules_data,
     "hint": _hint_text,
     "budget": _budget_data,
-    "attempt_timeout": _timeout_data,
+    "timeout": _timeout_data,
 }
-_READ: dict[str, Callable[[Any], Any]] = {
+_READERS: dict[str, Callable[[str, Any], Any]] = {
     "schedule": _schedule,
-    "max_attempts": _attempts,
-    "on": partial(_types, "on"),
-    "give_up_on": partial(_types, "give_up_on"),
+    "errors": _types,
     "rules": _rules,
     "hint": _hint,
     "budget": _budget,
-    "attempt_timeout": _timeout,
+    "timeout": _timeout,
 }

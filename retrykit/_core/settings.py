@@ -4,7 +4,16 @@ import functools
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal, Protocol, TypedDict, TypeVar, get_args
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    final,
+    get_args,
+)
 
 from retrykit._conditions import Condition, check_condition, format_value
 from retrykit._core.events import EventHook, EventHooks, Observer, check_observer
@@ -21,6 +30,7 @@ from retrykit._internal.introspection import accepts_one_argument, is_coroutine_
 from retrykit._internal.redaction import Redaction
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
+    LARGEST,
     check_choice,
     check_encodable,
     check_integer,
@@ -36,7 +46,13 @@ from retrykit.schedules._base import Schedule, ScheduleLike, as_schedule
 
 __all__ = ["DeadlineRule", "GroupRule", "LimitRule", "LongHintRule", "NestedRule"]
 __all__ += ["OtherSettings", "PolicySettings", "Raises", "SleepFunction", "StopEvent"]
-__all__ += ["VALIDATORS", "check_event_kind", "check_sleep", "check_stop_event"]
+__all__ += [
+    "SETTINGS",
+    "Setting",
+    "check_event_kind",
+    "check_sleep",
+    "check_stop_event",
+]
 __all__ += ["guess_setting", "suggest_setting", "takes_settings"]
 
 
@@ -114,27 +130,6 @@ class PolicySettings(OtherSettings, total=False):
     """The settings of a policy as keyword arguments."""
 
     fallback: Any
-
-
-def _optional(check: "_Validator") -> "_Validator":
-    """Return a validator that allows None, too."""
-    return lambda name, value: None if value is None else check(name, value)
-
-
-def _limit(check: "_Validator") -> "_Validator":
-    """Return a validator of a limit, which other libraries take as a function, too."""
-
-    def check_limit(name: str, value: object) -> object:
-        if callable(value):
-            suggestion = "for settings at run time write retry(policy=function)"
-            raise invalid_setting(name, "a value", value, suggestion)
-        return check(name, value)
-
-    return check_limit
-
-
-def _one_of(rules: object, suggestion: str = "") -> "_Validator":
-    return partial(check_choice, options=get_args(rules), suggestion=suggestion)
 
 
 def _budget(name: str, value: object) -> Budget:
@@ -245,50 +240,233 @@ def check_event_kind(event: StopEvent | None, *, awaited: bool) -> None:
     raise invalid_setting("stop_event", rule, event, suggestion)
 
 
-_max_attempts = partial(
-    check_integer, at_least=1, suggestion="the first attempt counts; None is unlimited"
-)
-_max_failures = partial(
-    check_integer, at_least=2, suggestion="the first and the last are always kept"
-)
-_hint_jitter = partial(
-    check_number, at_most=1, suggestion="0.1 adds up to 10 % of a hint; 0 adds nothing"
-)
-# The generator has 64 bits of state.
-_seed = partial(check_integer, at_least=0, at_most=2**64 - 1)
+@final
+class Setting(NamedTuple):
+    """A setting of a policy: how it is checked, written as data, and described.
+
+    Validation, data, environment variables, the JSON Schema, strategies and signatures
+    follow from it; its type and its default are written in `Policy`.
+
+    Attributes:
+        check: Returns the value of the setting, or raises `ConfigError`.
+        form: Its form as data, as in `retrykit._core.serialization`; ``"code"`` cannot
+            be written as data.
+        sentence: What it is, for readers of data.
+        none: What None is as data: ``"unlimited"``; ``"null"``, which is left out;
+            ``"absent"``, which is left out, and may be read as ``"unlimited"``; or
+            ``""``, where None is not a value.
+        options: The words of a choice.
+        bounds: The least and the most of a count or a number.
+    """
+
+    check: "_Validator"
+    form: str
+    sentence: str = ""
+    none: Literal["", "null", "unlimited", "absent"] = ""
+    options: tuple[str, ...] = ()
+    bounds: tuple[float, float] = (0, LARGEST)
+
 
 _Validator = Callable[[str, object], object]
 
-VALIDATORS: dict[str, _Validator] = {
-    "schedule": lambda _, value: as_schedule(value),
-    "max_attempts": _optional(_limit(_max_attempts)),
-    "max_elapsed": _optional(_limit(parse_duration)),
-    "limits": _one_of(LimitRule),
-    "deadline": _one_of(DeadlineRule, "for a time limit use max_elapsed"),
-    "on": check_condition,
-    "give_up_on": check_condition,
-    "on_result": _optional(check_result_condition),
-    "exception_groups": _one_of(GroupRule),
-    "rules": check_rules,
-    "hint": _optional(check_hint),
-    "hint_cap": _optional(parse_duration),
-    "on_long_hint": _one_of(LongHintRule, "for a bound use hint_cap"),
-    "hint_jitter": _hint_jitter,
-    "budget": _optional(_budget),
-    "attempt_timeout": _optional(_attempt_timeout),
-    "nested": _one_of(NestedRule),
-    "raises": _one_of(Raises),
-    "fallback": check_fallback,
-    "stop_event": _optional(check_stop_event),
-    "sleep": _optional(check_sleep),
-    "redact": _redaction,
-    "keep_tracebacks": _flag,
-    "max_failures": _max_failures,
-    "seed": _optional(_seed),
-    "observers": _observers,
-    "name": _optional(_name),
+
+def _choice(rule: object, sentence: str, suggestion: str = "") -> Setting:
+    options = get_args(rule)
+    check = partial(check_choice, options=options, suggestion=suggestion)
+    return Setting(check, "choice", sentence, options=options)
+
+
+def _count(
+    least: int, sentence: str, suggestion: str = "", most: int = LARGEST
+) -> Setting:
+    check = partial(check_integer, at_least=least, at_most=most, suggestion=suggestion)
+    return Setting(check, "count", sentence, bounds=(least, most))
+
+
+def _optional(
+    setting: "Setting", none: Literal["null", "unlimited", "absent"] = "null"
+) -> "Setting":
+    """Return a setting that may be None, too."""
+    check = setting.check
+    return setting._replace(
+        check=lambda name, value: None if value is None else check(name, value),
+        none=none,
+    )
+
+
+def _limit(setting: "Setting") -> "Setting":
+    """Return a limit, which other libraries take as a function, too."""
+    check = setting.check
+
+    def check_limit(name: str, value: object) -> object:
+        if callable(value):
+            suggestion = "for settings at run time write retry(policy=function)"
+            raise invalid_setting(name, "a value", value, suggestion)
+        return check(name, value)
+
+    return _optional(setting._replace(check=check_limit), "unlimited")
+
+
+SETTINGS: dict[str, Setting] = {
+    "schedule": Setting(
+        lambda _, value: as_schedule(value),
+        "schedule",
+        "Delays before the retries: a list of durations, or a string with an "
+        "expression. Retrying ends when the schedule ends.",
+    ),
+    "max_attempts": _limit(
+        _count(
+            1,
+            'Maximum number of attempts, including the first. "unlimited" for no '
+            "limit. No limit by default if max_elapsed or a schedule that ends is "
+            "given.",
+            "the first attempt counts; None is unlimited",
+        )
+    ),
+    "max_elapsed": _limit(
+        Setting(
+            parse_duration,
+            "duration",
+            "Time limit of the whole call, from the start of the first attempt. "
+            '"unlimited" for no limit. No limit by default if max_attempts or '
+            "schedule is given.",
+        )
+    ),
+    "limits": _choice(
+        LimitRule,
+        'Which of max_attempts and max_elapsed ends a call: "any", the first that '
+        'is reached; "all", the last.',
+    ),
+    "deadline": _choice(
+        DeadlineRule,
+        'What to do if the next attempt would start after max_elapsed: "stop" gives '
+        'up without waiting; "clip" makes a last attempt at the limit; '
+        '"overshoot" makes one after it.',
+        "for a time limit use max_elapsed",
+    ),
+    "on": Setting(
+        check_condition,
+        "errors",
+        "Errors to retry: the name of an exception type, or a list of names; [] for "
+        "those of rules only. By default every Exception but those that a mistake in "
+        "the code raises, such as TypeError.",
+    ),
+    "give_up_on": Setting(
+        check_condition,
+        "errors",
+        "Errors not to retry even though on includes them: a name or a list of names.",
+    ),
+    "on_result": _optional(Setting(check_result_condition, "code")),
+    "exception_groups": _choice(
+        GroupRule,
+        'When to retry an ExceptionGroup: "all", if on or a rule matches all errors '
+        'in it; "any", if one; "whole", if it matches the group itself.',
+    ),
+    "rules": Setting(
+        check_rules,
+        "rules",
+        "Errors that have their own schedule, limit or hint. The first rule that "
+        "matches applies.",
+    ),
+    "hint": _optional(
+        Setting(
+            check_hint,
+            "hint",
+            "Where to read the delay that an error or a rejected result asks for, such "
+            "as retry_after. The longer of the hint and the schedule's delay is used.",
+        )
+    ),
+    "hint_cap": _optional(
+        Setting(
+            parse_duration,
+            "duration",
+            'Longest delay that a hint may ask for. "unlimited" for no limit.',
+        ),
+        "unlimited",
+    ),
+    "on_long_hint": _choice(
+        LongHintRule,
+        'What to do with a hint longer than hint_cap: "give_up" ends the call; '
+        '"clip" waits for hint_cap; "ignore" takes the next hint, or the '
+        'schedule\'s delay; "honor" waits as long as the hint asks.',
+        "for a bound use hint_cap",
+    ),
+    "hint_jitter": Setting(
+        partial(
+            check_number,
+            at_most=1,
+            suggestion="0.1 adds up to 10 % of a hint; 0 adds nothing",
+        ),
+        "number",
+        "Longest random addition to a hint, as a part of it. 0.1 adds up to 10 %; 0 "
+        "adds nothing.",
+        bounds=(0, 1),
+    ),
+    "budget": _optional(
+        Setting(_budget, "budget", "Limit on retries that many calls share.")
+    ),
+    "attempt_timeout": _optional(
+        Setting(
+            _attempt_timeout,
+            "timeout",
+            "Time limit of each attempt: a duration, or the parameter of the function "
+            'to pass it to. "unlimited" for no limit. Async calls are cancelled and '
+            "fail with AttemptTimeout, which is always retried. A sync function cannot "
+            "be cancelled: name the parameter that takes its timeout.",
+        ),
+        "absent",
+    ),
+    "nested": _choice(
+        NestedRule,
+        'What to do when a retried call inside this one has given up: "respect" does '
+        'not retry its error; "retry" does; "raise" raises NestedRetryError.',
+    ),
+    "raises": _choice(
+        Raises,
+        'What to raise on giving up: "last": the last error, or RetryError if the '
+        'last result was rejected; "retry_error": a RetryError from it; "group": '
+        "an ExceptionGroup of all recorded errors. An error that on does not include "
+        "is raised unchanged.",
+    ),
+    "fallback": Setting(check_fallback, "code"),
+    "stop_event": _optional(Setting(check_stop_event, "code")),
+    "sleep": _optional(Setting(check_sleep, "code")),
+    "redact": Setting(
+        _redaction,
+        "flag",
+        "Whether to leave secrets, such as queries of URLs, out of logs, notes and "
+        "saved states.",
+    ),
+    "keep_tracebacks": Setting(
+        _flag,
+        "flag",
+        "Whether errors before the last keep their tracebacks, and so the local "
+        "variables of each frame, until the call ends.",
+    ),
+    "max_failures": _count(
+        2,
+        "Maximum number of failures to keep in the state: the first and the last ones.",
+        "the first and the last are always kept",
+    ),
+    "seed": _optional(
+        _count(
+            0,
+            "Seed of the random delays, for tests. null draws a new one for each call.",
+            # The generator has 64 bits of state.
+            most=2**64 - 1,
+        )
+    ),
+    "observers": Setting(_observers, "code"),
+    "name": _optional(
+        Setting(
+            _name,
+            "text",
+            "Name of the calls in logs, notes and states. null uses the name of the "
+            "function.",
+        )
+    ),
 }
-"""The validator of each setting by its name, in the order of `Policy`."""
+"""Each setting by its name, in the order of `Policy`."""
 
 
 def suggest_setting(name: str, known: Collection[str]) -> str:

@@ -12,7 +12,7 @@ from retrykit._conditions import Condition
 from retrykit._core.events import Observer
 from retrykit._core.policy import Policy
 from retrykit._core.result_conditions import ResultCondition
-from retrykit._core.settings import VALIDATORS, PolicySettings, SleepFunction
+from retrykit._core.settings import SETTINGS, PolicySettings, SleepFunction
 from retrykit._internal.durations import Duration
 from retrykit._internal.introspection import LateSignature
 from retrykit._internal.late_modules import inspect
@@ -58,7 +58,7 @@ def _signature_of(function: FunctionType) -> "inspect.Signature":
             default=getattr(Policy, name),
             annotation=_Annotation(PolicySettings.__annotations__[name]),
         )
-        for name in VALIDATORS
+        for name in SETTINGS
         if name not in names
     ]
     return own.replace(parameters=parameters)

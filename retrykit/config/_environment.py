@@ -9,6 +9,7 @@ from typing import Any
 from retrykit._core.limits import find_idle_limit
 from retrykit._core.policy import Policy
 from retrykit._core.serialization import UNLIMITED, settings_from_dict
+from retrykit._core.settings import SETTINGS
 from retrykit._internal.durations import parse_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.late_modules import logging
@@ -26,27 +27,11 @@ from retrykit.presets import zizq
 
 __all__ = ["MUTUALLY_EXCLUSIVE", "VARIABLES", "policy_from_env"]
 
+# The others cannot be written in a line.
 _SETTINGS = {
-    "SCHEDULE": "schedule",
-    "MAX_ATTEMPTS": "max_attempts",
-    "MAX_ELAPSED": "max_elapsed",
-    "LIMITS": "limits",
-    "DEADLINE": "deadline",
-    "ON": "on",
-    "GIVE_UP_ON": "give_up_on",
-    "EXCEPTION_GROUPS": "exception_groups",
-    "HINT": "hint",
-    "HINT_CAP": "hint_cap",
-    "ON_LONG_HINT": "on_long_hint",
-    "HINT_JITTER": "hint_jitter",
-    "ATTEMPT_TIMEOUT": "attempt_timeout",
-    "NESTED": "nested",
-    "RAISES": "raises",
-    "REDACT": "redact",
-    "KEEP_TRACEBACKS": "keep_tracebacks",
-    "MAX_FAILURES": "max_failures",
-    "SEED": "seed",
-    "NAME": "name",
+    name.upper(): name
+    for name, each in SETTINGS.items()
+    if each.form not in {"code", "rules", "budget"}
 }
 _FORMULA = ("BACKOFF_BASE", "BACKOFF_EXPONENT", "BACKOFF_JITTER")
 _ZIZQ = ("RETRY_LIMIT", *_FORMULA)
@@ -212,15 +197,14 @@ def _policy_settings(variables: _Variables) -> dict[str, Any]:
 
 
 def _parse_setting(name: str, text: str) -> object:
-    if name in {"max_attempts", "max_failures", "seed"}:
-        return parse_number(int, text)
-    if name == "hint_jitter":
-        return parse_number(float, text)
-    if name in {"redact", "keep_tracebacks"}:
+    form = SETTINGS[name].form
+    if form in {"count", "number"}:
+        return parse_number(int if form == "count" else float, text)
+    if form == "flag":
         return {"true": True, "false": False}.get(text.lower(), text)
-    if name in {"on", "give_up_on"} and "," in text:
+    if form == "errors" and "," in text:
         return [each.strip() for each in text.split(",")]
-    if name in {"max_elapsed", "hint_cap", "attempt_timeout"} and text != UNLIMITED:
+    if form in {"duration", "timeout"} and text != UNLIMITED:
         rule = f'a duration with its unit, such as "90s" or "1h30m", or {UNLIMITED}'
         with _rule_in_errors(name, rule, text):
             return parse_duration(name, text)

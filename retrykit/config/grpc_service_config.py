@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 from retrykit._core.fallback import NO_FALLBACK
 from retrykit._core.policy import Policy
-from retrykit._core.settings import VALIDATORS
+from retrykit._core.settings import SETTINGS
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_choice,
@@ -148,7 +148,7 @@ def _check_other_settings(policy: Policy) -> None:
         suggestion = "the only hint that gRPC supports is pushback from its servers"
         rule = "grpc_pushback() or None in a policy for gRPC"
         raise invalid_setting("hint", rule, policy.hint, suggestion)
-    for name in VALIDATORS:
+    for name in SETTINGS:
         value, expected = getattr(policy, name), getattr(Policy, name)
         # gRPC does not limit the pushback from its servers.
         expected = None if name == "hint_cap" and policy.hint else expected

@@ -13,7 +13,7 @@ from retrykit._core.fallback import check_no_fallback
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
 from retrykit._core.serialization import policy_to_dict
-from retrykit._core.settings import VALIDATORS
+from retrykit._core.settings import SETTINGS
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.loop_clock import async_clock
@@ -241,7 +241,7 @@ def fingerprint(policy: Policy) -> str:
         name=None, observers=(), max_failures=2, redact=True, keep_tracebacks=False
     )
     # All of them, since limits may be the defaults or written.
-    settings = {name: getattr(bare, name) for name in VALIDATORS}
+    settings = {name: getattr(bare, name) for name in SETTINGS}
     if bare.hint_jitter == Policy.hint_jitter:
         # It came later: a waiting job would be logged as one of another policy.
         del settings["hint_jitter"]

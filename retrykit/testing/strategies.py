@@ -4,7 +4,7 @@ All values consist of retrykit's own parts, so they compare, print as expression
 can be written as data. Needs the library hypothesis.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -13,6 +13,7 @@ from hypothesis.strategies import SearchStrategy
 from retrykit import schedules as s
 from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule
+from retrykit._core.settings import SETTINGS, Setting
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
@@ -314,30 +315,42 @@ def _rules() -> SearchStrategy[list[Rule]]:
     return st.builds(lambda some, most: [*some[:most]], three, st.integers(0, 3))
 
 
+_BY_FORM: dict[str, Callable[[Setting], SearchStrategy[object]]] = {
+    "choice": lambda setting: st.sampled_from(setting.options),
+    "flag": lambda _: st.booleans(),
+    "count": lambda setting: st.integers(
+        int(setting.bounds[0]), min(int(setting.bounds[1]), 10**6)
+    ),
+    "number": lambda setting: st.floats(*setting.bounds),
+    "duration": lambda _: durations(),
+}
+
+
+def _values(setting: Setting) -> SearchStrategy[object]:
+    """Draw values of a setting whose form says what they are."""
+    drawn = _BY_FORM[setting.form](setting)
+    return st.none() | drawn if setting.none else drawn
+
+
 _VARIED: dict[str, SearchStrategy[object]] = {
+    **{
+        name: _values(setting)
+        for name, setting in SETTINGS.items()
+        # A limit of time must suit the schedule, and a deadline needs one.
+        if setting.form in _BY_FORM and name not in {"max_elapsed", "deadline"}
+    },
     "schedule": schedules(),
-    "max_attempts": st.none() | st.integers(1, 10**6),
-    "limits": st.sampled_from(["any", "all"]),
     "on": st.sampled_from([OSError, (ConnectionError, TimeoutError)]),
     "give_up_on": st.sampled_from([BrokenPipeError, (FileExistsError,)]),
-    "exception_groups": st.sampled_from(["all", "any", "whole"]),
     "rules": _rules(),
     "hint": st.sampled_from(_HINTS),
-    "hint_cap": st.none() | durations(),
-    "on_long_hint": st.sampled_from(["honor", "clip", "ignore", "give_up"]),
-    "hint_jitter": st.floats(0, 1),
-    "nested": st.sampled_from(["respect", "retry", "raise"]),
-    "raises": st.sampled_from(["last", "retry_error", "group"]),
-    "redact": st.booleans(),
-    "keep_tracebacks": st.booleans(),
-    "max_failures": st.integers(2, 10**6),
     "seed": seeds(),
     "name": st.sampled_from(["fetch", "verify a hostname"]),
 }
 _LIMITS = st.fixed_dictionaries(
     {},
     optional={
-        "max_elapsed": st.none() | durations(),
-        "deadline": st.sampled_from(["stop", "clip", "overshoot"]),
+        "max_elapsed": _values(SETTINGS["max_elapsed"]),
+        "deadline": _values(SETTINGS["deadline"]),
     },
 )

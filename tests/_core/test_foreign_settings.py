@@ -11,7 +11,7 @@ import pytest
 import retrykit
 from retrykit import ConfigError, Policy, schedules, testing
 from retrykit._core.foreign_settings import ADVICE
-from retrykit._core.settings import VALIDATORS, Raises
+from retrykit._core.settings import SETTINGS, Raises
 from retrykit.events import EventKind
 from retrykit.integrations.logging import observer
 from retrykit.schedules._kinds import CONSTRUCTORS
@@ -308,14 +308,14 @@ def test_each_parameter_of_a_library_has_its_advice(library):
 
 def test_a_name_has_one_advice_and_is_no_setting():
     names = " ".join(ADVICE.values()).split()
-    assert sorted(names) == sorted({*names} - {*VALIDATORS})
+    assert sorted(names) == sorted({*names} - {*SETTINGS})
 
 
 INTEGRATIONS = Path(retrykit.__file__).with_name("integrations")
 OF_THE_CLIENTS = {"methods", "middlewares", "mount", "policy", "raise_for_status"}
 OF_THE_CLIENTS |= {"ClientSession", "session"}
 KNOWN = {
-    *VALIDATORS,
+    *SETTINGS,
     *get_args(Raises),
     *OF_THE_CLIENTS,
     *retrykit.__all__,

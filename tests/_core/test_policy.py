@@ -13,7 +13,7 @@ from retrykit import Policy, hints, presets, schedules as s
 from retrykit._conditions import default_condition
 from retrykit._core.fallback import NO_FALLBACK
 from retrykit._core.rules import Rule
-from retrykit._core.settings import VALIDATORS
+from retrykit._core.settings import SETTINGS
 from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import TokenBucket, shared
 from retrykit.testing.strategies import policies
@@ -85,7 +85,7 @@ OTHER = {
 def test_the_default_policy_is_safe():
     """Google's delays, 5 attempts, 60 s in all, on all but programming errors."""
     policy = Policy()
-    assert {name: getattr(policy, name) for name in VALIDATORS} == {
+    assert {name: getattr(policy, name) for name in SETTINGS} == {
         "schedule": s.exponential(0.5, factor=1.5).cap(60).jitter(0.5),
         "max_attempts": 5,
         "max_elapsed": 60.0,

@@ -20,8 +20,8 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit._core.rules import OF_THE_POLICY, Rule
-from retrykit._core.settings import VALIDATORS
+from retrykit._core.rules import Rule
+from retrykit._core.settings import SETTINGS
 from retrykit.schedules import constant, decorrelated, exponential
 from retrykit.schedules._randomness import call_random
 from retrykit.testing import ScriptedFunction, virtual_time
@@ -218,5 +218,8 @@ def test_a_resumed_call_follows_changed_rules():
     assert policy.decide(state, failed_state(2, BusyError())) == Again(10.0)
 
 
-def test_an_error_knows_every_setting_that_only_the_policy_has():
-    assert {*VALIDATORS} - {*Rule._field_names} == OF_THE_POLICY
+@pytest.mark.parametrize("name", [*SETTINGS])
+def test_an_error_knows_every_setting_that_only_the_policy_has(name):
+    if name not in Rule._field_names:
+        with pytest.raises(ConfigError, match="write it in the policy"):
+            Rule(OSError, max_attempts=2, **{name: None})

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit._core.rules import Rule
-from retrykit._core.settings import VALIDATORS
+from retrykit._core.settings import SETTINGS
 from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
 from retrykit.budgets._base import Budget
@@ -425,7 +425,7 @@ LONG = 10**5000
 @pytest.mark.parametrize(
     "data", [LONG, -LONG, [-LONG], {"kind": LONG}, {LONG: 1}], ids=type
 )
-@pytest.mark.parametrize("name", [*VALIDATORS, "unknown"])
+@pytest.mark.parametrize("name", [*SETTINGS, "unknown"])
 def test_a_number_that_cannot_be_printed_raises_config_error(name, data):
     with pytest.raises(ConfigError, match=f"^{name}.* cannot be shown>"):
         Policy.from_dict({name: data})

@@ -15,7 +15,7 @@ from retrykit import (
     retrying,
     with_policy,
 )
-from retrykit._core.settings import VALIDATORS, PolicySettings
+from retrykit._core.settings import SETTINGS, PolicySettings
 
 LISTED = [retry, aretry, with_policy, resume, retrying, Policy, Policy.replace]
 LISTED += [aretrying]
@@ -24,9 +24,9 @@ LISTED += [aretrying]
 @pytest.mark.parametrize("function", LISTED, ids=lambda each: each.__qualname__)
 def test_a_signature_lists_each_setting_with_its_default(function):
     parameters = inspect.signature(function).parameters
-    assert VALIDATORS.keys() <= parameters.keys()
+    assert SETTINGS.keys() <= parameters.keys()
     assert not {"settings", "changes"} & parameters.keys()
-    for name in VALIDATORS:
+    for name in SETTINGS:
         assert parameters[name].default == getattr(Policy, name)
         assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
 
@@ -34,7 +34,7 @@ def test_a_signature_lists_each_setting_with_its_default(function):
 @pytest.mark.parametrize("function", [retry, with_policy, resume, retrying, Policy])
 def test_help_describes_each_setting(function):
     text = pydoc.render_doc(function, renderer=pydoc.plaintext)
-    for name in VALIDATORS:
+    for name in SETTINGS:
         assert f"\n        {name}: " in text or f"     {name}: " in text
     assert "**changes" not in text
     assert "max_elapsed: Duration | None = 60.0" in text
@@ -48,7 +48,7 @@ def test_a_signature_has_the_own_parameters_first():
 
 
 def test_annotations_show_the_settings_that_type_checkers_know():
-    assert {*PolicySettings.__annotations__} == {*VALIDATORS}
+    assert {*PolicySettings.__annotations__} == {*SETTINGS}
     for each in inspect.signature(retry).parameters.values():
         assert " at 0x" not in str(each)
 

@@ -1,6 +1,6 @@
 """Type completeness of the public modules: ``python -m tests._support.public_types``.
 
-Pyright counts the exported names whose types it knows without inferring them. Airflow is
+Pyright lists the names whose types it cannot know without inferring them. Airflow is
 not installed beside it.
 """
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
-from retrykit._core.settings import VALIDATORS
+from retrykit._core.settings import SETTINGS
 from retrykit.config._environment import VARIABLES, policy_from_env
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
@@ -82,7 +82,7 @@ def test_each_setting_has_a_variable(key, case):
 def test_every_setting_that_can_be_a_string_has_a_variable():
     code = {"on_result", "fallback", "stop_event", "sleep", "observers"}
     known = {name.lower() for name in VARIABLES}
-    names = {*VALIDATORS}
+    names = {*SETTINGS}
     assert names - known == code | {"rules", "budget"}
 
 

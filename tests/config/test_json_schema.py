@@ -10,7 +10,7 @@ from hypothesis import example, given, strategies as st
 from jsonschema import Draft202012Validator
 
 from retrykit import ConfigError, Policy
-from retrykit._core.settings import VALIDATORS
+from retrykit._core.settings import SETTINGS
 from retrykit._internal.durations import DURATION_PATTERN, parse_duration
 from retrykit.budgets._serialization import KINDS
 from retrykit.config._files import policy_names
@@ -51,7 +51,7 @@ SHARED = {"#/$defs/scope"}
 def test_the_schema_has_every_setting_that_is_data():
     settings = SCHEMA["$defs"]["policy"]["properties"]
     code = {"on_result", "fallback", "stop_event", "sleep", "observers"}
-    names = [*VALIDATORS]
+    names = [*SETTINGS]
     assert list(settings) == [name for name in names if name not in code]
     named = SCHEMA["$defs"]["named_policy"]["properties"]
     assert set(named) == {"extends", *settings}

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from retrykit import Failure, RetryState, StopReason, schedules as s
 from retrykit._core.limits import override
-from retrykit._core.settings import VALIDATORS
+from retrykit._core.settings import SETTINGS
 from retrykit.schedules._kinds import SCHEDULE_KINDS
 from retrykit.testing.strategies import (
     durations,
@@ -121,7 +121,7 @@ def test_policies_vary_which_limits_are_written(drawn_policies):
 
 
 def settings_of(policy):
-    return {name: getattr(policy, name) for name in VALIDATORS}
+    return {name: getattr(policy, name) for name in SETTINGS}
 
 
 @given(policies(max_attempts=3))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from retrykit._core.policy import Policy
 from retrykit._core.serialization import setting_to_data
-from retrykit._core.settings import VALIDATORS
+from retrykit._core.settings import SETTINGS
 from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import check_instance
@@ -77,7 +77,7 @@ def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, A
     else:
         imports = ["from retrykit import presets"]
     base = preset or Policy()
-    for name in VALIDATORS:
+    for name in SETTINGS:
         value = getattr(policy, name)
         if name in _SHOWN or value == getattr(base, name):
             continue
