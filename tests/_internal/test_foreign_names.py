@@ -64,6 +64,14 @@ def test_a_module_that_resembles_a_name_is_imported(name):
     assert found[name].__name__ == f"retrykit.{name}"
 
 
+def test_a_module_that_is_not_imported_is_explained(monkeypatch):
+    importlib.import_module("retrykit.durable")
+    # As before the import.
+    monkeypatch.delattr(retrykit, "durable")
+    with pytest.raises(AttributeError, match="; write import retrykit.durable$"):
+        _ = retrykit.durable
+
+
 def test_every_home_has_its_names():
     for home, names in HOMES.items():
         file = f"{home.replace('.', '/')}.py"
