@@ -312,6 +312,9 @@ class RetryCall(CallFacts):
 
     def record_for(self, outcome: object) -> CallFacts:
         """Return this call, if it is over and no view must change; else a copy."""
+        if self.stop_reason is not None and not self.has_failed:
+            # Nothing of it refers to the outcome.
+            return self
         is_seen = self.notified or self.used_fallback or self._view() is not None
         if self.stop_reason is None or (is_seen and self._items_of(outcome)):
             return super().record_for(outcome)

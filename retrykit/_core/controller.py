@@ -59,7 +59,7 @@ from retrykit._core.nesting import (
     mark_exhausted,
     warn_if_idle,
 )
-from retrykit._core.result_conditions import release_before
+from retrykit._core.result_conditions import Judges, judges_of, release_before
 from retrykit._core.retry_log import (
     RetryMessage,
     describe_last_failure,
@@ -114,7 +114,7 @@ class RetryController:
         only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
         plain: The type of the first result that is not awaitable, which most results
             have, or None.
-        judges_results: Whether the policy or one of its rules has `on_result`.
+        judges: The conditions on results of the policy and its rules.
         watch: Not empty if calls need their state from the beginning: for observers,
             `on_result`, a resumed state, or whatever blocks the fast path.
     """
@@ -138,7 +138,7 @@ class RetryController:
         "can_be_stopped",
         "clock",
         "function",
-        "judges_results",
+        "judges",
         "only_sleeps",
         "plain",
         "policy",
@@ -188,11 +188,12 @@ class RetryController:
         self.can_be_stopped = policy.stop_event is not None
         own = policy.stop_event, policy.sleep
         self.only_sleeps = own == (None, None) and not policy.observers
-        self.judges_results = policy.on_result is not None or any(
-            rule.on_result is not None for rule in policy.rules
-        )
+        judges: Judges = ()
+        if policy.on_result is not None or policy.rules:
+            judges = policy._derive(judges_of)
+        self.judges = judges
         self._keeps_frames = policy.keep_tracebacks or policy.raises == "group"
-        watched = policy.observers or self.judges_results or resumed
+        watched = policy.observers or self.judges or resumed
         self.watch: Sequence[object] = (policy,) if watched else fast_path.blockers
 
     def with_overrides(self) -> "RetryController":
@@ -213,7 +214,8 @@ class RetryController:
             driven=self._driven,
             runner=runner,
         )
-        other.judges_results = self.judges_results and not overrides.disabled
+        if overrides.disabled:
+            other.judges = ()
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -141,11 +141,11 @@ class ManualCall:
         """End the call as a success that has no result to judge."""
         policy, failures = self.policy, self._call.failures
         # A predicate of a client matches its errors as well.
-        judges = self._controller.judges_results and policy.on is not policy.on_result
+        judges = self._controller.judges and policy.on is not policy.on_result
         if judges and all(each.error is not None for each in failures):
             message = "%s: on_result had no result to judge; hand it over by "
             warn_once(self._call.terms.name, message + "attempt.set_result(...)")
-        self._controller.judges_results = False
+        self._controller.judges = ()
         self.succeed(None)
 
     def succeed(self, result: object) -> bool:

@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 
 __all__ = ["NEEDS_ARETRY", "ResultCondition", "amatch_result", "arelease_result"]
 __all__ += ["check_predicates", "check_result_condition", "format_value"]
-__all__ += ["match_result", "rejecting_predicate", "release_before", "release_result"]
+__all__ += [
+    "Judges",
+    "judges_of",
+    "match_result",
+    "rejecting_predicate",
+    "release_before",
+    "release_result",
+]
 
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
@@ -70,32 +77,37 @@ def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:
             raise invalid_setting(name, rule, predicate, suggestion)
 
 
-def match_result(policy: "Policy", result: object) -> StopReason | int | None:
-    """Match a result against the policy's rules.
+Judges = tuple[tuple[int | None, ResultCondition], ...]
+"""The conditions on results of a policy, each with the index of its rule; None is the
+policy itself, which comes last."""
+
+
+def judges_of(policy: "Policy") -> Judges:
+    """Return the conditions on results of a policy."""
+    conditions: list[tuple[int | None, ResultCondition | None]]
+    conditions = [(index, rule.on_result) for index, rule in enumerate(policy.rules)]
+    conditions.append((None, policy.on_result))
+    return tuple((index, each) for index, each in conditions if each is not None)
+
+
+def match_result(judges: Judges, result: object) -> StopReason | int | None:
+    """Match a result against the conditions of a policy.
 
     Returns:
         ``SUCCEEDED`` if the result is accepted; the index of the rule that rejects it,
         from 0; None if the policy itself rejects it.
     """
-    conditions: tuple[Rule | Policy, ...] = (*policy.rules, policy)
-    for index, each in enumerate(conditions):
-        predicate = each.on_result
-        if predicate is not None and read_answer(
-            "on_result", predicate, predicate(result)
-        ):
-            return None if each is policy else index
+    for index, predicate in judges:
+        if read_answer("on_result", predicate, predicate(result)):
+            return index
     return StopReason.SUCCEEDED
 
 
-async def amatch_result(policy: "Policy", result: object) -> StopReason | int | None:
-    """Match a result against the policy's rules, as `match_result` does."""
-    conditions: tuple[Rule | Policy, ...] = (*policy.rules, policy)
-    for index, each in enumerate(conditions):
-        predicate = each.on_result
-        if predicate is not None and await aread_answer(
-            "on_result", predicate, predicate(result)
-        ):
-            return None if each is policy else index
+async def amatch_result(judges: Judges, result: object) -> StopReason | int | None:
+    """Match a result against the conditions of a policy, as `match_result` does."""
+    for index, predicate in judges:
+        if await aread_answer("on_result", predicate, predicate(result)):
+            return index
     return StopReason.SUCCEEDED
 
 

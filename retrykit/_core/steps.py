@@ -289,8 +289,8 @@ async def ahandle_failure(  # noqa: C901  one pass, in its order
 def handle_result(controller: RetryController, call: RetryCall, result: object) -> bool:
     """Record that the call has its result, or return False if it is rejected."""
     policy = controller.policy
-    if controller.judges_results:
-        matched = match_result(policy, result)
+    if controller.judges:
+        matched = match_result(controller.judges, result)
         if not isinstance(matched, str):
             call.rule = matched
             return False
@@ -305,8 +305,8 @@ async def ahandle_result(
 ) -> bool:
     """Record that the call has its result, as `handle_result` does."""
     policy = controller.policy
-    if controller.judges_results:
-        matched = await amatch_result(policy, result)
+    if controller.judges:
+        matched = await amatch_result(controller.judges, result)
         if not isinstance(matched, str):
             call.rule = matched
             return False

@@ -68,7 +68,7 @@ def test_a_module_that_is_not_imported_is_explained(monkeypatch):
     importlib.import_module("retrykit.durable")
     # As before the import.
     monkeypatch.delattr(retrykit, "durable")
-    with pytest.raises(AttributeError, match="; write import retrykit.durable$"):
+    with pytest.raises(AttributeError, match=r"; write import retrykit\.durable$"):
         _ = retrykit.durable
 
 

@@ -89,6 +89,8 @@ class SyncTransport(Generic[_Inner, _Request, _Response]):
         )
 
         def send(request: Any, limit: float | None) -> Any:
+            if limit is None:
+                return inner.handle_request(request)
             with _bound_timeouts(request, limit):
                 return inner.handle_request(request)
 
@@ -144,6 +146,8 @@ class AsyncTransport(Generic[_Inner, _Request, _Response]):
         )
 
         async def send(request: Any, limit: float | None) -> Any:
+            if limit is None:
+                return await inner.handle_async_request(request)
             with _bound_timeouts(request, limit):
                 return await inner.handle_async_request(request)
 
@@ -211,18 +215,17 @@ def _build_rewind(library: Any, stream: object) -> Rewind | None:
 
 
 @contextmanager
-def _bound_timeouts(request: Any, limit: float | None) -> Iterator[None]:
+def _bound_timeouts(request: Any, limit: float) -> Iterator[None]:
     """Limit each timeout of a request to that of the attempt, in seconds."""
     extensions = request.extensions
-    if limit is not None:
-        given = extensions.get("timeout", {})
-        timeouts = {phase: given.get(phase) for phase in _PHASES}
-        # A socket with a timeout of 0 would not wait at all.
-        bound = {
-            phase: max(limit if timeout is None else min(timeout, limit), 0.001)
-            for phase, timeout in timeouts.items()
-        }
-        request.extensions = {**extensions, "timeout": bound}
+    given = extensions.get("timeout", {})
+    timeouts = {phase: given.get(phase) for phase in _PHASES}
+    # A socket with a timeout of 0 would not wait at all.
+    bound = {
+        phase: max(limit if timeout is None else min(timeout, limit), 0.001)
+        for phase, timeout in timeouts.items()
+    }
+    request.extensions = {**extensions, "timeout": bound}
     try:
         yield
     finally:

@@ -7,18 +7,18 @@ gets. The module of the client sends it.
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 from retrykit._conditions import format_value
-from retrykit._core.call import current_state
+from retrykit._core.call import Entry, RetryCall, current_entry, running_call
 from retrykit._core.drivers import check_sync_compatible, driver_factory
-from retrykit._core.final_error import attach_state
+from retrykit._core.failures import Failure, StopReason
+from retrykit._core.final_error import attach_record
 from retrykit._core.limits import override
 from retrykit._core.nesting import copy_state
 from retrykit._core.policy import Policy
 from retrykit._core.result_conditions import ResultCondition
 from retrykit._core.retry_log import describe_last_failure, title_of
-from retrykit._core.retry_state import RetryState, StopReason
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import check_instance
 from retrykit.errors import GiveUp, RetryError
@@ -127,9 +127,9 @@ class Sender(_BaseSender):
         try:
             driver = self._driver(request, repeatable=reason is None)
             response = driver(self._send, request, in_flight)
-            attach_state(response, in_flight.state)
+            attach_record(response, in_flight.call)
         except Exception as error:
-            response = _final_response(error, reason, in_flight.state)
+            response = _final_response(error, reason, in_flight.call)
             if response is None:
                 raise
         finally:
@@ -152,9 +152,9 @@ class AsyncSender(_BaseSender):
         try:
             driver = self._driver(request, repeatable=reason is None)
             response = await driver(self._send, request, in_flight)
-            attach_state(response, in_flight.state)
+            attach_record(response, in_flight.call)
         except Exception as error:
-            response = _final_response(error, reason, in_flight.state)
+            response = _final_response(error, reason, in_flight.call)
             if response is None:
                 raise
         finally:
@@ -171,13 +171,13 @@ class _InFlight:
     """A request that is being sent.
 
     Attributes:
-        state: The state of its call.
+        call: Its call, from the first attempt on.
         response: The response of the current attempt, once it has arrived. It must be
             released if the call ends without returning it: by an error of a
             condition, or by cancellation.
     """
 
-    state: RetryState
+    call: RetryCall
     response: Any = None
 
     def __init__(self, policy: Policy) -> None:
@@ -186,19 +186,20 @@ class _InFlight:
     def start_attempt(self, request: HttpRequest) -> None:
         """Rewind the body, unless this is the first attempt."""
         self.response = None
-        self.state = state = current_state()
-        if state.attempt == 1:
+        # Within a driver, there always is one.
+        call = cast("RetryCall", running_call(cast("Entry", current_entry.get())))
+        self.call, last = call, call.last_failure
+        if last is None:
             if not self._named and request.url is not None:
-                state._record.request = request.method, request.url
+                call.request = request.method, request.url
             return
         try:
             (request.rewind or no_rewind)()
         except Exception as fault:
-            last = self.state.failures[-1].error
-            if isinstance(last, Exception):
+            if isinstance(last.error, Exception):
                 # The caller should see why the request failed, not why its body
                 # could not be rewound.
-                raise GiveUp(last) from fault
+                raise GiveUp(last.error) from fault
             raise
 
     def clear(self) -> None:
@@ -228,29 +229,29 @@ async def _aattempt(
     return in_flight.response
 
 
-def _final_response(error: Exception, reason: str | None, state: RetryState) -> Any:
+def _final_response(error: Exception, reason: str | None, call: RetryCall) -> Any:
     """Return the response to return in place of an error, or None.
 
     Args:
         error: The error that ended the call.
         reason: Why the request was not repeatable; None if it was.
-        state: The state of the call.
+        call: The call.
     """
-    not_retried = reason is not None and state.stop_reason is StopReason.ATTEMPTS
-    if not isinstance(error, RetryError) or error.state._record is not state._record:
+    not_retried = reason is not None and call.stop_reason is StopReason.ATTEMPTS
+    if not isinstance(error, RetryError) or error.state._record is not call:
         if not_retried:
             # Replaces the note that max_attempts=1 was reached.
             add_note_once(error, f"gave up after 1 attempt: {reason}")
         return None
-    response = state.failures[-1].result
-    copy_state(response, error)
+    response = cast("Failure", call.last_failure).result
     if not_retried:
-        record = state._record
         level = logging.WARNING if reason is _ONE_SHOT else logging.DEBUG
         text = "%s gave up after 1 attempt with %s: %s"
         logging.getLogger("retrykit").log(
-            level, text, title_of(record), describe_last_failure(record), reason
+            level, text, title_of(call), describe_last_failure(call), reason
         )
+    # From then on, the record does not show the response.
+    copy_state(response, error)
     return response
 
 
