@@ -308,6 +308,7 @@ TWINS = [
     ("_core.decision", "match_group"),
     ("_core.decision", "match_members"),
     ("_core.steps", "handle_failure"),
+    ("_core.steps", "finish"),
     ("_core.steps", "handle_result"),
     ("_core.steps", "pause"),
     ("_core.steps", "start"),

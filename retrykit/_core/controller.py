@@ -116,7 +116,7 @@ class RetryController:
             have, or None.
         judges: The conditions on results of the policy and its rules.
         watch: Not empty if calls need their state from the beginning: for observers,
-            `on_result`, a resumed state, or whatever blocks the fast path.
+            a resumed state, or whatever blocks the fast path.
     """
 
     __slots__ = (
@@ -193,7 +193,7 @@ class RetryController:
             judges = policy._derive(judges_of)
         self.judges = judges
         self._keeps_frames = policy.keep_tracebacks or policy.raises == "group"
-        watched = policy.observers or self.judges or resumed
+        watched = policy.observers or resumed
         self.watch: Sequence[object] = (policy,) if watched else fast_path.blockers
 
     def with_overrides(self) -> "RetryController":

@@ -14,7 +14,7 @@ from retrykit._conditions import (
 )
 from retrykit._core.call import RetryCall
 from retrykit._core.events import function_of
-from retrykit._core.failures import Failure, StopReason
+from retrykit._core.failures import Failure
 from retrykit._core.records import without_bulk
 from retrykit._internal.fault_log import log_fault
 from retrykit._internal.introspection import (
@@ -32,14 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NEEDS_ARETRY", "ResultCondition", "amatch_result", "arelease_result"]
 __all__ += ["check_predicates", "check_result_condition", "format_value"]
-__all__ += [
-    "Judges",
-    "judges_of",
-    "match_result",
-    "rejecting_predicate",
-    "release_before",
-    "release_result",
-]
+__all__ += ["Judges", "Rejection", "judges_of", "match_result"]
+__all__ += ["rejecting_predicate", "release_before", "release_result"]
 
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
@@ -77,9 +71,11 @@ def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:
             raise invalid_setting(name, rule, predicate, suggestion)
 
 
-Judges = tuple[tuple[int | None, ResultCondition], ...]
-"""The conditions on results of a policy, each with the index of its rule; None is the
-policy itself, which comes last."""
+Rejection = tuple[int | None]
+"""The index of the rule that rejects a result, from 0; None if the policy does."""
+
+Judges = tuple[tuple[Rejection, ResultCondition], ...]
+"""The conditions on results of a policy, whose own comes after those of its rules."""
 
 
 def judges_of(policy: "Policy") -> Judges:
@@ -87,28 +83,23 @@ def judges_of(policy: "Policy") -> Judges:
     conditions: list[tuple[int | None, ResultCondition | None]]
     conditions = [(index, rule.on_result) for index, rule in enumerate(policy.rules)]
     conditions.append((None, policy.on_result))
-    return tuple((index, each) for index, each in conditions if each is not None)
+    return tuple(((index,), each) for index, each in conditions if each is not None)
 
 
-def match_result(judges: Judges, result: object) -> StopReason | int | None:
-    """Match a result against the conditions of a policy.
-
-    Returns:
-        ``SUCCEEDED`` if the result is accepted; the index of the rule that rejects it,
-        from 0; None if the policy itself rejects it.
-    """
-    for index, predicate in judges:
+def match_result(judges: Judges, result: object) -> Rejection | None:
+    """Return the rejection of a result by a policy, or None if it is accepted."""
+    for rejection, predicate in judges:
         if read_answer("on_result", predicate, predicate(result)):
-            return index
-    return StopReason.SUCCEEDED
+            return rejection
+    return None
 
 
-async def amatch_result(judges: Judges, result: object) -> StopReason | int | None:
-    """Match a result against the conditions of a policy, as `match_result` does."""
-    for index, predicate in judges:
+async def amatch_result(judges: Judges, result: object) -> Rejection | None:
+    """Return the rejection of a result, as `match_result` does."""
+    for rejection, predicate in judges:
         if await aread_answer("on_result", predicate, predicate(result)):
-            return index
-    return StopReason.SUCCEEDED
+            return rejection
+    return None
 
 
 def release_result(policy: "Policy", rule: int | None, result: object) -> None:

@@ -41,8 +41,8 @@ from retrykit._internal.tracebacks import keep_context
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
 
-__all__ = ["ahandle_failure", "ahandle_result", "apause", "astart", "handle_failure"]
-__all__ += ["handle_result", "pause", "start"]
+__all__ = ["afinish", "ahandle_failure", "ahandle_result", "apause", "astart"]
+__all__ += ["finish", "handle_failure", "handle_result", "pause", "start"]
 
 
 def start(controller: RetryController, call: RetryCall) -> FallbackValue | None:
@@ -288,15 +288,11 @@ async def ahandle_failure(  # noqa: C901  one pass, in its order
 
 def handle_result(controller: RetryController, call: RetryCall, result: object) -> bool:
     """Record that the call has its result, or return False if it is rejected."""
-    policy = controller.policy
-    if controller.judges:
-        matched = match_result(controller.judges, result)
-        if not isinstance(matched, str):
-            call.rule = matched
-            return False
-    cost = controller.record_success(call, result)
-    if policy.budget is not None:
-        deposit_safely(policy.budget, cost)
+    rejection = match_result(controller.judges, result)
+    if rejection is not None:
+        [call.rule] = rejection
+        return False
+    finish(controller, call, result)
     return True
 
 
@@ -304,15 +300,25 @@ async def ahandle_result(
     controller: RetryController, call: RetryCall, result: object
 ) -> bool:
     """Record that the call has its result, as `handle_result` does."""
-    policy = controller.policy
-    if controller.judges:
-        matched = await amatch_result(controller.judges, result)
-        if not isinstance(matched, str):
-            call.rule = matched
-            return False
-    cost = controller.record_success(call, result)
+    rejection = await amatch_result(controller.judges, result)
+    if rejection is not None:
+        [call.rule] = rejection
+        return False
+    await afinish(controller, call, result)
+    return True
+
+
+def finish(controller: RetryController, call: RetryCall, result: object) -> None:
+    """Record that the call has its result, which is accepted."""
+    policy, cost = controller.policy, controller.record_success(call, result)
+    if policy.budget is not None:
+        deposit_safely(policy.budget, cost)
+
+
+async def afinish(controller: RetryController, call: RetryCall, result: object) -> None:
+    """Record that the call has its result, as `finish` does."""
+    policy, cost = controller.policy, controller.record_success(call, result)
     if call.pending:
         await events.deliver(call.pending)
     if policy.budget is not None:
         await adeposit_safely(policy.budget, cost)
-    return True
