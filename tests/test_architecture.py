@@ -310,6 +310,7 @@ TWINS = [
     ("_core.steps", "handle_failure"),
     ("_core.steps", "finish"),
     ("_core.steps", "handle_result"),
+    ("_core.steps", "judge"),
     ("_core.steps", "pause"),
     ("_core.steps", "start"),
     ("_core.manual", "fail"),

@@ -22,12 +22,12 @@ from retrykit._core.call import (
 )
 from retrykit._core.call_record import give_ups
 from retrykit._core.controller import RetryController
-from retrykit._core.result_conditions import amatch_result as match_result
 from retrykit._core.retry_log import is_logged
 from retrykit._core.retry_state import RetryState
 from retrykit._core.steps import (
-    afinish as finish,
     ahandle_failure as handle_failure,
+    ahandle_result as handle_result,
+    ajudge as judge,
     apause as pause,
     astart as start,
 )
@@ -52,7 +52,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
     real: Any = clock.real
-    now, watch, budget, judges = real.now, own.watch, policy.budget, own.judges
+    now, watch, budget = real.now, own.watch, policy.budget
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
         entry: Entry = [own, now(), _current(), give_ups.count]
@@ -90,27 +90,20 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             del outcome
                             raise
                 else:
-                    if judges and (
-                        rejection := await match_result(
-                            judges if call is None else call.controller.judges, result
-                        )
-                    ):
-                        call = call or own.ensure_call(entry, args, kwargs)
-                        [call.rule] = rejection
-                        outcome = await handle_failure(
-                            call.controller, call, None, result
-                        )
-                    elif entry[OWNER] is own and (
+                    if entry[OWNER] is own and (
                         type(result) is own.plain or own.is_plain(type(result))
                     ):
                         if budget is not None:
                             entry[OWNER] = None
                             await deposit_safely(budget, None)
                         return result
-                    else:
-                        call = call or own.ensure_call(entry, args, kwargs)
-                        await finish(call.controller, call, result)
+                    if call is None:
+                        call = await judge(own, entry, args, kwargs, result)
+                        if call is None:
+                            return result
+                    elif await handle_result(call.controller, call, result):
                         return result
+                    outcome = await handle_failure(call.controller, call, None, result)
                 if call is None:
                     # It was a common failure.
                     tape = entry[TAPE]

@@ -245,13 +245,22 @@ class RetryController:
             warn_of_blocking(self._name)
 
     def is_plain(self, kind: type) -> bool:
-        """Return whether results of a type are no awaitables; remember the first."""
-        plain = not hasattr(kind, "__await__")
-        if plain and kind.__name__ in LAZY:
-            warn_of_lazy_result(self._name, kind)
-        if plain and self.plain is None:
+        """Return whether results of a type can be returned as they are.
+
+        The first such type is remembered.
+        """
+        if self.judges or not self.is_direct(kind):
+            return False
+        if self.plain is None:
             self.plain = kind
-        return plain
+        return True
+
+    def is_direct(self, kind: type) -> bool:
+        """Return whether results of a type are not awaitable."""
+        direct = not hasattr(kind, "__await__")
+        if direct and kind.__name__ in LAZY:
+            warn_of_lazy_result(self._name, kind)
+        return direct
 
     def runner_is_gone(self) -> bool:
         """Return whether the runner is gone, because an interrupt skipped its end."""
@@ -517,7 +526,7 @@ class RetryController:
             What its last retry cost the budget; None if there was no retry.
         """
         kind = type(result)
-        known = kind is self.plain or self.is_plain(kind)
+        known = kind is self.plain or self.is_direct(kind)
         if not known and not self.clock.awaited:
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")

@@ -5,7 +5,7 @@ A failed attempt takes one pass: evaluate (conditions, hint, nesting, decision),
 The sync and async functions differ in ``await`` alone.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from retrykit._conditions import reject_awaitable
 from retrykit._core import events
@@ -15,7 +15,7 @@ from retrykit._core.budget_use import (
     deposit_safely,
     withdraw_safely,
 )
-from retrykit._core.call import FallbackValue, Outcome, RetryCall
+from retrykit._core.call import OWNER, Entry, FallbackValue, Outcome, RetryCall
 from retrykit._core.controller import RetryController
 from retrykit._core.decision import (
     amatch_error,
@@ -41,8 +41,8 @@ from retrykit._internal.tracebacks import keep_context
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
 
-__all__ = ["afinish", "ahandle_failure", "ahandle_result", "apause", "astart"]
-__all__ += ["finish", "handle_failure", "handle_result", "pause", "start"]
+__all__ = ["ahandle_failure", "ahandle_result", "ajudge", "apause", "astart"]
+__all__ += ["handle_failure", "handle_result", "judge", "pause", "start"]
 
 
 def start(controller: RetryController, call: RetryCall) -> FallbackValue | None:
@@ -306,6 +306,56 @@ async def ahandle_result(
         return False
     await afinish(controller, call, result)
     return True
+
+
+def judge(
+    controller: RetryController,
+    entry: Entry,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    result: object,
+) -> RetryCall | None:
+    """Judge a result of a call that has no state yet, and end the call.
+
+    Returns:
+        None if the result is accepted; the call if it is rejected.
+    """
+    rejection = match_result(controller.judges, result)
+    unknown = entry[OWNER] is controller
+    if unknown and rejection is None and controller.is_direct(type(result)):
+        if controller.budget is not None:
+            entry[OWNER] = None
+            deposit_safely(controller.budget, None)
+        return None
+    call = controller.ensure_call(entry, args, kwargs)
+    if rejection is not None:
+        [call.rule] = rejection
+        return call
+    finish(controller, call, result)
+    return None
+
+
+async def ajudge(
+    controller: RetryController,
+    entry: Entry,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    result: object,
+) -> RetryCall | None:
+    """Judge a result of a call that has no state yet, as `judge` does."""
+    rejection = await amatch_result(controller.judges, result)
+    unknown = entry[OWNER] is controller
+    if unknown and rejection is None and controller.is_direct(type(result)):
+        if controller.budget is not None:
+            entry[OWNER] = None
+            await adeposit_safely(controller.budget, None)
+        return None
+    call = controller.ensure_call(entry, args, kwargs)
+    if rejection is not None:
+        [call.rule] = rejection
+        return call
+    await afinish(controller, call, result)
+    return None
 
 
 def finish(controller: RetryController, call: RetryCall, result: object) -> None:

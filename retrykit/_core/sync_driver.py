@@ -23,10 +23,9 @@ from retrykit._core.call import (
 )
 from retrykit._core.call_record import give_ups
 from retrykit._core.controller import RetryController
-from retrykit._core.result_conditions import match_result
 from retrykit._core.retry_log import is_logged
 from retrykit._core.retry_state import RetryState
-from retrykit._core.steps import finish, handle_failure, pause, start
+from retrykit._core.steps import handle_failure, handle_result, judge, pause, start
 from retrykit._internal.clocks import sync_clock as clock
 from retrykit._internal.tracebacks import keep_context
 
@@ -48,7 +47,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
     real: Any = clock.real
-    now, watch, budget, judges = real.now, own.watch, policy.budget, own.judges
+    now, watch, budget = real.now, own.watch, policy.budget
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
         entry: Entry = [own, now(), _current(), give_ups.count]
@@ -86,25 +85,20 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             del outcome
                             raise
                 else:
-                    if judges and (
-                        rejection := match_result(
-                            judges if call is None else call.controller.judges, result
-                        )
-                    ):
-                        call = call or own.ensure_call(entry, args, kwargs)
-                        [call.rule] = rejection
-                        outcome = handle_failure(call.controller, call, None, result)
-                    elif entry[OWNER] is own and (
+                    if entry[OWNER] is own and (
                         type(result) is own.plain or own.is_plain(type(result))
                     ):
                         if budget is not None:
                             entry[OWNER] = None
                             deposit_safely(budget, None)
                         return result
-                    else:
-                        call = call or own.ensure_call(entry, args, kwargs)
-                        finish(call.controller, call, result)
+                    if call is None:
+                        call = judge(own, entry, args, kwargs, result)
+                        if call is None:
+                            return result
+                    elif handle_result(call.controller, call, result):
                         return result
+                    outcome = handle_failure(call.controller, call, None, result)
                 if call is None:
                     # It was a common failure.
                     tape = entry[TAPE]
