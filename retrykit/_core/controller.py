@@ -112,8 +112,8 @@ class RetryController:
         function: The function that events name; None for a block or a client.
         can_be_stopped: Whether the policy has a `stop_event`.
         only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
-        plain: The type of the first result that is not awaitable, which most results
-            have, or None.
+        plain: The type of the first result that could be returned as it is, which most
+            results have, or None.
         judges: The conditions on results of the policy and its rules.
         watch: Not empty if calls need their state from the beginning: for observers,
             a resumed state, or whatever blocks the fast path.
@@ -122,6 +122,7 @@ class RetryController:
     __slots__ = (
         "_awaits_observers",
         "_checks_event_loop",
+        "_direct",
         "_driven",
         "_evaluator",
         "_keeps_frames",
@@ -166,6 +167,7 @@ class RetryController:
         self.answer: Answer | None = None
         self._evaluator: Evaluator | None = None
         self.plain: type | None = None
+        self._direct: type | None = None
         self._observers = policy.observers
         self._name = policy.name or name
         self.clock: ClockSource[Any] = clock
@@ -257,9 +259,13 @@ class RetryController:
 
     def is_direct(self, kind: type) -> bool:
         """Return whether results of a type are not awaitable."""
+        if kind is self._direct:
+            return True
         direct = not hasattr(kind, "__await__")
         if direct and kind.__name__ in LAZY:
             warn_of_lazy_result(self._name, kind)
+        if direct and self._direct is None:
+            self._direct = kind
         return direct
 
     def runner_is_gone(self) -> bool:
@@ -526,7 +532,7 @@ class RetryController:
             What its last retry cost the budget; None if there was no retry.
         """
         kind = type(result)
-        known = kind is self.plain or self.is_direct(kind)
+        known = kind is self._direct or self.is_direct(kind)
         if not known and not self.clock.awaited:
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")
