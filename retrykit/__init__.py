@@ -25,8 +25,7 @@ if TYPE_CHECKING:
         with_policy,
     )
     from retrykit._core.events import observe
-    from retrykit._core.fallback import last_result
-    from retrykit._core.final_error import state_of
+    from retrykit._core.final_error import last_result, state_of
     from retrykit._core.outcome import Outcome, WithError, WithValue
     from retrykit._core.policy import Policy
     from retrykit._core.retry_state import Failure, RetryState, StopReason
@@ -53,13 +52,12 @@ else:
             "_core.decorators": "aretry policy_of resume retry with_policy",
             "_core.call": "current_state",
             "_core.decision": "Again Decision Stop",
-            "_core.fallback": "last_result",
             "_core.outcome": "Outcome WithError WithValue",
             "_core.policy": "Policy",
             "_core.rules": "Rule",
             "_core.timeouts": "AsArgument",
             "_core.events": "observe",
-            "_core.final_error": "state_of",
+            "_core.final_error": "last_result state_of",
             "_core.retry_state": "Failure RetryState StopReason",
         },
         modules=["budgets", "presets", "hints", "schedules"],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn, Unpack, final
 
 from retrykit._core.call import Entry, current_entry
 from retrykit._core.drivers import check_resumable, check_sync_compatible
-from retrykit._core.fallback import check_no_fallback
+from retrykit._core.final_error import check_no_fallback
 from retrykit._core.ineffective import warn_of_blocking, would_block
 from retrykit._core.manual import ManualCall
 from retrykit._core.policy import Policy

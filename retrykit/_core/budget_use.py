@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 
 from retrykit._core.failures import Evaluation, StopReason
-from retrykit._internal.fault_log import log_fault, note_policy_fault
+from retrykit._internal.error_texts import log_fault, note_policy_fault
 from retrykit._internal.late_modules import logging
 from retrykit.budgets._base import Budget
 from retrykit.schedules._randomness import MAX_DELAY

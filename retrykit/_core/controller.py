@@ -32,10 +32,11 @@ from retrykit._core.common_failures import (
     evaluator_of,
 )
 from retrykit._core.failures import NEVER_RETRIED, Evaluation, Failure, StopReason
-from retrykit._core.fallback import NO_FALLBACK, has_value
 from retrykit._core.final_error import (
+    NO_FALLBACK,
     attach_record,
     build_final_error,
+    has_value,
     state_of,
 )
 from retrykit._core.ineffective import (

@@ -23,7 +23,7 @@ from retrykit._core.control_flow import (
     names_control_flow,
 )
 from retrykit._core.failures import Evaluation, Failure, StopReason
-from retrykit._internal.fault_log import note_policy_fault
+from retrykit._internal.error_texts import note_policy_fault
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting

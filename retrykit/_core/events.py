@@ -24,7 +24,7 @@ from retrykit._conditions import reject_awaitable
 from retrykit._core.call_record import Arguments
 from retrykit._core.retry_state import Failure, RetryState
 from retrykit._internal import fast_path
-from retrykit._internal.fault_log import log_fault
+from retrykit._internal.error_texts import log_fault
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import (
     accepts_no_argument,

@@ -14,7 +14,7 @@ from retrykit._core.call import (
 )
 from retrykit._core.call_record import give_ups
 from retrykit._core.controller import RetryController
-from retrykit._core.fallback import check_no_fallback
+from retrykit._core.final_error import check_no_fallback
 from retrykit._core.ineffective import warn_once
 from retrykit._core.retry_state import RetryState
 from retrykit._core.steps import (

@@ -27,8 +27,7 @@ from retrykit._core.decision import (
 )
 from retrykit._core.drivers import build_driver
 from retrykit._core.events import Event, EventHook, Observer
-from retrykit._core.fallback import NO_FALLBACK
-from retrykit._core.final_error import is_own_timeout
+from retrykit._core.final_error import NO_FALLBACK, is_own_timeout
 from retrykit._core.limits import DECIDING, check_limits, default_limits
 from retrykit._core.outcome import Outcome, WithError, WithValue
 from retrykit._core.records import ErrorRecord

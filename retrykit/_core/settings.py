@@ -7,7 +7,6 @@ from functools import partial
 from typing import (
     Any,
     Literal,
-    NamedTuple,
     Protocol,
     TypedDict,
     TypeVar,
@@ -17,7 +16,7 @@ from typing import (
 
 from retrykit._conditions import Condition, check_condition, format_value
 from retrykit._core.events import EventHook, EventHooks, Observer, check_observer
-from retrykit._core.fallback import check_fallback
+from retrykit._core.final_error import check_fallback
 from retrykit._core.result_conditions import ResultCondition, check_result_condition
 from retrykit._core.rules import Rule, check_rules
 from retrykit._core.timeouts import AsArgument
@@ -241,7 +240,7 @@ def check_event_kind(event: StopEvent | None, *, awaited: bool) -> None:
 
 
 @final
-class Setting(NamedTuple):
+class Setting:
     """A setting of a policy: how it is checked, written as data, and described.
 
     Validation, data, environment variables, the JSON Schema, strategies and signatures
@@ -259,15 +258,27 @@ class Setting(NamedTuple):
         bounds: The least and the most of a count or a number.
     """
 
-    check: "_Validator"
-    form: str
-    sentence: str = ""
-    none: Literal["", "null", "unlimited", "absent"] = ""
-    options: tuple[str, ...] = ()
-    bounds: tuple[float, float] = (0, LARGEST)
+    __slots__ = ("bounds", "check", "form", "none", "options", "sentence")
+
+    def __init__(
+        self,
+        check: "_Validator",
+        form: str,
+        sentence: str = "",
+        *,
+        options: tuple[str, ...] = (),
+        bounds: tuple[float, float] = (0, LARGEST),
+    ) -> None:
+        self.check: _Validator = check
+        self.form: str = form
+        self.sentence: str = sentence
+        self.none: _None = ""
+        self.options: tuple[str, ...] = options
+        self.bounds: tuple[float, float] = bounds
 
 
 _Validator = Callable[[str, object], object]
+_None = Literal["", "null", "unlimited", "absent"]
 
 
 def _choice(rule: object, sentence: str, suggestion: str = "") -> Setting:
@@ -283,18 +294,15 @@ def _count(
     return Setting(check, "count", sentence, bounds=(least, most))
 
 
-def _optional(
-    setting: "Setting", none: Literal["null", "unlimited", "absent"] = "null"
-) -> "Setting":
+def _optional(setting: Setting, none: _None = "null") -> Setting:
     """Return a setting that may be None, too."""
     check = setting.check
-    return setting._replace(
-        check=lambda name, value: None if value is None else check(name, value),
-        none=none,
-    )
+    setting.check = lambda name, value: None if value is None else check(name, value)
+    setting.none = none
+    return setting
 
 
-def _limit(setting: "Setting") -> "Setting":
+def _limit(setting: Setting) -> Setting:
     """Return a limit, which other libraries take as a function, too."""
     check = setting.check
 
@@ -304,7 +312,8 @@ def _limit(setting: "Setting") -> "Setting":
             raise invalid_setting(name, "a value", value, suggestion)
         return check(name, value)
 
-    return _optional(setting._replace(check=check_limit), "unlimited")
+    setting.check = check_limit
+    return _optional(setting, "unlimited")
 
 
 SETTINGS: dict[str, Setting] = {

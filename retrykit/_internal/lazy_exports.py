@@ -38,14 +38,15 @@ def lazy_exports(
 
 def _unknown_name(package: str, name: str, known: list[str]) -> Exception:
     """Return the error for a name that a package does not have."""
+    text = f"module {package!r} has no attribute {name!r}"
+    if name[:1] == "_":
+        # Among them the private modules of a package, until they are imported.
+        return AttributeError(text)
     # Imported here: only unknown names need them.
     from importlib.util import find_spec  # noqa: PLC0415
 
     from retrykit._internal.foreign_names import suggest_import  # noqa: PLC0415
 
-    text = f"module {package!r} has no attribute {name!r}"
-    if name[:1] == "_":
-        return AttributeError(text)
     if find_spec(f"{package}.{name}") is not None:
         return AttributeError(f"{text}; write import {package}.{name}")
     suggestion = suggest_import(package, name, known)

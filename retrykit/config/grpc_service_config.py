@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
-from retrykit._core.fallback import NO_FALLBACK
+from retrykit._core.final_error import NO_FALLBACK
 from retrykit._core.policy import Policy
 from retrykit._core.settings import SETTINGS
 from retrykit._internal.user_facing import user_facing

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final, final
 
 from retrykit._core.drivers import prepare_attempt, qualified_name
-from retrykit._core.fallback import check_no_fallback
+from retrykit._core.final_error import check_no_fallback
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
 from retrykit._core.serialization import policy_to_dict

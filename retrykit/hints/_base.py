@@ -6,8 +6,7 @@ from typing import Any, cast, final
 
 from retrykit._conditions import reject_awaitable
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.error_texts import error_text
-from retrykit._internal.fault_log import log_fault
+from retrykit._internal.error_texts import error_text, log_fault
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.late_modules import logging

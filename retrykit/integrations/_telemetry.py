@@ -9,7 +9,7 @@ from retrykit._core.drivers import qualified_name
 from retrykit._core.failures import Failure
 from retrykit._core.records import ErrorRecord, status_of
 from retrykit._core.retry_state import RetryState, StopReason
-from retrykit._internal.fault_log import log_fault
+from retrykit._internal.error_texts import log_fault
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import (

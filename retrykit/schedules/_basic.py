@@ -9,8 +9,7 @@ from typing import ClassVar, final
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_number
-from retrykit.schedules._base import Bounds, Schedule
-from retrykit.schedules._foreign_parameters import constructor
+from retrykit.schedules._base import Bounds, Schedule, constructor
 from retrykit.schedules._randomness import MAX_DELAY, Random, call_random
 
 __all__ = ["Constant", "Decay", "Exponential", "Fibonacci", "Fixed", "Formula"]

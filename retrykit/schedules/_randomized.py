@@ -6,9 +6,8 @@ from typing import ClassVar, final
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_number, invalid_setting
-from retrykit.schedules._base import Bounds, Schedule
+from retrykit.schedules._base import Bounds, Schedule, constructor
 from retrykit.schedules._basic import Constant, Exponential, Formula, saturated_product
-from retrykit.schedules._foreign_parameters import constructor
 from retrykit.schedules._randomness import (
     MAX_DELAY,
     Random,

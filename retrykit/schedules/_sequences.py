@@ -8,9 +8,8 @@ from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import check_instance, invalid_setting
-from retrykit.schedules._base import Schedule
+from retrykit.schedules._base import Schedule, constructor
 from retrykit.schedules._basic import Fixed, constant
-from retrykit.schedules._foreign_parameters import constructor
 from retrykit.schedules._randomness import Random
 
 __all__ = ["Sequence", "sequence"]

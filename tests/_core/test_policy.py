@@ -11,7 +11,7 @@ from hypothesis import given
 
 from retrykit import Policy, hints, presets, schedules as s
 from retrykit._conditions import default_condition
-from retrykit._core.fallback import NO_FALLBACK
+from retrykit._core.final_error import NO_FALLBACK
 from retrykit._core.rules import Rule
 from retrykit._core.settings import SETTINGS
 from retrykit._core.timeouts import AsArgument

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from retrykit._conditions import format_value
-from retrykit._core.fallback import NO_FALLBACK
+from retrykit._core.final_error import NO_FALLBACK
 from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import timeout_seconds

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Container, Iterable
 from typing import Any, Final
 
-from retrykit._core.fallback import check_no_fallback
+from retrykit._core.final_error import check_no_fallback
 from retrykit._core.policy import Policy
 from retrykit._internal.validation import invalid_setting
 from retrykit.hints import Hint, retry_after as _retry_after
