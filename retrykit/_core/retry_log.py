@@ -210,7 +210,9 @@ def _title(terms: Terms, request: tuple[str, object] | None) -> str:
         return terms.name
     method, url = request
     text = f"{method} {url}" if terms.redact is False else request_target(method, url)
-    return " ".join(redact_text(text, terms.redact).split())
+    if callable(terms.redact):
+        text = redact_text(text, terms.redact)
+    return " ".join(text.split())
 
 
 def describe_last_failure(call: CallFacts) -> str:
