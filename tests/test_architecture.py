@@ -34,8 +34,8 @@ ROOMS = {
     "durable": "errors _internal schedules _core",
     "testing": "errors _internal schedules hints _core events",
     "analysis": "errors _internal schedules _conditions _core config",
-    "integrations": "errors _internal _conditions hints budgets _core events config "
-    "durable",
+    "integrations": "errors _internal _conditions hints budgets _core events presets "
+    "config durable",
     "_cli": "errors _internal schedules _core config analysis durable",
 }
 

@@ -25,6 +25,7 @@ from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
 from retrykit.integrations._sdk import field
 from retrykit.integrations._transient import TransientErrors
+from retrykit.presets._aws import throttling
 
 with needs("botocore"):
     from botocore.exceptions import (
@@ -34,7 +35,7 @@ with needs("botocore"):
         IncompleteReadError,
     )
 
-__all__ = ["policy", "retry_after", "transient"]
+__all__ = ["policy", "retry_after", "throttling", "transient"]
 
 retry_after: Final = first_of(milliseconds("x-amz-retry-after"), _retry_after())
 """Hint that reads ``x-amz-retry-after`` or ``Retry-After`` of a response."""

@@ -1,6 +1,6 @@
 """Observers that log retried calls to a logger of choice, at levels of choice.
 
-Without one, `retrykit._core.retry_log` logs scheduled retries alone.
+Without one, scheduled retries alone are logged, to ``retrykit.retries``.
 """
 
 import logging

@@ -23,9 +23,9 @@ def aws_standard(
     In 2.1, the default of most SDKs since November 2026, the delay of retry n is
     uniform from 0 to ``0.05 * 2 ** (n - 1)`` s, with this bound capped at 20 s. After
     throttling errors 1 s takes the place of 0.05 s; name them in *throttled*, for
-    example with `throttling` of `retrykit.presets._aws`. In 2.0 the delay is uniform
-    from 0 to ``2 ** (n - 1)`` s, and then capped at 20 s. DynamoDB starts at 0.025 s
-    and makes 4 attempts.
+    example with `retrykit.integrations.botocore.throttling`. In 2.0 the delay is
+    uniform from 0 to ``2 ** (n - 1)`` s, and then capped at 20 s. DynamoDB starts at
+    0.025 s and makes 4 attempts.
 
     The budget has 500 tokens. In 2.1 a retry costs 14 of them, or 5 after throttling;
     in 2.0 it costs 5, or 10 after a timeout. A success returns the cost of its last
