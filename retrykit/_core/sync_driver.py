@@ -72,7 +72,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     if call is None:
                         if tape is None:
                             answer: Any = own.answer or own.find_answer()
-                            timer, sleeper = real.parts()
+                            timer, sleeper = real.parts
                             logs = is_logged()
                         outcome = answer(entry, tape, error, timer)
                     else:

@@ -68,17 +68,15 @@ class SystemClock:
                 delay = max(end - monotonic(), 0.0)
         time.sleep(delay)
 
-    def parts(self) -> tuple[Any, Any]:
-        """Return an object with this `time`, and one with `sleep`.
+    class _MonotonicTime:
+        # Of the class, which is quicker to call than that of an object.
+        time = monotonic
 
-        They are quicker, but sleep for at most `LONGEST_SLEEP`.
-        """
-        return _MonotonicTime, time
+    parts: Final = _MonotonicTime, time
+    """An object with this `time`, and one with `sleep`.
 
-
-class _MonotonicTime:
-    # Of the class, which is quicker to call than that of an object.
-    time = monotonic
+    They are quicker, but sleep for at most `LONGEST_SLEEP`.
+    """
 
 
 # In seconds: shorter delays may be invisible to clocks of a low resolution.

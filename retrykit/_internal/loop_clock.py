@@ -28,8 +28,9 @@ class LoopClock:
                 return asyncio.get_running_loop().time()
             return self.reader()()
 
+        @property
         def parts(self) -> tuple[Any, ModuleType]:
-            """Return an object with the loop's `time`, and one with its `sleep`."""
+            """An object with the loop's `time`, and one with its `sleep`."""
             return _trio_parts() or (asyncio.get_running_loop(), asyncio)
 
     else:
@@ -45,8 +46,9 @@ class LoopClock:
             time: float = loop.time()
             return time
 
+        @property
         def parts(self) -> tuple[Any, ModuleType]:
-            """Return an object with the loop's `time`, and one with its `sleep`."""
+            """An object with the loop's `time`, and one with its `sleep`."""
             loop = self._loop
             if loop is None or loop._thread_id != get_ident() or "trio" in modules:
                 return self._find_parts()
@@ -64,7 +66,7 @@ class LoopClock:
 
     def reader(self) -> Callable[[], float]:
         """Return a function that reads the loop's time, from any thread."""
-        read: Callable[[], float] = self.parts()[0].time
+        read: Callable[[], float] = self.parts[0].time
         return read
 
     def sleep(self, delay: float, /) -> Awaitable[None]:

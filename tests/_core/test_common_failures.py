@@ -448,7 +448,7 @@ def test_a_failure_that_is_recorded_while_the_state_is_made_is_not_lost():
                 assert answer(self, None, raised(ConnectionError()), time_) == 1
             super().__setitem__(index, value)
 
-    time_ = sync_clock.real.parts()[0]
+    time_ = sync_clock.real.parts[0]
     controller = RetryController(policy, "fetch", sync_clock, None)
     entry = LateEntry([controller, time.monotonic(), None, 0])
     state = controller.ensure_call(entry).state
