@@ -199,7 +199,7 @@ def run(policy, script, *, awaited, monkeypatch):  # noqa: C901, PLR0915  a worl
             patched.setattr("retrykit._internal.clocks.monotonic", lambda: clock.now)
             real = SystemClock()
             real.now = lambda: clock.now
-            real.parts = lambda: (SimpleNamespace(time=real.now), time)
+            real.parts = SimpleNamespace(time=real.now), time
             patched.setattr(sync_clock, "real", real)
             patched.setattr(sync_clock, "_real_now", real.now)
             patched.setattr(sync_clock, "_override", ContextOverride(real))

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from retrykit import Policy, aretry, retry, state_of
+from retrykit import Policy, aretry, current_state, retry, state_of
 
 
 class AsyncPredicate:
@@ -179,3 +179,29 @@ def fail_as(text):
         raise OSError(text)
 
     return fail
+
+
+def test_the_state_of_a_call_whose_first_result_is_accepted_is_ended(backend):
+    """The call has its state because the function asks for it."""
+    seen = []
+
+    def fetch():
+        seen.append(current_state())
+        return "done"
+
+    assert backend(on_result=str.isspace, schedule=[0])(fetch)() == "done"
+    [state] = seen
+    assert (state.status, state.attempt, state.failures) == ("succeeded", 1, ())
+
+
+def test_a_first_result_is_judged_once(backend):
+    judged = []
+
+    def busy(result):
+        judged.append(result)
+        return result == "busy"
+
+    results = iter(["busy", "done", "done"])
+    fetch = backend(on_result=busy, schedule=[0])(lambda: next(results))
+    assert [fetch(), fetch()] == ["done", "done"]
+    assert judged == ["busy", "done", "done"]

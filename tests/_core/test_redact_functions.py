@@ -6,6 +6,8 @@ import pickle
 import pytest
 
 from retrykit import ConfigError, Policy, RetryState, aretry, observe, state_of
+from retrykit._core.call_record import Terms, new_record
+from retrykit._core.retry_log import title_of
 from retrykit._internal.redaction import combine_redactions, redact_text
 from retrykit.durable import Job
 from retrykit.integrations.logging import observer
@@ -82,6 +84,12 @@ def test_a_function_that_fails_shows_no_text(function, shown):
     error = POLICY.replace(redact=function).run(fail).error
     assert str(error).endswith(f"last failure: OSError: {shown}")
     assert TENANT not in json.dumps(error.state.to_dict())
+
+
+def test_the_title_of_a_request_is_redacted_by_the_function():
+    record = new_record(Terms("fetch", redact=without_tenant), 7)
+    record.request = "GET", URL
+    assert title_of(record) == "GET host/*/p"
 
 
 def test_redactions_are_combined():

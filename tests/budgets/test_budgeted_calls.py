@@ -71,6 +71,13 @@ def test_a_first_success_is_deposited(backend):
     assert budget.calls == [("deposit", None)] * 2
 
 
+def test_a_first_result_that_is_judged_is_deposited(backend):
+    budget = RecordingBudget(9)
+    fetch = backend(EAGER, budget=budget, on_result=str.isspace)(fail_times(0))
+    assert [fetch(), fetch()] == ["done", "done"]
+    assert budget.calls == [("deposit", None)] * 2
+
+
 def test_a_success_returns_the_cost_of_the_last_retry(backend):
     budget = RecordingBudget(9)
     outcome = backend.run(EAGER.replace(budget=budget), fail_times(2))
