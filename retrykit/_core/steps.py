@@ -321,8 +321,8 @@ def judge(
         None if the result is accepted; the call if it is rejected.
     """
     rejection = match_result(controller.judges, result)
-    unknown = entry[OWNER] is controller
-    if unknown and rejection is None and controller.is_direct(type(result)):
+    stateless = entry[OWNER] is controller
+    if stateless and rejection is None and controller.is_direct(type(result)):
         if controller.budget is not None:
             entry[OWNER] = None
             deposit_safely(controller.budget, None)
@@ -344,8 +344,8 @@ async def ajudge(
 ) -> RetryCall | None:
     """Judge a result of a call that has no state yet, as `judge` does."""
     rejection = await amatch_result(controller.judges, result)
-    unknown = entry[OWNER] is controller
-    if unknown and rejection is None and controller.is_direct(type(result)):
+    stateless = entry[OWNER] is controller
+    if stateless and rejection is None and controller.is_direct(type(result)):
         if controller.budget is not None:
             entry[OWNER] = None
             await adeposit_safely(controller.budget, None)

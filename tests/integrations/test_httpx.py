@@ -264,6 +264,25 @@ def test_a_shorter_timeout_of_the_client_is_kept():
     assert timeout["connect"] == pytest.approx(9, abs=0.1)
 
 
+def test_a_timeout_as_an_argument_bounds_those_of_an_async_client():
+    seen = []
+
+    def respond(request):
+        seen.append(request.extensions["timeout"])
+        return httpx.Response(200)
+
+    async def main():
+        policy = QUICK.replace(attempt_timeout=AsArgument(9))
+        transport = AsyncRetryTransport(policy, httpx.MockTransport(respond))
+        async with httpx.AsyncClient(transport=transport) as http:
+            await http.get("http://127.0.0.1/", timeout=httpx.Timeout(60, read=1))
+
+    asyncio.run(main())
+    [timeout] = seen
+    assert timeout["read"] == 1
+    assert timeout["connect"] == pytest.approx(9, abs=0.1)
+
+
 @pytest.mark.parametrize(
     "run", [lambda main: asyncio.run(main()), trio.run], ids=["asyncio", "trio"]
 )
