@@ -51,8 +51,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
-    real: Any = clock.real
-    now, watch, budget = real.now, own.watch, policy.budget
+    now, watch, budget = clock.real.now, own.watch, policy.budget
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
         entry: Entry = [own, now(), _current(), give_ups.count]
@@ -61,8 +60,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         try:
             token = _enter(entry)
             if watch:
-                watched = own.with_overrides()
-                call = watched.ensure_call(entry, args, kwargs, watched=True)
+                call = own.begin_watched(entry, args, kwargs)
                 outcome: Any = await start(call.controller, call)
                 if outcome is not None:
                     return outcome.value
@@ -76,10 +74,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                 except Exception as error:
                     if call is None:
                         if tape is None:
-                            answer: Any = own.answer or own.find_answer()
-                            timer, sleeper = real.parts
+                            timer, sleeper = clock.real.parts
                             logs = is_logged()
-                        outcome = answer(entry, tape, error, timer)
+                        outcome = (own.answer or own.find_answer())(
+                            entry, tape, error, timer
+                        )
                     else:
                         outcome = None
                     if outcome is None:

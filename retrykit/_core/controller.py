@@ -221,6 +221,13 @@ class RetryController:
             other.judges = ()
         return other
 
+    def begin_watched(
+        self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> RetryCall:
+        """Return the `RetryCall` of a call that begins now, under the overrides."""
+        controller = self.with_overrides()
+        return controller.ensure_call(entry, args, kwargs, watched=True)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # With a driver that is pickled by value.
         parts = self.policy, self._name, self.clock, self._resumed, self.function

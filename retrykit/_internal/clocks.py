@@ -130,7 +130,8 @@ class ClockSource(Generic[C]):
     __slots__ = ("_override", "_real_now", "awaited", "real")
 
     def __init__(self, real: C, *, awaited: bool) -> None:
-        self.real: C = real
+        # Any, since it has `parts` as well, which replacements need not have.
+        self.real: Any = real
         self.awaited: bool = awaited
         self._override: ContextOverride[C] = ContextOverride(real)
         # That of a loop is another one for each loop.
