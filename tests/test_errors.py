@@ -60,6 +60,7 @@ from retrykit.config.grpc_service_config import from_service_config, to_service_
 from retrykit.config.rendering import to_python
 from retrykit.durable import Job
 from retrykit.durable._attempt_replay import check_replayable
+from retrykit.durable._job_engine import wrong_status
 from retrykit.hints import (
     attribute,
     first_of,
@@ -1437,6 +1438,10 @@ def answer(_):
     return Answer()
 
 
+def refuse_status(*args):
+    raise wrong_status(*args)
+
+
 CALL_ERRORS = {
     "fallback must be left out of a policy for gRPC, got 0": (
         lambda: to_service_config(Policy(fallback=0), "a.B/C")
@@ -1481,6 +1486,9 @@ SETTING_ERRORS |= {
 
 # Errors that only the first call can show.
 CALL_ERRORS |= {
+    "job_id must be the id of an unfinished job, got 'verify-7'; it is dead": (
+        lambda: refuse_status("verify-7", "unfinished", "dead")
+    ),
     "its answer must be a delay, not an awaitable, even under aretry, got "
     "Answer()": lambda: parse_answer(Answer()),
     f"its answer must be a finite number >= 0, got -1; {SECONDS}": (

@@ -9,7 +9,7 @@ import click
 from rich.console import Group
 from rich.live import Live
 
-from retrykit._cli.job_engine import JobEngine, open_engine
+from retrykit._cli.job_engine import open_engine
 from retrykit._cli.options import CONTEXT, duration, make_command
 from retrykit._cli.policies import format_config_error
 from retrykit._cli.terminal import (
@@ -21,7 +21,8 @@ from retrykit._cli.terminal import (
 )
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.durations import format_duration
-from retrykit.durable import JobCounts, JobReport, count_jobs
+from retrykit.durable import JobCounts, JobEngine, JobReport
+from retrykit.durable._job_report import JobStatus
 from retrykit.errors import ConfigError
 
 __all__ = ["command"]
@@ -194,7 +195,7 @@ def _show(app: str, job_id: str, *, as_json: bool) -> None:
 @_as_json
 def _counts(
     app: str,
-    status: tuple[str, ...],
+    status: tuple[JobStatus, ...],
     max_overdue: float | None,
     max_dead: int | None,
     *,
@@ -203,7 +204,7 @@ def _counts(
     """Count jobs by name and status, for people and for monitors."""
     _check_counted(status, max_overdue, max_dead)
     with open_engine(app) as engine:
-        counts = _count(engine, status)
+        counts = engine.counts(status)
     if as_json:
         data = {
             "counts": counts.counts,
@@ -241,7 +242,7 @@ def _watch(app: str, every: float, updates: int | None) -> None:
     out = console()
     with open_engine(app) as engine, Live(console=out, auto_refresh=False) as live:
         while True:
-            live.update(_build_counts(_count(engine, _COUNTED), _COUNTED), refresh=True)
+            live.update(_build_counts(engine.counts(), _COUNTED), refresh=True)
             updates = None if updates is None else updates - 1
             if updates == 0:
                 return
@@ -363,10 +364,6 @@ def _choose(
     # At once, since jobs go on meanwhile, and would be found twice or not at all.
     reports = engine.jobs(limit=None, status=statuses, **filters)
     return [report.job for report in reports]
-
-
-def _count(engine: JobEngine, statuses: Sequence[str]) -> JobCounts:
-    return count_jobs(engine.jobs(limit=None, status=statuses))
 
 
 def _check_counted(

@@ -20,9 +20,10 @@ from retrykit.durable._engine_capabilities import Capabilities
 from retrykit.durable._envelope import Envelope, EnvelopeStatus
 from retrykit.durable._job import Job
 from retrykit.durable._job_attempt import JobAttempt, JobFailed, idempotency_key
+from retrykit.durable._job_engine import JobEngine
 from retrykit.durable._job_report import JobReport
 from retrykit.durable._job_selection import JobCounts, JobFilters, count_jobs
 
 __all__ = ["Capabilities", "Envelope", "EnvelopeStatus", "Job", "JobAttempt"]
-__all__ += ["JobCounts", "JobFailed", "JobFilters", "JobReport", "count_jobs"]
-__all__ += ["idempotency_key"]
+__all__ += ["JobCounts", "JobEngine", "JobFailed", "JobFilters", "JobReport"]
+__all__ += ["count_jobs", "idempotency_key"]

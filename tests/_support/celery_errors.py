@@ -4,7 +4,6 @@ from datetime import datetime
 
 from kombu import Exchange, Queue
 
-from retrykit._cli.job_engine import _check_results
 from retrykit.integrations.celery import (
     jobs,
     kill,
@@ -13,6 +12,7 @@ from retrykit.integrations.celery import (
     serve,
     status,
 )
+from retrykit.integrations.celery._job_control import _check_results
 from retrykit.integrations.celery._job_locks import _acquired
 from retrykit.integrations.celery._ledger import Entry, write_entry
 from retrykit.testing import virtual_time

@@ -5,6 +5,7 @@ from retrykit.integrations._extras import needs
 with needs("celery"):
     from retrykit.integrations.celery._config_checks import capabilities
     from retrykit.integrations.celery._job_control import (
+        job_engine,
         jobs,
         kill,
         requeue,
@@ -15,5 +16,5 @@ with needs("celery"):
     from retrykit.integrations.celery._serving import serve
     from retrykit.integrations.celery._task import DurableTask
 
-__all__ = ["DurableTask", "capabilities", "jobs", "kill", "requeue"]
+__all__ = ["DurableTask", "capabilities", "job_engine", "jobs", "kill", "requeue"]
 __all__ += ["retry_at", "serve", "status", "sweep"]

@@ -1,8 +1,11 @@
 """Queries and commands for jobs: status, dead letters, requeue, kill."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any, Unpack, cast
 
 from celery import Celery
@@ -13,6 +16,7 @@ from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
 from retrykit.durable import JobFilters, JobReport
 from retrykit.durable._envelope import read_own_envelope
+from retrykit.durable._job_engine import JobEngine, wrong_status
 from retrykit.durable._job_report import (
     JobStatus,
     check_started,
@@ -36,7 +40,35 @@ from retrykit.integrations.celery._lost_jobs import is_overdue
 from retrykit.integrations.celery._messages import DEAD, dead_letters, send_stored
 from retrykit.integrations.celery._task import DurableTask
 
-__all__ = ["jobs", "kill", "requeue", "retry_at", "status"]
+__all__ = ["job_engine", "jobs", "kill", "requeue", "retry_at", "status"]
+
+
+@contextmanager
+def job_engine(app: Celery) -> Iterator[JobEngine]:
+    """Return the jobs of an app in the form that all engines share.
+
+    It imports the modules of the app, as a worker does.
+
+    Raises:
+        ConfigError: The results of the app are in a SQLite file that does not exist.
+    """
+    app.loader.import_default_modules()
+    _check_results(str(app.conf.result_backend))
+    yield JobEngine(
+        jobs=partial(jobs, app),
+        kill=partial(kill, app),
+        requeue=partial(requeue, app),
+        retry_at=partial(retry_at, app),
+        status=partial(status, app),
+    )
+
+
+def _check_results(backend: str) -> None:
+    """Check that a SQLite file for results exists, since Celery would create it."""
+    path = backend.removeprefix("db+sqlite:///").partition("?")[0]
+    if path not in {backend, "", ":memory:"} and not Path(path).exists():
+        rule = "that of a file in which a worker has stored results"
+        raise invalid_setting("result_backend", rule, backend, "check its path")
 
 
 @user_facing
@@ -119,8 +151,7 @@ def kill(app: Celery, job_id: str) -> None:
     entry = _find_entry(app, job_id)
     status = _read_report(app, job_id, entry).status
     if status in {"succeeded", "dead"}:
-        rule, suggestion = "the id of an unfinished job", f"it is {status}"
-        raise invalid_setting("job_id", rule, job_id, suggestion)
+        raise wrong_status(job_id, "unfinished", status)
     kill_run(app, job_id, entry.run)
 
 
@@ -145,8 +176,7 @@ def retry_at(app: Celery, job_id: str, when: datetime) -> None:
     entry = _find_entry(app, job_id)
     report = _read_report(app, job_id, entry)
     if report.status != "waiting":
-        rule, suggestion = "the id of a waiting job", f"it is {report.status}"
-        raise invalid_setting("job_id", rule, job_id, suggestion)
+        raise wrong_status(job_id, "waiting", report.status)
     message = _find_message(app, job_id)
     envelope = read_own_envelope(entry.envelope, job_id, entry.run)
     envelope = replace(envelope, written=wall(), due=max(moment, 0.0))

@@ -5,6 +5,7 @@ from retrykit.integrations._extras import needs
 with needs("dbos"):
     from retrykit.integrations.dbos._job_control import (
         delete_finished,
+        job_engine,
         jobs,
         kill,
         requeue,
@@ -18,5 +19,5 @@ with needs("dbos"):
     from retrykit.integrations.dbos._settings import CAPABILITIES, config
 
 __all__ = ["CAPABILITIES", "DurableJob", "config", "connect"]
-__all__ += ["delete_finished", "disconnect", "job", "jobs", "kill", "listen", "requeue"]
-__all__ += ["retry_at", "serve", "status", "take_over"]
+__all__ += ["delete_finished", "disconnect", "job", "job_engine", "jobs", "kill"]
+__all__ += ["listen", "requeue", "retry_at", "serve", "status", "take_over"]

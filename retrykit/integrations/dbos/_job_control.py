@@ -4,20 +4,23 @@ These functions block on the database; in a coroutine, call them in a thread:
 ``await asyncio.to_thread(status, "verify-7")``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 from dbos import DBOS, WorkflowStatus
 
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_aware, invalid_setting
 from retrykit.durable import Envelope, JobFailed, JobFilters, JobReport
+from retrykit.durable._job_engine import JobEngine, wrong_status
 from retrykit.durable._job_report import JobStatus, parse_envelope, to_datetime
 from retrykit.durable._job_selection import UNFINISHED, select_jobs, wanted_statuses
 from retrykit.integrations.dbos._job_functions import WORKFLOW, enqueue, find_job
 from retrykit.integrations.dbos._killed_attempts import mark_begun
+from retrykit.integrations.dbos._lifecycle import connect, disconnect
 from retrykit.integrations.dbos._settings import QUEUE, check_launched
 from retrykit.integrations.dbos._workflow_ids import (
     find_attempts,
@@ -26,8 +29,8 @@ from retrykit.integrations.dbos._workflow_ids import (
     parse_workflow_id,
 )
 
-__all__ = ["delete_finished", "jobs", "kill", "requeue", "retry_at", "status"]
-__all__ += ["take_over"]
+__all__ = ["delete_finished", "job_engine", "jobs", "kill", "requeue"]
+__all__ += ["retry_at", "status", "take_over"]
 
 _STATUSES: Final[dict[str, JobStatus]] = {
     "DELAYED": "waiting",
@@ -39,6 +42,28 @@ _STATUSES: Final[dict[str, JobStatus]] = {
     "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "dead",
 }
 _BATCH_SIZE: Final = 500
+
+
+@contextmanager
+def job_engine(settings: Mapping[str, Any]) -> Iterator[JobEngine]:
+    """Connect to a system database, and return its jobs in the form of all engines.
+
+    It neither runs jobs nor creates the database, and DBOS logs nothing but errors.
+
+    Args:
+        settings: The settings of DBOS, as for `connect`.
+
+    Raises:
+        ConfigError: There is no such database, or this process is connected already.
+    """
+    quiet = {"log_level": "CRITICAL", "run_migrations": False}
+    try:
+        connect({**settings, **quiet})
+        yield JobEngine(
+            jobs=jobs, kill=kill, requeue=requeue, retry_at=retry_at, status=status
+        )
+    finally:
+        disconnect()
 
 
 @user_facing
@@ -81,8 +106,7 @@ def requeue(job_id: str) -> None:
     row = find_latest_attempt(job_id)
     report = _build_report(row)
     if report.status != "dead":
-        suggestion = f"it is {report.status}"
-        raise invalid_setting("job_id", "the id of a dead job", job_id, suggestion)
+        raise wrong_status(job_id, "dead", report.status)
     match row.input:
         case {"args": [str() as name, _, [*args], dict() as kwargs]}:
             job, run = find_job(name), parse_workflow_id(row.workflow_id).run + 1
@@ -108,8 +132,7 @@ def kill(job_id: str) -> None:
         row, killed = find_latest_attempt(job_id), True
     status = _build_report(row).status
     if not killed or status != "dead":
-        rule, suggestion = "the id of an unfinished job", f"it is {status}"
-        raise invalid_setting("job_id", rule, job_id, suggestion)
+        raise wrong_status(job_id, "unfinished", status)
 
 
 @user_facing
@@ -127,8 +150,7 @@ def retry_at(job_id: str, when: datetime) -> None:
     row = find_latest_attempt(job_id)
     if row.status != "DELAYED":
         status = "due" if row.status == "ENQUEUED" else _STATUSES[row.status]
-        rule, suggestion = "the id of a waiting job", f"it is {status}"
-        raise invalid_setting("job_id", rule, job_id, suggestion)
+        raise wrong_status(job_id, "waiting", status)
     due = max(int(moment.timestamp() * 1000), 0)
     DBOS.set_workflow_delay(row.workflow_id, delay_until_epoch_ms=due)
 

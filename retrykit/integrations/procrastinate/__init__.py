@@ -9,6 +9,7 @@ with needs("procrastinate"):
         arequeue,
         aretry_at,
         astatus,
+        job_engine,
         jobs,
         kill,
         requeue,
@@ -31,13 +32,6 @@ with needs("procrastinate"):
 
 __all__ = ["CAPABILITIES", "RESCUE", "DurableTask", "aapply_schema", "ajobs"]
 __all__ += ["akill", "apply_schema", "arequeue", "aretry_at", "astatus"]
-__all__ += [
-    "jobs",
-    "kill",
-    "prepare",
-    "requeue",
-    "rescue",
-    "retry_at",
-    "schema",
-]
+__all__ += ["job_engine", "jobs", "kill", "prepare", "requeue", "rescue"]
+__all__ += ["retry_at", "schema"]
 __all__ += ["serve", "status", "task"]

@@ -1,16 +1,20 @@
 """Control of Procrastinate jobs: status, requeue, kill, reschedule."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NamedTuple, Unpack
 
 from procrastinate import App
 
 from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_aware, invalid_setting
+from retrykit._internal.validation import check_aware
 from retrykit.durable import JobFilters, JobReport
 from retrykit.durable._envelope import read_own_envelope
+from retrykit.durable._job_engine import JobEngine, wrong_status
 from retrykit.durable._job_report import JobStatus, check_started, parse_envelope
 from retrykit.durable._job_selection import UNFINISHED, select_jobs
 from retrykit.durable._json_payloads import from_json
@@ -26,7 +30,7 @@ from retrykit.integrations.procrastinate._sync_async import DualCall, Step, arun
 from retrykit.integrations.procrastinate._tasks import defer, find_task
 
 __all__ = ["ajobs", "akill", "arequeue", "aretry_at", "astatus"]
-__all__ += ["jobs", "kill", "requeue", "retry_at", "status"]
+__all__ += ["job_engine", "jobs", "kill", "requeue", "retry_at", "status"]
 
 # Rows to read at once.
 _BATCH_SIZE: Final = 500
@@ -87,6 +91,19 @@ class _Row(NamedTuple):
 def _dict(value: Any) -> dict[str, Any]:
     # Someone may have edited the row.
     return value if isinstance(value, dict) else {}
+
+
+@contextmanager
+def job_engine(app: App) -> Iterator[JobEngine]:
+    """Open an app, and return its jobs in the form that all engines share."""
+    with app.open():
+        yield JobEngine(
+            jobs=partial(jobs, app),
+            kill=partial(kill, app),
+            requeue=partial(requeue, app),
+            retry_at=partial(retry_at, app),
+            status=partial(status, app),
+        )
 
 
 @user_facing
@@ -210,8 +227,7 @@ def _requeue(app: App, job_id: str) -> DualCall[None]:
     rows = yield from _find_all(app, job_id)
     row = rows[-1]
     if row.job_status != "dead":
-        rule, suggestion = "the id of a dead job", f"it is {row.job_status}"
-        raise invalid_setting("job_id", rule, job_id, suggestion)
+        raise wrong_status(job_id, "dead", row.job_status)
     task, job = find_task(app, row.task)
     # It may be dead because its first envelope is damaged.
     last_run = max(len(rows), *(each.run for each in rows))
@@ -231,8 +247,7 @@ def _kill(app: App, job_id: str) -> DualCall[None]:
         return
     # Its attempt may have ended it meanwhile.
     last = yield from _find_latest(app, job_id)
-    rule, suggestion = "the id of an unfinished job", f"it is {last.job_status}"
-    raise invalid_setting("job_id", rule, job_id, suggestion)
+    raise wrong_status(job_id, "unfinished", last.job_status)
 
 
 def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
@@ -249,8 +264,7 @@ def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
             return
     # If it was waiting, a worker has taken it in the meantime.
     status = "running" if row.job_status == "waiting" else row.job_status
-    rule, suggestion = "the id of a waiting job", f"it is {status}"
-    raise invalid_setting("job_id", rule, job_id, suggestion)
+    raise wrong_status(job_id, "waiting", status)
 
 
 def _build_report(row: _Row) -> JobReport:
