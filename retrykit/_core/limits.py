@@ -16,6 +16,7 @@ from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError, GiveUp
 from retrykit.schedules._base import Schedule
+from retrykit.schedules._structure import has_user_code, is_endless
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
@@ -64,12 +65,6 @@ def default_limits(
 
 def _ends(schedule: Schedule) -> bool:
     """Return whether a schedule ends; user code, by its retry 1,000."""
-    # Imported here and below: a policy without limits of its own needs none of it.
-    from retrykit.schedules._structure import (  # noqa: PLC0415  see above
-        has_user_code,
-        is_endless,
-    )
-
     try:
         if has_user_code(schedule):
             return schedule.bounds(_SEARCHED) is None
@@ -136,8 +131,6 @@ def most_attempts(policy: "Policy") -> int | None:
     if most is not None or policy.rules:
         return most
     whole: Any = schedule
-    from retrykit.schedules._structure import has_user_code  # noqa: PLC0415  see above
-
     if has_user_code(schedule):
         return None
     if whole.kind == "sequence":
@@ -175,7 +168,7 @@ def check_limits(policy: "Policy") -> None:
     if idle is not None:
         raise invalid_setting(*idle, "for a single attempt write max_attempts=1")
     most, schedule = policy.max_attempts, policy.schedule
-    other_delays = policy.rules or policy.hint is not None or _is_code(schedule)
+    other_delays = policy.rules or policy.hint is not None or has_user_code(schedule)
     if joined and most is not None and not other_delays:
         # Imported here: only joined limits need it.
         from retrykit._internal.binary_search import first_where  # noqa: PLC0415
@@ -196,7 +189,7 @@ def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:
     schedule, allowed = policy.schedule, policy.max_elapsed
     if any(rule.schedule is not None for rule in policy.rules):
         return None
-    if (policy.max_attempts, allowed) != (None, None) and _is_code(schedule):
+    if (policy.max_attempts, allowed) != (None, None) and has_user_code(schedule):
         # It was not asked whether it ends, and is not called for this alone.
         return None
     try:
@@ -212,12 +205,6 @@ def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:
     least = format_duration(bounds[0])
     rule = f"at least {least}, the first delay, or nothing is ever retried"
     return "max_elapsed", rule, allowed
-
-
-def _is_code(schedule: Schedule) -> bool:
-    from retrykit.schedules._structure import has_user_code  # noqa: PLC0415  see above
-
-    return has_user_code(schedule)
 
 
 def _has_delay(schedule: Schedule, retry: int) -> bool:
