@@ -67,7 +67,7 @@ def redact_urls(text: str) -> str:
             it, a method of HTTP, or a word such as ``url:``; not if it may be a file.
     """
     if not _MARKS.isdisjoint(text):
-        text = re.sub(_WORD, lambda word: _redact(word[0]), text)
+        text = re.sub(_WORD, _redact_word, text)
         if "/" in text:
             text = re.sub(_AFTER_A_NAME, _redact_found_path, text)
     return text
@@ -90,7 +90,8 @@ _CLOSING = "'),.;:]}"
 _OPENING = "'\"([{=,;"
 
 
-def _redact(word: str) -> str:
+def _redact_word(found: re.Match[str]) -> str:
+    word = found[0]
     if _MARKS.isdisjoint(word):
         return word
     before, at, host = word.rpartition("@")
@@ -133,10 +134,11 @@ def _redact_found_path(found: re.Match[str]) -> str:
 
 
 def _redact_path(path: str) -> str:
-    return re.sub(_SEGMENT, lambda found: _redact_segment(found[0]), path)
+    return re.sub(_SEGMENT, _redact_segment, path)
 
 
-def _redact_segment(segment: str) -> str:
+def _redact_segment(found: re.Match[str]) -> str:
+    segment = found[0]
     name = segment.rstrip(_CLOSING)
     mixed = any(map(str.isalpha, name)) and any(map(str.isdigit, name))
     if mixed and re.fullmatch(_VERSION, name):
