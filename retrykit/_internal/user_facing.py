@@ -24,11 +24,21 @@ Guess = Callable[[Any], str]
 ``on=OSError``; empty if that is unknown."""
 
 
+Prepare = Callable[[dict[str, Any]], dict[str, Any]]
+"""Checks the keyword arguments of a call; returns those to call the function with."""
+
+
 def _unknown(*_: object) -> str:
     return ""
 
 
-def user_facing(fn: F, *, advise: Advise = _unknown, guess: Guess = _unknown) -> F:
+def user_facing(
+    fn: F,
+    *,
+    advise: Advise = _unknown,
+    guess: Guess = _unknown,
+    prepare: Prepare | None = None,
+) -> F:
     """Decorate a public function that checks its arguments.
 
     A `ConfigError` leaves it without the frames of this package, so that the traceback
@@ -54,7 +64,8 @@ the first, got 3; write factor=3
     def checked(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         try:
-            return inner(*args, **kwargs)
+            prepared = kwargs if prepare is None else prepare(kwargs)
+            return inner(*args, **prepared)
         except config_error as error:
             hide(error)
             raise

@@ -1,7 +1,7 @@
 """Presets by name, with parameters, as in ``zizq:retry_limit=10``."""
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, final, get_type_hints
 
 from retrykit import presets
 from retrykit._conditions import Condition
@@ -12,9 +12,27 @@ from retrykit.errors import ConfigError
 
 __all__ = ["BUILT_IN", "parse_number", "parse_preset", "preset_key"]
 
-BUILT_IN: dict[str, Callable[..., Policy]] = {
-    name.replace("_", "-"): getattr(presets, name) for name in presets.__all__
-}
+
+@final
+class _BuiltIn(Mapping[str, Callable[..., Policy]]):
+    """The presets; each is imported when it is asked for."""
+
+    def __getitem__(self, key: str) -> Callable[..., Policy]:
+        if key not in _NAMES:
+            raise KeyError(key)
+        found: Callable[..., Policy] = getattr(presets, _NAMES[key])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+_NAMES: Final = {name.replace("_", "-"): name for name in presets.__all__}
+
+BUILT_IN: Final = _BuiltIn()
 """The function of each preset, by its name with hyphens."""
 
 
@@ -64,7 +82,8 @@ did you mean zizq?
 
 def _parse_value(preset: str, name: str, text: str) -> object:
     """Return the value of a parameter; the preset rejects an invalid string."""
-    known = inspect.signature(BUILT_IN[preset]).parameters
+    known = get_type_hints(BUILT_IN[preset])
+    del known["return"]
     if name not in known:
         listed = f"the parameters are {', '.join(known)}" if known else "it has none"
         suggestion = did_you_mean(name, known) or listed
@@ -72,7 +91,7 @@ def _parse_value(preset: str, name: str, text: str) -> object:
         msg = f"{shown} is not a parameter of {preset}, got {safe_repr(text)}"
         msg += f"; {suggestion}"
         raise ConfigError(msg)
-    kind = known[name].annotation
+    kind = known[name]
     if kind == Condition | None:
         return type_from_name(name, text)
     return parse_number(kind, text) if kind in {int, float} else text

@@ -1,4 +1,4 @@
-"""Policies of real systems, each reproduced from its documentation.
+"""Policies of real systems, held against the originals.
 
 Each preset is a function that returns a `Policy`; ``.replace()`` changes the settings
 that the system leaves open. Every preset retries every `Exception`, and a limit that
@@ -8,10 +8,25 @@ the system does not have is None.
 4
 """
 
-from retrykit.presets._aws import aws_adaptive, aws_standard
-from retrykit.presets._clients import finagle, grpc, polly, tenacity_default
-from retrykit.presets._queues import celery, dramatiq, sidekiq, temporal, zizq
-from retrykit.presets._reference import google, hostname_verification
+from typing import TYPE_CHECKING
+
+from retrykit._internal.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from retrykit.presets._aws import aws_adaptive, aws_standard
+    from retrykit.presets._clients import finagle, grpc, polly, tenacity_default
+    from retrykit.presets._queues import celery, dramatiq, sidekiq, temporal, zizq
+    from retrykit.presets._reference import google, hostname_verification
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "presets._reference": "google hostname_verification",
+            "presets._aws": "aws_adaptive aws_standard",
+            "presets._clients": "finagle grpc polly tenacity_default",
+            "presets._queues": "celery dramatiq sidekiq temporal zizq",
+        },
+    )
 
 __all__ = ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
 __all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]

@@ -1,22 +1,27 @@
 """Policies of the AWS SDKs."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from retrykit._conditions import Condition
 from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, check_integer
 from retrykit.budgets import TokenBucket
 from retrykit.hints import milliseconds
+from retrykit.presets._form import Attempts, preset
 from retrykit.schedules import exponential
 
 __all__ = ["aws_adaptive", "aws_standard", "throttling"]
 
+Version = Literal["2.0", "2.1"]
 
-@user_facing
+
+@preset
 def aws_standard(
-    *, version: str = "2.1", max_attempts: int = 3, throttled: Condition | None = None
+    *,
+    version: Version = "2.1",
+    max_attempts: Attempts = 3,
+    throttled: Condition | None = None,
 ) -> Policy:
     """Return the standard mode of the AWS SDKs.
 
@@ -50,9 +55,8 @@ def aws_standard(
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026, and
         "Updated default retry behavior", AWS Developer Tools Blog, 2026.
     """
-    limit = check_integer("max_attempts", max_attempts, at_least=1)
-    common = Policy(max_attempts=limit)
-    if check_choice("version", version, ("2.0", "2.1")) == "2.0":
+    common = Policy(max_attempts=max_attempts)
+    if version == "2.0":
         schedule = exponential(1).full_jitter().cap(20)
         return common.replace(schedule=schedule, budget=TokenBucket())
     common = common.replace(
@@ -69,9 +73,12 @@ def aws_standard(
     return common.replace(rules=[slower], budget=budget)
 
 
-@user_facing
+@preset
 def aws_adaptive(
-    *, version: str = "2.1", max_attempts: int = 3, throttled: Condition | None = None
+    *,
+    version: Version = "2.1",
+    max_attempts: Attempts = 3,
+    throttled: Condition | None = None,
 ) -> Policy:
     """Return the retries of the adaptive mode of the AWS SDKs.
 

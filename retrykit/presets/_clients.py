@@ -1,11 +1,19 @@
 """Policies of RPC clients and retry libraries."""
 
+from typing import Annotated, Literal
+
 from retrykit._core.policy import Policy
-from retrykit._internal.durations import Duration, parse_positive_duration
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, check_integer, check_number
 from retrykit.budgets import RatioBudget, Throttle
 from retrykit.hints import grpc_pushback
+from retrykit.presets._form import (
+    Attempts,
+    Growth,
+    Period,
+    Retries,
+    Wait,
+    between,
+    preset,
+)
 from retrykit.schedules import (
     constant,
     decorrelated,
@@ -17,8 +25,8 @@ from retrykit.schedules import (
 __all__ = ["finagle", "grpc", "polly", "tenacity_default"]
 
 
-@user_facing
-def finagle(*, tries: int = 3) -> Policy:
+@preset
+def finagle(*, tries: Attempts = 3) -> Policy:
     """Return the backoff of Finagle's ``RetryPolicy.tries``.
 
     The first delay is 5 ms; each later one is drawn from 5 ms to three times the one
@@ -40,24 +48,23 @@ def finagle(*, tries: int = 3) -> Policy:
     Source:
         `RetryPolicy`, `Backoff` and `RetryBudget`, API documentation of Finagle.
     """
-    limit = check_integer("tries", tries, at_least=1)
     walk = decorrelated("5ms").cap("200ms")
     return Policy(
         schedule=sequence(["5ms"]).then(walk),
-        max_attempts=limit,
+        max_attempts=tries,
         budget=RatioBudget(0.2, reserve=10, window="10s"),
     )
 
 
-@user_facing
+@preset
 def grpc(  # noqa: PLR0913  the settings of a service config
     *,
-    max_attempts: int = 4,
-    initial_backoff: Duration = "100ms",
-    max_backoff: Duration = "1s",
-    backoff_multiplier: float = 2.0,
-    jitter: str = "proportional",
-    max_tokens: int = 10,
+    max_attempts: Annotated[int, between(2)] = 4,
+    initial_backoff: Period = "100ms",
+    max_backoff: Period = "1s",
+    backoff_multiplier: Growth = 2.0,
+    jitter: Literal["proportional", "full"] = "proportional",
+    max_tokens: Annotated[int, between(1, 1000)] = 10,
     token_ratio: float = 0.1,
 ) -> Policy:
     """Return the retry policy of gRPC, by default the example of its design.
@@ -92,24 +99,18 @@ def grpc(  # noqa: PLR0913  the settings of a service config
         gRFC A6, "gRPC Retry Design", 2017; its revision of 2024 is pull
         request 452 of the proposals.
     """
-    limit = check_integer("max_attempts", max_attempts, at_least=2)
-    first = parse_positive_duration("initial_backoff", initial_backoff)
-    longest = parse_positive_duration("max_backoff", max_backoff)
-    growth = check_number("backoff_multiplier", backoff_multiplier, at_least=1)
-    delays = exponential(first, factor=growth).cap(longest)
-    full = check_choice("jitter", jitter, ("proportional", "full")) == "full"
-    tokens = check_integer("max_tokens", max_tokens, at_least=1, at_most=_MOST_TOKENS)
+    delays = exponential(initial_backoff, factor=backoff_multiplier).cap(max_backoff)
     return Policy(
-        schedule=delays.full_jitter() if full else delays.jitter(0.2),
-        max_attempts=min(limit, 5),
+        schedule=delays.full_jitter() if jitter == "full" else delays.jitter(0.2),
+        max_attempts=min(max_attempts, 5),
         hint=grpc_pushback(),
         hint_cap=None,
-        budget=Throttle(tokens, token_ratio),
+        budget=Throttle(max_tokens, token_ratio),
     )
 
 
-@user_facing
-def polly(*, median_first_retry_delay: Duration = "1s", retry_count: int = 5) -> Policy:
+@preset
+def polly(*, median_first_retry_delay: Wait = "1s", retry_count: Retries = 5) -> Policy:
     """Return the retries that Polly recommends: decorrelated jitter V2.
 
     The default is the example of its documentation: five retries, at medians of about
@@ -128,12 +129,11 @@ def polly(*, median_first_retry_delay: Duration = "1s", retry_count: int = 5) ->
         "Wait and Retry with Jittered Back-off", documentation of
         Polly.Contrib.WaitAndRetry.
     """
-    limit = check_integer("retry_count", retry_count, at_least=0)
     schedule = polly_interval(median_first_retry_delay)
-    return Policy(schedule=schedule, max_attempts=limit + 1)
+    return Policy(schedule=schedule, max_attempts=retry_count + 1)
 
 
-@user_facing
+@preset
 def tenacity_default() -> Policy:
     """Return the policy of ``tenacity.retry`` without arguments. It is unsafe.
 
@@ -152,6 +152,3 @@ def tenacity_default() -> Policy:
     return Policy(
         schedule=constant(0), max_attempts=None, on=Exception, raises="retry_error"
     )
-
-
-_MOST_TOKENS = 1000

@@ -1,23 +1,33 @@
 """Policies of job queues and workflow engines, with delays up to days."""
 
+from typing import Annotated, Literal
+
 from retrykit._core.policy import Policy
-from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, check_integer, check_number
+from retrykit._internal.durations import Duration
+from retrykit._internal.validation import check_number
+from retrykit.presets._form import (
+    Growth,
+    Number,
+    Retries,
+    Wait,
+    job_policy,
+    lasting,
+    preset,
+    seconds,
+)
 from retrykit.schedules import constant, exponential, linear, polynomial, sequence
-from retrykit.schedules._base import Schedule
 
 __all__ = ["celery", "dramatiq", "sidekiq", "temporal", "zizq"]
 
 
-@user_facing
+@preset
 def celery(
     *,
-    max_retries: int = 3,
-    retry_backoff: int = 1,
-    retry_backoff_max: int = 600,
-    retry_jitter: str = "full",
-    default_retry_delay: Duration = "180s",
+    max_retries: Retries = 3,
+    retry_backoff: Retries = 1,
+    retry_backoff_max: Retries = 600,
+    retry_jitter: Literal["full", "none"] = "full",
+    default_retry_delay: Wait = "180s",
 ) -> Policy:
     """Return the retries of a Celery task that has ``autoretry_for``.
 
@@ -40,24 +50,20 @@ def celery(
     Source:
         "Automatic retry for known exceptions" and `Task`, documentation of Celery 5.
     """
-    jitter = check_choice("retry_jitter", retry_jitter, ("full", "none"))
-    first = check_integer("retry_backoff", retry_backoff, at_least=0)
-    longest = check_integer("retry_backoff_max", retry_backoff_max, at_least=0)
-    steady = constant(parse_duration("default_retry_delay", default_retry_delay))
-    growing = exponential(first).cap(longest)
-    if jitter == "full":
+    growing = exponential(retry_backoff).cap(retry_backoff_max)
+    if retry_jitter == "full":
         # Every whole second up to the bound is as likely as the others.
         growing = (growing + constant(1)).full_jitter().round_down(1) | growing
-    limit = check_integer("max_retries", max_retries, at_least=0)
-    return _job_policy(limit, growing if first else steady)
+    steady = constant(default_retry_delay)
+    return job_policy(max_retries, growing if retry_backoff else steady)
 
 
-@user_facing
+@preset
 def dramatiq(
     *,
-    max_retries: int = 20,
-    min_backoff: Duration = "15s",
-    max_backoff: Duration = "7d",
+    max_retries: Retries = 20,
+    min_backoff: Annotated[Duration, lasting(0.001)] = "15s",
+    max_backoff: Annotated[Duration, lasting(0.001)] = "7d",
 ) -> Policy:
     """Return the retries of Dramatiq's `Retries` middleware.
 
@@ -79,17 +85,12 @@ def dramatiq(
     Source:
         Middleware `Retries`, documentation and code of Dramatiq 2.
     """
-    first = parse_duration("min_backoff", min_backoff)
-    check_number("min_backoff", first, at_least=0.001)
-    longest = parse_duration("max_backoff", max_backoff)
-    check_number("max_backoff", longest, at_least=0.001)
-    most = exponential(first * 2).cap(min(longest, 7 * 86_400))
-    limit = check_integer("max_retries", max_retries, at_least=0)
-    return _job_policy(limit, most.equal_jitter().round_down("1ms"))
+    most = exponential(seconds(min_backoff) * 2).cap(min(seconds(max_backoff), 604_800))
+    return job_policy(max_retries, most.equal_jitter().round_down("1ms"))
 
 
-@user_facing
-def sidekiq(*, retry: int = 25) -> Policy:
+@preset
+def sidekiq(*, retry: Retries = 25) -> Policy:
     """Return the retries of a Sidekiq job, over about three weeks.
 
     The delay is ``count ** 4 + 15 + rand(10 * (count + 1))`` whole seconds, where
@@ -106,20 +107,19 @@ def sidekiq(*, retry: int = 25) -> Policy:
     Source:
         "Error Handling", wiki of Sidekiq; `JobRetry`, code of Sidekiq 8.
     """
-    limit = check_integer("retry", retry, at_least=0)
     # Its count is one less than ours.
     growing = sequence([0]).then(polynomial(4))
     random = linear(10).full_jitter().round_down(1)
-    return _job_policy(limit, constant(15) + growing + random)
+    return job_policy(retry, constant(15) + growing + random)
 
 
-@user_facing
+@preset
 def temporal(
     *,
-    initial_interval: Duration = "1s",
-    backoff_coefficient: float = 2.0,
-    maximum_interval: Duration | None = None,
-    maximum_attempts: int = 0,
+    initial_interval: Wait = "1s",
+    backoff_coefficient: Growth = 2.0,
+    maximum_interval: Wait | None = None,
+    maximum_attempts: Retries = 0,
 ) -> Policy:
     """Return the default retry policy of Temporal activities.
 
@@ -141,28 +141,24 @@ def temporal(
     Source:
         "Retry Policies", documentation of Temporal, and its validation in the SDKs.
     """
-    first = parse_duration("initial_interval", initial_interval)
-    growth = check_number("backoff_coefficient", backoff_coefficient, at_least=1)
-    longest = first * 100
-    if maximum_interval is not None:
-        longest = parse_duration("maximum_interval", maximum_interval)
-        suggestion = "no shorter than initial_interval"
-        check_number("maximum_interval", longest, at_least=first, suggestion=suggestion)
+    first = seconds(initial_interval)
+    longest = first * 100 if maximum_interval is None else seconds(maximum_interval)
+    suggestion = "no shorter than initial_interval"
+    check_number("maximum_interval", longest, at_least=first, suggestion=suggestion)
     return Policy(
-        schedule=exponential(first, factor=growth).cap(longest),
-        max_attempts=check_integer("maximum_attempts", maximum_attempts, at_least=0)
-        or None,
+        schedule=exponential(first, factor=backoff_coefficient).cap(longest),
+        max_attempts=maximum_attempts or None,
         on=Exception,
     )
 
 
-@user_facing
+@preset
 def zizq(
     *,
-    retry_limit: int = 25,
-    base: Duration = "15s",
-    exponent: float = 4,
-    jitter: Duration = "30s",
+    retry_limit: Retries = 25,
+    base: Wait = "15s",
+    exponent: Number = 4,
+    jitter: Wait = "30s",
 ) -> Policy:
     """Return the backoff policy of the Zizq job queue.
 
@@ -185,18 +181,5 @@ def zizq(
     Source:
         "Backoff & Retry Policies", documentation of Zizq.
     """
-    limit = check_integer("retry_limit", retry_limit, at_least=0)
-    base, jitter = parse_duration("base", base), parse_duration("jitter", jitter)
     schedule = constant(base) + polynomial(exponent) + linear(jitter).full_jitter()
-    return _job_policy(limit, schedule)
-
-
-def _job_policy(retries: int, schedule: Schedule) -> Policy:
-    """Return the policy of a job that keeps all its errors."""
-    return Policy(
-        schedule=schedule,
-        max_attempts=retries + 1,
-        # A job is retried whatever its error.
-        on=Exception,
-        max_failures=max(retries + 1, 100),
-    )
+    return job_policy(retry_limit, schedule)

@@ -4,14 +4,14 @@ Every number of these tables is reproduced in a test.
 """
 
 from retrykit._core.policy import Policy
-from retrykit._internal.durations import Duration, parse_positive_duration
-from retrykit._internal.user_facing import user_facing
+from retrykit._internal.durations import Duration
+from retrykit.presets._form import Period, preset
 from retrykit.schedules import exponential, google_interval
 
 __all__ = ["google", "hostname_verification"]
 
 
-@user_facing
+@preset
 def hostname_verification() -> Policy:
     """Return the schedule of custom hostname verification, over a week.
 
@@ -39,14 +39,14 @@ def hostname_verification() -> Policy:
     return Policy(schedule=checks)
 
 
-@user_facing
+@preset
 def google(
     *,
     initial_interval: Duration = "500ms",
     randomization_factor: float = 0.5,
     multiplier: float = 1.5,
     max_interval: Duration = "1m",
-    max_elapsed_time: Duration = "15m",
+    max_elapsed_time: Period = "15m",
 ) -> Policy:
     """Return the policy of Google's `ExponentialBackOff`.
 
@@ -71,7 +71,6 @@ def google(
     Source:
         `ExponentialBackOff`, Google HTTP Client Library for Java, API documentation.
     """
-    limit = parse_positive_duration("max_elapsed_time", max_elapsed_time)
     schedule = google_interval(
         initial_interval,
         randomization_factor=randomization_factor,
@@ -79,5 +78,8 @@ def google(
         max_interval=max_interval,
     )
     return Policy(
-        schedule=schedule, max_attempts=None, max_elapsed=limit, deadline="overshoot"
+        schedule=schedule,
+        max_attempts=None,
+        max_elapsed=max_elapsed_time,
+        deadline="overshoot",
     )

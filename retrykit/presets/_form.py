@@ -1,0 +1,149 @@
+"""The form of a preset: a function whose parameters are checked by their types.
+
+    @preset
+    def system(*, retries: Retries = 3, wait: Wait = 1) -> Policy:
+        return Policy(schedule=constant(wait), max_attempts=retries + 1)
+
+Its parameters have the names that the system gives them. Before the function runs, each
+is checked by its type; a duration arrives as seconds.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeVar,
+    cast,
+    final,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from retrykit._core.policy import Policy
+from retrykit._internal.durations import (
+    Duration,
+    parse_duration,
+    parse_positive_duration,
+)
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import (
+    LARGEST,
+    check_choice,
+    check_integer,
+    check_number,
+)
+from retrykit.schedules._base import Schedule
+
+__all__ = ["Attempts", "Growth", "Number", "Period", "Retries", "Share", "Wait"]
+__all__ += ["between", "job_policy", "lasting", "preset", "seconds"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@final
+class _Check:
+    """A check of a parameter, which its type carries; its `repr` is for people."""
+
+    __slots__ = ("check", "rule")
+
+    def __init__(self, rule: str, check: Callable[..., Any], **bounds: Any) -> None:
+        self.rule: Final = rule
+        self.check: Final[Callable[[str, Any], Any]] = partial(check, **bounds)
+
+    def __repr__(self) -> str:
+        return self.rule
+
+
+def between(at_least: int, at_most: int = LARGEST) -> _Check:
+    """Return the check of a count, for `Annotated`."""
+    rule = f">= {at_least}" if at_most == LARGEST else f"{at_least} to {at_most}"
+    return _Check(rule, check_integer, at_least=at_least, at_most=at_most)
+
+
+def lasting(at_least: float, at_most: float = math.inf) -> _Check:
+    """Return the check of a duration in a range, in seconds, for `Annotated`."""
+
+    def check(name: str, value: object) -> float:
+        parsed = parse_duration(name, value)
+        return check_number(name, parsed, at_least=at_least, at_most=at_most)
+
+    most = "" if at_most == math.inf else f", <= {at_most} s"
+    return _Check(f">= {at_least} s{most}", check)
+
+
+Attempts = Annotated[int, _Check(">= 1", check_integer, at_least=1)]
+"""A number of attempts, including the first. Count, >= 1."""
+
+Retries = Annotated[int, _Check(">= 0", check_integer, at_least=0)]
+"""A number of retries, or another count. Count, >= 0."""
+
+Wait = Annotated[Duration, _Check(">= 0", parse_duration)]
+"""A delay. A duration, >= 0."""
+
+Period = Annotated[Duration, _Check("> 0", parse_positive_duration)]
+"""A time. A duration, > 0."""
+
+Number = Annotated[float, _Check(">= 0", check_number, at_least=0)]
+"""A factor. Dimensionless, >= 0."""
+
+Growth = Annotated[float, _Check(">= 1", check_number, at_least=1)]
+"""A factor by which delays grow. Dimensionless, >= 1."""
+
+Share = Annotated[float, _Check("0 to 1", check_number, at_least=0, at_most=1)]
+"""A share of a delay. Dimensionless, 0 to 1."""
+
+
+def preset(fn: F) -> F:
+    """Decorate a function that returns the policy of a system."""
+    checks: dict[str, Callable[[str, Any], Any]] = {}
+
+    def check(values: dict[str, Any]) -> dict[str, Any]:
+        if not checks:
+            hints = get_type_hints(fn, include_extras=True)
+            checks.update({name: _check_of(hint) for name, hint in hints.items()})
+        given = {**(fn.__kwdefaults__ or {}), **values}
+        return {
+            name: checks[name](name, value) if name in checks else value
+            for name, value in given.items()
+        }
+
+    return user_facing(fn, prepare=check)
+
+
+def _check_of(hint: Any) -> Callable[[str, Any], Any]:
+    """Return the check that a type carries; one that accepts all if it has none."""
+    if get_origin(hint) is Annotated:
+        return cast("Callable[[str, Any], Any]", hint.__metadata__[0].check)
+    if get_origin(hint) is Literal:
+        return partial(_check_choice, choices=get_args(hint))
+    options = [each for each in get_args(hint) if get_origin(each) is Annotated]
+    if options:
+        # Or None.
+        own = _check_of(options[0])
+        return lambda name, value: None if value is None else own(name, value)
+    return lambda _, value: value
+
+
+def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    return check_choice(name, value, choices)
+
+
+def seconds(duration: Duration) -> float:
+    """Return a duration that was checked, which is a number by now."""
+    return cast("float", duration)
+
+
+def job_policy(retries: int, schedule: Schedule) -> Policy:
+    """Return the policy of a job that keeps all its errors."""
+    return Policy(
+        schedule=schedule,
+        max_attempts=retries + 1,
+        # A job is retried whatever its error.
+        on=Exception,
+        max_failures=max(retries + 1, 100),
+    )
