@@ -271,6 +271,13 @@ def engines(session: nox.Session) -> None:
 
 
 @nox.session
+def originals(session: nox.Session) -> None:
+    """Hold each preset against its original; ``-- --write`` renews the table."""
+    session.install("-e", ".", *nox.project.dependency_groups(PROJECT, "originals"))
+    session.run("python", "-m", "tests.originals", *session.posargs)
+
+
+@nox.session
 def airflow(session: nox.Session) -> None:
     """Test the integration of Airflow, without the dependencies of Airflow."""
     session.install("-e", ".[test]", "mypy", "pytest-cov")

@@ -18,7 +18,7 @@ from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.analysis.lint import discover
 from retrykit.config._environment import MUTUALLY_EXCLUSIVE, policy_from_env
 from retrykit.config._files import load_policy, policy_names, read_document
-from retrykit.config._preset_names import BUILT_IN, parse_preset, preset_key
+from retrykit.config._preset_names import BUILT_IN, LISTED, parse_preset, preset_key
 from retrykit.config.grpc_service_config import from_service_config
 from retrykit.errors import ConfigError
 from retrykit.schedules import Schedule
@@ -174,7 +174,7 @@ def find_policies(text: str) -> dict[str, Policy]:
         return {text: _load_attribute(text, attribute["module"], attribute["path"])}
     rule = "a preset, a file.toml:name or a module:attribute"
     similar = did_you_mean(text.partition(":")[0], BUILT_IN)
-    suggestion = similar or f"the presets are {', '.join(BUILT_IN)}"
+    suggestion = similar or f"presets: {LISTED}"
     raise invalid_setting("POLICY", rule, text, suggestion)
 
 

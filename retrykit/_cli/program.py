@@ -23,7 +23,7 @@ COMMANDS = {
     "lint": "Warn about problems in policies.",
     "convert": "Convert a policy to TOML, JSON, Python or gRPC.",
     "jobs": "List durable jobs, and control them.",
-    "presets": "List the built-in policies.",
+    "presets": "List the built-in policies, in groups.",
     "schema": "Print the JSON Schema of policy files.",
     "completion": "Print a shell completion script.",
 }

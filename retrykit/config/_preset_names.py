@@ -10,7 +10,7 @@ from retrykit._internal.type_names import type_from_name
 from retrykit._internal.validation import did_you_mean, invalid_setting, safe_repr
 from retrykit.errors import ConfigError
 
-__all__ = ["BUILT_IN", "parse_number", "parse_preset", "preset_key"]
+__all__ = ["BUILT_IN", "LISTED", "parse_number", "parse_preset", "preset_key"]
 
 
 @final
@@ -31,6 +31,9 @@ class _BuiltIn(Mapping[str, Callable[..., Policy]]):
 
 
 _NAMES: Final = {name.replace("_", "-"): name for name in presets.__all__}
+
+LISTED: Final = "the command retrykit presets lists them"
+"""Where to find the names of presets, for messages."""
 
 BUILT_IN: Final = _BuiltIn()
 """The function of each preset, by its name with hyphens."""
@@ -54,10 +57,10 @@ def parse_preset(text: str) -> Policy:
     11
     >>> parse_preset("tenacity_default") == presets.tenacity_default()
     True
-    >>> parse_preset("zizk")  # doctest: +ELLIPSIS
+    >>> parse_preset("zizk")
     Traceback (most recent call last):
     ...
-    retrykit.errors.ConfigError: preset must be one of aws-adaptive, ..., got 'zizk'; \
+    retrykit.errors.ConfigError: preset must be the name of one, got 'zizk'; \
 did you mean zizq?
 
     Args:
@@ -68,8 +71,8 @@ did you mean zizq?
     key = preset_key(text)
     name, colon, arguments = text.partition(":")
     if key not in BUILT_IN:
-        rule = f"one of {', '.join(BUILT_IN)}"
-        raise invalid_setting("preset", rule, name, did_you_mean(key, BUILT_IN))
+        suggestion = did_you_mean(key, BUILT_IN) or LISTED
+        raise invalid_setting("preset", "the name of one", name, suggestion)
     values: dict[str, object] = {}
     for argument in arguments.split(",") if colon else ():
         parameter, equals, value = (each.strip() for each in argument.partition("="))

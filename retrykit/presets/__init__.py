@@ -15,6 +15,7 @@ from retrykit._internal.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from retrykit.presets._aws import aws_adaptive, aws_standard
     from retrykit.presets._clients import finagle, grpc, polly, tenacity_default
+    from retrykit.presets._python_libraries import stamina, urllib3
     from retrykit.presets._queues import celery, dramatiq, sidekiq, temporal, zizq
     from retrykit.presets._reference import google, hostname_verification
 else:
@@ -22,6 +23,7 @@ else:
         __name__,
         {
             "presets._reference": "google hostname_verification",
+            "presets._python_libraries": "stamina urllib3",
             "presets._aws": "aws_adaptive aws_standard",
             "presets._clients": "finagle grpc polly tenacity_default",
             "presets._queues": "celery dramatiq sidekiq temporal zizq",
@@ -30,4 +32,4 @@ else:
 
 __all__ = ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
 __all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]
-__all__ += ["tenacity_default", "zizq"]
+__all__ += ["stamina", "tenacity_default", "urllib3", "zizq"]

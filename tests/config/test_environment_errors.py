@@ -6,7 +6,6 @@ import pytest
 
 from retrykit import ConfigError, Policy
 from retrykit._internal.validation import safe_repr
-from retrykit.config._preset_names import BUILT_IN
 from retrykit.schedules._kinds import CONSTRUCTORS
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
@@ -125,10 +124,7 @@ WRONG = [
     ),
     (
         {"EXTENDS": "gogle"},
-        (
-            f"_EXTENDS must be one of {', '.join(BUILT_IN)}, got 'gogle'; did you "
-            "mean google?"
-        ),
+        ("_EXTENDS must be the name of one, got 'gogle'; did you mean google?"),
     ),
     (
         {"EXTENDS": "zizq:retry_limt=3"},

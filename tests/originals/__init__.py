@@ -1,0 +1,1 @@
+"""The originals of the presets: each is run, and its delays are compared with ours."""

@@ -1,0 +1,175 @@
+"""How the delays of a preset are compared with those of its original."""
+
+import importlib.metadata
+import itertools
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from retrykit import Policy
+from retrykit.config._preset_names import BUILT_IN
+
+__all__ = ["ORIGINALS", "Original", "Row", "compare", "documented", "original"]
+
+# Calls of the original with random delays, and of the preset beside them.
+CALLS = 2_000
+# Retries of a call that are compared.
+RETRIES = 12
+# The largest difference of two distributions that chance explains, but for one case in a
+# million: that of Kolmogorov and Smirnov.
+MOST_APART = 2.69 * (2 / CALLS) ** 0.5
+CLOSE = 1e-9
+
+
+class Original(NamedTuple):
+    """A preset's original.
+
+    Attributes:
+        preset: The name of the preset, as in ``retrykit show``.
+        version: Returns the name of the original and its version.
+        how: What is compared: its function, a run, or its document.
+        delays: Returns the delays of one call, in seconds, for a source of random
+            numbers and the parameters of the preset; None for a document.
+        settings: The parameters that are compared.
+    """
+
+    preset: str
+    version: Callable[[], str]
+    how: str
+    delays: Callable[..., Iterable[float]] | None
+    settings: list[dict[str, Any]]
+
+
+class Row(NamedTuple):
+    """What was found: a row of the table in docs/presets.md."""
+
+    preset: str
+    original: str
+    compared: str
+    verdict: str
+
+
+ORIGINALS: list[Original] = []
+
+
+def original(
+    preset: str,
+    distribution: str,
+    *settings: dict[str, Any],
+    version: Callable[[], str] | None = None,
+    how: str = "its function",
+) -> Callable[[Callable[..., Iterable[float]]], Callable[..., Iterable[float]]]:
+    """Register the delays of an original.
+
+    The decorated function yields the delays of one call that fails until it gives up. It
+    draws from `random.random` and the like, which are seeded for it.
+
+    Args:
+        preset: The name of the preset.
+        distribution: The package whose version is told.
+        *settings: The parameters to compare, besides the defaults.
+        version: Returns the version, if no installed package has it.
+        how: What is compared.
+    """
+
+    def read_version() -> str:
+        number = importlib.metadata.version(distribution) if version is None else ""
+        return f"{distribution} {number or version()}"
+
+    def register(delays: Callable[..., Iterable[float]]) -> Any:
+        every = [{}, *settings]
+        ORIGINALS.append(Original(preset, read_version, how, delays, every))
+        return delays
+
+    return register
+
+
+def documented(preset: str, document: str) -> None:
+    """Register a preset whose original cannot run here, with its document and date."""
+    made = Original(preset, lambda: document, "its document", None, [])
+    ORIGINALS.append(made)
+
+
+def compare(original: Original) -> Row:
+    """Return what the comparison of a preset with its original finds."""
+    name, drawn, problems = original.version(), 0, []
+    for settings in original.settings:
+        policy = BUILT_IN[original.preset](**settings)
+        number, problem = _compare(policy, original, settings)
+        drawn += number
+        if problem:
+            shown = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+            problems.append(f"{shown or 'by default'}: {problem}")
+    verdict = "; ".join(problems) or "equal"
+    compared = original.how
+    if original.delays is None:
+        verdict = "as documented"
+    else:
+        compared += f", {drawn:,} delays"
+    return Row(original.preset, name, compared, verdict)
+
+
+def _compare(
+    policy: Policy, original: Original, settings: dict[str, Any]
+) -> tuple[int, str]:
+    """Return the number of delays that were compared, and the first difference."""
+    assert original.delays is not None
+    is_random = any(
+        low != high for low, high in itertools.islice(_bounds(policy), RETRIES)
+    )
+    theirs: list[list[float]] = []
+    for seed in range(CALLS if is_random else 1):
+        random.seed(seed)
+        walk = itertools.islice(original.delays(**settings), RETRIES)
+        theirs.append([float(each) for each in walk])
+    ours = [_draw(policy, seed) for seed in range(len(theirs))]
+    number = sum(map(len, theirs))
+    lengths = {len(each) for each in theirs}, {len(each) for each in ours}
+    if lengths[0] != lengths[1]:
+        return number, f"{lengths[0]} retries there, {lengths[1]} here"
+    columns = zip(zip(*theirs, strict=True), zip(*ours, strict=True), strict=True)
+    for retry, ((their, our), band) in enumerate(
+        zip(columns, _bounds(policy), strict=False), 1
+    ):
+        problem = _compare_retry(their, our, band)
+        if problem:
+            return number, f"retry {retry}: {problem}"
+    return number, ""
+
+
+def _compare_retry(
+    theirs: tuple[float, ...], ours: tuple[float, ...], band: tuple[float, float]
+) -> str:
+    low, high = band
+    least, most, room = min(theirs), max(theirs), CLOSE * max(high, 1)
+    if least < low - room or most > high + room:
+        return f"{least} to {most} there, {low} to {high} here"
+    apart = _distance(sorted(theirs), sorted(ours))
+    if low != high and apart > MOST_APART:
+        return f"the distributions are {apart:.3f} apart"
+    return ""
+
+
+def _distance(one: list[float], other: list[float]) -> float:
+    """Return the largest difference of two distributions, of sorted values."""
+    return max(
+        abs(bisect_right(one, x + CLOSE) - bisect_right(other, x + CLOSE)) / len(one)
+        for x in {*one, *other}
+    )
+
+
+def _bounds(policy: Policy) -> Iterator[tuple[float, float]]:
+    for retry in itertools.count(1):
+        band = policy.schedule.bounds(retry)
+        if band is None:
+            return
+        yield band
+
+
+def _draw(policy: Policy, seed: int) -> list[float]:
+    """Return the delays of one call, as many as its attempts allow."""
+    most = RETRIES
+    if policy.max_attempts is not None:
+        most = min(policy.max_attempts - 1, RETRIES)
+    return [*itertools.islice(policy.schedule.draw(seed), most)]
