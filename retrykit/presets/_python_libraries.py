@@ -9,7 +9,7 @@ __all__ = ["stamina", "urllib3"]
 
 
 @preset
-def stamina(
+def stamina(  # noqa: PLR0913  the parameters of stamina
     *,
     attempts: Attempts = 10,
     timeout: Wait = 45,
@@ -20,9 +20,9 @@ def stamina(
 ) -> Policy:
     """Return the policy of ``stamina.retry``.
 
-    The delay of retry n is ``wait_initial * wait_exp_base ** (n - 1)``, and a random 0 to
-    *wait_jitter* more, capped at *wait_max*. There is no retry once *timeout* has passed,
-    or if it would pass in the delay.
+    The delay of retry n is ``wait_initial * wait_exp_base ** (n - 1)``, and a random 0
+    to *wait_jitter* more, capped at *wait_max*. There is no retry once *timeout* has
+    passed, or if it would pass in the delay.
 
     >>> [stamina().schedule.bounds(retry) for retry in (1, 4, 7)]
     [(0.1, 1.1), (0.8, 1.8), (5.0, 5.0)]
@@ -56,8 +56,8 @@ def urllib3(
     """Return the waits of urllib3's `Retry`.
 
     The first retry is immediate. The delay of each later one is
-    ``backoff_factor * 2 ** (n - 1)`` s and a random 0 to *backoff_jitter* more, capped at
-    *backoff_max*. A Retry-After takes the place of the delay; here, if it is longer.
+    ``backoff_factor * 2 ** (n - 1)`` s and a random 0 to *backoff_jitter* more, capped
+    at *backoff_max*. A Retry-After takes the place of the delay; here, if it is longer.
 
     >>> [urllib3(backoff_factor=0.5).schedule.bounds(retry) for retry in (1, 2, 3)]
     [(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]

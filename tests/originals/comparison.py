@@ -16,8 +16,8 @@ __all__ = ["ORIGINALS", "Original", "Row", "compare", "documented", "original"]
 CALLS = 2_000
 # Retries of a call that are compared.
 RETRIES = 12
-# The largest difference of two distributions that chance explains, but for one case in a
-# million: that of Kolmogorov and Smirnov.
+# The largest difference of two distributions that chance explains, but for one case in
+# a million: that of Kolmogorov and Smirnov.
 MOST_APART = 2.69 * (2 / CALLS) ** 0.5
 CLOSE = 1e-9
 
@@ -62,8 +62,8 @@ def original(
 ) -> Callable[[Callable[..., Iterable[float]]], Callable[..., Iterable[float]]]:
     """Register the delays of an original.
 
-    The decorated function yields the delays of one call that fails until it gives up. It
-    draws from `random.random` and the like, which are seeded for it.
+    The decorated function yields the delays of one call that fails until it gives up.
+    It draws from `random.random` and the like, which are seeded for it.
 
     Args:
         preset: The name of the preset.
