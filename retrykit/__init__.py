@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from retrykit._core.events import observe
     from retrykit._core.final_error import last_result, state_of
+    from retrykit._core.layers import Layer, Layers, layers
     from retrykit._core.outcome import Outcome, WithError, WithValue
     from retrykit._core.policy import Policy
     from retrykit._core.retry_state import Failure, RetryState, StopReason
@@ -58,16 +59,19 @@ else:
             "_core.timeouts": "AsArgument",
             "_core.events": "observe",
             "_core.final_error": "last_result state_of",
+            "_core.layers": "Layer Layers layers",
             "_core.retry_state": "Failure RetryState StopReason",
         },
         modules=["budgets", "presets", "hints", "schedules"],
     )
 
-__all__ = ["STOP", "Again", "AsArgument", "AttemptTimeout", "Backoff", "ConfigError"]
-__all__ += ["Decision", "Failure", "GiveUp", "NestedRetryError", "Outcome", "Policy"]
-__all__ += ["RetryAfter", "RetryError", "RetryState", "RetrykitError", "Rule", "Stop"]
-__all__ += ["StopReason", "WithError", "WithValue", "aretry", "aretrying", "budgets"]
-__all__ += ["current_state", "hints", "last_result", "observe", "policy_of", "presets"]
-__all__ += ["resume", "retry", "retrying", "schedules", "state_of", "with_policy"]
+__all__ = ["STOP", "Again", "AsArgument", "AttemptTimeout", "Backoff"]
+__all__ += ["ConfigError", "Decision", "Failure", "GiveUp", "Layer", "Layers"]
+__all__ += ["NestedRetryError", "Outcome", "Policy", "RetryAfter", "RetryError"]
+__all__ += ["RetryState", "RetrykitError", "Rule", "Stop", "StopReason"]
+__all__ += ["WithError", "WithValue", "aretry", "aretrying", "budgets"]
+__all__ += ["current_state", "hints", "last_result", "layers", "observe"]
+__all__ += ["policy_of", "presets", "resume", "retry", "retrying", "schedules"]
+__all__ += ["state_of", "with_policy"]
 
 __version__ = "0.1.0"

@@ -24,9 +24,10 @@ ROOMS = {
     "errors": "_internal",
     "schedules": "_internal",
     "_conditions": "_internal",
+    "_own_retries": "_internal",
     "hints": "errors _internal schedules _conditions",
     "budgets": "_internal _conditions",
-    "_core": "errors _internal schedules _conditions hints budgets",
+    "_core": "errors _internal schedules _conditions _own_retries hints budgets",
     "events": "_core",
     "backoff": "_internal schedules _core",
     "presets": "_internal schedules _conditions hints budgets _core",
@@ -34,8 +35,8 @@ ROOMS = {
     "durable": "errors _internal schedules _core",
     "testing": "errors _internal schedules hints _core events",
     "analysis": "errors _internal schedules _conditions _core config",
-    "integrations": "errors _internal _conditions hints budgets _core events presets "
-    "config durable",
+    "integrations": "errors _internal _conditions _own_retries hints budgets _core "
+    "events presets config durable",
     "_cli": "errors _internal schedules _core config analysis durable",
 }
 

@@ -42,6 +42,7 @@ from retrykit._core.attempt_timeout import with_timeout_argument
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.validation import check_aware, safe_repr
+from retrykit._own_retries import OWN_RETRIES
 from retrykit.analysis.html_report import page
 from retrykit.analysis.lint import RULES, check, discover
 from retrykit.analysis.preview import preview
@@ -1487,6 +1488,8 @@ SETTING_ERRORS |= {
 
 # Errors that only the first call can show.
 CALL_ERRORS |= {
+    "client must be one that can be copied, got <class 'object'>; make it with "
+    "retry=None": lambda: OWN_RETRIES["google-api-core"].off(object()),
     "job_id must be the id of an unfinished job, got 'verify-7'; it is dead": (
         lambda: refuse_status("verify-7", "unfinished", "dead")
     ),

@@ -375,6 +375,10 @@ class RetryCall(CallFacts):
         controller = self.controller
         return self.function if controller is None else controller.function
 
+    def known_arguments(self) -> Arguments:
+        """Return the arguments of a running call, if its driver has told them."""
+        return self.arguments or ((), {})
+
     def find_arguments(self) -> Arguments:
         """Return the arguments of a running call, as `CallFacts` says."""
         if self.arguments is None and self.find_function() is not None:

@@ -43,6 +43,7 @@ from retrykit._core.ineffective import (
     LAZY,
     longest_first_delay,
     warn_of_blocking,
+    warn_of_clients,
     warn_of_frozen_time,
     warn_of_lazy_result,
     would_block,
@@ -122,10 +123,10 @@ class RetryController:
 
     __slots__ = (
         "_awaits_observers",
-        "_checks_event_loop",
         "_direct",
         "_driven",
         "_evaluator",
+        "_has_not_failed",
         "_keeps_frames",
         "_name",
         "_observers",
@@ -162,8 +163,8 @@ class RetryController:
         # The attempts of a block end in a ``with``, which cannot await.
         self._awaits_observers = clock.awaited and driven
         self._runner = None if runner is None else weakref.ref(runner)
-        # Once, at the first failure. Blocks do it by themselves.
-        self._checks_event_loop = runner is None and not clock.awaited
+        # What is checked once, at the first failure. Blocks do it by themselves.
+        self._has_not_failed = runner is None
         self.policy, self.budget = policy, policy.budget
         self.answer: Answer | None = None
         self._evaluator: Evaluator | None = None
@@ -233,11 +234,11 @@ class RetryController:
         parts = self.policy, self._name, self.clock, self._resumed, self.function
         return _restore_controller, parts
 
-    def find_answer(self) -> Answer:
+    def find_answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
         """Return the answer to common failures, at the first of them."""
         self.answer = answer = answer_of(self.policy)
-        if self._checks_event_loop:
-            self.check_event_loop()
+        if self._has_not_failed:
+            self.check_surroundings(args, kwargs)
         return answer
 
     def log_failure(self, entry: Entry) -> None:
@@ -248,11 +249,18 @@ class RetryController:
         message = RetryMessage(self._terms, request, failure, elapsed)
         events.notify_one(log_retry, message, None)
 
-    def check_event_loop(self) -> None:
-        """Warn if the first delay of sync code blocks an event loop."""
-        self._checks_event_loop = False
-        if would_block(self.clock) and longest_first_delay(self.policy) > 0:
+    def check_surroundings(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Warn of what is around a call that fails, at the first failure.
+
+        The first delay of sync code may block an event loop, and a client in the
+        function may retry by itself.
+        """
+        self._has_not_failed = False
+        blocking = not self.clock.awaited and would_block(self.clock)
+        if blocking and longest_first_delay(self.policy) > 0:
             warn_of_blocking(self._name)
+        if self.function is not None:
+            warn_of_clients(self._name, self.policy, self.function, args, kwargs)
 
     def is_plain(self, kind: type) -> bool:
         """Return whether results of a type can be returned as they are.
@@ -453,8 +461,8 @@ class RetryController:
             if self._observers or events.process_observers:
                 self._notify(call, events.AttemptFailed, failure)
                 self._notify(call, events.RetryScheduled, decision)
-            if self._checks_event_loop:
-                self.check_event_loop()
+            if self._has_not_failed:
+                self.check_surroundings(*call.known_arguments())
             if is_logged() and not self._logs_retries():
                 message = RetryMessage(call.terms, call.request, failure, call.elapsed)
                 events.notify_one(log_retry, message, None)

@@ -1,8 +1,9 @@
-"""Retries that would have no effect: errors where they are written, else warnings.
+"""Retries that have no effect, or too much: errors where they are written, or warnings.
 
 A warning is logged once for each name of a call.
 """
 
+from collections.abc import Callable
 from sys import modules
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
@@ -10,15 +11,22 @@ from typing import TYPE_CHECKING, Any, Final
 from retrykit._core.call import RetryCall
 from retrykit._internal.clocks import ClockSource, time_passed
 from retrykit._internal.durations import format_duration
-from retrykit._internal.late_modules import logging
+from retrykit._internal.late_modules import import_late, logging
 from retrykit._internal.validation import invalid_setting
 from retrykit.schedules._structure import has_user_code
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
 
-__all__ = ["LAZY", "longest_first_delay", "reject_task", "warn_of_blocking"]
-__all__ += ["warn_of_frozen_time", "warn_of_lazy_result", "warn_once", "warned"]
+__all__ = ["LAZY", "RETRYING_LIBRARIES", "longest_first_delay", "reject_task"]
+__all__ += [
+    "warn_of_blocking",
+    "warn_of_clients",
+    "warn_of_frozen_time",
+    "warn_of_lazy_result",
+    "warn_once",
+    "warned",
+]
 __all__ += ["would_block"]
 
 _OTHERS: Final = {
@@ -90,6 +98,33 @@ def warn_of_blocking(name: str) -> None:
     message = "%s: its delay blocks the event loop of this thread, with all other "
     message += "tasks: make it a coroutine function, or call it in a thread"
     warn_once(name, message)
+
+
+RETRYING_LIBRARIES: Final = frozenset(
+    {
+        *("anthropic", "azure", "botocore", "elasticsearch", "groq", "kubernetes"),
+        *("openai", "pymongo", "redis", "requests", "stripe", "together", "urllib3"),
+    }
+)
+"""The modules of libraries that retry by themselves: those of `_own_retries`."""
+
+
+def warn_of_clients(
+    name: str,
+    policy: "Policy",
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    """Warn of a client that a failed function has, if it retries by itself."""
+    if RETRYING_LIBRARIES.isdisjoint(modules):
+        return
+    try:
+        # Late, since most programs have no such client.
+        layers = import_late("retrykit._core.layers")
+        layers.warn_of_own_retries(name, policy, function, args, kwargs)
+    except Exception:  # noqa: BLE001  a process may have run out of file descriptors
+        return
 
 
 def longest_first_delay(policy: "Policy") -> float:

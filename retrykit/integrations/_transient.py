@@ -10,6 +10,7 @@ from retrykit._core.policy import Policy
 from retrykit._core.settings import PolicySettings
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance
+from retrykit._own_retries import OwnRetries
 from retrykit.hints._base import Hint
 
 __all__ = ["TransientErrors", "fill_in"]
@@ -23,13 +24,13 @@ class TransientErrors(ABC):
     Attributes:
         hint: The hint of its policies; None if the library's errors request no delays.
         matches_results: Whether it is also a condition of results.
-        own_retries: The expression that switches off the library's own retries, for
-            the linter; None if it has none.
+        own_retries: The library's own retries, and how to switch them off; None if it
+            has none.
     """
 
     hint: Hint | None = None
     matches_results: bool = False
-    own_retries: str | None = None
+    own_retries: OwnRetries | None = None
 
     @abstractmethod
     def __call__(self, error: Any, /) -> bool:

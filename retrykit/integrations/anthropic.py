@@ -24,6 +24,7 @@ delay that the service requests; a policy gives up if the delay is above its `hi
 
 from typing import Any, Final
 
+from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import (
     Hint,
     first_of,
@@ -70,7 +71,7 @@ class _Transient(TransientErrors):
     """
 
     hint: Hint | None = staticmethod(retry_after)
-    own_retries: str | None = "anthropic.Anthropic(max_retries=0)"
+    own_retries: OwnRetries | None = OWN_RETRIES["anthropic"]
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, anthropic.APIConnectionError):

@@ -18,6 +18,7 @@ four requests or more::
 
 from typing import Any, Final
 
+from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import Hint, first_of, milliseconds, retry_after as _retry_after
 from retrykit.hints._retry_after_header import header_values
 from retrykit.integrations._connection_errors import is_certificate_error
@@ -56,7 +57,7 @@ class _Transient(TransientErrors):
     """
 
     hint: Hint | None = staticmethod(retry_after)
-    own_retries: str | None = "retry_total=0"
+    own_retries: OwnRetries | None = OWN_RETRIES["azure"]
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, ClientAuthenticationError):

@@ -20,6 +20,7 @@ themselves, those of DynamoDB four, and more before botocore 1.44 or in the mode
 
 from typing import Any, Final
 
+from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import Hint, first_of, milliseconds, retry_after as _retry_after
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
@@ -55,7 +56,7 @@ class _Transient(TransientErrors):
     """
 
     hint: Hint | None = staticmethod(retry_after)
-    own_retries: str | None = 'Config(retries={"total_max_attempts": 1})'
+    own_retries: OwnRetries | None = OWN_RETRIES["botocore"]
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, ClientError):

@@ -19,6 +19,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from retrykit._internal.durations import Duration
+from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.errors import GiveUp, RetryAfter
 from retrykit.hints import Hint
 from retrykit.integrations._connection_errors import is_certificate_error
@@ -73,7 +74,7 @@ class _Transient(TransientErrors):
     """
 
     hint: Hint | None = staticmethod(retry_after)
-    own_retries: str | None = "retry=None"
+    own_retries: OwnRetries | None = OWN_RETRIES["google-api-core"]
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, GoogleAPICallError):

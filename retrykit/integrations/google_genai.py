@@ -25,6 +25,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from retrykit._internal.durations import Duration
+from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.errors import GiveUp, RetryAfter
 from retrykit.hints import Hint
 from retrykit.integrations._connection_errors import (
@@ -69,9 +70,7 @@ class _Transient(TransientErrors):
     """
 
     hint: Hint | None = staticmethod(retry_after)
-    own_retries: str | None = (
-        'genai.Client(http_options={"retry_options": {"attempts": 1}})'
-    )
+    own_retries: OwnRetries | None = OWN_RETRIES["google-genai"]
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, APIError):

@@ -30,6 +30,7 @@ reads the object anew in every attempt may retry it::
 
 from typing import Any, Final
 
+from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import Hint
 from retrykit.integrations._extras import needs
 from retrykit.integrations._http.policy import retry_after
@@ -55,7 +56,7 @@ class _Transient(TransientErrors):
     """
 
     hint: Hint | None = retry_after
-    own_retries: str | None = "configuration.retries = False"
+    own_retries: OwnRetries | None = OWN_RETRIES["kubernetes"]
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, ApiException):

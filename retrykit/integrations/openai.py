@@ -23,6 +23,7 @@ requests a delay above 120 s, the SDK raises the error; a policy waits for up to
 
 from typing import Any, Final
 
+from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import (
     Hint,
     first_of,
@@ -68,7 +69,7 @@ class _Transient(TransientErrors):
     """
 
     hint: Hint | None = staticmethod(retry_after)
-    own_retries: str | None = "openai.OpenAI(max_retries=0)"
+    own_retries: OwnRetries | None = OWN_RETRIES["openai"]
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, openai.APIConnectionError):

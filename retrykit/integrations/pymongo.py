@@ -22,6 +22,7 @@ needs no policy around it.
 import math
 from typing import Any, Final
 
+from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import Hint
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._extras import needs
@@ -68,7 +69,7 @@ class _Transient(TransientErrors):
     """
 
     hint: Hint | None = staticmethod(retry_after)
-    own_retries: str | None = "MongoClient(retryReads=False, retryWrites=False)"
+    own_retries: OwnRetries | None = OWN_RETRIES["pymongo"]
 
     def __call__(self, error: Any, /) -> bool:
         error = _unwrap(error)

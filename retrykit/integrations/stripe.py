@@ -25,6 +25,7 @@ or it may be executed twice::
 
 from typing import Any, Final
 
+from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import Hint
 from retrykit.hints._retry_after_header import header_values
 from retrykit.integrations._connection_errors import is_certificate_error
@@ -52,7 +53,7 @@ class _Transient(TransientErrors):
     """
 
     hint: Hint | None = retry_after
-    own_retries: str | None = "stripe.max_network_retries = 0"
+    own_retries: OwnRetries | None = OWN_RETRIES["stripe"]
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, stripe.APIConnectionError):

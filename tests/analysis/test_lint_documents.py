@@ -15,6 +15,8 @@ WARNINGS = {
     "zizq": JOBS,
     "hostname_verification": {"no-jitter", "call-outlives-process"},
     "temporal": {"unbounded", "no-jitter", "retries-every-exception"},
+    "stamina": {"capped-jitter"},
+    "urllib3": {"cap-never-reached", "retries-at-once", "too-many-attempts"},
     "tenacity_default": {"unbounded", "retries-at-once", "retries-every-exception"},
 }
 PRESETS = [name for name in presets.__all__ if callable(getattr(presets, name))]

@@ -15,7 +15,7 @@ from tests._support.ports import reserved_port
 QUICK = retries.policy(schedule=[0, 0])
 SETTINGS = {"serverSelectionTimeoutMS": 2000, "heartbeatFrequencyMS": 500}
 # What the linter says.
-NO_RETRIES = eval(retries.transient.own_retries, {"MongoClient": dict})  # noqa: S307
+NO_RETRIES = eval(retries.transient.own_retries.text, {"MongoClient": dict})  # noqa: S307
 
 
 @pytest.fixture

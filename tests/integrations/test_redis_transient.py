@@ -188,7 +188,7 @@ def test_no_server_is_transient(live_backend):
 
 
 def test_the_linter_says_how_to_switch_off_the_retries_of_the_client():
-    written = retries.transient.own_retries.replace("0))", "0), port=port)")
+    written = retries.transient.own_retries.text.replace("0))", "0), port=port)")
     names = {"redis": redis, "Retry": Retry, "NoBackoff": NoBackoff}
     with proxy(1, reset_at_once()) as faults:
         client = eval(written, names | {"port": faults.port})  # noqa: S307  ours

@@ -60,7 +60,7 @@ def once(url):
             options = http_options | {"base_url": url}
             return genai.Client(api_key="key", http_options=options)
 
-    return eval(retries.transient.own_retries, {"genai": Namespace})  # noqa: S307
+    return eval(retries.transient.own_retries.text, {"genai": Namespace})  # noqa: S307
 
 
 def assert_waits(clock, delay):

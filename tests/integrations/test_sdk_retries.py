@@ -11,14 +11,25 @@ import boto3
 import kubernetes.client
 import openai
 import pytest
+import redis
+import requests
 import stripe
+import urllib3
 from azure.core import PipelineClient
 from azure.core.pipeline.policies import RetryPolicy
 from azure.core.rest import HttpRequest
 from botocore.config import Config
 from packaging.version import Version
+from pymongo import MongoClient
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from requests.adapters import BaseAdapter, HTTPAdapter
 
+from retrykit._core.layers import clients_of
+from retrykit._own_retries import OWN_RETRIES, find_clients
 from retrykit.integrations import stripe as for_stripe
+from retrykit.integrations.requests import RetryAdapter
+from retrykit.integrations.urllib3 import RetryPoolManager
 from retrykit.presets._aws import throttling
 from tests._support.scripted_server import answer, serve
 from tests._support.sdk_clients import MESSAGES, aws, call_genai
@@ -149,9 +160,86 @@ def test_the_page_names_the_version_that_the_gate_installs(client):
     assert f"{library}=={version}" in pins, f"measure {library} again"
 
 
+KNOWN = [name for name in CLIENTS if "genai" not in name]
+
+
+@pytest.mark.parametrize("client", KNOWN)
+def test_the_number_of_requests_is_read_from_the_client(client):
+    with serve(UNAVAILABLE) as server:
+        call = CLIENTS[client](server.url)
+        function = call.func if isinstance(call, partial) else call
+        arguments = (stripe,) if "Customer" in client else ()
+        [(_, own, found)] = clients_of(function, arguments, {})
+        with pytest.raises(Exception):  # noqa: B017  of the SDK
+            call()
+        assert own.count(found) == len(server.seen)
+
+
+SWITCHED_OFF = {
+    "anthropic": lambda: anthropic.AsyncAnthropic(api_key="key"),
+    "openai": lambda: openai.AsyncOpenAI(api_key="key"),
+}
+
+
+@pytest.mark.parametrize("library", SWITCHED_OFF)
+def test_a_copy_of_a_client_makes_one_request(library):
+    own, client = OWN_RETRIES[library], SWITCHED_OFF[library]()
+    assert own.count(own.off(client)) == 1
+    assert own.count(client) == 3
+
+
+CONFIGURED = {
+    "boto3, three attempts": lambda: boto({"total_max_attempts": 3}),
+    "boto3, legacy": lambda: boto({"mode": "legacy"}),
+    "boto3, one attempt": lambda: boto({"total_max_attempts": 1}),
+    "pymongo": lambda: MongoClient(connect=False),
+    "pymongo, none": lambda: MongoClient(
+        connect=False, retryReads=False, retryWrites=False
+    ),
+    "redis": redis.Redis,
+    "redis, none": lambda: redis.Redis(retry=Retry(NoBackoff(), 0)),
+    "requests": requests.Session,
+    "requests, three": lambda: mounted(3),
+    "urllib3": urllib3.PoolManager,
+    "urllib3, none": lambda: urllib3.PoolManager(retries=False),
+    "urllib3, two": lambda: urllib3.PoolManager(retries=urllib3.Retry(2)),
+}
+READ = [*zip(CONFIGURED.values(), [3, 5, 1, 2, 1, 11, 1, 1, 4, 4, 1, 3], strict=True)]
+
+
+def boto(retries):
+    return boto3.client(
+        "s3",
+        region_name="eu-west-1",
+        aws_access_key_id="key",
+        aws_secret_access_key="key",  # noqa: S106  no server checks it
+        config=Config(retries=retries),
+    )
+
+
+def mounted(retries):
+    session = requests.Session()
+    given = isinstance(retries, BaseAdapter)
+    adapter = retries if given else HTTPAdapter(max_retries=retries)
+    session.mount("https://", adapter)
+    return session
+
+
+@pytest.mark.parametrize(("make", "requests_"), READ, ids=CONFIGURED)
+def test_the_settings_of_a_client_are_read(make, requests_):
+    [(_, own, client)] = find_clients([make()])
+    assert own.count(client) == requests_
+
+
+@pytest.mark.parametrize("make", [RetryPoolManager, lambda: mounted(RetryAdapter())])
+def test_the_clients_of_integrations_have_no_retries_but_those_of_their_policy(make):
+    counts = [own.count(client) for _, own, client in find_clients([make()])]
+    assert counts in ([], [1])
+
+
 def test_the_switch_of_stripe_reaches_the_functions_of_the_module():
     call = call_stripe_module
-    exec(for_stripe.transient.own_retries, {"stripe": stripe})  # noqa: S102  ours
+    exec(for_stripe.transient.own_retries.text, {"stripe": stripe})  # noqa: S102  ours
     assert requests_of(call) == 1
     assert requests_of(call, answer(429, [], BODY, close=True)) == 1
 

@@ -348,7 +348,8 @@ def _library_retries_too(context: LintContext) -> Iterator[Advice]:
     conditions = [policy.on, policy.on_result]
     conditions += [part for rule in policy.rules for part in (rule.on, rule.on_result)]
     # Read by name: integrations set it, and are not imported here.
-    fixes = (getattr(condition, "own_retries", None) for condition in conditions)
+    found = (getattr(condition, "own_retries", None) for condition in conditions)
+    fixes = (getattr(each, "text", each) for each in found)
     for fix in dict.fromkeys(each for each in fixes if isinstance(each, str)):
         reason = (
             "the library whose errors are retried makes retries of its own by default: "

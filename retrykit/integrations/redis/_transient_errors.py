@@ -15,6 +15,7 @@ from redis.exceptions import (
     WatchError,
 )
 
+from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._transient import TransientErrors
 
@@ -30,7 +31,7 @@ class _Transient(TransientErrors):
     write has aborted; but not a wrong password or a rejected certificate.
     """
 
-    own_retries: str | None = "redis.Redis(retry=Retry(NoBackoff(), 0))"
+    own_retries: OwnRetries | None = OWN_RETRIES["redis"]
 
     def __call__(self, error: Any, /) -> bool:
         if isinstance(error, _TRANSIENT):

@@ -1,0 +1,163 @@
+"""The layers that retry around a call: retried calls, and the clients inside them."""
+
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+from retrykit._core.call import (
+    RetryCall,
+    current_entry,
+    innermost_running,
+    outer_calls,
+    running_call,
+)
+from retrykit._core.ineffective import warn_once
+from retrykit._core.limits import most_attempts
+from retrykit._own_retries import find_clients
+
+if TYPE_CHECKING:
+    from retrykit._core.policy import Policy
+
+__all__ = ["Layer", "Layers", "clients_of", "layers", "warn_of_own_retries"]
+
+
+@final
+class Layer(NamedTuple):
+    """One layer that makes several attempts for each of the layer around it.
+
+    Attributes:
+        name: The name of a retried call, or of the class of a client.
+        attempt: The number of its running attempt; None for a client.
+        most: The maximum number of its attempts; None if that is unknown or unlimited.
+        switch: How to switch a client's own retries off; empty for a retried call.
+    """
+
+    name: str
+    attempt: int | None
+    most: int | None
+    switch: str
+
+
+@final
+class Layers(tuple[Layer, ...]):
+    """The layers around the current call, the outermost first; its text is a list."""
+
+    __slots__ = ()
+
+    @property
+    def requests(self) -> int | None:
+        """The largest number of requests that all make together; None if unlimited."""
+        product = 1
+        for layer in self:
+            if layer.most is None:
+                return None
+            product *= layer.most
+        return product
+
+    def __str__(self) -> str:
+        lines = []
+        for number, layer in enumerate(self, 1):
+            most = "without a limit" if layer.most is None else f"at most {layer.most}"
+            what = f"attempt {layer.attempt}, {most}"
+            if layer.attempt is None:
+                what = f"{most} requests in each attempt; {layer.switch} for one"
+            lines.append(f"{number}. {layer.name}: {what}")
+        factors = " x ".join(str(layer.most or "unlimited") for layer in self)
+        total = f" = {self.requests}" if self.requests and len(self) > 1 else ""
+        return "\n".join([*lines, f"requests: {factors or '1'}{total}"])
+
+
+def layers() -> Layers:
+    """Return the layers that retry around the code that asks.
+
+    >>> from retrykit import Policy
+    >>> inner, outer = Policy(name="fetch"), Policy(name="checkout", max_attempts=3)
+    >>> print(outer.call(inner.call, layers))
+    1. checkout: attempt 1, at most 3
+    2. fetch: attempt 1, at most 5
+    requests: 3 x 5 = 15
+
+    They are the running calls of retrykit, and within each the clients with retries of
+    their own that its function has: among its arguments, in the object that it belongs
+    to, or in the variables that it names. A nested call that has given up is not
+    repeated by the call around it, unless that one has ``nested="retry"``; the retries
+    of a client are.
+
+    Returns:
+        The outermost first; empty outside of a retried call.
+    """
+    entry = innermost_running(current_entry.get())
+    call = None if entry is None else running_call(entry)
+    if call is None:
+        return Layers()
+    found: list[Layer] = []
+    seen: set[int] = set()
+    # A client belongs to the innermost of the calls that it is handed through.
+    for each in (call, *outer_calls(call)):
+        own = Layer(each.terms.name, each.attempt, each.terms.max_attempts, "")
+        found[:0] = [own, *_layers_in(each, seen)]
+    return Layers(found)
+
+
+def _layers_in(call: RetryCall, seen: set[int]) -> Iterator[Layer]:
+    controller = call.controller
+    if controller is None or controller.function is None:
+        return
+    args, kwargs = call.find_arguments()
+    for name, own, client in clients_of(controller.function, args, kwargs):
+        most = own.count(client)
+        if most is not None and most > 1 and id(client) not in seen:
+            seen.add(id(client))
+            yield Layer(name, None, most, own.text)
+
+
+def warn_of_own_retries(
+    name: str,
+    policy: "Policy",
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    """Warn once if a client that a failed function has makes retries of its own."""
+    most = most_attempts(policy)
+    if most == 1:
+        return
+    for client_name, own, client in clients_of(function, args, kwargs):
+        requests = own.count(client)
+        if requests is None or requests == 1:
+            continue
+        if most is None:
+            message = "%s: %s makes up to %s requests in each attempt; %s makes one"
+            warn_once(name, message, client_name, requests, own.text)
+        else:
+            message = "%s: %s makes up to %s requests in each of %s attempts: %s x %s "
+            message += "= %s; %s makes one"
+            total = requests * most
+            values = (requests, most, most, requests, total, own.text)
+            warn_once(name, message, client_name, *values)
+
+
+def clients_of(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[tuple[str, Any, object]]:
+    """Yield the clients that a function has: as arguments, in its object or by name."""
+    objects = [*args, *kwargs.values(), getattr(function, "__self__", None)]
+    objects += _named(function)
+    return find_clients(objects)
+
+
+def _named(function: Any) -> Iterator[object]:
+    """Yield the values of the global and the outer variables that a function names."""
+    inner = getattr(function, "__func__", function)
+    inner = getattr(inner, "__wrapped__", inner)
+    code = getattr(inner, "__code__", None)
+    if not isinstance(code, CodeType):
+        return
+    known = inner.__globals__
+    yield from (known[name] for name in code.co_names if name in known)
+    for cell in inner.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            # It has no value yet.
+            continue

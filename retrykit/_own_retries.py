@@ -1,0 +1,266 @@
+"""The retries that libraries make by themselves, within each attempt.
+
+Nothing is imported and nothing is changed: a client is known by the names of its
+classes, and its settings are read.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
+from types import ModuleType
+from typing import Any, Final, final
+
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import invalid_setting
+
+__all__ = ["OWN_RETRIES", "OwnRetries", "find_clients"]
+
+
+@final
+class OwnRetries(Frozen):
+    """The retries that a library makes by itself, within each attempt.
+
+    >>> print(OWN_RETRIES["openai"])
+    openai.OpenAI(max_retries=0)
+
+    Attributes:
+        text: The expression that switches them off.
+        types: The full names of the classes of its clients, or of a module.
+        read: Returns the number of requests of a client; None if that is unknown.
+        copy: Returns a copy of a client without retries; None if there is no way.
+    """
+
+    __slots__ = ("copy", "read", "text", "types")
+    text: str
+    types: tuple[str, ...]
+    read: Callable[[Any], int] | None
+    copy: Callable[[Any], Any] | None
+
+    def __init__(
+        self,
+        text: str,
+        types: str = "",
+        read: Callable[[Any], int] | None = None,
+        copy: Callable[[Any], Any] | None = None,
+    ) -> None:
+        Frozen.__init__(self, text, tuple(types.split()), read, copy)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def count(self, client: Any) -> int | None:
+        """Return how many requests a client makes for one call, at most.
+
+        Returns:
+            Count, >= 1, for a call that fails every time; None if that is unknown, or
+            if only time limits it.
+        """
+        try:
+            return None if self.read is None else max(int(self.read(client)), 1)
+        except Exception:  # noqa: BLE001  another version keeps it elsewhere
+            return None
+
+    @user_facing
+    def off(self, client: Any) -> Any:
+        """Return a copy of a client that makes no retries by itself.
+
+        Raises:
+            ConfigError: The library can only say so where the client is made.
+        """
+        if self.copy is None:
+            rule, suggestion = "one that can be copied", f"make it with {self.text}"
+            raise invalid_setting("client", rule, type(client), suggestion)
+        return self.copy(client)
+
+
+def _generated(client: Any) -> int:
+    retries: int = client.max_retries
+    return retries + 1
+
+
+def _without_retries(client: Any) -> Any:
+    return client.with_options(max_retries=0)
+
+
+def _botocore(client: Any) -> int:
+    settings = client.meta.config.retries or {}
+    attempts: int | None = settings.get("total_max_attempts")
+    if attempts is not None:
+        return attempts
+    dynamodb = client.meta.service_model.service_name.startswith("dynamodb")
+    if settings.get("mode", "legacy") == "legacy":
+        return 10 if dynamodb else 5
+    return 4 if dynamodb else 3
+
+
+def _azure(client: Any) -> int:
+    policies = attrgetter("_pipeline._impl_policies")(client)
+    [policy] = (each for each in policies if hasattr(each, "total_retries"))
+    return 1 + int(min(policy.total_retries, policy.status_retries))
+
+
+def _stripe(client: Any) -> int:
+    if isinstance(client, ModuleType):
+        return 1 + int(client.max_network_retries)
+    return 1 + int(attrgetter("_options.max_network_retries")(client) or 0)
+
+
+def _redis(client: Any) -> int:
+    retry = client.connection_pool.connection_kwargs["retry"]
+    return 1 + int(attrgetter("_retries")(retry))
+
+
+def _pymongo(client: Any) -> int:
+    return 1 + bool(client.options.retry_reads or client.options.retry_writes)
+
+
+def _of_urllib3(retries: Any) -> int:
+    if retries is None:
+        # Retry.DEFAULT.
+        return 4
+    if isinstance(retries, int):
+        return 1 + int(retries)
+    return 1 + int(retries.total or 0)
+
+
+def _urllib3(pools: Any) -> int:
+    return _of_urllib3(pools.connection_pool_kw.get("retries"))
+
+
+def _requests(session: Any) -> int:
+    # An adapter of another library may have none.
+    adapters = session.adapters.values()
+    return max(_of_urllib3(getattr(each, "max_retries", 0)) for each in adapters)
+
+
+def _kubernetes(client: Any) -> int:
+    return _urllib3(client.rest_client.pool_manager)
+
+
+def _elastic(client: Any) -> int:
+    retries: int = client.transport.max_retries
+    return retries + 1
+
+
+OWN_RETRIES: Final = {
+    "openai": OwnRetries(
+        "openai.OpenAI(max_retries=0)",
+        "openai._base_client.BaseClient",
+        _generated,
+        _without_retries,
+    ),
+    "anthropic": OwnRetries(
+        "anthropic.Anthropic(max_retries=0)",
+        "anthropic._base_client.BaseClient",
+        _generated,
+        _without_retries,
+    ),
+    "botocore": OwnRetries(
+        'Config(retries={"total_max_attempts": 1})',
+        "botocore.client.BaseClient",
+        _botocore,
+    ),
+    "azure": OwnRetries(
+        "retry_total=0",
+        "azure.core._pipeline_client.PipelineClient "
+        "azure.core._pipeline_client_async.AsyncPipelineClient",
+        _azure,
+    ),
+    "google-api-core": OwnRetries("retry=None"),
+    "google-genai": OwnRetries(
+        'genai.Client(http_options={"retry_options": {"attempts": 1}})'
+    ),
+    "kubernetes": OwnRetries(
+        "configuration.retries = False",
+        "kubernetes.client.api_client.ApiClient",
+        _kubernetes,
+    ),
+    "stripe": OwnRetries(
+        "stripe.max_network_retries = 0",
+        "stripe stripe._api_requestor._APIRequestor",
+        _stripe,
+    ),
+    "redis": OwnRetries(
+        "redis.Redis(retry=Retry(NoBackoff(), 0))",
+        "redis.client.Redis redis.asyncio.client.Redis",
+        _redis,
+    ),
+    "pymongo": OwnRetries(
+        "MongoClient(retryReads=False, retryWrites=False)",
+        "pymongo.synchronous.mongo_client.MongoClient "
+        "pymongo.asynchronous.mongo_client.AsyncMongoClient",
+        _pymongo,
+    ),
+    "groq": OwnRetries(
+        "groq.Groq(max_retries=0)",
+        "groq._base_client.BaseClient",
+        _generated,
+        _without_retries,
+    ),
+    "together": OwnRetries(
+        "together.Together(max_retries=0)",
+        "together._base_client.BaseClient",
+        _generated,
+        _without_retries,
+    ),
+    "urllib3": OwnRetries(
+        "urllib3.PoolManager(retries=False)",
+        "urllib3.poolmanager.PoolManager",
+        _urllib3,
+    ),
+    "requests": OwnRetries(
+        'session.mount("https://", HTTPAdapter(max_retries=0))',
+        "requests.sessions.Session",
+        _requests,
+    ),
+    "elasticsearch": OwnRetries(
+        "Elasticsearch(max_retries=0)",
+        "elasticsearch._sync.client.Elasticsearch "
+        "elasticsearch._async.client.AsyncElasticsearch",
+        _elastic,
+    ),
+}
+"""The own retries of libraries, by their names."""
+
+_KNOWN: Final = {name: each for each in OWN_RETRIES.values() for name in each.types}
+
+
+def find_clients(objects: Iterable[object]) -> Iterator[tuple[str, OwnRetries, object]]:
+    """Yield the clients of known libraries among objects and in their attributes.
+
+    Yields:
+        The name of the class, the retries, and the client; each client once.
+    """
+    seen = set()
+    for each in objects:
+        if type(each).__module__.startswith("retrykit."):
+            # A client of an integration, whose retries are those of a policy.
+            continue
+        for part in (each, *_attributes(each)):
+            found = _own_retries(part)
+            if found is not None and id(part) not in seen:
+                seen.add(id(part))
+                yield *found, part
+
+
+def _attributes(value: object) -> list[object]:
+    """Return the values of the attributes of an object, without running properties."""
+    if isinstance(value, ModuleType | type):
+        return []
+    try:
+        return [*object.__getattribute__(value, "__dict__").values()]
+    except Exception:  # noqa: BLE001  it has none, or lends those of another object
+        return []
+
+
+def _own_retries(value: object) -> tuple[str, OwnRetries] | None:
+    # By type(), since proxies pretend to have the class of their object.
+    if isinstance(value, ModuleType):
+        name = value.__name__
+        return (name, _KNOWN[name]) if name in _KNOWN else None
+    for kind in type(value).__mro__:
+        known = _KNOWN.get(f"{kind.__module__}.{kind.__qualname__}")
+        if known is not None:
+            name = f"{type(value).__module__}.{type(value).__qualname__}"
+            return ".".join(part for part in name.split(".") if part[:1] != "_"), known
+    return None
