@@ -84,7 +84,7 @@ def layers() -> Layers:
     of a client are.
 
     Returns:
-        The outermost first; empty outside of a retried call.
+        The outermost first; empty outside a retried call.
     """
     entry = innermost_running(current_entry.get())
     call = None if entry is None else running_call(entry)
