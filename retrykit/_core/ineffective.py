@@ -19,15 +19,8 @@ if TYPE_CHECKING:
     from retrykit._core.policy import Policy
 
 __all__ = ["LAZY", "RETRYING_LIBRARIES", "longest_first_delay", "reject_task"]
-__all__ += [
-    "warn_of_blocking",
-    "warn_of_clients",
-    "warn_of_frozen_time",
-    "warn_of_lazy_result",
-    "warn_once",
-    "warned",
-]
-__all__ += ["would_block"]
+__all__ += ["searched", "warn_of_blocking", "warn_of_clients", "warn_of_frozen_time"]
+__all__ += ["warn_of_lazy_result", "warn_once", "warned", "would_block"]
 
 _OTHERS: Final = {
     ("_pytest.fixtures", "FixtureFunctionDefinition"): "a fixture of pytest",
@@ -117,8 +110,11 @@ def warn_of_clients(
     kwargs: dict[str, Any],
 ) -> None:
     """Warn of a client that a failed function has, if it retries by itself."""
-    if RETRYING_LIBRARIES.isdisjoint(modules):
+    # In this order, which looks up the few names among the many.
+    if modules.keys().isdisjoint(RETRYING_LIBRARIES) or name in searched:
         return
+    if len(searched) < _MOST:
+        searched[name] = None
     try:
         # Late, since most programs have no such client.
         layers = import_late("retrykit._core.layers")
@@ -178,5 +174,8 @@ def warn_once(name: str, message: str, *values: object) -> None:
 
 warned: dict[tuple[str, str], object] = {}
 """The names and the messages of the warnings that were logged in this process."""
+
+searched: dict[str, None] = {}
+"""The names of the calls in whose functions clients were looked for."""
 
 _MOST: Final = 1_000

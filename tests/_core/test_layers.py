@@ -46,6 +46,7 @@ def _is_loaded(monkeypatch):
 def warnings(caplog):
     caplog.set_level(logging.WARNING, "retrykit")
     ineffective.warned.clear()
+    ineffective.searched.clear()
 
     def found():
         texts = [each.getMessage() for each in caplog.records]
