@@ -137,6 +137,15 @@ def _kubernetes(client: Any) -> int:
     return _urllib3(client.rest_client.pool_manager)
 
 
+def _cohere(client: Any) -> int:
+    return 1 + int(attrgetter("_client_wrapper._max_retries")(client))
+
+
+def _litellm(module: Any) -> int:
+    # Its own retries follow those of the SDK of OpenAI, and make one request each.
+    return 1 + int(module.DEFAULT_MAX_RETRIES) + int(module.num_retries or 0)
+
+
 def _elastic(client: Any) -> int:
     retries: int = client.transport.max_retries
     return retries + 1
@@ -215,9 +224,23 @@ OWN_RETRIES: Final = {
     ),
     "elasticsearch": OwnRetries(
         "Elasticsearch(max_retries=0)",
-        "elasticsearch._sync.client.Elasticsearch "
-        "elasticsearch._async.client.AsyncElasticsearch",
+        "elasticsearch._sync.client._base.BaseClient "
+        "elasticsearch._async.client._base.BaseClient",
         _elastic,
+    ),
+    "cohere": OwnRetries(
+        "cohere.ClientV2(max_retries=0)",
+        "cohere.base_client.BaseCohere cohere.base_client.AsyncBaseCohere",
+        _cohere,
+    ),
+    "litellm": OwnRetries("litellm.completion(max_retries=0)", "litellm", _litellm),
+    "azure-storage": OwnRetries(
+        "BlobServiceClient(retry_total=0)",
+        " ".join(
+            f"azure.storage.{each}._shared.base_client.StorageAccountHostsMixin"
+            for each in ("blob", "fileshare", "filedatalake", "queue")
+        ),
+        _azure,
     ),
 }
 """The own retries of libraries, by their names."""

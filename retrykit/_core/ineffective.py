@@ -95,8 +95,9 @@ def warn_of_blocking(name: str) -> None:
 
 RETRYING_LIBRARIES: Final = frozenset(
     {
-        *("anthropic", "azure", "botocore", "elasticsearch", "groq", "kubernetes"),
-        *("openai", "pymongo", "redis", "requests", "stripe", "together", "urllib3"),
+        *("anthropic", "azure", "botocore", "cohere", "elasticsearch", "groq"),
+        *("kubernetes", "litellm", "openai", "pymongo", "redis", "requests", "stripe"),
+        *("together", "urllib3"),
     }
 )
 """The modules of libraries that retry by themselves: those of `_own_retries`."""

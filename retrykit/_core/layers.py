@@ -1,6 +1,8 @@
 """The layers that retry around a call: retried calls, and the clients inside them."""
 
+import math
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
@@ -46,13 +48,19 @@ class Layers(tuple[Layer, ...]):
 
     @property
     def requests(self) -> int | None:
-        """The largest number of requests that all make together; None if unlimited."""
-        product = 1
-        for layer in self:
-            if layer.most is None:
-                return None
-            product *= layer.most
-        return product
+        """The largest number of requests that all make together; None if unlimited.
+
+        Of the clients within one call, the one that makes the most requests counts.
+        """
+        factors = self._factors()
+        return None if None in factors else math.prod(map(int, filter(None, factors)))
+
+    def _factors(self) -> list[int | None]:
+        factors: list[int | None] = []
+        for is_client, each in groupby(self, lambda layer: layer.attempt is None):
+            most = [layer.most for layer in each]
+            factors += [max(map(int, filter(None, most)))] if is_client else most
+        return factors
 
     def __str__(self) -> str:
         lines = []
@@ -62,8 +70,9 @@ class Layers(tuple[Layer, ...]):
             if layer.attempt is None:
                 what = f"{most} requests in each attempt; {layer.switch} for one"
             lines.append(f"{number}. {layer.name}: {what}")
-        factors = " x ".join(str(layer.most or "unlimited") for layer in self)
-        total = f" = {self.requests}" if self.requests and len(self) > 1 else ""
+        every = self._factors()
+        factors = " x ".join(str(each or "unlimited") for each in every)
+        total = f" = {self.requests}" if self.requests and len(every) > 1 else ""
         return "\n".join([*lines, f"requests: {factors or '1'}{total}"])
 
 
@@ -122,19 +131,20 @@ def warn_of_own_retries(
     most = most_attempts(policy)
     if most == 1:
         return
+    told = set()
     for client_name, own, client in clients_of(function, args, kwargs):
         requests = own.count(client)
-        if requests is None or requests == 1:
+        # Some keep a sync and an async client.
+        if requests is None or requests == 1 or own in told:
             continue
+        told.add(own)
+        makes = f"%s: {client_name} makes up to %s requests in each"
         if most is None:
-            message = "%s: %s makes up to %s requests in each attempt; %s makes one"
-            warn_once(name, message, client_name, requests, own.text)
+            warn_once(name, f"{makes} attempt; %s makes one", requests, own.text)
         else:
-            message = "%s: %s makes up to %s requests in each of %s attempts: %s x %s "
-            message += "= %s; %s makes one"
+            message = f"{makes} of %s attempts: %s x %s = %s; %s makes one"
             total = requests * most
-            values = (requests, most, most, requests, total, own.text)
-            warn_once(name, message, client_name, *values)
+            warn_once(name, message, requests, most, most, requests, total, own.text)
 
 
 def clients_of(

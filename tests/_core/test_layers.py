@@ -204,6 +204,21 @@ def test_layers_are_those_of_calls_and_of_clients_in_them():
     assert [each.most for each in found] == [2, 3, 3]
 
 
+def test_of_several_clients_in_one_call_the_largest_counts():
+    def fetch(*_clients):
+        return layers()
+
+    found = THREE.call(fetch, OpenAI(1), OpenAI(4))
+    assert [each.most for each in found] == [3, 2, 5]
+    assert found.requests == 15
+    assert str(found).endswith("requests: 3 x 5 = 15")
+
+
+def test_two_clients_of_a_library_are_warned_of_once(warnings):
+    exhaust(THREE.call, fail, OpenAI(0), OpenAI(), OpenAI(5))
+    assert warnings() == [warning("fetch")]
+
+
 def test_layers_tell_the_running_attempt():
     seen = []
 
