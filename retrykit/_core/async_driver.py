@@ -89,6 +89,9 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             del outcome
                             raise
                 else:
+                    if tape is not None and watch and call is None:
+                        # Somebody began to observe after the last failure.
+                        call = own.ensure_call(entry, args, kwargs)
                     if entry[OWNER] is own and (
                         type(result) is own.plain or own.is_plain(type(result))
                     ):
@@ -109,8 +112,13 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     if logs:
                         own.log_failure(entry)
                     await sleeper.sleep(outcome)
-                    tape.append(timer.time() - entry[START])
-                    entry[GIVE_UPS] = give_ups.count
+                    if watch:
+                        # Somebody began to observe during the delay.
+                        call = own.ensure_call(entry, args, kwargs)
+                        call.controller.start_next_attempt(call)
+                    else:
+                        tape.append(timer.time() - entry[START])
+                        entry[GIVE_UPS] = give_ups.count
                     continue
                 if type(outcome) is float:
                     if call.controller.only_sleeps:

@@ -21,6 +21,7 @@ from retrykit._core.call_record import (
     OVER,
     Arguments,
     CallFacts,
+    CallRecord,
 )
 from retrykit._core.events import Pending
 from retrykit._core.failures import Failure
@@ -309,6 +310,16 @@ class RetryCall(CallFacts):
                     # Not the view itself, which refers to this call.
                     state, self._state = made, ref(made)
         return state
+
+    def copy(self) -> CallRecord:
+        """Return a record of one moment, while the call may go on."""
+        self.know_epoch()
+        still = RetryCall()
+        # What is written after the tape is read before it.
+        vars(still).update(vars(self))
+        still.terms, still.seed, still.started = self.terms, self.seed, self.started
+        still.read_clock, still.tape = self.read_clock, self.tape[:]
+        return CallFacts.copy(still)
 
     def record_for(self, outcome: object) -> CallFacts:
         """Return this call, if it is over and no view must change; else a copy."""

@@ -144,7 +144,7 @@ def _make_evaluator(  # noqa: C901, PLR0915  with its function
     ) -> Evaluation | None:
         kind, tape = type(error), call.tape
         before = tape[-2] if len(tape) > FIRST + 1 else None
-        previous = None if before is None else before[ERROR]
+        previous: Any = None if before is None else before[ERROR]
         if (
             error.__context__ is not None
             or error.__cause__ is not None
@@ -167,7 +167,11 @@ def _make_evaluator(  # noqa: C901, PLR0915  with its function
         rule = known[kind]
         started = tape[-1]
         attempt = (0 if before is None else before[ATTEMPT]) + 1 + call.unrecorded
-        if before is not None and not _is_bare(previous):
+        if before is not None and (
+            not _is_bare(previous)
+            # It was the cause of a signal, whose frames these are.
+            or previous.__traceback__ is not tape[TRACE]
+        ):
             return None
         count, table, hint = attempt, own, policy.hint
         if rules:

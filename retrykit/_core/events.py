@@ -414,5 +414,8 @@ def discard(pending: Pending) -> None:
 
 
 def _log_fault(observer: Observer, event: object, fault: Exception) -> None:
-    message, kind = "an observer of %s failed: %r", type(event).__name__
+    message = "an observer of %s failed: %r"
+    # The default log is told a message in place of the event.
+    known = isinstance(event, CallEvent)
+    kind = type(event).__name__ if known else RetryScheduled.__name__
     log_fault(logging.ERROR, fault, message, kind, observer)

@@ -397,6 +397,9 @@ def view(record: CallFacts, outcome: object = None) -> RetryState:
 
 
 def _data(state: RetryState, *, redact: Redaction) -> dict[str, Any]:
+    if state._record.stop_reason is None:
+        # Of one moment, since the call may go on in another thread.
+        state = view(state._record.copy(), state._outcome)
     locations, inner = state._record.locations(), state.nested_state
     within = combine_redactions(redact, redact if inner is None else inner.redact)
     return {name: getattr(state, name) for name in _READ} | {

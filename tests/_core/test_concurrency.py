@@ -10,7 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from retrykit import Policy, aretry, current_state, retry, state_of
+from retrykit import (
+    Policy,
+    RetryState,
+    Rule,
+    aretry,
+    current_state,
+    retry,
+    state_of,
+)
 from retrykit._core.call import current_entry, outer_calls, running_call
 from retrykit._core.controller import RetryController
 from retrykit._internal.clocks import sync_clock
@@ -117,6 +125,40 @@ def test_a_thread_started_by_an_attempt_sees_its_state():
         return inside.attempt, inside.elapsed >= 0
 
     assert asyncio.run(fetch()) == (3, True)
+
+
+@pytest.mark.needs("threads")
+def test_data_of_a_running_call_is_of_one_moment(monkeypatch):
+    """What another thread writes can be read, and no failure is of a later attempt."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    rule = Rule(on=ConnectionError, schedule=constant(0))
+    policy = Policy(schedule=constant(0), max_attempts=9, rules=[rule])
+    states, found, ended = [], [], threading.Event()
+
+    def look():
+        while not ended.is_set():
+            for state in states[-1:]:
+                data = state.to_dict()
+                RetryState.from_dict(data)
+                found.extend(
+                    (each["attempt"], data["attempt"]) for each in data["failures"][-1:]
+                )
+
+    def fetch():
+        states.append(current_state())
+        raise ConnectionError
+
+    with switching_often(), ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(look) for _ in range(2)]
+        for _ in range(200):
+            with pytest.raises(ConnectionError):
+                policy.call(fetch)
+            states.clear()
+        ended.set()
+        for reader in readers:
+            reader.result()
+    assert found
+    assert [pair for pair in found if pair[0] > pair[1]] == []
 
 
 def test_a_coroutine_function_can_be_called_twice():

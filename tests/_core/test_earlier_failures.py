@@ -9,7 +9,15 @@ from urllib.error import HTTPError
 
 import pytest
 
-from retrykit import Policy, RetryError, current_state, last_result, retry, state_of
+from retrykit import (
+    Policy,
+    RetryAfter,
+    RetryError,
+    current_state,
+    last_result,
+    retry,
+    state_of,
+)
 from retrykit._core.records import ResultRecord
 from tests._support.scripted_server import answer, serve
 
@@ -346,3 +354,29 @@ def test_a_result_before_an_error_is_released_too(backend, clock):
     with pytest.raises(OSError, match="gave up") as caught:
         backend(BUSY, on_result=lambda result: True)(fetch)()
     assert type(state_of(caught.value).failures[0].result) is ResultRecord
+
+
+@pytest.mark.parametrize("on", [Exception, lambda _: True], ids=["a type", "code"])
+def test_an_earlier_cause_of_a_signal_keeps_its_own_frames(on, clock):
+    def lookup():
+        raise KeyError("the cause")
+
+    def begin():
+        try:
+            lookup()
+        except KeyError:
+            raise RetryAfter(0)  # noqa: B904  the cause is its context
+
+    def fetch(steps):
+        steps.pop()()
+        raise ConnectionError
+
+    def end():
+        pass
+
+    with pytest.raises(ConnectionError) as caught:
+        Policy(schedule=[0, 0], on=on).call(fetch, [end, end, begin])
+    first = state_of(caught.value).to_dict()["failures"][0]["error"]
+    assert first["type"] == "KeyError"
+    assert "in lookup" in first["traceback"]
+    assert "in fetch" not in first["traceback"]

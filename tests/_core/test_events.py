@@ -212,6 +212,37 @@ def test_an_observer_registered_during_a_call_receives_the_rest(
     assert clock.sleeps == [1.0]
 
 
+LATE = [
+    pytest.param(0, ["succeeded"], id="in the attempt after a failure"),
+    pytest.param(1, ["attempt_started", "succeeded"], id="in the delay"),
+]
+
+
+@pytest.mark.parametrize(("in_delay", "kinds"), LATE)
+def test_an_observer_registered_after_a_common_failure_receives_the_rest(
+    in_delay, kinds, monkeypatch
+):
+    found, observers, attempts = [], [], []
+
+    def register(_delay=0.0):
+        observers.append(observe(lambda event: found.append(event.kind)))
+
+    def fetch():
+        attempts.append(len(attempts))
+        if attempts == [0]:
+            raise ConnectionError
+        if not in_delay:
+            register()
+
+    monkeypatch.setattr("time.sleep", register if in_delay else lambda _: None)
+    try:
+        Policy(schedule=[0.01, 0.01], on=ConnectionError).call(fetch)
+    finally:
+        for each in observers:
+            each.close()
+    assert found == kinds
+
+
 @pytest.mark.needs("threads")
 def test_observe_receives_calls_of_other_threads(flaky, recorder):
     with observe(recorder):

@@ -202,6 +202,7 @@ def test_a_handler_that_fails_does_not_hurt_the_call(clock, flaky, caplog):
     finally:
         log.removeFilter(broken)
     assert "LookupError" in caplog.text
+    assert "an observer of RetryScheduled failed" in caplog.text
 
 
 def test_the_errors_of_requests_are_redacted(clock, flaky, records):
