@@ -15,12 +15,15 @@ from retrykit.schedules._randomness import (
     uniform_between,
 )
 
-__all__ = ["MAX_INTERVAL", "MAX_INTERVALS", "Decorrelated", "GoogleInterval"]
-__all__ += ["PollyInterval", "Uniform", "decorrelated", "google_interval"]
-__all__ += ["google_intervals", "polly_interval", "uniform"]
+__all__ = ["MAX_INTERVAL", "MAX_INTERVALS", "MAX_MILLISECONDS", "Decorrelated"]
+__all__ += ["GoogleInterval", "PollyInterval", "Uniform", "decorrelated"]
+__all__ += ["google_interval", "google_intervals", "polly_interval", "uniform"]
 
-MAX_INTERVAL = (2**31 - 1) / 1000
-"""The longest interval of `GoogleInterval`, in seconds: 32 bits of milliseconds."""
+MAX_MILLISECONDS = 2**31 - 1
+"""The longest interval and delay of `GoogleInterval`: a Java int of milliseconds."""
+
+MAX_INTERVAL = MAX_MILLISECONDS / 1000
+"""The same, in seconds."""
 
 MAX_INTERVALS = 1_000
 """Maximum number of different intervals of a `GoogleInterval`."""
@@ -158,7 +161,8 @@ class GoogleInterval(Formula):
     def _range(self, interval: int) -> tuple[int, int]:
         delta = self.randomization_factor * interval
         # Draws are below interval + delta + 1, and truncated to integers.
-        return int(interval - delta), math.ceil(interval + delta + 1) - 1
+        high = math.ceil(interval + delta + 1) - 1
+        return int(interval - delta), min(high, MAX_MILLISECONDS)
 
 
 @lru_cache
@@ -187,8 +191,9 @@ def google_interval(
 ) -> Schedule:
     """Wait like Google's `ExponentialBackOff`, in whole milliseconds.
 
-    Intervals and delays are truncated to milliseconds, so that the same random
-    numbers give the same delays as the original. If that does not matter,
+    Intervals and delays are truncated to milliseconds, and no delay is longer than
+    2**31 - 1 ms, so that the same random numbers give the same delays as the original.
+    If that does not matter,
     ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)`` is the same in seconds.
 
     >>> list(google_interval(randomization_factor=0).take(5).draw())

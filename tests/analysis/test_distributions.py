@@ -17,6 +17,7 @@ from retrykit.analysis.preview._distributions import (
     round_down,
     saturating_sum,
 )
+from retrykit.schedules._randomized import MAX_INTERVAL
 from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, schedules
 
@@ -180,6 +181,15 @@ def test_a_few_milliseconds_are_a_discrete_distribution():
     assert next(delay_distributions(few.cap(0.002))).mean == pytest.approx(0.005 / 3)
     many = s.google_interval(60)
     assert next(delay_distributions(many.cap(40))) is None
+
+
+def test_the_mean_of_google_interval_counts_the_longest_delay_of_the_original():
+    longest = MAX_INTERVAL
+    schedule = s.google_interval(longest, max_interval=longest)
+    # Half of the draws are shorter, by a quarter in the mean.
+    spread = next(delay_distributions(schedule))
+    assert spread.mean == pytest.approx(longest * 7 / 8)
+    assert spread.high == longest
 
 
 def reachable(schedule):

@@ -220,6 +220,7 @@ def test_halves_are_rounded_like_by_the_library(browser):
     found = browser.run("return arguments[0].map(retrykit.formatDuration)", halves)
     assert found == [format_duration(duration) for duration in halves]
     intervals = [s.google_interval(number / 2000) for number in range(2, 30)]
+    intervals.append(s.google_interval("24d", max_interval="24d"))
     data = [schedule_data(interval) for interval in intervals]
     found = browser.run("return arguments[0].map((s) => retrykit.bounds(s, 1))", data)
     assert found == [[*interval.bounds(1)] for interval in intervals]

@@ -36,7 +36,8 @@ def intervals(initial, multiplier, maximum):
 
 
 def randomised(current, f, r):
-    return int(current - f * current + r * (2 * f * current + 1))
+    # Java converts a number above its largest int to that int.
+    return min(int(current - f * current + r * (2 * f * current + 1)), 2**31 - 1)
 
 
 def drain(policy):
@@ -153,6 +154,20 @@ def test_google_stays_in_its_range_for_the_largest_random_number(settings, reque
     low, high = schedule.bounds(request_)
     assert schedule.delay(request_, None, FixedRandom(0.0)) == low
     assert schedule.delay(request_, None, FixedRandom(math.nextafter(1, 0))) == high
+
+
+@given(st.floats(0, 1, exclude_max=True), draws)
+@example(0.9, 0.999)
+@example(0.0, 0.999)
+def test_google_saturates_at_the_longest_delay_of_the_original(factor, chance):
+    """An int of milliseconds is at most 2 ** 31 - 1: 24.9 days."""
+    longest = 2**31 - 1
+    schedule = s.google_interval(
+        longest / 1000, randomization_factor=factor, max_interval=longest / 1000
+    )
+    found = schedule.delay(1, None, FixedRandom(chance))
+    assert found == randomised(longest, factor, chance) / 1000
+    assert schedule.bounds(1)[1] == longest / 1000
 
 
 def test_google_gives_25_delays_to_a_loop_of_instant_attempts():

@@ -58,7 +58,7 @@ function googleInterval(s, retry) {
 
 function googleRange(s, interval) {
   const delta = s.randomization_factor * interval;
-  const high = Math.ceil(interval + delta + 1) - 1;
+  const high = Math.min(Math.ceil(interval + delta + 1) - 1, 2 ** 31 - 1);
   return [Math.trunc(interval - delta) / 1000, high / 1000];
 }
 

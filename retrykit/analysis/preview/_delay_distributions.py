@@ -18,6 +18,7 @@ from retrykit.analysis.preview._distributions import (
     scale,
 )
 from retrykit.schedules._base import Schedule, iter_parts
+from retrykit.schedules._randomized import MAX_MILLISECONDS
 from retrykit.schedules._randomness import MAX_DELAY
 
 __all__ = ["delay_distributions"]
@@ -154,7 +155,8 @@ def _google(schedule: Any, retry: int, _previous: _Result) -> _Result:
     interval = schedule.interval(retry)
     delta = schedule.randomization_factor * interval
     drawn = mixture([(1.0, interval - delta, interval + delta + 1)])
-    rounded = round_down(drawn, 1.0)
+    capped = clamp(drawn, 0.0, MAX_MILLISECONDS)
+    rounded = capped and round_down(capped, 1.0)
     steps = rounded and rounded.pieces
     pieces = steps and tuple((p, a / 1000, b / 1000) for p, a, b in steps)
     low, high = schedule.bounds(retry)
