@@ -13,23 +13,43 @@ from typing import TYPE_CHECKING
 from retrykit._internal.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from retrykit.presets._aws import aws_adaptive, aws_standard
+    from retrykit.presets._aws import (
+        aws_adaptive,
+        aws_dynamodb,
+        aws_legacy,
+        aws_standard,
+    )
     from retrykit.presets._clients import finagle, grpc, polly, tenacity_default
     from retrykit.presets._python_libraries import stamina, urllib3
     from retrykit.presets._queues import celery, dramatiq, sidekiq, temporal, zizq
     from retrykit.presets._reference import google, hostname_verification
+    from retrykit.presets._sdks import (
+        anthropic,
+        azure_core,
+        client_go,
+        elastic_transport,
+        fern,
+        openai,
+        pymongo,
+        stainless,
+        stripe,
+    )
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "presets._reference": "google hostname_verification",
             "presets._python_libraries": "stamina urllib3",
-            "presets._aws": "aws_adaptive aws_standard",
+            "presets._aws": "aws_adaptive aws_dynamodb aws_legacy aws_standard",
             "presets._clients": "finagle grpc polly tenacity_default",
             "presets._queues": "celery dramatiq sidekiq temporal zizq",
+            "presets._sdks": "anthropic azure_core client_go elastic_transport fern "
+            "openai pymongo stainless stripe",
         },
     )
 
-__all__ = ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
-__all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]
-__all__ += ["stamina", "tenacity_default", "urllib3", "zizq"]
+__all__ = ["anthropic", "aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_standard"]
+__all__ += ["azure_core", "celery", "client_go", "dramatiq", "elastic_transport"]
+__all__ += ["fern", "finagle", "google", "grpc", "hostname_verification", "openai"]
+__all__ += ["polly", "pymongo", "sidekiq", "stainless", "stamina", "stripe", "temporal"]
+__all__ += ["tenacity_default", "urllib3", "zizq"]

@@ -6,12 +6,13 @@ from typing import Literal
 from retrykit._conditions import Condition
 from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule
+from retrykit._internal.durations import Duration
 from retrykit.budgets import TokenBucket
 from retrykit.hints import milliseconds
 from retrykit.presets._form import Attempts, preset
 from retrykit.schedules import exponential
 
-__all__ = ["aws_adaptive", "aws_standard", "throttling"]
+__all__ = ["aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_standard", "throttling"]
 
 Version = Literal["2.0", "2.1"]
 
@@ -29,8 +30,8 @@ def aws_standard(
     uniform from 0 to ``0.05 * 2 ** (n - 1)`` s, with this bound capped at 20 s. After
     throttling errors 1 s takes the place of 0.05 s; name them in *throttled*, for
     example with `retrykit.integrations.botocore.throttling`. In 2.0 the delay is
-    uniform from 0 to ``2 ** (n - 1)`` s, and then capped at 20 s. DynamoDB starts at
-    0.025 s and makes 4 attempts.
+    uniform from 0 to ``2 ** (n - 1)`` s, and then capped at 20 s. `aws_dynamodb` has
+    shorter delays and 4 attempts.
 
     The budget has 500 tokens. In 2.1 a retry costs 14 of them, or 5 after throttling;
     in 2.0 it costs 5, or 10 after a timeout. A success returns the cost of its last
@@ -55,12 +56,17 @@ def aws_standard(
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026, and
         "Updated default retry behavior", AWS Developer Tools Blog, 2026.
     """
-    common = Policy(max_attempts=max_attempts)
     if version == "2.0":
         schedule = exponential(1).full_jitter().cap(20)
-        return common.replace(schedule=schedule, budget=TokenBucket())
-    common = common.replace(
-        schedule=exponential("50ms").cap(20).full_jitter(),
+        budget = TokenBucket()
+        return Policy(schedule=schedule, max_attempts=max_attempts, budget=budget)
+    return _revised("50ms", max_attempts, throttled)
+
+
+def _revised(first: Duration, max_attempts: int, throttled: Condition | None) -> Policy:
+    common = Policy(
+        schedule=exponential(first).cap(20).full_jitter(),
+        max_attempts=max_attempts,
         hint=milliseconds("x-amz-retry-after"),
         hint_cap=5,
         on_long_hint="clip",
@@ -71,6 +77,50 @@ def aws_standard(
     slower = Rule(on=throttled, schedule=exponential(1).cap(20).full_jitter())
     budget = TokenBucket(cost=14, costs=[(throttled, 5)])
     return common.replace(rules=[slower], budget=budget)
+
+
+@preset
+def aws_dynamodb(
+    *, max_attempts: Attempts = 4, throttled: Condition | None = None
+) -> Policy:
+    """Return the standard mode of the AWS SDKs for DynamoDB.
+
+    It is that of `aws_standard`, in its version 2.1, with shorter delays: that of retry
+    n is uniform from 0 to ``0.025 * 2 ** (n - 1)`` s, with this bound capped at 20 s.
+
+    >>> aws_dynamodb().schedule, aws_dynamodb().max_attempts
+    (exponential(0.025, factor=2.0).cap(20.0).full_jitter(), 4)
+
+    Args:
+        max_attempts: Maximum number of attempts, including the first. Count, >= 1.
+        throttled: As for `aws_standard`.
+
+    Source:
+        `ExponentialBackoff` and `register_retry_handler`, botocore 1.44.
+    """
+    return _revised("25ms", max_attempts, throttled)
+
+
+@preset
+def aws_legacy(*, service: Literal["dynamodb", "other"] = "other") -> Policy:
+    """Return the legacy mode of boto3, its default up to botocore 1.43.
+
+    The delay of retry n is uniform from 0 to ``2 ** (n - 1)`` s, in 5 attempts. That of
+    DynamoDB is ``0.05 * 2 ** (n - 1)`` s, in 10 attempts. There is no cap, no budget
+    and no hint.
+
+    >>> aws_legacy().schedule, aws_legacy(service="dynamodb").schedule
+    (exponential(1.0, factor=2.0).full_jitter(), exponential(0.05, factor=2.0))
+
+    Args:
+        service: ``"dynamodb"``, or ``"other"``.
+
+    Source:
+        `delay_exponential` and `_retry.json`, botocore 1.44.
+    """
+    if service == "dynamodb":
+        return Policy(schedule=exponential("50ms"), max_attempts=10)
+    return Policy(schedule=exponential(1).full_jitter(), max_attempts=5)
 
 
 @preset

@@ -8,12 +8,46 @@ import pytest
 
 from retrykit.config._preset_names import parse_preset
 
+# Of a few SDKs.
+QUARTERS = [(0.375, 0.5), (0.75, 1), (1.5, 2), (3, 4), (6, 8), (6, 8)]
+
 BOUNDS = {
     "stamina": ([(0.1, 1.1), (0.2, 1.2), (0.4, 1.4), (0.8, 1.8)], 10),
     "urllib3": ([(0, 0), (0, 0)], 11),
     "urllib3:total=5,backoff_factor=2,backoff_max=20s,backoff_jitter=3s": (
         [(0, 0), (4, 7), (8, 11), (16, 19), (20, 20)],
         6,
+    ),
+    "anthropic": ([(0.375, 0.5), (0.75, 1)], 3),
+    "anthropic:max_retries=9": (QUARTERS, 10),
+    "aws-dynamodb": ([(0, 0.025), (0, 0.05), (0, 0.1)], 4),
+    "aws-dynamodb:max_attempts=12": ([(0, 0.025 * 2**n) for n in range(9)], 12),
+    "aws-legacy": ([(0, 1), (0, 2), (0, 4), (0, 8)], 5),
+    "aws-legacy:service=dynamodb": ([(0.05 * 2**n,) * 2 for n in range(9)], 10),
+    "azure-core": ([(0, 0), (1.6, 1.6), (3.2, 3.2)], 4),
+    "azure-core:retry_status=9,retry_backoff_factor=3,retry_backoff_max=20s": (
+        [(0, 0), (6, 6), (12, 12), (20, 20)],
+        10,
+    ),
+    "azure-core:retry_total=2,retry_mode=fixed": ([(0, 0), (0.8, 0.8)], 3),
+    "client-go": ([(0.01, 0.011)] * 4, 5),
+    "client-go:steps=4,factor=5,jitter=2": ([(0.01, 0.03), (0.05, 0.15)], 4),
+    "elastic-transport": ([(0, 0)] * 3, 4),
+    "elastic-transport:retry_backoff_base=3s,retry_backoff_cap=2s": (
+        [(0.75, 1.5), (1, 2)],
+        4,
+    ),
+    "fern": ([(0.9, 1.1), (1.8, 2.2)], 3),
+    "openai": ([(0.375, 0.5), (0.75, 1)], 3),
+    "openai:max_retries=9": (QUARTERS, 10),
+    "pymongo": ([(0, 0.2), (0, 0.4)], 3),
+    "pymongo:max_adaptive_retries=9": ([(0, 0.2 * 2**n) for n in range(6)], 10),
+    "stainless": ([(0.375, 0.5), (0.75, 1)], 3),
+    "stainless:initial_retry_delay=1s,max_retry_delay=10s": ([(0.75, 1), (1.5, 2)], 3),
+    "stripe": ([(0.5, 0.5), (0.5, 1)], 3),
+    "stripe:max_network_retries=6": (
+        [(0.5, 0.5), (0.5, 1), (1, 2), (2, 4), (2.5, 5), (2.5, 5)],
+        7,
     ),
 }
 
