@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         aws_adaptive,
         aws_dynamodb,
         aws_legacy,
+        aws_sdk,
         aws_standard,
     )
     from retrykit.presets._clients import finagle, grpc, polly, tenacity_default
@@ -40,7 +41,7 @@ else:
         {
             "presets._reference": "google hostname_verification",
             "presets._python_libraries": "stamina urllib3",
-            "presets._aws": "aws_adaptive aws_dynamodb aws_legacy aws_standard",
+            "presets._aws": "aws_adaptive aws_dynamodb aws_legacy aws_sdk aws_standard",
             "presets._clients": "finagle grpc polly tenacity_default",
             "presets._queues": "celery dramatiq sidekiq temporal zizq",
             "presets._sdks": "anthropic azure_core client_go elastic_transport fern "
@@ -48,8 +49,9 @@ else:
         },
     )
 
-__all__ = ["anthropic", "aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_standard"]
-__all__ += ["azure_core", "celery", "client_go", "dramatiq", "elastic_transport"]
-__all__ += ["fern", "finagle", "google", "grpc", "hostname_verification", "openai"]
-__all__ += ["polly", "pymongo", "sidekiq", "stainless", "stamina", "stripe", "temporal"]
-__all__ += ["tenacity_default", "urllib3", "zizq"]
+__all__ = ["anthropic", "aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_sdk"]
+__all__ += ["aws_standard", "azure_core", "celery", "client_go", "dramatiq"]
+__all__ += ["elastic_transport", "fern", "finagle", "google", "grpc"]
+__all__ += ["hostname_verification", "openai", "polly", "pymongo", "sidekiq"]
+__all__ += ["stainless", "stamina", "stripe", "temporal", "tenacity_default", "urllib3"]
+__all__ += ["zizq"]

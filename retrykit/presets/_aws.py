@@ -8,11 +8,12 @@ from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule
 from retrykit._internal.durations import Duration
 from retrykit.budgets import TokenBucket
-from retrykit.hints import milliseconds
+from retrykit.hints import milliseconds, retry_after
 from retrykit.presets._form import Attempts, preset
-from retrykit.schedules import exponential
+from retrykit.schedules import constant, exponential
 
-__all__ = ["aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_standard", "throttling"]
+__all__ = ["aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_sdk", "aws_standard"]
+__all__ += ["throttling"]
 
 Version = Literal["2.0", "2.1"]
 
@@ -29,8 +30,9 @@ def aws_standard(
     In 2.1, the default of most SDKs since November 2026, the delay of retry n is
     uniform from 0 to ``0.05 * 2 ** (n - 1)`` s, with this bound capped at 20 s. After
     throttling errors 1 s takes the place of 0.05 s; name them in *throttled*, for
-    example with `retrykit.integrations.botocore.throttling`. In 2.0 the delay is
-    uniform from 0 to ``2 ** (n - 1)`` s, and then capped at 20 s. `aws_dynamodb` has
+    example with `retrykit.integrations.botocore.throttling`. Here n then counts the
+    throttling errors of the call; in the SDKs it counts all failures. In 2.0 the delay
+    is uniform from 0 to ``2 ** (n - 1)`` s, and then capped at 20 s. `aws_dynamodb` has
     shorter delays and 4 attempts.
 
     The budget has 500 tokens. In 2.1 a retry costs 14 of them, or 5 after throttling;
@@ -121,6 +123,51 @@ def aws_legacy(*, service: Literal["dynamodb", "other"] = "other") -> Policy:
     if service == "dynamodb":
         return Policy(schedule=exponential("50ms"), max_attempts=10)
     return Policy(schedule=exponential(1).full_jitter(), max_attempts=5)
+
+
+@preset
+def aws_sdk(*, sdk: Literal["cpp", "dotnet", "go", "java", "js"] = "js") -> Policy:
+    """Return the default retries of another AWS SDK before its revision of 2026.
+
+    Since then they retry as `aws_standard` does. The delay of retry n was uniform from
+    0 to a bound, capped at 20 s: for JavaScript and Java ``0.1 * 2 ** (n - 1)`` s, for
+    .NET ``2 ** (n - 1)`` s, for Go ``2 ** n`` s, and exactly 20 s from the fifth retry
+    on. C++ retried at once, and then after ``0.025 * 2 ** (n - 1)`` s, without a cap.
+    Delays are whole milliseconds, except those of Go.
+
+    JavaScript also obeys a Retry-After, up to 20 s. After throttling errors JavaScript
+    and Java wait longer; this policy does not.
+
+    >>> [aws_sdk(sdk="go").schedule.bounds(retry) for retry in (1, 2)]
+    [(0.0, 2.0), (0.0, 4.0)]
+    >>> aws_sdk(sdk="cpp").max_attempts, aws_sdk(sdk="java").max_attempts
+    (11, 4)
+
+    Args:
+        sdk: The SDK: version 2 for Go and Java, 3 for JavaScript.
+
+    Source:
+        Code of the SDKs, 2025.
+    """
+    tenths, whole = exponential("100ms"), exponential(1).full_jitter().cap(20)
+    schedules = {
+        "cpp": constant(0).switch(after=1, to=exponential("25ms")),
+        # It rounds to the nearest millisecond.
+        "dotnet": (whole + constant("0.5ms")).round_down("1ms"),
+        "go": exponential(2).full_jitter().switch(after=4, to=constant(20)),
+        "java": tenths.cap(20).full_jitter().round_down("1ms"),
+        "js": tenths.full_jitter().cap(20).round_down("1ms"),
+    }
+    budgets = {"cpp": None, "java": TokenBucket(costs=())}
+    policy = Policy(
+        schedule=schedules[sdk],
+        max_attempts={"cpp": 11, "java": 4}.get(sdk, 3),
+        budget=budgets.get(sdk, TokenBucket()),
+    )
+    if sdk != "js":
+        return policy
+    hint = retry_after()
+    return policy.replace(hint=hint, hint_cap=20, on_long_hint="clip", hint_jitter=0)
 
 
 @preset

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
-from tests.originals.comparison import original
+from tests.originals.comparison import documented, original
 
 
 @functools.cache
@@ -166,6 +166,9 @@ def standard_waits(*, max_attempts: int = 3) -> Iterator[float]:
 @original("aws-dynamodb", "botocore", {"max_attempts": 12})
 def dynamodb_waits(*, max_attempts: int = 4) -> Iterator[float]:
     return botocore_waits("dynamodb", max_attempts)
+
+
+documented("aws-sdk", "the code of the AWS SDKs, 2025")
 
 
 @original("aws-legacy", "botocore", {"service": "dynamodb"})

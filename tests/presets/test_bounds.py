@@ -24,6 +24,11 @@ BOUNDS = {
     "aws-dynamodb:max_attempts=12": ([(0, 0.025 * 2**n) for n in range(9)], 12),
     "aws-legacy": ([(0, 1), (0, 2), (0, 4), (0, 8)], 5),
     "aws-legacy:service=dynamodb": ([(0.05 * 2**n,) * 2 for n in range(9)], 10),
+    "aws-sdk": ([(0, 0.1), (0, 0.2), (0, 0.4)], 3),
+    "aws-sdk:sdk=cpp": ([(0, 0), (0.05, 0.05), (0.1, 0.1), (0.2, 0.2)], 11),
+    "aws-sdk:sdk=dotnet": ([(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (0, 20)], 3),
+    "aws-sdk:sdk=go": ([(0, 2), (0, 4), (0, 8), (0, 16), (20, 20)], 3),
+    "aws-sdk:sdk=java": ([(0, 0.1), (0, 0.2), (0, 0.4)], 4),
     "azure-core": ([(0, 0), (1.6, 1.6), (3.2, 3.2)], 4),
     "azure-core:retry_status=9,retry_backoff_factor=3,retry_backoff_max=20s": (
         [(0, 0), (6, 6), (12, 12), (20, 20)],
