@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from retrykit.presets._sdks import (
         anthropic,
         azure_core,
+        azure_storage,
         client_go,
         elastic_transport,
         fern,
+        google_genai,
         openai,
         pymongo,
         stainless,
@@ -44,14 +46,14 @@ else:
             "presets._aws": "aws_adaptive aws_dynamodb aws_legacy aws_sdk aws_standard",
             "presets._clients": "finagle grpc polly tenacity_default",
             "presets._queues": "celery dramatiq sidekiq temporal zizq",
-            "presets._sdks": "anthropic azure_core client_go elastic_transport fern "
-            "openai pymongo stainless stripe",
+            "presets._sdks": "anthropic azure_core azure_storage client_go "
+            "elastic_transport fern google_genai openai pymongo stainless stripe",
         },
     )
 
 __all__ = ["anthropic", "aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_sdk"]
-__all__ += ["aws_standard", "azure_core", "celery", "client_go", "dramatiq"]
-__all__ += ["elastic_transport", "fern", "finagle", "google", "grpc"]
-__all__ += ["hostname_verification", "openai", "polly", "pymongo", "sidekiq"]
-__all__ += ["stainless", "stamina", "stripe", "temporal", "tenacity_default", "urllib3"]
-__all__ += ["zizq"]
+__all__ += ["aws_standard", "azure_core", "azure_storage", "celery", "client_go"]
+__all__ += ["dramatiq", "elastic_transport", "fern", "finagle", "google"]
+__all__ += ["google_genai", "grpc", "hostname_verification", "openai", "polly"]
+__all__ += ["pymongo", "sidekiq", "stainless", "stamina", "stripe", "temporal"]
+__all__ += ["tenacity_default", "urllib3", "zizq"]

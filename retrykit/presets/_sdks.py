@@ -3,6 +3,7 @@
 from typing import Literal
 
 from retrykit._core.policy import Policy
+from retrykit._internal.validation import check_number
 from retrykit.hints import first_of, milliseconds, retry_after
 from retrykit.presets._form import (
     Attempts,
@@ -13,10 +14,11 @@ from retrykit.presets._form import (
     preset,
     seconds,
 )
-from retrykit.schedules import constant, exponential
+from retrykit.schedules import constant, exponential, uniform
 
-__all__ = ["anthropic", "azure_core", "client_go", "elastic_transport", "fern"]
-__all__ += ["openai", "pymongo", "stainless", "stripe"]
+__all__ = ["anthropic", "azure_core", "azure_storage", "client_go"]
+__all__ += ["elastic_transport", "fern", "google_genai", "openai", "pymongo"]
+__all__ += ["stainless", "stripe"]
 
 
 @preset
@@ -79,6 +81,48 @@ def azure_core(
         hint=first_of(retry_after(), *headers),
         hint_cap=None,
         hint_jitter=0,
+    )
+
+
+@preset
+def azure_storage(
+    *,
+    initial_backoff: Wait = 15,
+    increment_base: Growth = 3,
+    retry_total: Retries = 3,
+    retry_status: Retries = 3,
+    random_jitter_range: Wait = 3,
+) -> Policy:
+    """Return the retries of Azure's SDKs for blobs, files and queues.
+
+    The delay of retry n is ``initial_backoff + increment_base ** n`` s, and up to
+    *random_jitter_range* shorter or longer. No Retry-After is read. Failures are
+    counted as in `azure_core`.
+
+    >>> [azure_storage().schedule.bounds(retry) for retry in (1, 2, 3)]
+    [(15.0, 21.0), (21.0, 27.0), (39.0, 45.0)]
+
+    Args:
+        initial_backoff: Constant part of the delay. A duration, >= 0.
+        increment_base: First growing part of the delay in seconds, and its growth,
+            >= 1.
+        retry_total: Maximum number of retries. Count, >= 0.
+        retry_status: Maximum number of retries of one kind. Count, >= 0.
+        random_jitter_range: Longest random part of the delay. A duration, up to
+            *initial_backoff*.
+
+    Source:
+        `ExponentialRetry`, azure-storage-blob 12.31.
+    """
+    initial, spread = seconds(initial_backoff), seconds(random_jitter_range)
+    suggestion = "no longer than initial_backoff"
+    name, most = "random_jitter_range", initial
+    check_number(name, spread, at_least=0, at_most=most, suggestion=suggestion)
+    shortest = constant(initial - spread)
+    growing = exponential(increment_base, factor=increment_base)
+    return Policy(
+        schedule=shortest + growing + uniform(0, 2 * spread),
+        max_attempts=min(retry_total, retry_status) + 1,
     )
 
 
@@ -168,6 +212,38 @@ def fern(*, max_retries: Retries = 2) -> Policy:
         on_long_hint="clip",
         hint_jitter=0,
     )
+
+
+@preset
+def google_genai(
+    *,
+    attempts: Attempts = 5,
+    initial_delay: Wait = 1,
+    max_delay: Wait = 60,
+    exp_base: Growth = 2,
+    jitter: Wait = 1,
+) -> Policy:
+    """Return the retries of Google's Gen AI SDK with `HttpRetryOptions`.
+
+    The delay of retry n is ``initial_delay * exp_base ** (n - 1)``, and a random 0 to
+    *jitter* more, capped at *max_delay*. No Retry-After is read. Without the options
+    the SDK retries nothing.
+
+    >>> [google_genai().schedule.bounds(retry) for retry in (1, 2, 7)]
+    [(1.0, 2.0), (2.0, 3.0), (60.0, 60.0)]
+
+    Args:
+        attempts: Maximum number of attempts, including the first. Count, >= 1.
+        initial_delay: Shortest first delay. A duration, >= 0.
+        max_delay: Longest delay. A duration, >= 0.
+        exp_base: Growth of the delay. Dimensionless, >= 1.
+        jitter: Largest random part of a delay. A duration, >= 0.
+
+    Source:
+        `retry_args`, google-genai 3.6.
+    """
+    delays = exponential(initial_delay, factor=exp_base) + uniform(0, jitter)
+    return Policy(schedule=delays.cap(max_delay), max_attempts=attempts)
 
 
 @preset

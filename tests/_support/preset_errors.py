@@ -7,6 +7,10 @@ __all__ = ["ERRORS"]
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 
 ERRORS = {
+    "random_jitter_range must be a finite number >= 0 and <= 2, got 3.0; "
+    "no longer than initial_backoff": (
+        lambda: presets.azure_storage(initial_backoff=2)
+    ),
     "version must be one of '2.0', '2.1', got '2.2'": (
         lambda: presets.aws_standard(version="2.2")
     ),

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 from tests.originals.comparison import documented, original
 
-# Debian's packages libgoogle-http-client-java, libguava-java and default-jre-headless.
+# Debian's packages libgoogle-http-client-java, libguava-java and default-jdk-headless.
 GUAVA = "/usr/share/java/guava.jar"
 GOOGLE = "/usr/share/java/google-http-client.jar"
 CLASSES = os.environ.get("CLASSPATH", f"{GOOGLE}{os.pathsep}{GUAVA}").split(os.pathsep)

@@ -93,6 +93,42 @@ def azure_waits(**settings: Any) -> Iterator[float]:
 
 
 @original(
+    "azure-storage",
+    "azure-storage-blob",
+    {"retry_total": 2, "increment_base": 1, "random_jitter_range": 0},
+    {"retry_total": 9, "retry_status": 7, "random_jitter_range": 15},
+    {"initial_backoff": 4, "increment_base": 2},
+)
+def azure_storage_waits(**settings: Any) -> Iterator[float]:
+    from azure.storage.blob import ExponentialRetry
+
+    policy = ExponentialRetry(**settings)
+    request = mock.Mock(**{"http_request.body": None, "context.options": {}})
+    state = policy.configure_retries(request)
+    # It makes a source of random numbers for each delay.
+    source = "azure.storage.blob._shared.policies.random.Random"
+    with mock.patch(source, return_value=random):
+        while policy.increment(state, request.http_request, mock.Mock()):
+            yield policy.get_backoff_time(state)
+
+
+@original(
+    "google-genai",
+    "google-genai",
+    {"attempts": 9},
+    {"initial_delay": 2, "exp_base": 3, "jitter": 5, "max_delay": 20},
+)
+def genai_waits(**settings: Any) -> Iterator[float]:
+    from google.genai import _api_client, types
+
+    arguments = _api_client.retry_args(types.HttpRetryOptions(**settings))
+    state = mock.Mock(attempt_number=1)
+    while not arguments["stop"](state):
+        yield arguments["wait"](state)
+        state.attempt_number += 1
+
+
+@original(
     "client-go",
     "kubernetes",
     {"steps": 4, "factor": 5},

@@ -35,6 +35,11 @@ BOUNDS = {
         10,
     ),
     "azure-core:retry_total=2,retry_mode=fixed": ([(0, 0), (0.8, 0.8)], 3),
+    "azure-storage": ([(15, 21), (21, 27), (39, 45)], 4),
+    "azure-storage:initial_backoff=4s,increment_base=2,retry_total=2": (
+        [(3, 9), (5, 11)],
+        3,
+    ),
     "client-go": ([(0.01, 0.011)] * 4, 5),
     "client-go:steps=4,factor=5,jitter=2": ([(0.01, 0.03), (0.05, 0.15)], 4),
     "elastic-transport": ([(0, 0)] * 3, 4),
@@ -43,6 +48,11 @@ BOUNDS = {
         4,
     ),
     "fern": ([(0.9, 1.1), (1.8, 2.2)], 3),
+    "google-genai": ([(1, 2), (2, 3), (4, 5), (8, 9)], 5),
+    "google-genai:initial_delay=2s,exp_base=3,jitter=5s,max_delay=20s": (
+        [(2, 7), (6, 11), (18, 20), (20, 20)],
+        5,
+    ),
     "openai": ([(0.375, 0.5), (0.75, 1)], 3),
     "openai:max_retries=9": (QUARTERS, 10),
     "pymongo": ([(0, 0.2), (0, 0.4)], 3),
