@@ -5,12 +5,16 @@ import itertools
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from retrykit import Policy
 from retrykit.config._preset_names import BUILT_IN
 
-__all__ = ["ORIGINALS", "Original", "Row", "compare", "documented", "original"]
+__all__ = ["ORIGINALS", "RETRIES", "Original", "Row", "compare", "documented"]
+__all__ += ["original", "without_sleep"]
 
 # Calls of the original with random delays, and of the preset beside them.
 CALLS = 2_000
@@ -89,6 +93,25 @@ def documented(preset: str, document: str) -> None:
     """Register a preset whose original cannot run here, with its document and date."""
     made = Original(preset, lambda: document, "its document", None, [])
     ORIGINALS.append(made)
+
+
+@contextmanager
+def without_sleep(module: str, name: str = "time") -> Iterator[list[float]]:
+    """Collect the sleeps of a module, instead of sleeping.
+
+    Args:
+        module: The module that sleeps, by its name.
+        name: Its name for `time`, or for `time.sleep`.
+    """
+    waits: list[float] = []
+    sleeps = waits.append if name == "sleep" else SimpleNamespace(sleep=waits.append)
+    sleeper = import_module(module)
+    before = getattr(sleeper, name)
+    setattr(sleeper, name, sleeps)
+    try:
+        yield waits
+    finally:
+        setattr(sleeper, name, before)
 
 
 def compare(original: Original) -> Row:
