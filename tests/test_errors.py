@@ -657,6 +657,15 @@ SETTING_ERRORS = {
     f"jitter must be a finite number >= 0, got inf; {SECONDS}": (
         lambda: presets.zizq(jitter=math.inf)
     ),
+    "use_jitter must be True or False, got 'yes'": (
+        lambda: presets.taskiq(use_jitter="yes")
+    ),
+    "interval must be a duration, or a list of at least one, got []": (
+        lambda: presets.rq(interval=[])
+    ),
+    f"interval must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: presets.rq(interval=[5, -1])
+    ),
     "preset must be the name of one, got 'zizk'; did you mean zizq?": lambda: (
         parse_preset("zizk")
     ),

@@ -21,7 +21,24 @@ if TYPE_CHECKING:
         aws_standard,
     )
     from retrykit.presets._clients import finagle, grpc, polly, tenacity_default
-    from retrykit.presets._python_libraries import stamina, urllib3
+    from retrykit.presets._python_libraries import (
+        aiohttp_retry,
+        backoff_expo,
+        google_api_core,
+        httpx_retries,
+        langchain,
+        redis_py,
+        requests,
+        stamina,
+        urllib3,
+    )
+    from retrykit.presets._python_queues import (
+        dbos_step,
+        huey,
+        procrastinate,
+        rq,
+        taskiq,
+    )
     from retrykit.presets._queues import celery, dramatiq, sidekiq, temporal, zizq
     from retrykit.presets._reference import google, hostname_verification
     from retrykit.presets._sdks import (
@@ -44,6 +61,10 @@ else:
             "presets._reference": "google hostname_verification",
             "presets._python_libraries": "stamina urllib3",
             "presets._aws": "aws_adaptive aws_dynamodb aws_legacy aws_sdk aws_standard",
+            "presets._python_libraries": "aiohttp_retry backoff_expo google_api_core "
+            "httpx_retries langchain redis_py requests stamina urllib3",
+            "presets._python_queues": "dbos_step huey procrastinate rq taskiq",
+            "presets._aws": "aws_adaptive aws_standard",
             "presets._clients": "finagle grpc polly tenacity_default",
             "presets._queues": "celery dramatiq sidekiq temporal zizq",
             "presets._sdks": "anthropic azure_core azure_storage client_go "
@@ -57,3 +78,9 @@ __all__ += ["dramatiq", "elastic_transport", "fern", "finagle", "google"]
 __all__ += ["google_genai", "grpc", "hostname_verification", "openai", "polly"]
 __all__ += ["pymongo", "sidekiq", "stainless", "stamina", "stripe", "temporal"]
 __all__ += ["tenacity_default", "urllib3", "zizq"]
+__all__ = ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
+__all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]
+__all__ += ["stamina", "tenacity_default", "urllib3", "zizq"]
+__all__ += ["aiohttp_retry", "backoff_expo", "google_api_core", "httpx_retries"]
+__all__ += ["langchain", "redis_py", "requests"]
+__all__ += ["dbos_step", "huey", "procrastinate", "rq", "taskiq"]

@@ -9,7 +9,7 @@ is checked by its type; a duration arrives as seconds.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import (
     Annotated,
@@ -36,11 +36,12 @@ from retrykit._internal.validation import (
     check_choice,
     check_integer,
     check_number,
+    invalid_setting,
 )
 from retrykit.schedules._base import Schedule
 
-__all__ = ["Attempts", "Growth", "Number", "Period", "Retries", "Share", "Wait"]
-__all__ += ["between", "job_policy", "lasting", "preset", "seconds"]
+__all__ = ["Attempts", "Flag", "Growth", "Number", "Period", "Retries", "Share"]
+__all__ += ["Wait", "Waits", "between", "job_policy", "lasting", "preset", "seconds"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,6 +77,21 @@ def lasting(at_least: float, at_most: float = math.inf) -> _Check:
     return _Check(f">= {at_least} s{most}", check)
 
 
+def _check_flag(name: str, value: object) -> bool:
+    # Files and variables write it as text.
+    flag = {"true": True, "false": False}.get(value) if type(value) is str else value
+    if not isinstance(flag, bool):
+        raise invalid_setting(name, "True or False", value)
+    return flag
+
+
+def _parse_waits(name: str, value: object) -> list[float]:
+    waits = value if isinstance(value, list | tuple) else [value]
+    if not waits:
+        raise invalid_setting(name, "a duration, or a list of at least one", value)
+    return [parse_duration(name, each) for each in waits]
+
+
 Attempts = Annotated[int, _Check(">= 1", check_integer, at_least=1)]
 """A number of attempts, including the first. Count, >= 1."""
 
@@ -85,11 +101,19 @@ Retries = Annotated[int, _Check(">= 0", check_integer, at_least=0)]
 Wait = Annotated[Duration, _Check(">= 0", parse_duration)]
 """A delay. A duration, >= 0."""
 
+Waits = Annotated[
+    Duration | Sequence[Duration], _Check(">= 0, or a list of them", _parse_waits)
+]
+"""One delay or several, which arrive as a list of seconds. Durations, >= 0."""
+
 Period = Annotated[Duration, _Check("> 0", parse_positive_duration)]
 """A time. A duration, > 0."""
 
 Number = Annotated[float, _Check(">= 0", check_number, at_least=0)]
 """A factor. Dimensionless, >= 0."""
+
+Flag = Annotated[bool, _Check("True or False", _check_flag)]
+"""A switch: True or False, or in text "true" or "false"."""
 
 Growth = Annotated[float, _Check(">= 1", check_number, at_least=1)]
 """A factor by which delays grow. Dimensionless, >= 1."""

@@ -53,8 +53,10 @@ def test_the_page_knows_every_kind_of_schedule(browser):
     }
 
 
-ENDLESS = ["temporal", "tenacity_default"]
-ENDING = [name for name in presets.__all__ if name not in ENDLESS]
+ENDLESS = ["backoff_expo", "procrastinate", "temporal", "tenacity_default"]
+# All its delays may be 0 s.
+MAY_BE_ENDLESS = ["google_api_core"]
+ENDING = [x for x in presets.__all__ if x not in {*ENDLESS, *MAY_BE_ENDLESS}]
 
 
 @pytest.mark.parametrize("name", ENDING)
@@ -78,6 +80,15 @@ def test_an_endless_preset_has_the_numbers_of_the_library(browser, name):
     assert browser.text(".ending") == "goes on beyond retry 1000"
     assert browser.text("#more") == "Retries beyond 100 are not shown."
     assert browser.all(".end dd") == []
+
+
+@pytest.mark.parametrize("name", MAY_BE_ENDLESS)
+def test_a_preset_that_may_be_endless_has_the_numbers_of_the_library(browser, name):
+    policy = getattr(presets, name)()
+    browser.open({name: policy})
+    assert almost_equal(browser.rows(), rows(policy))
+    assert preview(policy, samples=0).end is None
+    assert browser.text(".ending").endswith("or goes on beyond retry 1000")
 
 
 RETRIES = [*range(1, 41), 78, 79, 1000, 1475, 1476, 1477, 10**5]
