@@ -92,7 +92,9 @@ def procrastinate(
     Source:
         `RetryStrategy`, Procrastinate 3.10.
     """
-    delays = constant(wait) + sequence([0]).then(linear(linear_wait))
+    delays = constant(wait)
+    if linear_wait:
+        delays += sequence([0]).then(linear(linear_wait))
     if exponential_wait:
         delays += exponential(exponential_wait, factor=exponential_wait)
     policy = job_policy(max_attempts, delays)
@@ -114,6 +116,8 @@ def rq(
     [1.0, 1.0, 1.0, 5.0]
     >>> [*rq(max=2, interval=[1, 2, 3]).schedule.draw()]
     [2.0, 3.0]
+    >>> rq(interval=30).schedule
+    constant(30.0)
 
     Args:
         max: Maximum number of retries. Count, >= 1; the original has no default.
@@ -124,9 +128,10 @@ def rq(
     """
     waits = cast("list[float]", interval)[-max:]
     early = max - len(waits)
-    delays = sequence(waits)
-    if early:
-        delays = constant(waits[0]).take(early).then(delays)
+    delays = constant(waits[0])
+    if len(waits) > 1:
+        listed = sequence(waits)
+        delays = delays.take(early).then(listed) if early else listed
     return job_policy(max, delays)
 
 
