@@ -59,28 +59,22 @@ else:
         __name__,
         {
             "presets._reference": "google hostname_verification",
-            "presets._python_libraries": "stamina urllib3",
-            "presets._aws": "aws_adaptive aws_dynamodb aws_legacy aws_sdk aws_standard",
             "presets._python_libraries": "aiohttp_retry backoff_expo google_api_core "
             "httpx_retries langchain redis_py requests stamina urllib3",
             "presets._python_queues": "dbos_step huey procrastinate rq taskiq",
-            "presets._aws": "aws_adaptive aws_standard",
-            "presets._clients": "finagle grpc polly tenacity_default",
-            "presets._queues": "celery dramatiq sidekiq temporal zizq",
+            "presets._aws": "aws_adaptive aws_dynamodb aws_legacy aws_sdk aws_standard",
             "presets._sdks": "anthropic azure_core azure_storage client_go "
             "elastic_transport fern google_genai openai pymongo stainless stripe",
+            "presets._clients": "finagle grpc polly tenacity_default",
+            "presets._queues": "celery dramatiq sidekiq temporal zizq",
         },
     )
 
-__all__ = ["anthropic", "aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_sdk"]
-__all__ += ["aws_standard", "azure_core", "azure_storage", "celery", "client_go"]
-__all__ += ["dramatiq", "elastic_transport", "fern", "finagle", "google"]
-__all__ += ["google_genai", "grpc", "hostname_verification", "openai", "polly"]
-__all__ += ["pymongo", "sidekiq", "stainless", "stamina", "stripe", "temporal"]
-__all__ += ["tenacity_default", "urllib3", "zizq"]
-__all__ = ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
-__all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]
-__all__ += ["stamina", "tenacity_default", "urllib3", "zizq"]
-__all__ += ["aiohttp_retry", "backoff_expo", "google_api_core", "httpx_retries"]
-__all__ += ["langchain", "redis_py", "requests"]
-__all__ += ["dbos_step", "huey", "procrastinate", "rq", "taskiq"]
+__all__ = ["aiohttp_retry", "anthropic", "aws_adaptive", "aws_dynamodb"]
+__all__ += ["aws_legacy", "aws_sdk", "aws_standard", "azure_core", "azure_storage"]
+__all__ += ["backoff_expo", "celery", "client_go", "dbos_step", "dramatiq"]
+__all__ += ["elastic_transport", "fern", "finagle", "google", "google_api_core"]
+__all__ += ["google_genai", "grpc", "hostname_verification", "httpx_retries", "huey"]
+__all__ += ["langchain", "openai", "polly", "procrastinate", "pymongo", "redis_py"]
+__all__ += ["requests", "rq", "sidekiq", "stainless", "stamina", "stripe", "taskiq"]
+__all__ += ["temporal", "tenacity_default", "urllib3", "zizq"]

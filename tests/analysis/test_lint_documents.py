@@ -10,19 +10,7 @@ from tests._support.new_process import run_python
 # They retry everything for days, as their originals do in a job engine.
 JOBS = {"retries-every-exception", "call-outlives-process"}
 WARNINGS = {
-    "aiohttp_retry": {"no-jitter"},
-    "backoff_expo": {"unbounded"},
-    "dbos_step": {"no-jitter"},
     "dramatiq": JOBS,
-    "httpx_retries": {"retries-at-once", "cap-never-reached", "too-many-attempts"},
-    "huey": {"never-retries"},
-    "procrastinate": {"unbounded", "retries-at-once", "retries-every-exception"},
-    "redis_py": {"too-many-attempts"},
-    "requests": {"never-retries"},
-    "rq": {"retries-at-once"},
-    "stamina": {"capped-jitter"},
-    "taskiq": {"no-jitter"},
-    "urllib3": {"retries-at-once", "cap-never-reached", "too-many-attempts"},
     "sidekiq": JOBS,
     "zizq": JOBS,
     "hostname_verification": {"no-jitter", "call-outlives-process"},
@@ -31,9 +19,17 @@ WARNINGS = {
     "stamina": {"capped-jitter"},
     "urllib3": {"retries-at-once", "cap-never-reached", "too-many-attempts"},
     "temporal": {"unbounded", "no-jitter", "retries-every-exception"},
-    "stamina": {"capped-jitter"},
-    "urllib3": {"cap-never-reached", "retries-at-once", "too-many-attempts"},
     "tenacity_default": {"unbounded", "retries-at-once", "retries-every-exception"},
+    "aiohttp_retry": {"no-jitter"},
+    "backoff_expo": {"unbounded"},
+    "dbos_step": {"no-jitter"},
+    "httpx_retries": {"retries-at-once", "cap-never-reached", "too-many-attempts"},
+    "huey": {"never-retries"},
+    "procrastinate": {"unbounded", "retries-at-once", "retries-every-exception"},
+    "redis_py": {"too-many-attempts"},
+    "requests": {"never-retries"},
+    "rq": {"retries-at-once"},
+    "taskiq": {"no-jitter"},
 }
 PRESETS = [name for name in presets.__all__ if callable(getattr(presets, name))]
 

@@ -68,21 +68,27 @@ BOUNDS = {
     "aiohttp-retry:attempts=9,start_timeout=0.5s,max_timeout=20s,factor=3": (
         [(1.5, 1.5), (4.5, 4.5), (13.5, 13.5), (20, 20)],
         9,
+    ),
     "backoff-expo": ([(0, 1), (0, 2), (0, 4)], None),
     "backoff-expo:max_tries=8,base=3,factor=0.5s,max_value=4s": (
         [(0, 0.5), (0, 1.5), (0, 4)],
         8,
+    ),
     "google-api-core": (
         [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (0, 32), (0, 60)],
         None,
+    ),
     "google-api-core:initial=30s,maximum=20s": ([(0, 20), (0, 20)], None),
     "httpx-retries": ([(0, 0), (0, 0)], 11),
     "httpx-retries:total=4,backoff_factor=2,backoff_jitter=0.25,max_backoff_wait=12s": (
         [(3, 4), (6, 8), (12, 12)],
+        5,
+    ),
     "langchain": ([(1, 2), (2, 3), (4, 5)], 3),
     "langchain:stop_after_attempt=0,initial=0.5s,max=5s,exp_base=3,jitter=4s": (
         [(0.5, 4.5), (1.5, 5), (4.5, 5)],
         None,
+    ),
     "redis-py": ([(0, 0.02), (0, 0.04), (0, 0.08)], 11),
     "redis-py:retries=5,base=1s,cap=10s": ([(0, 2), (0, 4), (0, 8), (0, 10)], 6),
     "requests": ([(0, 0)], 1),
@@ -91,18 +97,22 @@ BOUNDS = {
     "dbos-step:interval_seconds=100s,max_attempts=6,backoff_rate=3": (
         [(100, 100), (300, 300), (900, 900), (2700, 2700), (3600, 3600)],
         6,
+    ),
     "huey": ([(0, 0)], 1),
     "huey:retries=4,retry_delay=10s": ([(10, 10), (10, 10)], 5),
     "huey:retries=9,retry_delay=1.5s,retry_backoff=2": ([(1.5, 1.5), (3, 3)], 10),
     "procrastinate": ([(0, 0), (0, 0)], None),
     "procrastinate:max_attempts=3,wait=1,linear_wait=10,exponential_wait=2": (
         [(3, 3), (15, 15), (29, 29)],
+        4,
+    ),
     "rq": ([(0, 0), (0, 0), (0, 0)], 4),
     "rq:max=2,interval=30s": ([(30, 30), (30, 30)], 3),
     "taskiq": ([(5, 5), (5, 5)], 3),
     "taskiq:default_retry_count=6,use_delay_exponent=true,max_delay_exponent=12s": (
         [(5, 5), (10, 10), (12, 12)],
         6,
+    ),
     "taskiq:use_jitter=true,use_delay_exponent=false": ([(5, 6), (5, 6)], 3),
 }
 
