@@ -274,6 +274,7 @@ def engines(session: nox.Session) -> None:
 def originals(session: nox.Session) -> None:
     """Hold each preset against its original; ``-- --write`` renews the table."""
     session.install("-e", ".", *nox.project.dependency_groups(PROJECT, "originals"))
+    session.install("--no-deps", *EXTRAS["google-genai"])
     session.run("python", "-m", "tests.originals", *session.posargs)
 
 
