@@ -665,6 +665,11 @@ SETTING_ERRORS = {
     ),
     f"interval must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: presets.rq(interval=[5, -1])
+    "jitter must be True or False, got 'yes'": (lambda: presets.ky(jitter="yes")),
+    "factor must be a finite number >= 2, got 1.5; or randomize=False": (
+        lambda: presets.node_retry(randomize=True, factor=1.5)
+    "max_timeout must be a finite number >= 1, got 0.5; no shorter than min_timeout": (
+        lambda: presets.node_retry(max_timeout=0.5)
     ),
     "preset must be the name of one, got 'zizk'; did you mean zizq?": lambda: (
         parse_preset("zizk")

@@ -39,6 +39,15 @@ if TYPE_CHECKING:
         rq,
         taskiq,
     )
+    from retrykit.presets._javascript import (
+        axios_retry,
+        bullmq,
+        got,
+        ky,
+        node_retry,
+        p_retry,
+        undici,
+    from retrykit.presets._python_libraries import stamina, urllib3
     from retrykit.presets._queues import celery, dramatiq, sidekiq, temporal, zizq
     from retrykit.presets._reference import google, hostname_verification
     from retrykit.presets._sdks import (
@@ -66,6 +75,9 @@ else:
             "presets._sdks": "anthropic azure_core azure_storage client_go "
             "elastic_transport fern google_genai openai pymongo stainless stripe",
             "presets._clients": "finagle grpc polly tenacity_default",
+            "presets._javascript": (
+                "axios_retry bullmq got ky node_retry p_retry undici"
+            ),
             "presets._queues": "celery dramatiq sidekiq temporal zizq",
         },
     )
@@ -78,3 +90,7 @@ __all__ += ["google_genai", "grpc", "hostname_verification", "httpx_retries", "h
 __all__ += ["langchain", "openai", "polly", "procrastinate", "pymongo", "redis_py"]
 __all__ += ["requests", "rq", "sidekiq", "stainless", "stamina", "stripe", "taskiq"]
 __all__ += ["temporal", "tenacity_default", "urllib3", "zizq"]
+__all__ = ["axios_retry", "bullmq", "got", "ky", "node_retry", "p_retry", "undici"]
+__all__ += ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
+__all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]
+__all__ += ["stamina", "tenacity_default", "urllib3", "zizq"]

@@ -38,10 +38,13 @@ from retrykit._internal.validation import (
     check_number,
     invalid_setting,
 )
+from retrykit.schedules import constant
 from retrykit.schedules._base import Schedule
 
 __all__ = ["Attempts", "Flag", "Growth", "Number", "Period", "Retries", "Share"]
 __all__ += ["Wait", "Waits", "between", "job_policy", "lasting", "preset", "seconds"]
+__all__ += ["Wait", "between", "job_policy", "lasting", "preset", "seconds"]
+__all__ += ["whole_milliseconds"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -160,6 +163,11 @@ def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
 def seconds(duration: Duration) -> float:
     """Return a duration that was checked, which is a number by now."""
     return cast("float", duration)
+
+
+def whole_milliseconds(schedule: Schedule) -> Schedule:
+    """Return a schedule rounded to the nearest millisecond, as timers of Node are."""
+    return (schedule + constant(0.0005)).round_down(0.001)
 
 
 def job_policy(retries: int, schedule: Schedule) -> Policy:

@@ -10,6 +10,12 @@ from tests._support.new_process import run_python
 # They retry everything for days, as their originals do in a job engine.
 JOBS = {"retries-every-exception", "call-outlives-process"}
 WARNINGS = {
+    "axios_retry": {"retries-at-once"},
+    "bullmq": {"no-jitter"},
+    "ky": {"no-jitter"},
+    "node_retry": {"no-jitter"},
+    "p_retry": {"no-jitter"},
+    "undici": {"no-jitter"},
     "dramatiq": JOBS,
     "sidekiq": JOBS,
     "zizq": JOBS,

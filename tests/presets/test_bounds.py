@@ -114,6 +114,25 @@ BOUNDS = {
         6,
     ),
     "taskiq:use_jitter=true,use_delay_exponent=false": ([(5, 6), (5, 6)], 3),
+    "axios-retry": ([(0, 0), (0, 0)], 4),
+    "axios-retry:retry_delay=exponential,delay_factor=500us": (
+        [(0.001, 0.0012), (0.002, 0.0024), (0.004, 0.0048)],
+    "axios-retry:retry_delay=linear": ([(0.1, 0.1), (0.2, 0.2), (0.3, 0.3)], 4),
+    "bullmq": ([(1, 1), (2, 2)], 3),
+    "bullmq:type=fixed,jitter=0.25,delay=2s": ([(1.5, 2), (1.5, 2)], 3),
+    "got": ([(1, 1.1), (2, 2.1), (4, 4.1)], 3),
+    "got:limit=30,backoff_limit=0s": ([(0.001, 0.1), (0.001, 0.1)], 31),
+    "got:limit=30,noise=0ms": ([(1, 1), (2, 2)], 23),
+    "ky": ([(0.3, 0.3), (0.6, 0.6)], 3),
+    "ky:jitter=true,backoff_limit=1s": ([(0, 0.3), (0, 0.6), (0, 1), (0, 1)], 3),
+    "node-retry": ([(1, 1), (2, 2), (4, 4)], 11),
+    "node-retry:randomize=true,max_timeout=7s": ([(1, 2), (2, 4), (4, 7), (7, 7)], 11),
+    "node-retry:min_timeout=0s,retries=2": ([(0.001, 0.001), (0.002, 0.002)], 3),
+    "p-retry": ([(1, 1), (2, 2), (4, 4)], 11),
+    "p-retry:randomize=true,factor=1.5,max_timeout=2.0005s": (
+        [(1, 2), (1.5, 2.001), (2.001, 2.001)],
+        11,
+    "undici": ([(0.5, 0.5), (1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (30, 30)], 6),
 }
 
 

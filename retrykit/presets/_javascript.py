@@ -1,0 +1,324 @@
+"""Policies of libraries for JavaScript."""
+
+import math
+from typing import Annotated, Final, Literal
+
+from retrykit._core.policy import Policy
+from retrykit._internal.durations import Duration
+from retrykit._internal.validation import check_number
+from retrykit.hints import first_of, reset_at, retry_after
+from retrykit.presets._form import (
+    Attempts,
+    Flag,
+    Growth,
+    Period,
+    Retries,
+    Share,
+    Wait,
+    job_policy,
+    lasting,
+    preset,
+    seconds,
+    whole_milliseconds,
+)
+from retrykit.schedules import constant, exponential, linear, uniform
+
+__all__ = ["axios_retry", "bullmq", "got", "ky", "node_retry", "p_retry", "undici"]
+
+LONGEST_TIMER: Final = (2**31 - 1) / 1000
+"""The longest wait of a timer in JavaScript, in seconds: 24.8 days."""
+
+
+@preset
+def axios_retry(
+    *,
+    retries: Retries = 3,
+    retry_delay: Literal["none", "exponential", "linear"] = "none",
+    delay_factor: Wait = "100ms",
+) -> Policy:
+    """Return the policy of axios-retry, which does not wait by default.
+
+    With ``"exponential"`` the delay of retry n is ``delay_factor * 2 ** n``, and a
+    random 0 to 20 % more; with ``"linear"`` it is ``delay_factor * n``. A longer
+    Retry-After takes its place, whatever it is.
+
+    >>> growing = axios_retry(retry_delay="exponential", delay_factor=0.5).schedule
+    >>> [growing.bounds(retry) for retry in (1, 2, 3)]
+    [(1.0, 1.2), (2.0, 2.4), (4.0, 4.8)]
+
+    Args:
+        retries: Maximum number of retries. Count, >= 0.
+        retry_delay: ``"none"``, or ``"exponential"`` or ``"linear"`` for
+            ``exponentialDelay`` and ``linearDelay``.
+        delay_factor: Half of the first exponential delay, or the linear step. A
+            duration, >= 0.
+
+    Source:
+        `axiosRetry`, axios-retry 4.5.
+    """
+    doubled = exponential(seconds(delay_factor) * 2)
+    schedules = {
+        "none": constant(0),
+        "exponential": doubled + (doubled * 0.2).full_jitter(),
+        "linear": linear(delay_factor),
+    }
+    return Policy(
+        schedule=schedules[retry_delay],
+        max_attempts=retries + 1,
+        hint=retry_after(),
+        hint_cap=None,
+        hint_jitter=0.2 if retry_delay == "exponential" else 0,
+    )
+
+
+@preset
+def bullmq(
+    *,
+    attempts: Attempts = 3,
+    type: Literal["fixed", "exponential"] = "exponential",  # noqa: A002  its name there
+    delay: Wait = "1s",
+    jitter: Share = 0,
+) -> Policy:
+    """Return the built-in backoff of a BullMQ job.
+
+    The delay of retry n is ``delay * 2 ** (n - 1)``, or always *delay*, in whole
+    milliseconds; *jitter* is the share of it that is random. The defaults are the
+    example of its documentation: a job without options is attempted once.
+
+    >>> [bullmq(jitter=0.5).schedule.bounds(retry) for retry in (1, 2)]
+    [(0.5, 1.0), (1.0, 2.0)]
+
+    Args:
+        attempts: Maximum number of attempts, including the first. Count, >= 1.
+        type: ``"fixed"`` or ``"exponential"``.
+        delay: First delay before jitter. A duration, >= 0.
+        jitter: Random part of each delay. Dimensionless, 0 to 1.
+
+    Source:
+        `Backoffs`, BullMQ 6.7; "Retrying failing jobs", its documentation.
+    """
+    grown = whole_milliseconds(exponential(delay))
+    schedule = grown if type == "exponential" else constant(delay)
+    if jitter:
+        certain, random = schedule * (1 - jitter), (schedule * jitter).full_jitter()
+        schedule = (certain + random).round_down("1ms")
+    return job_policy(attempts - 1, schedule)
+
+
+@preset
+def got(
+    *,
+    limit: Retries = 2,
+    backoff_limit: Annotated[Duration, lasting(0, 2_147_483)] | None = None,
+    noise: Annotated[Duration, lasting(0, 0.1)] = "100ms",
+    max_retry_after: Wait | None = None,
+) -> Policy:
+    """Return the retry policy of got.
+
+    The delay of retry n is ``2 ** (n - 1)`` s, capped at *backoff_limit*, and a random
+    0 to *noise* more. There is no retry whose delay exceeds the longest timer of
+    JavaScript, 24.8 days. A Retry-After takes the place of the delay; here, if it is
+    longer. After a longer one than *max_retry_after* got does not retry.
+
+    >>> [got().schedule.bounds(retry) for retry in (1, 2)]
+    [(1.0, 1.1), (2.0, 2.1)]
+
+    Args:
+        limit: Maximum number of retries. Count, >= 0.
+        backoff_limit: Longest delay without noise. A duration, >= 0; None is none.
+        noise: Largest random part of a delay. A duration, 0 to 100 ms.
+        max_retry_after: Longest Retry-After. A duration, >= 0; None is the timeout of
+            the request, which got does not have by default.
+
+    Source:
+        `calculateRetryDelay`, got 16.1.
+    """
+    growing, most = exponential(1), limit
+    if backoff_limit is None:
+        # Retry 23 would come after 48.5 days.
+        most = min(limit, 22)
+    else:
+        growing = growing.cap(backoff_limit)
+    longest = LONGEST_TIMER if max_retry_after is None else seconds(max_retry_after)
+    return Policy(
+        schedule=(growing + uniform(0, noise)).at_least("1ms"),
+        max_attempts=most + 1,
+        hint=retry_after(),
+        hint_cap=min(longest, LONGEST_TIMER),
+        hint_jitter=0,
+    )
+
+
+@preset
+def ky(
+    *,
+    limit: Retries = 2,
+    backoff_limit: Wait | None = None,
+    jitter: Flag = False,
+    max_retry_after: Wait | None = None,
+) -> Policy:
+    """Return the retry policy of ky.
+
+    The delay of retry n is ``0.3 * 2 ** (n - 1)`` s; with *jitter* it is uniform from
+    0 to that. It is capped at *backoff_limit* after the jitter. A Retry-After, or the
+    reset time of a rate limit, takes the place of the delay; here, if it is longer, and
+    whatever the status, while ky reads it with 413, 429 and 503.
+
+    >>> ky(jitter=True, backoff_limit="1s").schedule
+    exponential(0.3, factor=2.0).full_jitter().cap(1.0)
+
+    Args:
+        limit: Maximum number of retries. Count, >= 0.
+        backoff_limit: Longest delay. A duration, >= 0; None is none.
+        jitter: Whether each delay is random.
+        max_retry_after: Longest delay of a Retry-After. A duration, >= 0; None is none.
+
+    Source:
+        `retry`, ky 2.1.
+    """
+    growing = exponential("300ms").full_jitter() if jitter else exponential("300ms")
+    names = ["ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset"]
+    return Policy(
+        schedule=growing.cap(_shorter(backoff_limit)),
+        max_attempts=limit + 1,
+        hint=first_of(retry_after(), *map(reset_at, names)),
+        hint_cap=_shorter(max_retry_after),
+        on_long_hint="clip",
+        hint_jitter=0,
+    )
+
+
+@preset
+def node_retry(  # noqa: PLR0913  the options of retry
+    *,
+    retries: Retries = 10,
+    factor: Growth = 2,
+    min_timeout: Wait = "1s",
+    max_timeout: Wait | None = None,
+    randomize: Flag = False,
+    max_retry_time: Period | None = None,
+) -> Policy:
+    """Return the policy of the npm package ``retry``, once called node-retry.
+
+    The delay of retry n is ``min_timeout * factor ** (n - 1)`` in whole milliseconds,
+    capped at *max_timeout*; with *randomize* it is multiplied by a random 1 to 2 before
+    the cap. The package async-retry is ``node_retry(randomize=True)``. Once
+    *max_retry_time* has passed there is no retry, but one that was scheduled may come
+    later than that (the rule ``"overshoot"``).
+
+    >>> [node_retry(randomize=True).schedule.bounds(retry) for retry in (1, 2, 3)]
+    [(1.0, 2.0), (2.0, 4.0), (4.0, 8.0)]
+
+    Args:
+        retries: Maximum number of retries. Count, >= 0.
+        factor: Growth of the delay. Dimensionless, >= 1; >= 2 with *randomize*, since
+            the original sorts its delays.
+        min_timeout: First delay. A duration, >= 0; less than 1 ms is 1 ms.
+        max_timeout: Longest delay. A duration, >= *min_timeout*; None is none.
+        randomize: Whether the delays are random.
+        max_retry_time: Time limit of the whole call. A duration, > 0; None is none.
+
+    Source:
+        `timeouts`, retry 0.13.
+    """
+    if randomize:
+        check_number("factor", factor, at_least=2, suggestion="or randomize=False")
+    first = max(seconds(min_timeout), 0.001)
+    growing = exponential(first * 2 if randomize else first, factor=factor)
+    schedule = whole_milliseconds(growing.equal_jitter() if randomize else growing)
+    if max_timeout is not None:
+        longest, rule = seconds(max_timeout), "no shorter than min_timeout"
+        check_number("max_timeout", longest, at_least=first, suggestion=rule)
+        schedule = schedule.cap(longest)
+    return Policy(
+        schedule=schedule,
+        max_attempts=retries + 1,
+        max_elapsed=max_retry_time,
+        deadline="stop" if max_retry_time is None else "overshoot",
+    )
+
+
+@preset
+def p_retry(  # noqa: PLR0913  the options of p-retry
+    *,
+    retries: Retries = 10,
+    factor: Growth = 2,
+    min_timeout: Wait = "1s",
+    max_timeout: Wait | None = None,
+    randomize: Flag = False,
+    max_retry_time: Period | None = None,
+) -> Policy:
+    """Return the policy of p-retry.
+
+    The delay of retry n is ``min_timeout * factor ** (n - 1)`` in whole milliseconds,
+    times a random 1 to 2 with *randomize*, and capped at *max_timeout*. The last delay
+    is cut so that the last attempt is made at *max_retry_time*. Before version 7 it was
+    `node_retry`.
+
+    >>> list(p_retry(retries=3, factor=3).schedule.take(3).draw())
+    [1.0, 3.0, 9.0]
+
+    Args:
+        retries: Maximum number of retries. Count, >= 0.
+        factor: Growth of the delay. Dimensionless, >= 1.
+        min_timeout: First delay. A duration, >= 0.
+        max_timeout: Longest delay, in milliseconds rounded up. A duration, >= 0; None
+            is none.
+        randomize: Whether the delays are random.
+        max_retry_time: Time limit of the whole call. A duration, > 0; None is none.
+
+    Source:
+        `pRetry`, p-retry 9.0.
+    """
+    first = seconds(min_timeout)
+    growing = exponential(first * 2 if randomize else first, factor=factor)
+    schedule = whole_milliseconds(growing.equal_jitter() if randomize else growing)
+    # 1.1 * 1000 is just above 1100.
+    longest = math.ceil(round(_shorter(max_timeout) * 1000, 6))
+    return Policy(
+        schedule=schedule.cap(longest / 1000),
+        max_attempts=retries + 1,
+        max_elapsed=max_retry_time,
+        deadline="stop" if max_retry_time is None else "clip",
+    )
+
+
+@preset
+def undici(
+    *,
+    max_retries: Retries = 5,
+    min_timeout: Wait = "500ms",
+    max_timeout: Wait = "30s",
+    timeout_factor: Growth = 2,
+) -> Policy:
+    """Return the policy of undici's `RetryAgent`, for the client of Node.
+
+    The delay of retry n is ``min_timeout * timeout_factor ** (n - 1)``, capped at
+    *max_timeout*. A Retry-After takes the place of the delay, and is capped, too; here,
+    if it is longer.
+
+    >>> list(undici().schedule.take(8).draw())
+    [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+
+    Args:
+        max_retries: Maximum number of retries. Count, >= 0.
+        min_timeout: First delay. A duration, >= 0.
+        max_timeout: Longest delay, and longest Retry-After. A duration, >= 0.
+        timeout_factor: Growth of the delay. Dimensionless, >= 1.
+
+    Source:
+        `RetryHandler`, undici 8.13.
+    """
+    return Policy(
+        schedule=exponential(min_timeout, factor=timeout_factor).cap(max_timeout),
+        max_attempts=max_retries + 1,
+        hint=retry_after(),
+        hint_cap=max_timeout,
+        on_long_hint="clip",
+        hint_jitter=0,
+    )
+
+
+def _shorter(limit: Duration | None) -> float:
+    """Return a limit in seconds, or that of timers if it is longer or None."""
+    return LONGEST_TIMER if limit is None else min(seconds(limit), LONGEST_TIMER)
