@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         rq,
         taskiq,
     )
+    from retrykit.presets._cloud import cloud_tasks, step_functions
     from retrykit.presets._javascript import (
         axios_retry,
         bullmq,
@@ -62,6 +63,13 @@ if TYPE_CHECKING:
         pymongo,
         stainless,
         stripe,
+    from retrykit.presets._workflows import (
+        active_job,
+        airflow,
+        argo,
+        dagster,
+        oban,
+        prefect,
     )
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -78,6 +86,8 @@ else:
             "presets._javascript": (
                 "axios_retry bullmq got ky node_retry p_retry undici"
             ),
+            "presets._cloud": "cloud_tasks step_functions",
+            "presets._workflows": "active_job airflow argo dagster oban prefect",
             "presets._queues": "celery dramatiq sidekiq temporal zizq",
         },
     )
@@ -91,6 +101,8 @@ __all__ += ["langchain", "openai", "polly", "procrastinate", "pymongo", "redis_p
 __all__ += ["requests", "rq", "sidekiq", "stainless", "stamina", "stripe", "taskiq"]
 __all__ += ["temporal", "tenacity_default", "urllib3", "zizq"]
 __all__ = ["axios_retry", "bullmq", "got", "ky", "node_retry", "p_retry", "undici"]
+__all__ += ["active_job", "airflow", "argo", "cloud_tasks", "dagster", "oban"]
+__all__ += ["prefect", "step_functions"]
 __all__ += ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
 __all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]
 __all__ += ["stamina", "tenacity_default", "urllib3", "zizq"]

@@ -10,11 +10,18 @@ from tests._support.new_process import run_python
 # They retry everything for days, as their originals do in a job engine.
 JOBS = {"retries-every-exception", "call-outlives-process"}
 WARNINGS = {
+    "airflow": {"never-retries"},
+    # Its example: ten retries take longer than the minute that they have.
+    "argo": {"retries-every-exception", "no-jitter", "max-attempts-unreachable"},
     "axios_retry": {"retries-at-once"},
     "bullmq": {"no-jitter"},
+    "cloud_tasks": JOBS | {"no-jitter"},
     "ky": {"no-jitter"},
     "node_retry": {"no-jitter"},
+    "oban": JOBS,
     "p_retry": {"no-jitter"},
+    "prefect": {"never-retries"},
+    "step_functions": {"no-jitter"},
     "undici": {"no-jitter"},
     "dramatiq": JOBS,
     "sidekiq": JOBS,

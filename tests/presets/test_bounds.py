@@ -6,6 +6,7 @@ and for other parameters. The last number is that of the attempts; None is no li
 
 import pytest
 
+from retrykit import presets
 from retrykit.config._preset_names import parse_preset
 
 # Of a few SDKs.
@@ -132,6 +133,47 @@ BOUNDS = {
     "p-retry:randomize=true,factor=1.5,max_timeout=2.0005s": (
         [(1, 2), (1.5, 2.001), (2.001, 2.001)],
         11,
+    ),
+    "active-job": ([(3, 3.45), (3, 3.45)], 5),
+    "active-job:jitter=0": ([(3, 3), (3, 3)], 5),
+    "airflow": ([(300, 300), (300, 300)], 1),
+    "airflow:retries=6,retry_exponential_backoff=2,max_retry_delay=1h": (
+        [(300, 599), (600, 1199), (1200, 2399), (2400, 3600), (3600, 3600)],
+        7,
+    ),
+    "airflow:retries=9,retry_delay=0s,retry_exponential_backoff=3": (
+        [(1, 1), (1, 1), (1, 1)],
+        10,
+    ),
+    "argo": ([(1, 1), (2, 2), (4, 4), (8, 8), (16, 16)], 11),
+    "cloud-tasks": ([(0.1, 0.1), (0.2, 0.2), (0.4, 0.4), (0.8, 0.8)], 100),
+    "cloud-tasks:min_backoff=1s,max_doublings=0,max_backoff=3s": (
+        [(1, 1), (2, 2), (3, 3), (3, 3)],
+        100,
+    ),
+    "dagster": ([(0, 0)], 2),
+    "dagster:max_retries=4,delay=2s,backoff=exponential": (
+        [(2, 2), (6, 6), (14, 14), (30, 30)],
+        5,
+    ),
+    "dagster:max_retries=4,delay=2s,backoff=linear,jitter=full": (
+        [(0, 2), (0, 4), (0, 6), (0, 8)],
+        5,
+    ),
+    "dagster:max_retries=4,delay=2s,backoff=linear,jitter=plus_minus": (
+        [(0, 4), (2, 6), (4, 8), (6, 10)],
+        5,
+    ),
+    "dagster:max_retries=4,delay=2s,jitter=plus_minus": ([(0, 4), (0, 4)], 5),
+    "oban": ([(17, 18), (19, 20), (23, 25), (31, 34)], 20),
+    "oban:max_attempts=30": ([(17, 18), (17, 18), (19, 20), (23, 25), (23, 25)], 30),
+    "prefect": ([(0, 0)], 1),
+    "prefect:retries=3,exponential_backoff=5s": ([(5, 5), (10, 10), (20, 20)], 4),
+    "step-functions": ([(1, 1), (2, 2), (4, 4)], 4),
+    "step-functions:jitter_strategy=FULL,max_delay_seconds=3s": (
+        [(0, 1), (0, 2), (0, 3), (0, 3)],
+        4,
+    ),
     "undici": ([(0.5, 0.5), (1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (30, 30)], 6),
 }
 
@@ -143,3 +185,12 @@ def test_a_preset_has_the_delays_of_its_original(text, expected):
     found = [policy.schedule.bounds(retry) for retry in range(1, len(bounds) + 1)]
     assert found == [pytest.approx(each) for each in bounds]
     assert policy.max_attempts == attempts
+
+
+def test_a_preset_without_a_limit_of_attempts_has_none():
+    assert presets.active_job(wait=None, attempts=None).max_attempts is None
+
+
+def test_a_task_of_cloud_tasks_is_given_up_after_both_limits():
+    policy = presets.cloud_tasks(max_retry_duration="1h")
+    assert (policy.max_elapsed, policy.limits) == (3600, "all")
