@@ -1,7 +1,7 @@
 """Presets by name, with parameters, as in ``zizq:retry_limit=10``."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, final, get_type_hints
+from typing import Final, final, get_args, get_type_hints
 
 from retrykit import presets
 from retrykit._conditions import Condition
@@ -97,7 +97,10 @@ def _parse_value(preset: str, name: str, text: str) -> object:
     kind = known[name]
     if kind == Condition | None:
         return type_from_name(name, text)
-    return parse_number(kind, text) if kind in {int, float} else text
+    kinds = {kind, *get_args(kind)}
+    # A duration may be a text; another number may also be a word, or None.
+    numbers = [] if str in kinds else [each for each in (int, float) if each in kinds]
+    return parse_number(numbers[0], text) if numbers else text
 
 
 def parse_number(kind: type[float], text: str) -> object:

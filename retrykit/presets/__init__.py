@@ -48,6 +48,17 @@ if TYPE_CHECKING:
         node_retry,
         p_retry,
         undici,
+    )
+    from retrykit.presets._programs import (
+        apt,
+        curl,
+        kubernetes,
+        npm,
+        pip,
+        systemd,
+        uv,
+        wget,
+    )
     from retrykit.presets._python_libraries import stamina, urllib3
     from retrykit.presets._queues import celery, dramatiq, sidekiq, temporal, zizq
     from retrykit.presets._reference import google, hostname_verification
@@ -88,6 +99,7 @@ else:
             ),
             "presets._cloud": "cloud_tasks step_functions",
             "presets._workflows": "active_job airflow argo dagster oban prefect",
+            "presets._programs": "apt curl kubernetes npm pip systemd uv wget",
             "presets._queues": "celery dramatiq sidekiq temporal zizq",
         },
     )
@@ -103,6 +115,7 @@ __all__ += ["temporal", "tenacity_default", "urllib3", "zizq"]
 __all__ = ["axios_retry", "bullmq", "got", "ky", "node_retry", "p_retry", "undici"]
 __all__ += ["active_job", "airflow", "argo", "cloud_tasks", "dagster", "oban"]
 __all__ += ["prefect", "step_functions"]
+__all__ += ["apt", "curl", "kubernetes", "npm", "pip", "systemd", "uv", "wget"]
 __all__ += ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
 __all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]
 __all__ += ["stamina", "tenacity_default", "urllib3", "zizq"]

@@ -148,11 +148,14 @@ def _check_of(hint: Any) -> Callable[[str, Any], Any]:
         return cast("Callable[[str, Any], Any]", hint.__metadata__[0].check)
     if get_origin(hint) is Literal:
         return partial(_check_choice, choices=get_args(hint))
-    options = [each for each in get_args(hint) if get_origin(each) is Annotated]
-    if options:
-        # Or None.
-        own = _check_of(options[0])
-        return lambda name, value: None if value is None else own(name, value)
+    options = get_args(hint)
+    checked = [each for each in options if get_origin(each) is Annotated]
+    if checked:
+        # Or a word, or None.
+        own = _check_of(checked[0])
+        words = [x for each in options if each not in checked for x in get_args(each)]
+        also = [*words, None] if type(None) in options else words
+        return lambda name, value: value if value in also else own(name, value)
     return lambda _, value: value
 
 

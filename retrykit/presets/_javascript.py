@@ -223,12 +223,13 @@ def node_retry(  # noqa: PLR0913  the options of retry
     """
     if randomize:
         check_number("factor", factor, at_least=2, suggestion="or randomize=False")
-    first = max(seconds(min_timeout), 0.001)
+    least = seconds(min_timeout)
+    first = max(least, 0.001)
     growing = exponential(first * 2 if randomize else first, factor=factor)
     schedule = whole_milliseconds(growing.equal_jitter() if randomize else growing)
     if max_timeout is not None:
         longest, rule = seconds(max_timeout), "no shorter than min_timeout"
-        check_number("max_timeout", longest, at_least=first, suggestion=rule)
+        check_number("max_timeout", longest, at_least=least, suggestion=rule)
         schedule = schedule.cap(longest)
     return Policy(
         schedule=schedule,

@@ -30,33 +30,38 @@ __all__ = ["active_job", "airflow", "argo", "dagster", "oban", "prefect"]
 
 @preset
 def active_job(
-    *, wait: Wait | None = "3s", attempts: Attempts | None = 5, jitter: Number = 0.15
+    *,
+    wait: Wait | Literal["polynomially_longer"] = "3s",
+    attempts: Attempts | Literal["unlimited"] = 5,
+    jitter: Number = 0.15,
 ) -> Policy:
     """Return the policy of ``retry_on`` in Active Job, of Ruby on Rails.
 
-    Each delay is *wait*, or ``n ** 4 + 2`` s before retry n if *wait* is None, which
-    stands for ``:polynomially_longer``; and a random 0 to *jitter* more, of *wait* or
-    of ``n ** 4`` s.
+    Each delay is *wait*, and a random 0 to *jitter* of it more; or before retry n
+    ``n ** 4 + 2`` s, and a random 0 to *jitter* of ``n ** 4`` s more.
 
-    >>> [active_job(wait=None).schedule.bounds(retry) for retry in (1, 2, 3)]
+    >>> growing = active_job(wait="polynomially_longer").schedule
+    >>> [growing.bounds(retry) for retry in (1, 2, 3)]
     [(3.0, 3.15), (18.0, 20.4), (83.0, 95.15)]
 
     Args:
-        wait: Delay without jitter. A duration, >= 0; None is growing delays.
-        attempts: Maximum number of attempts, including the first. Count, >= 1; None is
-            unlimited.
+        wait: Delay without jitter. A duration, >= 0, or ``"polynomially_longer"``.
+        attempts: Maximum number of attempts, including the first. Count, >= 1, or
+            ``"unlimited"``.
         jitter: Largest random part, as a share of the delay. Dimensionless, >= 0; 0.15
             in new applications, 0 in older ones.
 
     Source:
         `ActiveJob::Exceptions`, Rails 8.
     """
-    base = polynomial(4) if wait is None else constant(wait)
-    schedule = base + (base * jitter).full_jitter()
-    policy = job_policy(
-        (attempts or 1) - 1, constant(2) + schedule if wait is None else schedule
-    )
-    return policy if attempts else policy.replace(max_attempts=None)
+    if wait == "polynomially_longer":
+        growing = polynomial(4)
+        schedule = constant(2) + growing + (growing * jitter).full_jitter()
+    else:
+        schedule = constant(wait) + (constant(wait) * jitter).full_jitter()
+    if attempts == "unlimited":
+        return job_policy(0, schedule).replace(max_attempts=None)
+    return job_policy(attempts - 1, schedule)
 
 
 @preset

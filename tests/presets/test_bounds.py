@@ -135,7 +135,8 @@ BOUNDS = {
         11,
     ),
     "active-job": ([(3, 3.45), (3, 3.45)], 5),
-    "active-job:jitter=0": ([(3, 3), (3, 3)], 5),
+    "active-job:jitter=0,attempts=7": ([(3, 3), (3, 3)], 7),
+    "active-job:wait=polynomially_longer": ([(3, 3.15), (18, 20.4)], 5),
     "airflow": ([(300, 300), (300, 300)], 1),
     "airflow:retries=6,retry_exponential_backoff=2,max_retry_delay=1h": (
         [(300, 599), (600, 1199), (1200, 2399), (2400, 3600), (3600, 3600)],
@@ -174,6 +175,23 @@ BOUNDS = {
         [(0, 1), (0, 2), (0, 3), (0, 3)],
         4,
     ),
+    "apt": ([(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (30, 30)], 4),
+    "curl": ([(1, 1), (2, 2), (4, 4)], 8),
+    "curl:retry=2,retry_delay=5s,retry_max_time=1m": ([(5, 5), (5, 5)], 3),
+    "kubernetes": ([(0, 0), (10, 10), (20, 20), (40, 40)], None),
+    "kubernetes:max_container_restart_period=5s": ([(0, 0), (5, 5), (5, 5)], None),
+    "npm": ([(10, 10), (60, 60)], 3),
+    "pip": ([(0, 0), (0.5, 0.5), (1, 1), (2, 2), (4, 4)], 6),
+    "systemd": ([(0.1, 0.1), (0.1, 0.1)], None),
+    "systemd:restart_sec=3s,restart_steps=2,restart_max_delay_sec=1s": (
+        [(3, 3), (3, 3)],
+        None,
+    ),
+    "systemd:restart_sec=2s,restart_steps=3,restart_max_delay_sec=16s,"
+    "restart_randomized_delay_sec=4s": ([(2, 6), (4, 8), (8, 12), (16, 20)], None),
+    "uv": ([(1, 2), (1, 4), (1, 8), (1, 16), (1, 30), (1, 30)], 4),
+    "wget": ([(1, 1), (2, 2), (3, 3)], 20),
+    "wget:tries=0,waitretry=2": ([(1, 1), (2, 2), (2, 2)], None),
     "undici": ([(0.5, 0.5), (1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (30, 30)], 6),
 }
 
@@ -188,7 +206,7 @@ def test_a_preset_has_the_delays_of_its_original(text, expected):
 
 
 def test_a_preset_without_a_limit_of_attempts_has_none():
-    assert presets.active_job(wait=None, attempts=None).max_attempts is None
+    assert parse_preset("active-job:attempts=unlimited").max_attempts is None
 
 
 def test_a_task_of_cloud_tasks_is_given_up_after_both_limits():
