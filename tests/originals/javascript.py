@@ -5,13 +5,13 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.originals.comparison import CALLS, RETRIES
+from tests.originals.comparison import CALLS, RETRIES, original
 
-__all__ = ["PACKAGES", "read_version", "walks"]
+__all__ = ["register"]
 
 PACKAGES = {
     "axios": "1.21.1",
@@ -47,25 +47,37 @@ console.log(JSON.stringify(walks));
 """
 
 
-def walks(
-    script: str, settings: dict[str, Any], *, in_seconds: tuple[str, ...]
-) -> Iterator[float]:
-    """Return the delays of the next call of a script.
+def register(
+    preset: str,
+    package: str,
+    script: str,
+    *settings: dict[str, Any],
+    in_seconds: tuple[str, ...] = (),
+    how: str = "its function",
+) -> None:
+    """Register an original in JavaScript, as `original` does.
 
     Args:
+        preset: The name of the preset.
+        package: The package of npm whose version is told.
         script: Defines the function `call`, for some `settings`.
-        settings: The parameters of the preset.
+        *settings: The parameters to compare, besides the defaults.
         in_seconds: Those that are durations; the script gets milliseconds.
+        how: What is compared.
     """
-    converted = {
-        _camel_case(name): value * 1000 if name in in_seconds else value
-        for name, value in settings.items()
-    }
-    return iter(next(_calls(script, json.dumps(converted))))
+
+    def delays(**given: Any) -> Iterator[float]:
+        converted = {
+            _camel_case(name): value * 1000 if name in in_seconds else value
+            for name, value in given.items()
+        }
+        return iter(next(_calls(script, json.dumps(converted))))
+
+    version: Callable[[], str] = functools.partial(_read_version, package)
+    original(preset, package, *settings, version=version, how=how)(delays)
 
 
-def read_version(package: str) -> str:
-    """Return the version of a package that is installed, from its package.json."""
+def _read_version(package: str) -> str:
     found = json.loads((_folder() / package / "package.json").read_text("utf-8"))
     return str(found["version"])
 
@@ -96,9 +108,14 @@ def _folder() -> Path:
     _FOLDERS.append(folder)
     words = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"]
     wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
-    subprocess.run(  # noqa: S603  packages that are named here
-        [*words, "--prefix", folder.name, *wanted], capture_output=True, check=True
+    run = subprocess.run(  # noqa: S603  packages that are named here
+        [*words, "--prefix", folder.name, *wanted],
+        capture_output=True,
+        text=True,
+        check=False,
     )
+    if run.returncode:
+        raise RuntimeError(run.stderr)
     return Path(folder.name) / "node_modules"
 
 

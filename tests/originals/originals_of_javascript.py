@@ -1,29 +1,6 @@
 """The libraries that retry, in JavaScript."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
-
-from tests.originals.comparison import original
-from tests.originals.javascript import read_version, walks
-
-
-def register(
-    preset: str,
-    package: str,
-    script: str,
-    *settings: dict[str, Any],
-    in_seconds: tuple[str, ...] = (),
-    how: str = "its function",
-) -> None:
-    """Register an original whose delays a script returns."""
-
-    def delays(**given: Any) -> Iterator[float]:
-        return walks(script, given, in_seconds=in_seconds)
-
-    version: Callable[[], str] = partial(read_version, package)
-    original(preset, package, *settings, version=version, how=how)(delays)
-
+from tests.originals.javascript import register
 
 register(
     "axios-retry",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tests.originals.comparison import documented, original
-from tests.originals.originals_of_javascript import register
+from tests.originals.javascript import register
 
 # They would have to wait, or cannot run here.
 documented("apt", "a run of APT 2.6.1")
