@@ -119,7 +119,7 @@ def argo(
     limit: Retries = 10,
     duration: Wait = "1s",
     factor: Annotated[int, between(1)] = 2,
-    cap: Wait | None = None,
+    cap: Wait | None = "5s",
     max_duration: Period | None = "1m",
 ) -> Policy:
     """Return a retry strategy of Argo Workflows, by default its example with backoff.
@@ -128,7 +128,7 @@ def argo(
     no retry that would start after *max_duration*, at which Argo also ends a running
     attempt. Argo itself waits only if the strategy has a limit.
 
-    >>> list(argo(cap="5s").schedule.take(5).draw())
+    >>> list(argo().schedule.take(5).draw())
     [1.0, 2.0, 4.0, 5.0, 5.0]
 
     Args:

@@ -11,8 +11,7 @@ from tests._support.new_process import run_python
 JOBS = {"retries-every-exception", "call-outlives-process"}
 WARNINGS = {
     "airflow": {"never-retries"},
-    # Its example: ten retries take longer than the minute that they have.
-    "argo": {"retries-every-exception", "no-jitter", "max-attempts-unreachable"},
+    "argo": {"retries-every-exception", "no-jitter", "too-many-attempts"},
     "apt": {"no-jitter"},
     "axios_retry": {"retries-at-once"},
     "bullmq": {"no-jitter"},

@@ -146,7 +146,8 @@ BOUNDS = {
         [(1, 1), (1, 1), (1, 1)],
         10,
     ),
-    "argo": ([(1, 1), (2, 2), (4, 4), (8, 8), (16, 16)], 11),
+    "argo": ([(1, 1), (2, 2), (4, 4), (5, 5), (5, 5)], 11),
+    "argo:factor=1,duration=2s,limit=3": ([(2, 2), (2, 2)], 4),
     "cloud-tasks": ([(0.1, 0.1), (0.2, 0.2), (0.4, 0.4), (0.8, 0.8)], 100),
     "cloud-tasks:min_backoff=1s,max_doublings=0,max_backoff=3s": (
         [(1, 1), (2, 2), (3, 3), (3, 3)],
@@ -212,3 +213,7 @@ def test_a_preset_without_a_limit_of_attempts_has_none():
 def test_a_task_of_cloud_tasks_is_given_up_after_both_limits():
     policy = presets.cloud_tasks(max_retry_duration="1h")
     assert (policy.max_elapsed, policy.limits) == (3600, "all")
+
+
+def test_a_retry_of_argo_without_a_cap_grows_on():
+    assert presets.argo(cap=None).schedule.bounds(10) == (512, 512)
