@@ -665,18 +665,6 @@ SETTING_ERRORS = {
     ),
     f"interval must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: presets.rq(interval=[5, -1])
-    "retry_exponential_backoff must be a finite number >= 1, got 0.5; 0 for a fixed "
-    "delay": lambda: presets.airflow(retry_exponential_backoff=0.5),
-    "max_backoff must be a finite number >= 10, got 1.0; no shorter than min_backoff": (
-        lambda: presets.cloud_tasks(min_backoff=10, max_backoff=1)
-    "max_delay_seconds must be a finite number >= 9, got 3.0; no shorter than "
-    "interval_seconds": lambda: presets.step_functions(
-        interval_seconds=9, max_delay_seconds=3
-    "jitter must be True or False, got 'yes'": (lambda: presets.ky(jitter="yes")),
-    "factor must be a finite number >= 2, got 1.5; or randomize=False": (
-        lambda: presets.node_retry(randomize=True, factor=1.5)
-    "max_timeout must be a finite number >= 1, got 0.5; no shorter than min_timeout": (
-        lambda: presets.node_retry(max_timeout=0.5)
     ),
     "preset must be the name of one, got 'zizk'; did you mean zizq?": lambda: (
         parse_preset("zizk")

@@ -21,24 +21,6 @@ if TYPE_CHECKING:
         aws_standard,
     )
     from retrykit.presets._clients import finagle, grpc, polly, tenacity_default
-    from retrykit.presets._python_libraries import (
-        aiohttp_retry,
-        backoff_expo,
-        google_api_core,
-        httpx_retries,
-        langchain,
-        redis_py,
-        requests,
-        stamina,
-        urllib3,
-    )
-    from retrykit.presets._python_queues import (
-        dbos_step,
-        huey,
-        procrastinate,
-        rq,
-        taskiq,
-    )
     from retrykit.presets._cloud import cloud_tasks, step_functions
     from retrykit.presets._javascript import (
         axios_retry,
@@ -59,7 +41,24 @@ if TYPE_CHECKING:
         uv,
         wget,
     )
-    from retrykit.presets._python_libraries import stamina, urllib3
+    from retrykit.presets._python_libraries import (
+        aiohttp_retry,
+        backoff_expo,
+        google_api_core,
+        httpx_retries,
+        langchain,
+        redis_py,
+        requests,
+        stamina,
+        urllib3,
+    )
+    from retrykit.presets._python_queues import (
+        dbos_step,
+        huey,
+        procrastinate,
+        rq,
+        taskiq,
+    )
     from retrykit.presets._queues import celery, dramatiq, sidekiq, temporal, zizq
     from retrykit.presets._reference import google, hostname_verification
     from retrykit.presets._sdks import (
@@ -74,6 +73,7 @@ if TYPE_CHECKING:
         pymongo,
         stainless,
         stripe,
+    )
     from retrykit.presets._workflows import (
         active_job,
         airflow,
@@ -90,32 +90,27 @@ else:
             "presets._python_libraries": "aiohttp_retry backoff_expo google_api_core "
             "httpx_retries langchain redis_py requests stamina urllib3",
             "presets._python_queues": "dbos_step huey procrastinate rq taskiq",
+            "presets._javascript": "axios_retry bullmq got ky node_retry p_retry "
+            "undici",
             "presets._aws": "aws_adaptive aws_dynamodb aws_legacy aws_sdk aws_standard",
             "presets._sdks": "anthropic azure_core azure_storage client_go "
             "elastic_transport fern google_genai openai pymongo stainless stripe",
             "presets._clients": "finagle grpc polly tenacity_default",
-            "presets._javascript": (
-                "axios_retry bullmq got ky node_retry p_retry undici"
-            ),
-            "presets._cloud": "cloud_tasks step_functions",
-            "presets._workflows": "active_job airflow argo dagster oban prefect",
-            "presets._programs": "apt curl kubernetes npm pip systemd uv wget",
             "presets._queues": "celery dramatiq sidekiq temporal zizq",
+            "presets._workflows": "active_job airflow argo dagster oban prefect",
+            "presets._cloud": "cloud_tasks step_functions",
+            "presets._programs": "apt curl kubernetes npm pip systemd uv wget",
         },
     )
 
-__all__ = ["aiohttp_retry", "anthropic", "aws_adaptive", "aws_dynamodb"]
-__all__ += ["aws_legacy", "aws_sdk", "aws_standard", "azure_core", "azure_storage"]
-__all__ += ["backoff_expo", "celery", "client_go", "dbos_step", "dramatiq"]
-__all__ += ["elastic_transport", "fern", "finagle", "google", "google_api_core"]
-__all__ += ["google_genai", "grpc", "hostname_verification", "httpx_retries", "huey"]
-__all__ += ["langchain", "openai", "polly", "procrastinate", "pymongo", "redis_py"]
-__all__ += ["requests", "rq", "sidekiq", "stainless", "stamina", "stripe", "taskiq"]
-__all__ += ["temporal", "tenacity_default", "urllib3", "zizq"]
-__all__ = ["axios_retry", "bullmq", "got", "ky", "node_retry", "p_retry", "undici"]
-__all__ += ["active_job", "airflow", "argo", "cloud_tasks", "dagster", "oban"]
-__all__ += ["prefect", "step_functions"]
-__all__ += ["apt", "curl", "kubernetes", "npm", "pip", "systemd", "uv", "wget"]
-__all__ += ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
-__all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]
-__all__ += ["stamina", "tenacity_default", "urllib3", "zizq"]
+__all__ = ["active_job", "aiohttp_retry", "airflow", "anthropic", "apt", "argo"]
+__all__ += ["aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_sdk", "aws_standard"]
+__all__ += ["axios_retry", "azure_core", "azure_storage", "backoff_expo", "bullmq"]
+__all__ += ["celery", "client_go", "cloud_tasks", "curl", "dagster", "dbos_step"]
+__all__ += ["dramatiq", "elastic_transport", "fern", "finagle", "google"]
+__all__ += ["google_api_core", "google_genai", "got", "grpc", "hostname_verification"]
+__all__ += ["httpx_retries", "huey", "kubernetes", "ky", "langchain", "node_retry"]
+__all__ += ["npm", "oban", "openai", "p_retry", "pip", "polly", "prefect"]
+__all__ += ["procrastinate", "pymongo", "redis_py", "requests", "rq", "sidekiq"]
+__all__ += ["stainless", "stamina", "step_functions", "stripe", "systemd", "taskiq"]
+__all__ += ["temporal", "tenacity_default", "undici", "urllib3", "uv", "wget", "zizq"]

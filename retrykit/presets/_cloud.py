@@ -90,8 +90,7 @@ def step_functions(
         jitter_strategy: ``"NONE"`` or ``"FULL"``.
 
     Source:
-        "Handling errors in Step Functions workflows", AWS Step Functions Developer
-        Guide, 2026.
+        `RetryProps` of Step Functions, API documentation of the AWS CDK 2.
     """
     schedule = exponential(interval_seconds, factor=backoff_rate)
     if max_delay_seconds is not None:

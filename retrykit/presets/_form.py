@@ -43,7 +43,6 @@ from retrykit.schedules._base import Schedule
 
 __all__ = ["Attempts", "Flag", "Growth", "Number", "Period", "Retries", "Share"]
 __all__ += ["Wait", "Waits", "between", "job_policy", "lasting", "preset", "seconds"]
-__all__ += ["Wait", "between", "job_policy", "lasting", "preset", "seconds"]
 __all__ += ["whole_milliseconds"]
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -91,8 +91,12 @@ def original(
 
 def documented(preset: str, document: str) -> None:
     """Register a preset whose original cannot run here, with its document and date."""
-    made = Original(preset, lambda: document, "its document", None, [])
-    ORIGINALS.append(made)
+    ORIGINALS.append(Original(preset, lambda: document, "its document", None, []))
+
+
+def run_by_hand(preset: str, what: str) -> None:
+    """Register a preset whose original was run once, outside of this session."""
+    ORIGINALS.append(Original(preset, lambda: what, "a run by hand", None, []))
 
 
 @contextmanager
@@ -127,7 +131,7 @@ def compare(original: Original) -> Row:
     verdict = "; ".join(problems) or "equal"
     compared = original.how
     if original.delays is None:
-        verdict = "as documented"
+        verdict = "as documented" if compared == "its document" else "equal then"
     else:
         compared += f", {drawn:,} delays"
     return Row(original.preset, name, compared, verdict)

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from tests.originals.comparison import documented, original
+from tests.originals.comparison import documented, original, run_by_hand
 from tests.originals.javascript import register
 
 # They would have to wait, or cannot run here.
-documented("apt", "a run of APT 2.6.1")
-documented("curl", "the code of curl 8.22, and runs of curl 7.88.1")
+run_by_hand("apt", "APT 2.6")
+run_by_hand("curl", "curl 7.88.1, and the code of 8.22")
 documented("kubernetes", "`doBackOff`, Kubernetes 1.34")
 documented("systemd", "`service_restart_usec_next`, systemd 262")
-documented("uv", "`retry_policy`, and runs of uv 0.13.9")
-documented("wget", "a run of wget 1.21.3")
+run_by_hand("uv", "uv 0.13.9")
+run_by_hand("wget", "wget 1.21.3")
 
 register(
     "npm",

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from tests.originals.comparison import (
     RETRIES,
-    documented,
     original,
+    run_by_hand,
     without_sleep,
 )
 
 if TYPE_CHECKING:
     from urllib3 import Retry
 
-documented("langchain", "`Runnable.with_retry`, langchain-core 1.8.3, run")
+run_by_hand("langchain", "`Runnable.with_retry`, langchain-core 1.8.3")
 
 
 @original(

@@ -118,6 +118,8 @@ BOUNDS = {
     "axios-retry": ([(0, 0), (0, 0)], 4),
     "axios-retry:retry_delay=exponential,delay_factor=500us": (
         [(0.001, 0.0012), (0.002, 0.0024), (0.004, 0.0048)],
+        4,
+    ),
     "axios-retry:retry_delay=linear": ([(0.1, 0.1), (0.2, 0.2), (0.3, 0.3)], 4),
     "bullmq": ([(1, 1), (2, 2)], 3),
     "bullmq:type=fixed,jitter=0.25,delay=2s": ([(1.5, 2), (1.5, 2)], 3),
