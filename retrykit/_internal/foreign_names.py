@@ -9,9 +9,9 @@ __all__ = ["HOMES", "suggest_import"]
 HOMES = {
     "retrykit": (
         "Again AsArgument AttemptTimeout Backoff ConfigError Failure GiveUp "
-        "NestedRetryError Outcome RetrykitError WithError WithValue "
+        "Layer Layers NestedRetryError Outcome RetrykitError WithError WithValue "
         "Policy RetryAfter RetryError RetryState Rule Stop StopReason aretry aretrying "
-        "current_state last_result observe policy_of resume retry retrying state_of "
+        "current_state last_result layers observe policy_of resume retry retrying state_of "
         "with_policy"
     ),
     "retrykit.schedules": (
@@ -26,8 +26,15 @@ HOMES = {
     ),
     "retrykit.integrations.redis": "RedisBudget",
     "retrykit.presets": (
-        "aws_adaptive aws_standard celery dramatiq finagle google grpc "
-        "hostname_verification polly sidekiq temporal tenacity_default zizq"
+        "active_job aiohttp_retry airflow anthropic apt argo aws_adaptive "
+        "aws_dynamodb aws_legacy aws_sdk aws_standard axios_retry azure_core "
+        "azure_storage backoff_expo bullmq celery client_go cloud_tasks curl "
+        "dagster dbos_step dramatiq elastic_transport fern finagle google "
+        "google_api_core google_genai got grpc hostname_verification httpx_retries "
+        "huey kubernetes ky langchain node_retry npm oban openai p_retry pip polly "
+        "prefect procrastinate pymongo redis_py requests rq sidekiq stainless "
+        "stamina step_functions stripe systemd taskiq temporal tenacity_default "
+        "undici urllib3 uv wget zizq"
     ),
     "retrykit.testing": (
         "AsyncScriptedFunction FakeClock ScriptedFunction disable_retries "

@@ -40,6 +40,8 @@ PARTS = {
     "tests/_support/sdk_clients.py": SDKS,
     "tests/integrations/test_sdk*": f"{SDKS} cryptography",
     "tests/integrations/test_sdk_google_genai.py": "aiohttp httpx httpx2",
+    "tests/integrations/test_sdk_retries.py": "pymongo redis",
+    "tests/originals/pictures.py": "matplotlib",
     "tests/_support/tls_server.py": "cryptography",
     "tests/integrations/*aiohttp*": "aiohttp",
     "tests/_support/*aiohttp*": "aiohttp",
