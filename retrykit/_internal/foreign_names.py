@@ -8,11 +8,11 @@ __all__ = ["HOMES", "suggest_import"]
 
 HOMES = {
     "retrykit": (
-        "Again AsArgument AttemptTimeout Backoff ConfigError Failure GiveUp "
-        "Layer Layers NestedRetryError Outcome RetrykitError WithError WithValue "
-        "Policy RetryAfter RetryError RetryState Rule Stop StopReason aretry aretrying "
-        "current_state last_result layers observe policy_of resume retry retrying state_of "
-        "with_policy"
+        "Again AsArgument AttemptTimeout Backoff ConfigError Failure GiveUp Layer "
+        "Layers NestedRetryError Outcome Policy RetryAfter RetryError RetryState "
+        "RetrykitError Rule Stop StopReason WithError WithValue aretry aretrying "
+        "current_state last_result layers observe policy_of resume retry retrying "
+        "state_of with_policy"
     ),
     "retrykit.schedules": (
         "Schedule constant decay decorrelated exponential fibonacci google_interval "
