@@ -1,5 +1,6 @@
 """Events: which are emitted, in which order, and to which observers."""
 
+import asyncio
 import contextvars
 import threading
 
@@ -218,9 +219,10 @@ LATE = [
 ]
 
 
+@pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize(("in_delay", "kinds"), LATE)
 def test_an_observer_registered_after_a_common_failure_receives_the_rest(
-    in_delay, kinds, monkeypatch
+    in_delay, kinds, awaited, monkeypatch
 ):
     found, observers, attempts = [], [], []
 
@@ -234,9 +236,21 @@ def test_an_observer_registered_after_a_common_failure_receives_the_rest(
         if not in_delay:
             register()
 
-    monkeypatch.setattr("time.sleep", register if in_delay else lambda _: None)
+    async def afetch():
+        fetch()
+
+    async def asleep(_delay):
+        wait(_delay)
+
+    wait = register if in_delay else lambda _: None
+    policy = Policy(schedule=[0.01, 0.01], on=ConnectionError)
     try:
-        Policy(schedule=[0.01, 0.01], on=ConnectionError).call(fetch)
+        if awaited:
+            monkeypatch.setattr("asyncio.sleep", asleep)
+            asyncio.run(policy.acall(afetch))
+        else:
+            monkeypatch.setattr("time.sleep", wait)
+            policy.call(fetch)
     finally:
         for each in observers:
             each.close()

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from retrykit import Layers, Policy, aretry, layers, retry
+from retrykit import Layers, Policy, aretry, layers, retry, retrying
 from retrykit._core import ineffective
 from retrykit._own_retries import _KNOWN, OWN_RETRIES, OwnRetries
 from retrykit.errors import ConfigError
@@ -217,6 +217,27 @@ def test_of_several_clients_in_one_call_the_largest_counts():
 def test_two_clients_of_a_library_are_warned_of_once(warnings):
     exhaust(THREE.call, fail, OpenAI(0), OpenAI(), OpenAI(5))
     assert warnings() == [warning("fetch")]
+
+
+def test_a_block_is_a_layer_without_clients():
+    own = OpenAI()
+    for attempt in retrying(THREE):
+        with attempt:
+            assert own.max_retries
+            assert [each.name for each in layers()] == ["fetch"]
+
+
+def test_a_variable_without_a_value_is_no_client(warnings):
+    def fetch():
+        if later:
+            return
+        raise OSError
+
+    with pytest.raises(NameError):
+        THREE.replace(on=NameError).call(fetch)
+    assert warnings() == []
+    later = None
+    exhaust(THREE.call, fetch)
 
 
 def test_layers_tell_the_running_attempt():

@@ -25,3 +25,9 @@ def test_a_preset_is_pickled_by_its_name(name):
     again = pickle.loads(pickle.dumps(preset()))  # noqa: S301  pickled here
     assert repr(again) == repr(preset())
     assert again.replace(budget=None) == preset().replace(budget=None)
+
+
+def test_the_signature_of_a_preset_shows_the_bounds_of_its_parameters():
+    parameters = inspect.signature(presets.grpc).parameters
+    assert "Annotated[int, >= 2]" in str(parameters["max_attempts"])
+    assert "1 to 1000" in str(parameters["max_tokens"])
