@@ -33,7 +33,15 @@ from retrykit.analysis.preview import Preview, RetryRow
 
 __all__ = ["command"]
 
-_COLUMNS = ("seconds", "minutes", "hours", "cumulative", "at")
+# The figures of each column, by their names in JSON and CSV.
+_FIGURES = {
+    "seconds": ("seconds_low", "seconds", "seconds_high"),
+    "minutes": ("minutes",),
+    "hours": ("hours",),
+    "cumulative": ("cumulative_low", "cumulative_high"),
+    "at": ("at_low", "at_high"),
+}
+_COLUMNS = (*_FIGURES,)
 _UNITS = {"minutes": 60, "hours": 3600}
 
 
@@ -112,7 +120,7 @@ def command(
     chosen = chosen or [each for each in _COLUMNS if start or each != "at"]
     figures = [_figures(row, start, chosen) for row in rows]
     if as_csv:
-        click.echo(_to_csv(figures), nl=False)
+        click.echo(_to_csv(_names(chosen), figures), nl=False)
     else:
         data = _to_data(name, preview, figures)
         click.echo(json.dumps(data, indent=2, default=fields_of))
@@ -134,21 +142,20 @@ def _figures(
     """Return the figures of a retry, by their names in JSON and CSV."""
     mean = row.mean
     earliest, latest = row.at(start) if start else (None, None)
-    figures: dict[str, dict[str, Any]] = {
-        "seconds": {"seconds_low": row.low, "seconds": mean, "seconds_high": row.high},
-        "minutes": {"minutes": None if mean is None else round(mean / 60, 6)},
-        "hours": {"hours": None if mean is None else round(mean / 3600, 6)},
-        "cumulative": {
-            "cumulative_low": row.total_low,
-            "cumulative_high": row.total_high,
-        },
-        "at": {
-            "at_low": earliest and earliest.isoformat(),
-            "at_high": latest and latest.isoformat(),
-        },
+    figures: dict[str, list[Any]] = {
+        "seconds": [row.low, mean, row.high],
+        "minutes": [None if mean is None else round(mean / 60, 6)],
+        "hours": [None if mean is None else round(mean / 3600, 6)],
+        "cumulative": [row.total_low, row.total_high],
+        "at": [earliest and earliest.isoformat(), latest and latest.isoformat()],
     }
-    chosen = {key: value for name in columns for key, value in figures[name].items()}
-    return {"retry": row.retry} | chosen
+    chosen = [value for name in columns for value in figures[name]]
+    return dict(zip(_names(columns), [row.retry, *chosen], strict=True))
+
+
+def _names(columns: Sequence[str]) -> list[str]:
+    """Return the names of the figures in some columns, after that of the retry."""
+    return ["retry", *(name for column in columns for name in _FIGURES[column])]
 
 
 def _to_data(
@@ -171,10 +178,10 @@ def _to_data(
     }
 
 
-def _to_csv(rows: Sequence[dict[str, Any]]) -> str:
+def _to_csv(names: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows(rows[:1])  # writes the keys
+    writer.writerow(names)
     for row in rows:
         cells = row.values()
         writer.writerow(format_decimal(x) if isinstance(x, float) else x for x in cells)

@@ -77,6 +77,14 @@ def test_columns_of_csv_can_be_chosen():
     ]
 
 
+def test_csv_of_a_policy_without_retries_has_its_columns():
+    printed = run_command("show", "requests", "--csv")
+    assert printed.out == (
+        "retry,seconds_low,seconds,seconds_high,minutes,hours,cumulative_low,"
+        "cumulative_high\n"
+    )
+
+
 def test_color_is_only_for_terminals_that_want_it():
     plain = run_command("chart", "zizq", "--retries", "3").out
     colored = run_command("chart", "zizq", "--retries", "3", FORCE_COLOR="1").out
