@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -16,9 +16,12 @@ from retrykit._core.policy import Policy
 from retrykit._core.settings import DeadlineRule, LimitRule
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.analysis.lint import discover
+from retrykit.config import foreign
 from retrykit.config._environment import MUTUALLY_EXCLUSIVE, policy_from_env
 from retrykit.config._files import load_policy, policy_names, read_document
+from retrykit.config._foreign._document import SUFFIXES
 from retrykit.config._preset_names import BUILT_IN, LISTED, parse_preset, preset_key
+from retrykit.config.foreign import FORMATS
 from retrykit.config.grpc_service_config import from_service_config
 from retrykit.errors import ConfigError
 from retrykit.schedules import Schedule
@@ -68,9 +71,36 @@ def policy_flags(function: F) -> F:
         callback=_import_modules,
         help="Import MODULE first, for exception types that a file names.",
     )
-    for option in (import_, *reversed(options)):
+    from_ = click.option(
+        "--from",
+        "foreign_format",
+        metavar="FORMAT",
+        type=click.Choice(FORMATS),
+        expose_value=False,
+        is_eager=True,
+        callback=_keep,
+        help=f"Format of a file of another system: {', '.join(FORMATS)}.",
+    )
+    closest = click.option(
+        "--closest",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_keep,
+        help="Read what such a file cannot say exactly, and list the differences.",
+    )
+    for option in (closest, from_, import_, *reversed(options)):
         function = option(function)
     return function
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    ctx.meta[f"retrykit.{param.name}"] = value
+
+
+def _kept(name: str) -> Any:
+    ctx = click.get_current_context(silent=True)
+    return ctx and ctx.meta.get(f"retrykit.{name}")
 
 
 def _import_modules(ctx: click.Context, _param: click.Parameter, names: Any) -> None:
@@ -116,13 +146,20 @@ def select_policy(text: str | None, flags: Mapping[str, Any]) -> tuple[str, Poli
 
     If *text* is None, it is the policy that the flags define.
     """
+    several = [] if text is None else split_file(text)
+    if text is not None and len(several) > 1:
+        raise _not_single(text, several[0], (each[len(text) + 1 :] for each in several))
     selected = select_policies([] if text is None else [text], flags)
     if len(selected) > 1:
-        rule = f"a single policy, such as {text}:{next(iter(selected))}"
-        suggestion = f"it contains {', '.join(selected)}"
-        raise invalid_setting("POLICY", rule, text, suggestion)
+        raise _not_single(text, f"{text}:{next(iter(selected))}", selected)
     [item] = selected.items()
     return item
+
+
+def _not_single(text: str | None, example: str, names: Iterable[str]) -> ConfigError:
+    rule = f"a single policy, such as {example}"
+    suggestion = f"it contains {', '.join(names)}"
+    return invalid_setting("POLICY", rule, text, suggestion)
 
 
 def select_policies(
@@ -144,8 +181,9 @@ def select_policies(
     return {name: apply_flags(base, flags) for name, base in bases.items()}
 
 
+_SUFFIXES = "|".join(suffix[1:] for suffix in SUFFIXES)
 _FILE = re.compile(
-    r"(?P<path>.+?\.(?:toml|json))(?::(?P<name>.+))?", re.IGNORECASE | re.DOTALL
+    rf"(?P<path>.+?\.(?:{_SUFFIXES}))(?:[:#](?P<name>.+))?", re.IGNORECASE | re.DOTALL
 )
 _SCRIPT = re.compile(r".+\.py(?::.+)?")
 _ATTRIBUTE = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<path>[A-Za-z_][\w.]*)")
@@ -159,6 +197,8 @@ def find_policies(text: str) -> dict[str, Policy]:
     """
     if file := _FILE.fullmatch(text):
         path, name = file["path"], file["name"]
+        if _is_foreign(path):
+            return _read_foreign(path, name)
         if config := _read_service_config(path):
             return {name or Path(path).stem: _load_service(config, path, name)}
         names = [name] if name else policy_names(path)
@@ -178,15 +218,42 @@ def find_policies(text: str) -> dict[str, Policy]:
     raise invalid_setting("POLICY", rule, text, suggestion)
 
 
+def _is_foreign(path: str) -> bool:
+    """Return whether a file has policies of another system, and none of retrykit."""
+    if _kept("foreign_format") or not path.lower().endswith((".toml", ".json")):
+        return True
+    own = {"policies", "tool"} & read_document(path).keys()
+    return not own and not _read_service_config(path) and bool(foreign.names(path))
+
+
+def _read_foreign(path: str, name: str | None) -> dict[str, Policy]:
+    format_, closest = _kept("foreign_format"), bool(_kept("closest"))
+    found: dict[str, Policy] = {}
+    names = foreign.names(path, format=format_)
+    for each in [name] if name or not names else names:
+        reading = foreign.read(path, each, format=format_, closest=closest)
+        found[reading.name or Path(path).stem] = reading.policy
+        for text in reading.differences:
+            click.echo(f"differs: {text}", err=True)
+        for text in reading.notes:
+            click.echo(f"note: {text}", err=True)
+    return found
+
+
 def file_of(text: str) -> str | None:
-    """Return the path of a POLICY's TOML or JSON file; None if it has none."""
+    """Return the path of a POLICY's file; None if it has none."""
     file = _FILE.fullmatch(text)
     return file and file["path"]
 
 
 def split_file(text: str) -> list[str]:
     """Return a POLICY for each policy of a file; just *text* if it names one."""
-    if file_of(text) != text or _read_service_config(text):
+    if file_of(text) != text:
+        return [text]
+    if _is_foreign(text):
+        names = foreign.names(text, format=_kept("foreign_format"))
+        return [f"{text}#{name}" if name else text for name in names] or [text]
+    if _read_service_config(text):
         return [text]
     return [f"{text}:{name}" for name in policy_names(text)]
 

@@ -22,7 +22,8 @@ from retrykit._internal.validation import (
 from retrykit.config._preset_names import BUILT_IN, parse_preset, preset_key
 from retrykit.errors import ConfigError
 
-__all__ = ["load_policy", "policy_names", "read_document"]
+__all__ = ["load_policy", "parse_json", "parse_toml", "policy_names"]
+__all__ += ["read_document", "read_text", "syntax_error"]
 
 
 def policy_names(path: str | os.PathLike[str]) -> list[str]:
@@ -139,16 +140,17 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
         file = Path(path)
     except TypeError:
         raise invalid_setting("path", "the path of a file", path) from None
-    text = _read_text(file)
+    text = read_text(file)
     try:
-        parse = _parse_json if file.suffix.lower() == ".json" else _parse_toml
+        parse = parse_json if file.suffix.lower() == ".json" else parse_toml
         return parse(file, text)
     except RecursionError:
         msg = f"{file} must be less deeply nested, got more levels than Python can read"
         raise ConfigError(msg) from None
 
 
-def _read_text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """Return the text of a file in UTF-8, without a byte order mark."""
     try:
         data = file.read_bytes()
     # ValueError: no file can have such a name, for example with a null character.
@@ -184,7 +186,8 @@ _MAX_LISTED = 9
 _SUFFIXES = {".json", ".toml"}
 
 
-def _parse_toml(file: Path, text: str) -> dict[str, Any]:
+def parse_toml(file: Path, text: str) -> dict[str, Any]:
+    """Return the data of a text in TOML."""
     import tomllib  # noqa: PLC0415  few programs read such files
 
     try:
@@ -195,7 +198,7 @@ def _parse_toml(file: Path, text: str) -> dict[str, Any]:
         if place and not any(place):
             *before, last = text.split("\n")
             place = [str(len(before) + 1), str(len(last) + 1)]
-        raise _syntax_error(file, "TOML", reason, *place) from None
+        raise syntax_error(file, "TOML", reason, *place) from None
 
 
 # Reason, line and column in errors of tomllib; no numbers at the end of the file.
@@ -204,17 +207,16 @@ _TOML_ERROR = re.compile(
 )
 
 
-def _parse_json(file: Path, text: str) -> dict[str, Any]:
+def parse_json(file: Path, text: str) -> dict[str, Any]:
+    """Return the data of a text in JSON, an object."""
     import json  # noqa: PLC0415  few programs read such files
 
     try:
         data = json.loads(text, object_pairs_hook=_check_unique)
     except json.JSONDecodeError as error:
-        raise _syntax_error(
-            file, "JSON", error.msg, error.lineno, error.colno
-        ) from None
+        raise syntax_error(file, "JSON", error.msg, error.lineno, error.colno) from None
     except ValueError as error:
-        raise _syntax_error(file, "JSON", str(error)) from None
+        raise syntax_error(file, "JSON", str(error)) from None
     if not isinstance(data, dict):
         raise invalid_setting(str(file), "a JSON object", data)
     return data
@@ -231,7 +233,8 @@ def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return data
 
 
-def _syntax_error(file: Path, kind: str, reason: str, *place: object) -> ConfigError:
+def syntax_error(file: Path, kind: str, reason: str, *place: object) -> ConfigError:
+    """Return the error for a file with a syntax error, at a line and a column."""
     at = " at line {}, column {}".format(*place) if place else ""
     reason = reason[:1].lower() + reason[1:]
     return ConfigError(f"{file} must be {kind}, got a syntax error{at}; {reason}")

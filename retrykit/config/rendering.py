@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from keyword import iskeyword
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule
@@ -12,8 +12,9 @@ from retrykit._core.serialization import setting_to_data
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import invalid_setting, prefix_errors
 from retrykit.budgets._shared_budgets import SerializableBudget
+from retrykit.config._foreign._conditions import AnyOf, ErrorNames, Excluding
 from retrykit.hints._base import FirstOf, SerializableHint
 from retrykit.hints.grpc import StatusCodes
 from retrykit.schedules._base import Schedule, iter_parts
@@ -128,21 +129,43 @@ def to_expression(setting: str, value: object) -> Expression:
     >>> to_expression("on", StatusCodes([14])).text
     "StatusCodes(['UNAVAILABLE'])"
     """
-    if isinstance(value, StatusCodes):
-        line = "from retrykit.config.grpc_service_config import StatusCodes"
-        return Expression(f"StatusCodes({[*value.codes]!r})", (line,))
-    if isinstance(value, Rule):
-        return _rule_expression(value)
+    if isinstance(value, StatusCodes | ErrorNames | AnyOf | Excluding):
+        return _condition_expression(setting, value)
+    if setting == "rules":
+        parts = []
+        for index, each in enumerate(cast("tuple[Rule, ...]", value)):
+            with prefix_errors(f"rules[{index}]"):
+                parts.append(_rule_expression(each))
+        return _tuple_expression(parts)
     setting_to_data(setting, value)  # raises for user code
     if isinstance(value, tuple):
-        parts = [to_expression(setting, each) for each in value]
-        text = ", ".join(part.text for part in parts) + "," * (len(parts) == 1)
-        return Expression(f"({text})", _import_lines(parts))
+        return _tuple_expression([to_expression(setting, each) for each in value])
     if isinstance(value, type):
         return _type_expression(setting, value)
     # The repr of a string in an enum is not an expression.
     text = str.__repr__(value) if isinstance(value, str) else repr(value)
     return Expression(text, _find_imports(value))
+
+
+def _tuple_expression(parts: Sequence[Expression]) -> Expression:
+    text = ", ".join(part.text for part in parts) + "," * (len(parts) == 1)
+    return Expression(f"({text})", _import_lines(parts))
+
+
+def _condition_expression(setting: str, condition: Any) -> Expression:
+    [members] = fields_of(condition).values()
+    parts = [
+        Expression(repr(each))
+        if isinstance(each, str)
+        else to_expression(setting, each)
+        for each in members
+    ]
+    name = type(condition).__name__
+    grpc = isinstance(condition, StatusCodes)
+    module = "hints.grpc" if grpc else "config.foreign"
+    own = Expression("", (_import_line(module, [name]),))
+    text = ", ".join(part.text for part in parts)
+    return Expression(f"{name}([{text}])", _import_lines([own, *parts]))
 
 
 def toml_key(name: str) -> str:

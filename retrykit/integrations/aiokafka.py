@@ -16,7 +16,7 @@ a producer with ``enable_idempotence``: it recognizes its own retries alone.
 
 from typing import Any, Final
 
-from retrykit.integrations._extras import needs
+from retrykit._internal.extras import needs
 from retrykit.integrations._transient import TransientErrors
 
 with needs("aiokafka"):

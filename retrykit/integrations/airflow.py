@@ -22,8 +22,8 @@ from datetime import timedelta
 from typing import Any, Self, final
 
 from retrykit._core.policy import Policy
+from retrykit._internal.extras import needs
 from retrykit.integrations._airflow_decision import check_policy, decide_next_try
-from retrykit.integrations._extras import needs
 
 with needs("airflow"):
     from airflow.sdk import RetryDecision, RetryPolicy

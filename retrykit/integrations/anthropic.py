@@ -24,6 +24,7 @@ delay that the service requests; a policy gives up if the delay is above its `hi
 
 from typing import Any, Final
 
+from retrykit._internal.extras import needs
 from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import (
     Hint,
@@ -32,7 +33,6 @@ from retrykit.hints import (
     reset_at,
     retry_after as _retry_after,
 )
-from retrykit.integrations._extras import needs
 from retrykit.integrations._sdk import (
     connection_errors,
     field,

@@ -13,7 +13,7 @@ only its transactions raise errors that their caller is to retry::
 
 from typing import Any, Final
 
-from retrykit.integrations._extras import needs
+from retrykit._internal.extras import needs
 from retrykit.integrations._transient import TransientErrors
 
 with needs("confluent-kafka"):

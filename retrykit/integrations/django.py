@@ -22,10 +22,10 @@ from typing import Any, Final, ParamSpec, TypeVar, Unpack
 
 from retrykit._core.policy import Policy
 from retrykit._core.settings import PolicySettings
+from retrykit._internal.extras import needs
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import GiveUp
 from retrykit.integrations import _sql
-from retrykit.integrations._extras import needs
 from retrykit.integrations._sql import (
     Commit,
     CommitUnknown,

@@ -19,7 +19,7 @@ headers::
 
 from typing import ClassVar, Final, final
 
-from retrykit.integrations._extras import needs
+from retrykit._internal.extras import needs
 from retrykit.integrations._http.httpx_transports import (
     AsyncTransport,
     HttpxTransient,

@@ -30,9 +30,9 @@ reads the object anew in every attempt may retry it::
 
 from typing import Any, Final
 
+from retrykit._internal.extras import needs
 from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import Hint
-from retrykit.integrations._extras import needs
 from retrykit.integrations._http.policy import retry_after
 from retrykit.integrations._transient import TransientErrors
 

@@ -23,6 +23,7 @@ requests a delay above 120 s, the SDK raises the error; a policy waits for up to
 
 from typing import Any, Final
 
+from retrykit._internal.extras import needs
 from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import (
     Hint,
@@ -31,7 +32,6 @@ from retrykit.hints import (
     reset_at,
     retry_after as _retry_after,
 )
-from retrykit.integrations._extras import needs
 from retrykit.integrations._sdk import (
     connection_errors,
     is_transient_cause,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, final
 
 from retrykit._core.retry_state import RetryState, StopReason
+from retrykit._internal.extras import needs
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_instance,
@@ -13,7 +14,6 @@ from retrykit._internal.validation import (
 )
 from retrykit.budgets._base import Budget
 from retrykit.events import AttemptFailed, Event, GaveUp, Observer, Succeeded
-from retrykit.integrations._extras import needs
 from retrykit.integrations._telemetry import (
     BUCKETS,
     EventLabels,

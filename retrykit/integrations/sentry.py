@@ -12,12 +12,12 @@ from retrykit._core.records import ErrorRecord
 from retrykit._core.retry_log import describe_last_failure, title_of
 from retrykit._core.retry_state import RetryState, StopReason
 from retrykit._internal.error_texts import error_text, redact_related
+from retrykit._internal.extras import needs
 from retrykit._internal.redaction import Redaction, redact_text
 from retrykit._internal.type_names import type_name
 from retrykit.durable._job_attempt import JobFailed
 from retrykit.errors import RetryError
 from retrykit.events import AttemptFailed, Event, GaveUp, Observer
-from retrykit.integrations._extras import needs
 
 with needs("sentry"):
     import sentry_sdk

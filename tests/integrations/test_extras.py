@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from retrykit.integrations._extras import needs
+from retrykit._internal.extras import needs
 from tests.test_architecture import LIBRARIES
 
 _IMPORT_ALL = """

@@ -1,6 +1,6 @@
 """Durable jobs on Celery, with Redis or RabbitMQ as the broker."""
 
-from retrykit.integrations._extras import needs
+from retrykit._internal.extras import needs
 
 with needs("celery"):
     from retrykit.integrations.celery._config_checks import capabilities

@@ -1,6 +1,6 @@
 """Durable jobs on DBOS Transact, on SQLite or Postgres."""
 
-from retrykit.integrations._extras import needs
+from retrykit._internal.extras import needs
 
 with needs("dbos"):
     from retrykit.integrations.dbos._job_control import (

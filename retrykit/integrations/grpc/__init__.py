@@ -24,7 +24,7 @@ Alternatively, let gRPC retry, with a service config from
 has no history of them.
 """
 
-from retrykit.integrations._extras import needs
+from retrykit._internal.extras import needs
 
 with needs("grpc"):
     from retrykit.integrations.grpc._aio import async_interceptors

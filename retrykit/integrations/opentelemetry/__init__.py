@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Literal
 
 from retrykit import __version__
+from retrykit._internal.extras import needs
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_choice, invalid_setting
 from retrykit.budgets._base import Budget
 from retrykit.events import Event, Observer
-from retrykit.integrations._extras import needs
 from retrykit.integrations._telemetry import EventLabels, check_budgets
 
 with needs("opentelemetry"):

@@ -1,6 +1,6 @@
 """Durable jobs on Procrastinate, in PostgreSQL."""
 
-from retrykit.integrations._extras import needs
+from retrykit._internal.extras import needs
 
 with needs("procrastinate"):
     from retrykit.integrations.procrastinate._job_control import (

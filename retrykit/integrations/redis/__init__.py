@@ -22,7 +22,7 @@ such as ``SET``, and not ``INCR`` or ``LPUSH``.
 `RedisBudget` is for `retry`, and `AsyncRedisBudget` for `aretry`.
 """
 
-from retrykit.integrations._extras import needs
+from retrykit._internal.extras import needs
 
 with needs("redis"):
     from retrykit.integrations.redis._budgets import AsyncRedisBudget, RedisBudget

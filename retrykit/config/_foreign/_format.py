@@ -1,0 +1,27 @@
+"""What a format of another system is: how its policies are found and read."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from retrykit._core.policy import Policy
+from retrykit.config._foreign._section import Section
+
+__all__ = ["Format"]
+
+
+class Format(NamedTuple):
+    """A format in which another system keeps its policies.
+
+    Attributes:
+        name: Its name, for ``--from``.
+        title: What is read, for people.
+        find: Yields the tables that hold a policy, in a document, with their names;
+            none if the document is of another format.
+        read: Returns the policy of such a table. What it cannot say exactly is a
+            difference of the table's `Remarks`.
+    """
+
+    name: str
+    title: str
+    find: Callable[[Section], Iterator[tuple[str, Section]]]
+    read: Callable[[Section], Policy]

@@ -1,0 +1,182 @@
+"""Policies that are written in the files of other systems.
+
+>>> reading = read({"Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 2}]})
+>>> reading.format, reading.policy.rules[0].max_attempts
+('step-functions', 3)
+
+`read` returns the policy of a file, `names` lists those that there are. JSON and TOML
+need nothing else; YAML and HCL (Terraform) need the extras ``yaml`` and ``hcl``. What a
+policy cannot say exactly is an error with its line; with ``closest=True`` the policy
+comes with a list of its differences. Nothing that is read runs code.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from retrykit._conditions import Condition, check_condition
+from retrykit._core.policy import Policy
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import (
+    check_choice,
+    did_you_mean,
+    invalid_setting,
+    truncate,
+)
+from retrykit.config._foreign import FORMATS as _FORMATS
+from retrykit.config._foreign._conditions import AnyOf, ErrorNames, Excluding
+from retrykit.config._foreign._document import Document, read_document
+from retrykit.config._foreign._format import Format
+from retrykit.config._foreign._section import Section, sections_of
+from retrykit.errors import ConfigError
+
+__all__ = ["FORMATS", "AnyOf", "ErrorNames", "Excluding", "Reading", "names", "read"]
+
+FORMATS: tuple[str, ...] = tuple(each.name for each in _FORMATS)
+"""The names of the formats that can be read."""
+
+Source = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Any]
+"""The path of a file, or data that was read before."""
+
+
+class Reading(NamedTuple):
+    """A policy that was read from a file of another system.
+
+    Attributes:
+        policy: The policy.
+        name: Its name in the file; empty if it has none.
+        format: The name of the format, of `FORMATS`.
+        differences: What the policy does otherwise than the system, each with its
+            place; empty if it is exact.
+        notes: What else there is to know, such as which of two settings applies.
+    """
+
+    policy: Policy
+    name: str
+    format: str
+    differences: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@user_facing
+def read(
+    source: Source,
+    name: str | None = None,
+    *,
+    format: str | None = None,  # noqa: A002  what it is called everywhere
+    closest: bool = False,
+    errors: Mapping[str, Condition] | None = None,
+) -> Reading:
+    """Return a policy of a file of another system.
+
+    >>> delays = {"retryStrategy": {"limit": 3, "backoff": {"duration": "10s"}}}
+    >>> read(delays | {"name": "fetch"}, "fetch").policy.max_attempts
+    4
+
+    Args:
+        source: The path of a file, whose suffix names its syntax (``.json``, ``.yaml``,
+            ``.tf``, ``.toml``, or ``.conf`` for exim); or its data.
+        name: The name of the policy, as `names` lists it. None, the default, if there
+            is only one.
+        format: The format, one of `FORMATS`. None, the default: any that fits.
+        closest: Whether a policy that differs from the original is returned, with the
+            differences. If False, the default, a difference is an error.
+        errors: What the names of errors in the file are in Python, types or
+            predicates: ``{"java.io.IOException": OSError}``.
+
+    Raises:
+        ConfigError: The file cannot be read or is not valid, there is no such policy,
+            or a policy cannot say exactly what it says.
+        ImportError: The file is in YAML or HCL, and its extra is not installed.
+    """
+    known = dict(errors or {})
+    for key, condition in known.items():
+        check_condition(f"errors[{key!r}]", condition)
+    found = _find(source, format)
+    selected = _select(found, name)
+    own_format, section = found[selected]
+    section = section.anew(known)
+    with section.located():
+        policy = own_format.read(section)
+    remarks = section.remarks
+    if remarks.differences and not closest:
+        told = "; ".join(remarks.differences)
+        msg = f"{told}; closest=True reads what can be said"
+        raise ConfigError(truncate(msg, _LONGEST))
+    differences, notes = tuple(remarks.differences), tuple(remarks.notes)
+    return Reading(policy, selected, own_format.name, differences, notes)
+
+
+_LONGEST = 2000
+
+
+@user_facing
+def names(
+    source: Source,
+    *,
+    format: str | None = None,  # noqa: A002  as in read
+) -> list[str]:
+    """Return the names of the policies in a file of another system.
+
+    >>> names({"States": {"Get": {"Retry": [{"ErrorEquals": ["States.ALL"]}]}}})
+    ['Get']
+
+    Args:
+        source: As for `read`.
+        format: As for `read`.
+
+    Returns:
+        The names, in the order of the file; empty if no format fits.
+
+    Raises:
+        ConfigError: The file cannot be read or is not valid.
+        ImportError: The file is in YAML or HCL, and its extra is not installed.
+    """
+    return [*_find(source, format)]
+
+
+def _find(source: Source, format_: str | None) -> dict[str, tuple[Format, Section]]:
+    """Return the policies of a document, by unique names."""
+    if format_ is not None:
+        check_choice("format", format_, FORMATS)
+    document = _load(source)
+    found: dict[str, tuple[Format, Section]] = {}
+    for root in sections_of(document, {}):
+        for each in _FORMATS:
+            if format_ in {None, each.name}:
+                for name, section in each.find(root):
+                    unique = (x for x in _numbered(name) if x not in found)
+                    found[next(unique)] = (each, section)
+    return found
+
+
+def _numbered(name: str) -> Iterator[str]:
+    return chain([name], (f"{name} ({number})".lstrip() for number in count(2)))
+
+
+def _load(source: Source) -> Document:
+    if isinstance(source, Mapping):
+        return Document("", [source], {})
+    if isinstance(source, list | tuple):
+        return Document("", list(source), {})
+    try:
+        path = Path(source)  # type: ignore[arg-type]
+    except TypeError:
+        raise invalid_setting("source", "the path of a file, or data", source) from None
+    return read_document(path)
+
+
+def _select(found: dict[str, Any], name: str | None) -> str:
+    if name is None and len(found) == 1:
+        return next(iter(found))
+    if name is not None and name in found:
+        return name
+    if not found:
+        rule = f"a file with a policy in a format of {', '.join(FORMATS)}"
+        raise invalid_setting("source", rule, "none")
+    listed = f"the names are {', '.join(found)}"
+    rule = "the name of one of its policies"
+    suggestion = (name and did_you_mean(name, found)) or listed
+    raise invalid_setting("name", rule, name, suggestion)
