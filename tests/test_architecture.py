@@ -94,6 +94,8 @@ READS_THE_CLOCK = {
 
 # The libraries, besides wrapt, that a module or the modules of a package may import.
 LIBRARIES = {
+    "config._foreign._loading": "yaml",
+    "config._foreign._hcl": "hcl2 lark",
     "analysis.charts": "matplotlib",
     "_cli": "click rich",
     "integrations.aio_pika": "aio_pika",

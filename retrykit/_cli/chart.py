@@ -12,12 +12,13 @@ from rich.text import Text
 
 from retrykit._cli.options import PolicyText, attempt, make_command, retries
 from retrykit._cli.policies import policy_flags, select_policies
-from retrykit._cli.summary import preview_policy
+from retrykit._cli.summary import name_rules, preview_policy
 from retrykit._cli.terminal import console, format_range, print_uncut
 from retrykit._core.policy import Policy
 from retrykit._internal.durations import format_duration
 from retrykit._internal.validation import invalid_setting
 from retrykit.analysis._duration_ticks import suits_log, ticks
+from retrykit.analysis.preview._rule_policies import has_only_rules
 from retrykit.errors import ConfigError
 
 __all__ = ["build_charts", "command"]
@@ -63,7 +64,13 @@ def command(
     delay. With --output, the chart is an SVG or PNG image, or an interactive
     HTML page, on which you can change the schedules and limits.
     """
-    selected = select_policies(policies, flags)
+    selected = {
+        part: each
+        for name, policy in select_policies(policies, flags).items()
+        for part, each in (
+            name_rules(name, policy) if has_only_rules(policy) else [(name, policy)]
+        )
+    }
     if output is None:
         ranges: dict[str, Ranges] = {}
         for name, policy in selected.items():

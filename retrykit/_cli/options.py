@@ -5,6 +5,7 @@ they are needed.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from glob import escape, glob
 from pathlib import Path
@@ -88,21 +89,27 @@ def _complete_policy(typed: str) -> Iterator[str]:
         complete, comma, part = rest.rpartition(",")
         before = f"{name}:{complete}{comma}"
         yield from (f"{before}{each}=" for each in parameters if each.startswith(part))
-    elif colon and name.endswith((".toml", ".json")):
-        yield from (each for each in _policies_in(name) if each.startswith(typed))
+    elif path := re.match(rf"(.+(?:{'|'.join(map(re.escape, _FILES))}))[:#]", typed):
+        yield from (each for each in _policies_in(path[1]) if each.startswith(typed))
     else:
         yield from _complete_path(typed)
 
 
+# Of `retrykit.config._foreign._loading.SUFFIXES`.
+_FILES = (".toml", ".json", ".yaml", ".yml", ".tf", ".conf")
+
+
 def _policies_in(path: str) -> Iterator[str]:
-    from retrykit.config._files import policy_names  # noqa: PLC0415  not for --help
+    from retrykit.config import foreign  # noqa: PLC0415  not for --help
+    from retrykit.config._files import policy_names  # noqa: PLC0415  same
 
     try:
-        names = policy_names(path)
-    except ConfigError:
+        yield from (f"{path}#{name}" for name in foreign.names(path))
+        if path.endswith((".toml", ".json")):
+            yield from (f"{path}:{name}" for name in policy_names(path))
+    except (ConfigError, ImportError):
         # The command itself reports the error.
         return
-    yield from (f"{path}:{name}" for name in names)
 
 
 def _complete_path(typed: str) -> Iterator[str]:
@@ -110,7 +117,7 @@ def _complete_path(typed: str) -> Iterator[str]:
     for path in sorted(glob(f"{escape(typed)}*")):  # noqa: PTH207
         if Path(path).is_dir():
             yield f"{path}/"
-        elif path.endswith((".toml", ".json", ".py")):
+        elif path.endswith((*_FILES, ".py")):
             yield path
 
 

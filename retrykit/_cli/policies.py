@@ -19,7 +19,7 @@ from retrykit.analysis.lint import discover
 from retrykit.config import foreign
 from retrykit.config._environment import MUTUALLY_EXCLUSIVE, policy_from_env
 from retrykit.config._files import load_policy, policy_names, read_document
-from retrykit.config._foreign._document import SUFFIXES
+from retrykit.config._foreign._loading import SUFFIXES
 from retrykit.config._preset_names import BUILT_IN, LISTED, parse_preset, preset_key
 from retrykit.config.foreign import FORMATS
 from retrykit.config.grpc_service_config import from_service_config

@@ -18,7 +18,7 @@ from retrykit._cli.options import (
     samples,
 )
 from retrykit._cli.policies import policy_flags, select_policy
-from retrykit._cli.summary import preview_policy, summarize
+from retrykit._cli.summary import name_rules, preview_policy, summarize
 from retrykit._cli.terminal import (
     build_figures,
     build_pairs,
@@ -27,9 +27,11 @@ from retrykit._cli.terminal import (
     format_range,
     print_uncut,
 )
+from retrykit._core.policy import Policy
 from retrykit._internal.frozen import fields_of
-from retrykit._internal.validation import check_choice, did_you_mean
+from retrykit._internal.validation import check_choice, did_you_mean, invalid_setting
 from retrykit.analysis.preview import Preview, RetryRow
+from retrykit.analysis.preview._rule_policies import has_only_rules
 
 __all__ = ["command"]
 
@@ -84,6 +86,12 @@ def _parse_start(
     help=f"Columns to show, separated by commas: {', '.join(_COLUMNS)}.",
     shell_complete=complete_words(*_COLUMNS),
 )
+@click.option(
+    "--rule",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Show only the failures of rule N of the policy.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @policy_flags
@@ -94,6 +102,7 @@ def command(
     retries: int | None,
     samples: int,
     columns: str | None,
+    rule: int | None,
     as_json: bool,
     as_csv: bool,
     **flags: Any,
@@ -102,7 +111,8 @@ def command(
 
     A summary says where retries end, how many attempts are made, and how long a call
     that fails every time waits. For random delays, the table has the shortest, the mean
-    and the longest. Without POLICY, the default policy of @retry is shown.
+    and the longest. Rules of a policy have tables of their own. Without POLICY, the
+    default policy of @retry is shown.
     """
     if as_json and (as_csv or columns):
         other = "--csv" if as_csv else "--columns"
@@ -110,20 +120,50 @@ def command(
         raise click.UsageError(msg, click.get_current_context())
     chosen = _parse_columns(columns, start) if columns else None
     name, selected = select_policy(policy, flags)
-    preview = preview_policy(
-        name, selected, attempt=attempt, retries=retries, samples=samples
-    )
-    rows = preview.shown(retries)
+    previews = {
+        part: preview_policy(
+            part, each, attempt=attempt, retries=retries, samples=samples
+        )
+        for part, each in _parts(name, selected, rule)
+    }
     if not (as_json or as_csv):
-        _print(name, preview, rows, start, chosen)
+        # The delays of its own, of a policy that has nothing but rules, never occur.
+        shown = list(previews)[rule is None and has_only_rules(selected) :]
+        for part in shown:
+            if part != shown[0]:
+                click.echo()
+            preview = previews[part]
+            _print(part, preview, preview.shown(retries), start, chosen)
         return
     chosen = chosen or [each for each in _COLUMNS if start or each != "at"]
-    figures = [_figures(row, start, chosen) for row in rows]
+    data = [
+        (
+            part,
+            preview,
+            [_figures(row, start, chosen) for row in preview.shown(retries)],
+        )
+        for part, preview in previews.items()
+    ]
     if as_csv:
-        click.echo(_to_csv(_names(chosen), figures), nl=False)
+        click.echo(_to_csv(_names(chosen), data[0][2]), nl=False)
     else:
-        data = _to_data(name, preview, figures)
-        click.echo(json.dumps(data, indent=2, default=fields_of))
+        whole, *rules = (_to_data(*each) for each in data)
+        whole |= {"rules": rules} if rules else {}
+        click.echo(json.dumps(whole, indent=2, default=fields_of))
+
+
+def _parts(name: str, policy: Policy, rule: int | None) -> list[tuple[str, Policy]]:
+    """Return a policy and those that its rules stand for, or just that of one rule."""
+    rules = name_rules(name, policy)
+    if rule is None:
+        # The limit of a rule without delays of its own is among the notes.
+        only = has_only_rules(policy)
+        told = zip(policy.rules, rules, strict=True)
+        return [(name, policy), *(x for own, x in told if only or own.schedule)]
+    if rule > len(rules):
+        limit = f"the number of a rule, of which {name} has {len(rules)}"
+        raise invalid_setting("--rule", limit, rule)
+    return [rules[rule - 1]]
 
 
 def _parse_columns(text: str, start: datetime | None) -> list[str]:

@@ -8,9 +8,16 @@ from retrykit._internal.durations import format_duration
 from retrykit._internal.error_texts import safe_str
 from retrykit.analysis.preview import Preview, TotalWait, preview
 from retrykit.analysis.preview._caveats import caveats, has_other_delays
+from retrykit.analysis.preview._rule_policies import rule_policies
 from retrykit.errors import ConfigError
 
-__all__ = ["preview_policy", "summarize"]
+__all__ = ["name_rules", "preview_policy", "summarize"]
+
+
+def name_rules(name: str, policy: Policy) -> list[tuple[str, Policy]]:
+    """Return the policies that the rules of a policy stand for, with their names."""
+    rules = rule_policies(policy)
+    return [(f"{name}, rule {number}", each) for number, each in enumerate(rules, 1)]
 
 
 def preview_policy(

@@ -27,8 +27,9 @@ from retrykit._internal.validation import (
 )
 from retrykit.config._foreign import FORMATS as _FORMATS
 from retrykit.config._foreign._conditions import AnyOf, ErrorNames, Excluding
-from retrykit.config._foreign._document import Document, read_document
+from retrykit.config._foreign._document import Document
 from retrykit.config._foreign._format import Format
+from retrykit.config._foreign._loading import read_document
 from retrykit.config._foreign._section import Section, sections_of
 from retrykit.errors import ConfigError
 
@@ -95,6 +96,10 @@ def read(
     for key, condition in known.items():
         check_condition(f"errors[{key!r}]", condition)
     found = _find(source, format)
+    if not found:
+        file = f"{source}" if isinstance(source, str | os.PathLike) else "source"
+        msg = f"{file} has no policy of {format or ' or '.join(FORMATS)}"
+        raise ConfigError(msg)
     selected = _select(found, name)
     own_format, section = found[selected]
     section = section.anew(known)
@@ -173,9 +178,6 @@ def _select(found: dict[str, Any], name: str | None) -> str:
         return next(iter(found))
     if name is not None and name in found:
         return name
-    if not found:
-        rule = f"a file with a policy in a format of {', '.join(FORMATS)}"
-        raise invalid_setting("source", rule, "none")
     listed = f"the names are {', '.join(found)}"
     rule = "the name of one of its policies"
     suggestion = (name and did_you_mean(name, found)) or listed

@@ -3,6 +3,7 @@
 from tests.fuzz import (
     command_line,
     durable,
+    foreign,
     headers,
     names,
     objects,
@@ -16,6 +17,6 @@ from tests.fuzz import (
 __all__ = ["TARGETS"]
 
 _MODULES = (schedules, policies, names, states, headers, service_configs, durable)
-_MODULES += (command_line, objects, redaction)
+_MODULES += (command_line, objects, redaction, foreign)
 
 TARGETS = {target.name: target for module in _MODULES for target in module.TARGETS}

@@ -20,6 +20,7 @@ from retrykit._internal.validation import check_choice, check_integer
 from retrykit.analysis.lint._cap_analysis import caps
 from retrykit.analysis.preview import Preview, preview
 from retrykit.analysis.preview._caveats import has_other_delays
+from retrykit.analysis.preview._rule_policies import has_only_rules, rule_policies
 from retrykit.schedules._structure import has_user_code, is_endless
 
 __all__ = ["RULES", "Finding", "LintContext", "LintRule", "check"]
@@ -444,14 +445,22 @@ later and each time after that
             invalid delay.
     """
     chosen = {check_choice("rules", name, RULES) for name in rules}
-    context = LintContext(
-        preview(policy, attempt=attempt, samples=0),
+    limits = (
         check_integer("attempts", attempts, at_least=1),
         parse_duration("lifetime", lifetime),
     )
+    parts = {"": policy}
+    if has_only_rules(policy):
+        # The policy's own schedule and limits apply to nothing else.
+        parts = {f"rule {n}: ": x for n, x in enumerate(rule_policies(policy), 1)}
+    contexts = [
+        (part, LintContext(preview(each, attempt=attempt, samples=0), *limits))
+        for part, each in parts.items()
+    ]
     return tuple(
-        Finding(name, reason, fix)
+        Finding(name, f"{part}{reason}", fix)
         for name, rule in RULES.items()
         if name in chosen
+        for part, context in contexts
         for reason, fix in rule.find(context)
     )

@@ -1,4 +1,4 @@
-"""What a format of another system is: how its policies are found and read."""
+"""The form of a format: how the policies of another system are found and read."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

@@ -23,7 +23,7 @@ D = TypeVar("D")
 
 @final
 class Remarks:
-    """What there is to say about a policy that is read.
+    """Remarks on a policy that is read.
 
     Attributes:
         document: The document that it is in.
@@ -180,8 +180,9 @@ class Section:
         """Return the file, the line and the name of a key, for people."""
         place = (*self.place, self._written(key))
         line = self.document.lines.get(place) or self.document.lines.get(self.place)
-        at = f", line {line}" if line else ""
-        return f"{self.document.name}{at}: {_dotted(place)}"
+        parts = [self.document.name, f"line {line}" if line else ""]
+        at = ", ".join(filter(None, parts))
+        return f"{at}: {_dotted(place)}" if at else _dotted(place)
 
     @contextmanager
     def located(self, key: str | None = None) -> Iterator[None]:
