@@ -58,7 +58,8 @@ FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
 # The public modules besides those that `retrykit` itself exports.
 REFERENCE = """
     analysis.charts analysis.html_report analysis.lint analysis.preview backoff
-    config.grpc_service_config config.json_schema config.rendering durable errors
+    config.foreign config.grpc_service_config config.json_schema config.rendering
+    durable errors
     events hints.grpc
     integrations.aio_pika integrations.aiohttp integrations.aiokafka
     integrations.anthropic integrations.asyncpg integrations.azure_core

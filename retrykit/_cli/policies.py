@@ -16,12 +16,11 @@ from retrykit._core.policy import Policy
 from retrykit._core.settings import DeadlineRule, LimitRule
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.analysis.lint import discover
-from retrykit.config import foreign
 from retrykit.config._environment import MUTUALLY_EXCLUSIVE, policy_from_env
 from retrykit.config._files import load_policy, policy_names, read_document
+from retrykit.config._foreign import NAMES
 from retrykit.config._foreign._loading import SUFFIXES
 from retrykit.config._preset_names import BUILT_IN, LISTED, parse_preset, preset_key
-from retrykit.config.foreign import FORMATS
 from retrykit.config.grpc_service_config import from_service_config
 from retrykit.errors import ConfigError
 from retrykit.schedules import Schedule
@@ -75,11 +74,11 @@ def policy_flags(function: F) -> F:
         "--from",
         "foreign_format",
         metavar="FORMAT",
-        type=click.Choice(FORMATS),
+        type=click.Choice(NAMES),
         expose_value=False,
         is_eager=True,
         callback=_keep,
-        help=f"Format of a file of another system: {', '.join(FORMATS)}.",
+        help=f"Format of a file of another system: {', '.join(NAMES)}.",
     )
     closest = click.option(
         "--closest",
@@ -222,14 +221,24 @@ def _is_foreign(path: str) -> bool:
     """Return whether a file has policies of another system, and none of retrykit."""
     if _kept("foreign_format") or not path.lower().endswith((".toml", ".json")):
         return True
-    own = {"policies", "tool"} & read_document(path).keys()
-    return not own and not _read_service_config(path) and bool(foreign.names(path))
+    if {"policies", "tool"} & read_document(path).keys() or _read_service_config(path):
+        return False
+    return bool(_foreign_names(path))
+
+
+def _foreign_names(path: str) -> list[str]:
+    # Imported here: few POLICYs are in files of other systems.
+    from retrykit.config import foreign  # noqa: PLC0415
+
+    return foreign.names(path, format=_kept("foreign_format"))
 
 
 def _read_foreign(path: str, name: str | None) -> dict[str, Policy]:
+    from retrykit.config import foreign  # noqa: PLC0415  see above
+
     format_, closest = _kept("foreign_format"), bool(_kept("closest"))
     found: dict[str, Policy] = {}
-    names = foreign.names(path, format=format_)
+    names = _foreign_names(path)
     for each in [name] if name or not names else names:
         reading = foreign.read(path, each, format=format_, closest=closest)
         found[reading.name or Path(path).stem] = reading.policy
@@ -251,7 +260,7 @@ def split_file(text: str) -> list[str]:
     if file_of(text) != text:
         return [text]
     if _is_foreign(text):
-        names = foreign.names(text, format=_kept("foreign_format"))
+        names = _foreign_names(text)
         return [f"{text}#{name}" if name else text for name in names] or [text]
     if _read_service_config(text):
         return [text]

@@ -26,7 +26,8 @@ def type_to_name(name: str, kind: object) -> str:
         if _find(text) is kind:
             return text
     rule = "importable exception types in a policy that is written as data"
-    raise invalid_setting(name, rule, kind)
+    suggestion = f"leave it out, and add it with .replace({name}=...)"
+    raise invalid_setting(name, rule, kind, suggestion)
 
 
 def type_from_name(name: str, text: object) -> object:

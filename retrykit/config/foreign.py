@@ -25,18 +25,14 @@ from retrykit._internal.validation import (
     invalid_setting,
     truncate,
 )
-from retrykit.config._foreign import FORMATS as _FORMATS
+from retrykit.config._foreign import NAMES as FORMATS, format_named
 from retrykit.config._foreign._conditions import AnyOf, ErrorNames, Excluding
 from retrykit.config._foreign._document import Document
-from retrykit.config._foreign._format import Format
 from retrykit.config._foreign._loading import read_document
 from retrykit.config._foreign._section import Section, sections_of
 from retrykit.errors import ConfigError
 
 __all__ = ["FORMATS", "AnyOf", "ErrorNames", "Excluding", "Reading", "names", "read"]
-
-FORMATS: tuple[str, ...] = tuple(each.name for each in _FORMATS)
-"""The names of the formats that can be read."""
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Any]
 """The path of a file, or data that was read before."""
@@ -104,14 +100,14 @@ def read(
     own_format, section = found[selected]
     section = section.anew(known)
     with section.located():
-        policy = own_format.read(section)
+        policy = format_named(own_format).read(section)
     remarks = section.remarks
     if remarks.differences and not closest:
         told = "; ".join(remarks.differences)
         msg = f"{told}; closest=True reads what can be said"
         raise ConfigError(truncate(msg, _LONGEST))
     differences, notes = tuple(remarks.differences), tuple(remarks.notes)
-    return Reading(policy, selected, own_format.name, differences, notes)
+    return Reading(policy, selected, own_format, differences, notes)
 
 
 _LONGEST = 2000
@@ -142,18 +138,17 @@ def names(
     return [*_find(source, format)]
 
 
-def _find(source: Source, format_: str | None) -> dict[str, tuple[Format, Section]]:
-    """Return the policies of a document, by unique names."""
+def _find(source: Source, format_: str | None) -> dict[str, tuple[str, Section]]:
+    """Return the formats and the tables of the policies of a document, by name."""
     if format_ is not None:
         check_choice("format", format_, FORMATS)
     document = _load(source)
-    found: dict[str, tuple[Format, Section]] = {}
+    found: dict[str, tuple[str, Section]] = {}
     for root in sections_of(document, {}):
-        for each in _FORMATS:
-            if format_ in {None, each.name}:
-                for name, section in each.find(root):
-                    unique = (x for x in _numbered(name) if x not in found)
-                    found[next(unique)] = (each, section)
+        for each in FORMATS if format_ is None else (format_,):
+            for name, section in format_named(each).find(root):
+                unique = (x for x in _numbered(name) if x not in found)
+                found[next(unique)] = (each, section)
     return found
 
 

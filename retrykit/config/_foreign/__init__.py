@@ -1,11 +1,17 @@
 """Formats of other systems, a module each, on documents and sections."""
 
-from typing import Final
+from importlib import import_module
 
 from retrykit.config._foreign._format import Format
-from retrykit.config._foreign._step_functions import STEP_FUNCTIONS
 
-__all__ = ["FORMATS"]
+__all__ = ["NAMES", "format_named"]
 
-FORMATS: Final[tuple[Format, ...]] = (STEP_FUNCTIONS,)
-"""All formats, in the order of their names."""
+NAMES = ("step-functions",)
+"""The names of all formats, in order."""
+
+
+def format_named(name: str) -> Format:
+    """Return a format, whose module is imported when it is first used."""
+    module = import_module(f"{__name__}._{name.replace('-', '_')}")
+    own: Format = module.FORMAT
+    return own

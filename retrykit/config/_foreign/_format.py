@@ -13,7 +13,6 @@ class Format(NamedTuple):
     """A format in which another system keeps its policies.
 
     Attributes:
-        name: Its name, for ``--from``.
         title: What is read, for people.
         find: Yields the tables that hold a policy, in a document, with their names;
             none if the document is of another format.
@@ -21,7 +20,6 @@ class Format(NamedTuple):
             difference of the table's `Remarks`.
     """
 
-    name: str
     title: str
     find: Callable[[Section], Iterator[tuple[str, Section]]]
     read: Callable[[Section], Policy]

@@ -13,7 +13,7 @@ from retrykit.config._foreign._section import Section
 from retrykit.config._foreign._values import choice, number, texts, whole
 from retrykit.presets import step_functions
 
-__all__ = ["STEP_FUNCTIONS"]
+__all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
@@ -75,7 +75,5 @@ _RESERVED: dict[str, Condition] = {
     "States.Timeout": TimeoutError,
 }
 
-STEP_FUNCTIONS: Final = Format(
-    "step-functions", "states of AWS Step Functions", _find, _read
-)
+FORMAT: Final = Format("states of AWS Step Functions", _find, _read)
 """States of a state machine, with their retriers."""
