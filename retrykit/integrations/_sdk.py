@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from retrykit.integrations._connection_errors import is_certificate_error
+from retrykit._internal.connection_errors import is_certificate_error
 
 __all__ = ["connection_errors", "field", "is_transient_cause", "is_transient_response"]
 __all__ += ["read_retry_delay"]

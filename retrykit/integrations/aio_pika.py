@@ -24,11 +24,11 @@ may have been queued, and then is queued twice.
 
 from typing import Any, Final
 
-from retrykit._internal.extras import needs
-from retrykit.integrations._connection_errors import (
+from retrykit._internal.connection_errors import (
     is_certificate_error,
     is_connection_error,
 )
+from retrykit._internal.extras import needs
 from retrykit.integrations._transient import TransientErrors
 
 with needs("aio-pika"):

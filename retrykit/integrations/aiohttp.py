@@ -30,11 +30,11 @@ from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
 from retrykit._core.settings import PolicySettings
 from retrykit._core.timeouts import AsArgument
+from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import GiveUp
-from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._http.bodies import (
     Rewind,
     build_rewind,

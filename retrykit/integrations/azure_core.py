@@ -18,11 +18,11 @@ four requests or more::
 
 from typing import Any, Final
 
+from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
 from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import Hint, first_of, milliseconds, retry_after as _retry_after
 from retrykit.hints._retry_after_header import header_values
-from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._transient import TransientErrors
 
 with needs("azure-core"):

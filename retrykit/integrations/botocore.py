@@ -20,10 +20,10 @@ themselves, those of DynamoDB four, and more before botocore 1.44 or in the mode
 
 from typing import Any, Final
 
+from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
 from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import Hint, first_of, milliseconds, retry_after as _retry_after
-from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._sdk import field
 from retrykit.integrations._transient import TransientErrors
 from retrykit.presets._aws import throttling

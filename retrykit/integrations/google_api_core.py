@@ -18,12 +18,12 @@ minutes: switch that off, or each attempt is many requests::
 from datetime import timedelta
 from typing import Any, Final
 
+from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.durations import Duration
 from retrykit._internal.extras import needs
 from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.errors import GiveUp, RetryAfter
 from retrykit.hints import Hint
-from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._http.policy import (
     retry_after as _header,
 )

@@ -24,15 +24,15 @@ request whose answer was lost.
 from importlib import import_module
 from typing import Any, Final
 
+from retrykit._internal.connection_errors import (
+    is_certificate_error,
+    is_connection_error,
+)
 from retrykit._internal.durations import Duration
 from retrykit._internal.extras import needs
 from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.errors import GiveUp, RetryAfter
 from retrykit.hints import Hint
-from retrykit.integrations._connection_errors import (
-    is_certificate_error,
-    is_connection_error,
-)
 from retrykit.integrations._http.policy import retry_after as _header
 from retrykit.integrations._sdk import field, read_retry_delay
 from retrykit.integrations._transient import TransientErrors

@@ -20,8 +20,8 @@ A message whose confirmation was lost may have been queued, and then is queued t
 
 from typing import Any, Final
 
+from retrykit._internal.connection_errors import is_connection_error
 from retrykit._internal.extras import needs
-from retrykit.integrations._connection_errors import is_connection_error
 from retrykit.integrations._transient import TransientErrors
 
 with needs("pika"):

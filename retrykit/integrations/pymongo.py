@@ -22,10 +22,10 @@ needs no policy around it.
 import math
 from typing import Any, Final
 
+from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
 from retrykit._own_retries import OWN_RETRIES, OwnRetries
 from retrykit.hints import Hint
-from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._transient import TransientErrors
 
 with needs("pymongo"):

@@ -29,10 +29,10 @@ from urllib.parse import urlsplit
 
 from retrykit._core.policy import Policy
 from retrykit._core.settings import PolicySettings
+from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance, invalid_setting
-from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._http.bodies import build_rewind
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,

@@ -20,7 +20,7 @@ Give the message its ``Message-ID`` before the call, so that receivers recognize
 import smtplib
 from typing import Any, Final
 
-from retrykit.integrations._connection_errors import is_connection_error
+from retrykit._internal.connection_errors import is_connection_error
 from retrykit.integrations._transient import TransientErrors
 
 __all__ = ["policy", "transient"]

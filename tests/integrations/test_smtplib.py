@@ -11,8 +11,8 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
 from retrykit import state_of
+from retrykit._internal.connection_errors import is_connection_error
 from retrykit.integrations import smtplib as retries
-from retrykit.integrations._connection_errors import is_connection_error
 from tests._support.fault_proxy import proxy, refused, through
 from tests._support.ports import free_port
 

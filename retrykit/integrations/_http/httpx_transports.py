@@ -12,10 +12,10 @@ from retrykit._core.final_error import attach_state, state_of
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
 from retrykit._core.settings import PolicySettings
+from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import check_instance
 from retrykit.errors import AttemptTimeout
-from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._http.bodies import (
     Rewind,
     build_rewind,

@@ -15,8 +15,8 @@ from redis.exceptions import (
     WatchError,
 )
 
+from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._own_retries import OWN_RETRIES, OwnRetries
-from retrykit.integrations._connection_errors import is_certificate_error
 from retrykit.integrations._transient import TransientErrors
 
 __all__ = ["policy", "transient"]

@@ -4,7 +4,7 @@ import errno
 import socket
 import ssl
 
-__all__ = ["is_certificate_error", "is_connection_error"]
+__all__ = ["is_certificate_error", "is_connection_error", "is_unreachable"]
 
 _LOST = (
     *(ConnectionError, TimeoutError, socket.gaierror),
@@ -24,6 +24,15 @@ def is_connection_error(error: object) -> bool:
     """
     if isinstance(error, _LOST):
         return True
+    return is_unreachable(error)
+
+
+def is_unreachable(error: object) -> bool:
+    """Return whether no connection could be made, since no address was reached.
+
+    >>> is_unreachable(OSError(errno.ENETUNREACH, "Network is unreachable"))
+    True
+    """
     if type(error) is OSError and error.errno is None:
         # The errors of all addresses of a host, from asyncio.
         return str(error).startswith("Multiple exceptions: ")
