@@ -45,8 +45,8 @@ AIRFLOW = "retrykit/integrations/airflow.py"
 PYODIDE = "pyodide@314.0.7"
 PURE_PYTHON = ["anyio", "looptime", "pytest", "tomli-w", "tzdata"]
 # The rooms of the package that are covered without libraries of integrations.
-ROOMS = ["_core", "_internal", "budgets", "config", "hints", "presets", "schedules"]
-ROOMS += ["testing"]
+ROOMS = ["_core", "_internal", "budgets", "conditions", "config", "hints", "presets"]
+ROOMS += ["schedules", "testing"]
 IN_A_BROWSER = sorted([*ROOMS, "analysis", "durable"])
 # Some tests take minutes: with `worksteal`, no process waits for another one.
 EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
@@ -58,6 +58,7 @@ FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
 # The public modules besides those that `retrykit` itself exports.
 REFERENCE = """
     analysis.charts analysis.html_report analysis.lint analysis.preview backoff
+    conditions
     config.foreign config.grpc_service_config config.json_schema config.rendering
     durable errors
     events hints.grpc

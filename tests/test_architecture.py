@@ -27,11 +27,14 @@ ROOMS = {
     "_own_retries": "_internal",
     "hints": "errors _internal schedules _conditions",
     "budgets": "_internal _conditions",
-    "_core": "errors _internal schedules _conditions _own_retries hints budgets",
+    "conditions": "_internal _conditions hints",
+    "_core": "errors _internal schedules _conditions _own_retries hints budgets "
+    "conditions",
     "events": "_core",
     "backoff": "_internal schedules _core",
     "presets": "_internal schedules _conditions hints budgets _core",
-    "config": "errors _internal schedules _conditions hints budgets _core presets",
+    "config": "errors _internal schedules _conditions hints budgets conditions _core "
+    "presets",
     "durable": "errors _internal schedules _core",
     "testing": "errors _internal schedules hints _core events",
     "analysis": "errors _internal schedules _conditions _core config",

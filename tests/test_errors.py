@@ -56,6 +56,8 @@ from retrykit.budgets import (
     shared,
 )
 from retrykit.budgets._base import Budget
+from retrykit.conditions import ErrorNames, Excluding, HttpFailures
+from retrykit.config import foreign
 from retrykit.config._preset_names import parse_preset
 from retrykit.config.grpc_service_config import from_service_config, to_service_config
 from retrykit.config.rendering import to_python
@@ -209,6 +211,7 @@ class CustomSchedule(s.Schedule):
 
 # Its module has it under a name that cannot be written.
 UNWRITABLE = globals()["class"] = type("class", (OSError,), {"__module__": __name__})
+RETRIED = {"Retry": [{"ErrorEquals": ["States.ALL"]}]}
 COVERED = functools.lru_cache(retry(plain))
 
 
@@ -737,7 +740,9 @@ SETTING_ERRORS = {
         COVERED
     ),
     "on must be importable exception types in a policy that is written as data, "
-    f"got {callable!r}": lambda: Policy(on=callable).to_dict(),
+    f"got {callable!r}; leave it out, and add it with .replace(on=...)": lambda: Policy(
+        on=callable
+    ).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got "
     "sequence(rows); list its delays": lambda: Policy(schedule=rows).to_dict(),
     "state.attempt must be as retrykit wrote it, got 'three'; it is not of type int": (
@@ -964,6 +969,29 @@ SETTING_ERRORS = {
     ),
     "codes must be names of status codes of failures, or their numbers, 1 to 16, got "
     "'OK'": lambda: StatusCodes([14, "OK"]),
+    'statuses must be a list of statuses, 100 to 599, and classes such as "5xx", got '
+    "'5xx'": lambda: HttpFailures("5xx"),
+    "statuses must be at least one, got (); or set connections=True": HttpFailures,
+    "names must be a list of names, at least one, got 'Busy'": (
+        lambda: ErrorNames("Busy")
+    ),
+    "types must be a list of exception types, at least one, got []": (
+        lambda: Excluding([])
+    ),
+    "on must be the name of an exception type, or one of name=Name, http=503, "
+    "http=5xx, http=connections, grpc=UNAVAILABLE, not=OSError, got 'nme=Busy'; did "
+    "you mean name?": lambda: Policy.from_dict({"on": "nme=Busy"}),
+    'on_result must be a text such as "http=503" or "http=5xx", or a list of them, got '
+    "'OSError'; add another predicate with .replace(on_result=...)": (
+        lambda: Policy.from_dict({"on_result": "OSError"})
+    ),
+    "source must be the path of a file, or data, got 5": lambda: foreign.read(5),
+    "name must be the name of one of its policies, got 'A'; the names are Get": (
+        lambda: foreign.read({"Get": RETRIED}, "A")
+    ),
+    f"format must be one of {', '.join(map(repr, foreign.FORMATS))}, got 'x'": (
+        lambda: foreign.names({}, format="x")
+    ),
     "policy must be a Policy, got None": lambda: to_service_config(None),
     "deadline must be 'stop' in a policy for gRPC, got 'clip'; write "
     ".replace(deadline='stop')": write_config(deadline="clip", max_elapsed=9),
@@ -1211,7 +1239,9 @@ SETTING_ERRORS |= {
         lambda: budget_from_dict({"kind": "token_bucket", "costs": {"Busy": 1}})
     ),
     "costs must be importable exception types in a policy that is written as data, "
-    f"got {callable!r}": (lambda: TokenBucket(costs=[(callable, 1)]).to_dict()),
+    f"got {callable!r}; leave it out, and add it with .replace(costs=...)": (
+        lambda: TokenBucket(costs=[(callable, 1)]).to_dict()
+    ),
     "max_tokens must be an integer >= 1, got 0": lambda: Throttle(0),
     "token_ratio must be a finite number >= 0.001, got 0.0009": (
         lambda: Throttle(10, 0.0009)
@@ -1558,7 +1588,9 @@ def test_every_check_of_the_package_is_in_the_table():
     """Except those of integrations: see ``test_errors_of_integrations.py``."""
     package = Path(retrykit.__file__).parent
     files = [path for path in package.rglob("*.py") if not required.needs(path)]
-    outside = [path for path in files if "integrations" not in path.parts]
+    # Those of the formats of other systems are told with their lines, by their tests.
+    others = {"integrations", "_foreign"}
+    outside = [path for path in files if others.isdisjoint(path.parts)]
     assert untested_checks(SETTING_ERRORS | CALL_ERRORS, outside) == []
 
 

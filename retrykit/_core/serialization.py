@@ -90,13 +90,34 @@ def _read(name: str, value: Any) -> Any:
 def _names(name: str, condition: object) -> str | list[str]:
     if isinstance(condition, tuple):
         return [type_to_name(name, kind) for kind in condition]
-    return type_to_name(name, condition)
+    if isinstance(condition, type):
+        return type_to_name(name, condition)
+    from retrykit.conditions._texts import condition_to_texts  # noqa: PLC0415  below
+
+    return condition_to_texts(name, condition)
 
 
 def _types(name: str, value: object) -> object:
+    texts = [*value] if isinstance(value, list | tuple) else [value]
+    if any(isinstance(each, str) and "=" in each for each in texts):
+        from retrykit.conditions._texts import condition_from_texts  # noqa: PLC0415
+
+        return condition_from_texts(name, texts)
     if isinstance(value, list | tuple):
         return tuple(type_from_name(name, each) for each in value)
     return type_from_name(name, value)
+
+
+def _results_data(name: str, condition: Any) -> list[str]:
+    from retrykit.conditions._texts import result_to_texts  # noqa: PLC0415  below
+
+    return result_to_texts(name, condition)
+
+
+def _results(name: str, value: object) -> object:
+    from retrykit.conditions._texts import result_from_texts  # noqa: PLC0415  below
+
+    return result_from_texts(name, value)
 
 
 def _rules_data(_: str, rules: tuple[Rule, ...]) -> list[dict[str, Any]]:
@@ -124,7 +145,7 @@ def _rule(name: str, data: object) -> Rule:
         return Rule(**settings_from_dict(data))
 
 
-_PARTS = ("on", "schedule", "max_attempts", "hint")
+_PARTS = ("on", "on_result", "schedule", "max_attempts", "hint")
 
 
 # Imported on demand: few programs need them, and they take 1, 3 and 4 ms.
@@ -189,6 +210,7 @@ def _timeout(_: str, data: Any) -> object:
 _WRITERS: dict[str, Callable[[str, Any], Any]] = {
     "schedule": _schedule_text,
     "errors": _names,
+    "results": _results_data,
     "rules": _rules_data,
     "hint": _hint_text,
     "budget": _budget_data,
@@ -197,6 +219,7 @@ _WRITERS: dict[str, Callable[[str, Any], Any]] = {
 _READERS: dict[str, Callable[[str, Any], Any]] = {
     "schedule": _schedule,
     "errors": _types,
+    "results": _results,
     "rules": _rules,
     "hint": _hint,
     "budget": _budget,

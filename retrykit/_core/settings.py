@@ -365,7 +365,14 @@ SETTINGS: dict[str, Setting] = {
         "errors",
         "Errors not to retry even though on includes them: a name or a list of names.",
     ),
-    "on_result": _optional(Setting(check_result_condition, "code")),
+    "on_result": _optional(
+        Setting(
+            check_result_condition,
+            "results",
+            "Results that count as failures: responses of HTTP by their status, such "
+            'as "http=503" or "http=5xx", or a list of them.',
+        )
+    ),
     "exception_groups": _choice(
         GroupRule,
         'When to retry an ExceptionGroup: "all", if on or a rule matches all errors '

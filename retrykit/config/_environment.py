@@ -202,7 +202,7 @@ def _parse_setting(name: str, text: str) -> object:
         return parse_number(int if form == "count" else float, text)
     if form == "flag":
         return {"true": True, "false": False}.get(text.lower(), text)
-    if form == "errors" and "," in text:
+    if form in {"errors", "results"} and "," in text:
         return [each.strip() for each in text.split(",")]
     if form in {"duration", "timeout"} and text != UNLIMITED:
         rule = f'a duration with its unit, such as "90s" or "1h30m", or {UNLIMITED}'

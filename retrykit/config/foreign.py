@@ -26,13 +26,12 @@ from retrykit._internal.validation import (
     truncate,
 )
 from retrykit.config._foreign import NAMES as FORMATS, format_named
-from retrykit.config._foreign._conditions import AnyOf, ErrorNames, Excluding
 from retrykit.config._foreign._document import Document
 from retrykit.config._foreign._loading import read_document
 from retrykit.config._foreign._section import Section, sections_of
 from retrykit.errors import ConfigError
 
-__all__ = ["FORMATS", "AnyOf", "ErrorNames", "Excluding", "Reading", "names", "read"]
+__all__ = ["FORMATS", "Reading", "names", "read"]
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Any]
 """The path of a file, or data that was read before."""

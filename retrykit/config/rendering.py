@@ -14,9 +14,14 @@ from retrykit._internal.frozen import fields_of
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting, prefix_errors
 from retrykit.budgets._shared_budgets import SerializableBudget
-from retrykit.config._foreign._conditions import AnyOf, ErrorNames, Excluding
+from retrykit.conditions import (
+    AnyOf,
+    ErrorNames,
+    Excluding,
+    HttpFailures,
+    StatusCodes,
+)
 from retrykit.hints._base import FirstOf, SerializableHint
-from retrykit.hints.grpc import StatusCodes
 from retrykit.schedules._base import Schedule, iter_parts
 from retrykit.schedules._kinds import CONSTRUCTORS
 
@@ -129,7 +134,7 @@ def to_expression(setting: str, value: object) -> Expression:
     >>> to_expression("on", StatusCodes([14])).text
     "StatusCodes(['UNAVAILABLE'])"
     """
-    if isinstance(value, StatusCodes | ErrorNames | AnyOf | Excluding):
+    if isinstance(value, StatusCodes | ErrorNames | AnyOf | Excluding | HttpFailures):
         return _condition_expression(setting, value)
     if setting == "rules":
         parts = []
@@ -153,19 +158,18 @@ def _tuple_expression(parts: Sequence[Expression]) -> Expression:
 
 
 def _condition_expression(setting: str, condition: Any) -> Expression:
-    [members] = fields_of(condition).values()
-    parts = [
-        Expression(repr(each))
-        if isinstance(each, str)
-        else to_expression(setting, each)
-        for each in members
+    """Return a condition: its class, its list, and those of its flags that are set."""
+    listed, *rest = fields_of(condition).values()
+    members = [
+        to_expression("name" if isinstance(each, str | int) else setting, each)
+        for each in listed
     ]
-    name = type(condition).__name__
-    grpc = isinstance(condition, StatusCodes)
-    module = "hints.grpc" if grpc else "config.foreign"
-    own = Expression("", (_import_line(module, [name]),))
-    text = ", ".join(part.text for part in parts)
-    return Expression(f"{name}([{text}])", _import_lines([own, *parts]))
+    name = "any_of" if isinstance(condition, AnyOf) else type(condition).__name__
+    flags = [*fields_of(condition)][1:]
+    parts = [f"[{', '.join(each.text for each in members)}]"]
+    parts += [f"{flag}=True" for flag, value in zip(flags, rest, strict=True) if value]
+    own = Expression("", (_import_line("conditions", [name]),))
+    return Expression(f"{name}({', '.join(parts)})", _import_lines([own, *members]))
 
 
 def toml_key(name: str) -> str:

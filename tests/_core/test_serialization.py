@@ -311,9 +311,7 @@ def test_no_code_is_run_to_find_a_type(name):
         del sys.modules["lazy_errors"]
 
 
-@pytest.mark.parametrize(
-    "name", ["on_result", "fallback", "stop_event", "sleep", "observers"]
-)
+@pytest.mark.parametrize("name", ["fallback", "stop_event", "sleep", "observers"])
 @pytest.mark.parametrize("value", [None, [], print], ids=repr)
 def test_code_in_data_is_rejected(name, value):
     with pytest.raises(ConfigError, match=f"{name} must be left out of a policy"):

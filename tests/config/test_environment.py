@@ -80,7 +80,7 @@ def test_each_setting_has_a_variable(key, case):
 
 
 def test_every_setting_that_can_be_a_string_has_a_variable():
-    code = {"on_result", "fallback", "stop_event", "sleep", "observers"}
+    code = {"fallback", "stop_event", "sleep", "observers"}
     known = {name.lower() for name in VARIABLES}
     names = {*SETTINGS}
     assert names - known == code | {"rules", "budget"}

@@ -50,7 +50,7 @@ SHARED = {"#/$defs/scope"}
 
 def test_the_schema_has_every_setting_that_is_data():
     settings = SCHEMA["$defs"]["policy"]["properties"]
-    code = {"on_result", "fallback", "stop_event", "sleep", "observers"}
+    code = {"fallback", "stop_event", "sleep", "observers"}
     names = [*SETTINGS]
     assert list(settings) == [name for name in names if name not in code]
     named = SCHEMA["$defs"]["named_policy"]["properties"]

@@ -7,7 +7,8 @@ from retrykit._conditions import Condition
 from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule
 from retrykit._internal.validation import invalid_setting
-from retrykit.config._foreign._conditions import conditions_named, excluding
+from retrykit.conditions import Excluding
+from retrykit.config._foreign._conditions import conditions_named
 from retrykit.config._foreign._format import Format
 from retrykit.config._foreign._section import Section
 from retrykit.config._foreign._values import choice, number, texts, whole
@@ -71,7 +72,7 @@ def _read_retrier(retrier: Section) -> dict[str, Any]:
 
 _RESERVED: dict[str, Condition] = {
     "States.ALL": Exception,
-    "States.TaskFailed": excluding(TimeoutError),
+    "States.TaskFailed": Excluding([TimeoutError]),
     "States.Timeout": TimeoutError,
 }
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, Rule
-from retrykit.config.foreign import ErrorNames, Excluding, names, read
+from retrykit.conditions import ErrorNames, Excluding
+from retrykit.config.foreign import names, read
 from retrykit.presets import step_functions
 from retrykit.testing import virtual_time
 

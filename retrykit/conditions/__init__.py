@@ -1,0 +1,35 @@
+"""Conditions: predicates of failures for `on`, `give_up_on` and `on_result`.
+
+>>> from retrykit import Policy
+>>> from retrykit.conditions import HttpFailures
+>>> busy = HttpFailures([429, "5xx"], connections=True)
+>>> policy = Policy(on=busy, on_result=busy)
+>>> policy.to_dict()["on_result"]
+['http=429', 'http=5xx', 'http=connections']
+
+Exception types need none of them. `ErrorNames` are errors by the names of their
+classes, `HttpFailures` those of HTTP, of any client, and `StatusCodes` those of gRPC;
+`Excluding` are all errors but some, and `any_of` joins conditions. No library is
+imported for them, and unlike other predicates they can be written as data, compared and
+pickled.
+"""
+
+from typing import TYPE_CHECKING
+
+from retrykit._internal.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from retrykit.conditions._http import HttpFailures
+    from retrykit.conditions._names import AnyOf, ErrorNames, Excluding, any_of
+    from retrykit.hints.grpc import StatusCodes
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "conditions._http": "HttpFailures",
+            "conditions._names": "AnyOf ErrorNames Excluding any_of",
+            "hints.grpc": "StatusCodes",
+        },
+    )
+
+__all__ = ["AnyOf", "ErrorNames", "Excluding", "HttpFailures", "StatusCodes", "any_of"]

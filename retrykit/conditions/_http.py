@@ -1,0 +1,172 @@
+"""Failures of HTTP, in errors and responses of all clients, none of which is imported.
+
+Clients are known by the attributes of their errors and responses, and by names.
+"""
+
+import socket
+from collections.abc import Iterable, Iterator
+from typing import Any, final
+
+from retrykit._internal.connection_errors import (
+    is_certificate_error,
+    is_connection_error,
+    is_unreachable,
+)
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import invalid_setting
+
+__all__ = ["HttpFailures"]
+
+
+@final
+class HttpFailures(Frozen):
+    """Predicate of failures of HTTP: responses and errors of any client.
+
+    For `on`, `on_result` or both: a client returns a response, or raises an error that
+    has its status or its response.
+
+    >>> from urllib.error import HTTPError, URLError
+    >>> failed = HttpFailures(["5xx", 429], connections=True)
+    >>> failed(HTTPError("http://[::1]/", 503, "busy", {}, None))
+    True
+    >>> failed(URLError(ConnectionResetError()))
+    True
+    >>> HttpFailures(unprocessed=True)(URLError(ConnectionResetError()))
+    False
+
+    Args:
+        statuses: Statuses, 100 to 599, or all of a class: ``"5xx"``.
+        connections: Whether a connection that could not be made, was lost or was
+            reset, or a timeout, is one; but not a rejected certificate.
+        unprocessed: Whether a request that no server has processed is one: the
+            connection could not be made, or HTTP/2 refused the stream.
+
+    Raises:
+        ConfigError: A status is none, or nothing is a failure.
+    """
+
+    __slots__ = ("connections", "statuses", "unprocessed")
+    statuses: tuple[int | str, ...]
+    connections: bool
+    unprocessed: bool
+
+    @user_facing
+    def __init__(
+        self,
+        statuses: Iterable[int | str] = (),
+        connections: bool = False,  # noqa: FBT001, FBT002  by position in pickles
+        unprocessed: bool = False,  # noqa: FBT001, FBT002
+    ) -> None:
+        listed = statuses if isinstance(statuses, list | tuple) else [None]
+        if not all(map(_is_status, listed)):
+            rule = 'a list of statuses, 100 to 599, and classes such as "5xx"'
+            raise invalid_setting("statuses", rule, statuses)
+        if not (listed or connections or unprocessed):
+            suggestion = "or set connections=True"
+            raise invalid_setting("statuses", "at least one", statuses, suggestion)
+        distinct = tuple(dict.fromkeys(listed))
+        Frozen.__init__(
+            self, statuses=distinct, connections=connections, unprocessed=unprocessed
+        )
+
+    def __call__(self, outcome: object, /) -> bool:
+        """Return whether an error or a response is a failure."""
+        status = _status_of(outcome)
+        if status is not None:
+            return status in self.statuses or f"{status // 100}xx" in self.statuses
+        if not isinstance(outcome, Exception) or is_certificate_error(outcome):
+            return False
+        errors = [*_errors_in(outcome)]
+        unprocessed = self.connections or self.unprocessed
+        return (self.connections and any(map(_is_lost, errors))) or (
+            unprocessed and any(map(_is_unprocessed, errors))
+        )
+
+
+def _is_status(value: object) -> bool:
+    if isinstance(value, str):
+        return value in _CLASSES
+    return type(value) is int and 100 <= value <= 599  # noqa: PLR2004
+
+
+_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx")
+
+
+def _status_of(outcome: object) -> int | None:
+    """Return the status of a response, or of the response of an error."""
+    for value in (outcome, _get(outcome, "response")):
+        # First those of clients: the `code` of SDKs is often one of their own.
+        for name in ("status_code", "status", "code"):
+            status = _get(value, name)
+            if isinstance(status, int) and _is_status(int(status)):
+                return int(status)
+    return None
+
+
+def _get(value: object, name: str) -> Any:
+    try:
+        return getattr(value, name, None)
+    except Exception:  # noqa: BLE001  a property may be anyone's code
+        return None
+
+
+def _errors_in(error: Exception) -> Iterator[BaseException]:
+    """Yield an error and those that it names: its cause, its reason and arguments.
+
+    The context is none: it may be a failure that was dealt with before.
+    """
+    found: list[BaseException] = [error]
+    for each in found:
+        yield each
+        named = (each.__cause__, _get(each, "reason"), *_args(each))
+        found += (
+            x
+            for x in named
+            if isinstance(x, BaseException) and not any(x is y for y in found)
+        )
+
+
+def _is_lost(error: BaseException) -> bool:
+    return is_connection_error(error) or not _LOST.isdisjoint(_names_of(error))
+
+
+def _is_unprocessed(error: BaseException) -> bool:
+    if isinstance(error, ConnectionRefusedError | socket.gaierror):
+        return True
+    if is_unreachable(error) or _is_refused_stream(error):
+        return True
+    return not _UNCONNECTED.isdisjoint(_names_of(error))
+
+
+def _is_refused_stream(error: BaseException) -> bool:
+    # The event of h2 in the error of httpcore.
+    return any(_get(each, "error_code") == _REFUSED_STREAM for each in _args(error))
+
+
+def _args(error: BaseException) -> tuple[Any, ...]:
+    # A subclass may have others under this name.
+    args = _get(error, "args")
+    return args if isinstance(args, tuple) else ()
+
+
+# RFC 9113, "HTTP/2", section 7, 2022.
+_REFUSED_STREAM = 7
+
+
+def _names_of(error: BaseException) -> Iterator[str]:
+    for kind in type(error).__mro__:
+        # httpx2 is httpx.
+        package = kind.__module__.partition(".")[0].rstrip("2")
+        yield f"{package}.{kind.__name__}"
+
+
+# The server closed it, which is no error of the operating system.
+_LOST = frozenset({"aiohttp.ServerDisconnectedError", "aiohttp.ClientPayloadError"})
+_LOST |= {"http.IncompleteRead", "httpcore.RemoteProtocolError"}
+_LOST |= {"httpx.RemoteProtocolError", "urllib3.ProtocolError"}
+
+_UNCONNECTED = frozenset({"aiohttp.ClientConnectorError", "httpcore.ConnectError"})
+_UNCONNECTED |= {"aiohttp.ConnectionTimeoutError", "httpcore.ConnectTimeout"}
+_UNCONNECTED |= {"httpx.ConnectError", "httpx.ConnectTimeout"}
+_UNCONNECTED |= {"urllib3.NewConnectionError", "urllib3.ConnectTimeoutError"}

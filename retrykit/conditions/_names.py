@@ -1,0 +1,122 @@
+"""Errors by the names of their classes, and conditions made of others."""
+
+from collections.abc import Iterable
+from typing import Any, final
+
+from retrykit._conditions import BY_TYPE, Condition, check_condition
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import invalid_setting
+
+__all__ = ["AnyOf", "ErrorNames", "Excluding", "any_of"]
+
+
+@final
+class ErrorNames(Frozen):
+    """Predicate of errors whose class has one of some names, without its module.
+
+    For errors whose class cannot be imported where the policy is written. An error of a
+    subclass has another name.
+
+    >>> ErrorNames(["Busy", "OSError"])(OSError())
+    True
+    >>> ErrorNames(["Busy", "OSError"])(ConnectionError())
+    False
+
+    Args:
+        names: The names; at least one.
+
+    Raises:
+        ConfigError: There is no name, or one is no name.
+    """
+
+    __slots__ = ("names",)
+    names: tuple[str, ...]
+
+    @user_facing
+    def __init__(self, names: Iterable[str]) -> None:
+        listed = names if isinstance(names, list | tuple) else ()
+        if not listed or not all(isinstance(x, str) and x for x in listed):
+            raise invalid_setting("names", "a list of names, at least one", names)
+        Frozen.__init__(self, tuple(dict.fromkeys(listed)))
+
+    def __call__(self, error: Exception, /) -> bool:
+        """Return whether the class of an error has one of the names."""
+        return type(error).__name__ in self.names
+
+
+@final
+class Excluding(Frozen):
+    """Predicate of all errors but those of some types.
+
+    >>> Excluding([TimeoutError])(OSError()), Excluding([OSError])(ConnectionError())
+    (True, False)
+
+    Args:
+        types: Exception types; at least one.
+
+    Raises:
+        ConfigError: One is no exception type.
+    """
+
+    __slots__ = ("types",)
+    types: tuple[type[Exception], ...]
+
+    @user_facing
+    def __init__(self, types: Iterable[type[Exception]]) -> None:
+        listed = tuple(types) if isinstance(types, list | tuple) else ()
+        if not listed or not all(isinstance(each, type) for each in listed):
+            rule = "a list of exception types, at least one"
+            raise invalid_setting("types", rule, types)
+        check_condition("types", listed)
+        Frozen.__init__(self, listed)
+
+    def __call__(self, error: Exception, /) -> bool:
+        """Return whether an error is of none of the types."""
+        return not isinstance(error, self.types)
+
+
+@final
+class AnyOf(Frozen):
+    """Predicate of errors that match one of some conditions; made by `any_of`."""
+
+    __slots__ = ("conditions",)
+    conditions: tuple[Any, ...]
+
+    def __init__(self, conditions: Iterable[Any]) -> None:
+        Frozen.__init__(self, tuple(conditions))
+
+    def __call__(self, error: Exception, /) -> bool:
+        """Return whether one of the conditions matches."""
+        return any(
+            isinstance(error, each) if isinstance(each, BY_TYPE) else each(error)
+            for each in self.conditions
+        )
+
+
+@user_facing
+def any_of(conditions: Iterable[Condition]) -> Condition:
+    """Return the condition that matches what any of some conditions does.
+
+    >>> any_of([OSError, (EOFError, OSError)])
+    (<class 'OSError'>, <class 'EOFError'>)
+    >>> any_of([ErrorNames(["Busy"]), OSError])(OSError())
+    True
+
+    Args:
+        conditions: Exception types, tuples of them, or predicates that are not async.
+
+    Raises:
+        ConfigError: One is no condition.
+    """
+    found: list[Any] = []
+    for index, each in enumerate(conditions):
+        check_condition(f"conditions[{index}]", each)
+        if isinstance(each, AnyOf):
+            found += each.conditions
+        else:
+            found += each if isinstance(each, tuple) else [each]
+    found = [*dict.fromkeys(found)]
+    if len(found) == 1:
+        return found[0]  # type: ignore[no-any-return]
+    return tuple(found) if all(isinstance(x, type) for x in found) else AnyOf(found)
