@@ -83,6 +83,16 @@ class HttpFailures(Frozen):
             unprocessed and any(map(_is_unprocessed, errors))
         )
 
+    def release(self, response: Any, /) -> Any:
+        """Close a rejected response; the result may be awaitable."""
+        aclose = _get(response, "aclose")
+        if aclose is not None and not hasattr(_get(response, "stream"), "__iter__"):
+            # Both clients of httpx have one kind of response.
+            return aclose()
+        # The first returns the connection of aiohttp to its pool.
+        close = _get(response, "release") or _get(response, "close")
+        return close() if callable(close) else None
+
 
 def _is_status(value: object) -> bool:
     if isinstance(value, str):

@@ -54,6 +54,8 @@ PARTS = {
     "retrykit/integrations/celery/*": "celery",
     "tests/integrations/*celery*": "celery",
     "tests/_support/*celery*": "celery",
+    "retrykit/config/_foreign/_hcl.py": "hcl2",
+    "tests/config/foreign/*": "hcl2 yaml",
     "retrykit/integrations/confluent_kafka.py": "confluent_kafka",
     "tests/integrations/test_confluent_kafka.py": "confluent_kafka",
     "retrykit/integrations/dbos/*": "dbos",

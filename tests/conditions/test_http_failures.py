@@ -4,12 +4,14 @@ import errno
 import pickle
 import socket
 import ssl
+from functools import partial
 from http import HTTPStatus
+from types import SimpleNamespace
 from urllib.error import HTTPError, URLError
 
 import pytest
 
-from retrykit import ConfigError, Policy
+from retrykit import ConfigError, Policy, RetryError
 from retrykit.conditions import HttpFailures
 from retrykit.config.rendering import to_python
 
@@ -208,3 +210,32 @@ def test_is_written_as_python(condition, text):
     source = to_python("p", Policy(on=condition, on_result=condition, max_attempts=3))
     assert "from retrykit.conditions import HttpFailures\n" in source
     assert f"on={text}, on_result={text}" in source
+
+
+class ClosedResponse:
+    """A response that tells how it was closed; of httpx, if it has a stream."""
+
+    def __init__(self, *names, stream=None):
+        self.closed = []
+        self.status_code = 503
+        self.stream = stream
+        for name in names:
+            setattr(self, name, partial(self.closed.append, name))
+
+
+@pytest.mark.parametrize(
+    ("response", "closed"),
+    [
+        (ClosedResponse("close"), ["close"]),
+        (ClosedResponse("close", "release"), ["release"]),
+        (ClosedResponse("close", "aclose", stream=[]), ["close"]),
+        (ClosedResponse("close", "aclose", stream=SimpleNamespace()), ["aclose"]),
+        (ClosedResponse(), []),
+    ],
+)
+def test_a_rejected_response_is_closed_before_the_next_attempt(response, closed):
+    failed = HttpFailures([503])
+    answers = iter([response, ClosedResponse()])
+    with pytest.raises(RetryError):
+        Policy(on_result=failed, on=(), schedule=[0]).call(lambda: next(answers))
+    assert response.closed == closed

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 from retrykit.analysis.preview import preview
 from retrykit.config import foreign
+from tests._support.required import installed
 from tests.fuzz.target import Target
 from tests.fuzz.values import altered, anything, as_json, maybe, mutated
 
@@ -27,7 +28,8 @@ def _given(random):
         text = as_json(document)
         text = mutated(random, text) if maybe(random, 0.5) else text
     name = random.choice(_NAMES) if maybe(random, 0.1) else None
-    return document, text, random.choice([".json", ".yaml"]), name, maybe(random, 0.8)
+    suffixes = [".json", ".yaml"] if installed("yaml") else [".json"]
+    return document, text, random.choice(suffixes), name, maybe(random, 0.8)
 
 
 def _read(given):

@@ -10,9 +10,13 @@ import pytest
 import requests
 import urllib3
 
+from retrykit import Policy
 from retrykit.conditions import HttpFailures
 from tests._support.ports import free_port
 from tests._support.scripted_server import answer, close, cut, hang, reset, serve
+
+BUSY = HttpFailures([503])
+TWICE = Policy(on=BUSY, on_result=BUSY, schedule=[0])
 
 QUICK = 0.2
 """The timeout of the clients, in seconds."""
@@ -109,3 +113,31 @@ STEPS = {"reset": reset(), "close": close(), "cut": cut(10), "hang": hang()}
 def test_a_lost_connection_may_have_been_processed(outcome_of, step):
     with serve(STEPS[step]) as server:
         assert failures_in(outcome_of(server.url)) == ["lost"]
+
+
+def test_a_rejected_response_of_aiohttp_gives_its_connection_back():
+    async def main(url):
+        async with aiohttp.ClientSession() as session:
+            response = await TWICE.acall(session.get, url)
+            assert (response.status, await response.read()) == (200, b"ok")
+
+    with serve(answer(503), answer()) as server:
+        asyncio.run(main(server.url))
+
+
+def test_a_rejected_stream_of_httpx_is_closed():
+    seen = []
+
+    async def send(client, url):
+        response = await client.send(client.build_request("GET", url), stream=True)
+        seen.append(response)
+        return response
+
+    async def main(url):
+        async with httpx.AsyncClient(trust_env=False) as client:
+            response = await TWICE.acall(send, client, url)
+            assert [each.is_closed for each in seen] == [True, False]
+            assert await response.aread() == b"ok"
+
+    with serve(answer(503), answer()) as server:
+        asyncio.run(main(server.url))
