@@ -1,8 +1,13 @@
 """The data of a file of another system, with the line of each value."""
 
+from pathlib import Path
 from typing import Any, NamedTuple, final
 
-__all__ = ["Document", "Expression", "Place"]
+from retrykit._internal.validation import invalid_setting
+from retrykit.errors import ConfigError
+
+__all__ = ["MOST_LEVELS", "MOST_VALUES", "Document", "Expression", "Place"]
+__all__ += ["too_large"]
 
 Place = tuple[str | int, ...]
 """Where a value is: the keys and indexes that lead to it."""
@@ -28,3 +33,13 @@ class Document(NamedTuple):
     name: str
     data: Any
     lines: dict[Place, int]
+
+
+MOST_VALUES = 100_000
+MOST_LEVELS = 100
+
+
+def too_large(path: Path) -> ConfigError:
+    """Return the error for a file with more values, or levels, than are read."""
+    rule = f"a file of at most {MOST_VALUES} values in {MOST_LEVELS} levels"
+    return invalid_setting(str(path), rule, "more")

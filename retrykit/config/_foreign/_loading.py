@@ -10,9 +10,16 @@ from pathlib import Path
 from typing import Any, final
 
 from retrykit._internal.extras import needs
-from retrykit._internal.validation import invalid_setting, safe_repr
+from retrykit._internal.validation import safe_repr
 from retrykit.config._files import parse_json, parse_toml, read_text, syntax_error
-from retrykit.config._foreign._document import Document, Expression, Place
+from retrykit.config._foreign._document import (
+    MOST_LEVELS,
+    MOST_VALUES,
+    Document,
+    Expression,
+    Place,
+    too_large,
+)
 from retrykit.errors import ConfigError
 
 __all__ = ["SUFFIXES", "read_document"]
@@ -30,7 +37,7 @@ def read_document(path: Path) -> Document:
     try:
         return parse(path, text)
     except RecursionError:
-        raise _too_large(path) from None
+        raise too_large(path) from None
 
 
 def _parse_text(path: Path, text: str) -> Document:
@@ -66,15 +73,6 @@ def _from_yaml(path: Path, text: str) -> Document:
         loader.dispose()
 
 
-_MOST_VALUES = 100_000
-_MOST_LEVELS = 100
-
-
-def _too_large(path: Path) -> ConfigError:
-    rule = f"a file of at most {_MOST_VALUES} values in {_MOST_LEVELS} levels"
-    return invalid_setting(str(path), rule, "more")
-
-
 @final
 class _Builder:
     """Builds the data of a YAML file from its nodes."""
@@ -95,8 +93,8 @@ class _Builder:
             yield self.loader.get_node()
 
     def _build(self, place: Place, node: Any) -> Any:
-        if next(self.values) > _MOST_VALUES or len(place) > _MOST_LEVELS:
-            raise _too_large(self.path)
+        if next(self.values) > MOST_VALUES or len(place) > MOST_LEVELS:
+            raise too_large(self.path)
         self.lines[place] = node.start_mark.line + 1
         if node.id == "scalar":
             return self._scalar(node)
