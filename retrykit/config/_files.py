@@ -22,8 +22,8 @@ from retrykit._internal.validation import (
 from retrykit.config._preset_names import BUILT_IN, parse_preset, preset_key
 from retrykit.errors import ConfigError
 
-__all__ = ["load_policy", "parse_json", "parse_toml", "policy_names"]
-__all__ += ["read_document", "read_text", "syntax_error"]
+__all__ = ["load_policy", "parse_json", "parse_json_value", "parse_toml"]
+__all__ += ["policy_names", "read_document", "read_text", "syntax_error"]
 
 
 def policy_names(path: str | os.PathLike[str]) -> list[str]:
@@ -209,17 +209,22 @@ _TOML_ERROR = re.compile(
 
 def parse_json(file: Path, text: str) -> dict[str, Any]:
     """Return the data of a text in JSON, an object."""
+    data = parse_json_value(file, text)
+    if not isinstance(data, dict):
+        raise invalid_setting(str(file), "a JSON object", data)
+    return data
+
+
+def parse_json_value(file: Path, text: str) -> Any:
+    """Return the data of a text in JSON."""
     import json  # noqa: PLC0415  few programs read such files
 
     try:
-        data = json.loads(text, object_pairs_hook=_check_unique)
+        return json.loads(text, object_pairs_hook=_check_unique)
     except json.JSONDecodeError as error:
         raise syntax_error(file, "JSON", error.msg, error.lineno, error.colno) from None
     except ValueError as error:
         raise syntax_error(file, "JSON", str(error)) from None
-    if not isinstance(data, dict):
-        raise invalid_setting(str(file), "a JSON object", data)
-    return data
 
 
 def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

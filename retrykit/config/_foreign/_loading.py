@@ -11,7 +11,7 @@ from typing import Any, final
 
 from retrykit._internal.extras import needs
 from retrykit._internal.validation import safe_repr
-from retrykit.config._files import parse_json, parse_toml, read_text, syntax_error
+from retrykit.config._files import parse_json_value, parse_toml, read_text, syntax_error
 from retrykit.config._foreign._document import (
     MOST_LEVELS,
     MOST_VALUES,
@@ -49,11 +49,15 @@ def _from_toml(path: Path, text: str) -> Document:
 
 
 def _from_json(path: Path, text: str) -> Document:
-    data = parse_json(path, text)
+    data = parse_json_value(path, text)
     lines: dict[Place, int] = {}
     with suppress(ImportError, ConfigError):
         # JSON is YAML, whose parser knows the lines.
         lines = _from_yaml(path, text).lines
+    if isinstance(data, list):
+        # As command-line programs list what there is.
+        lines = {place[1:]: line for place, line in lines.items() if place[1:]}
+        return Document(str(path), data, lines)
     return Document(str(path), [data], lines)
 
 

@@ -133,3 +133,12 @@ def test_a_document_of_no_format_has_no_policies(data):
     assert names(data) == []
     with pytest.raises(ConfigError, match="source has no policy of"):
         read(data)
+
+
+def test_a_list_in_json_is_several_documents(tmp_path):
+    path = write(tmp_path, "a.json", '[{"Retry": [{"ErrorEquals": ["X"]}]},\n 3,\n')
+    text = '{"Retry": [{"ErrorEquals": ["X"],\n "MaxAttempt": 1}]}]'
+    path.write_text(path.read_text("utf-8") + text, "utf-8")
+    assert names(path) == ["", "(2)"]
+    with pytest.raises(ConfigError, match=r"a\.json, line 4: Retry has no key 'MaxA"):
+        read(path, "(2)")
