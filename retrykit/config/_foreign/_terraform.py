@@ -1,0 +1,38 @@
+"""Resources and blocks of Terraform, in its own syntax or in JSON."""
+
+from retrykit._internal.validation import invalid_setting
+from retrykit.config._foreign._section import Section
+
+__all__ = ["block", "is_resource", "resource_name"]
+
+
+def is_resource(table: Section, kind: str) -> bool:
+    """Return whether a table is a resource, such as a ``google_pubsub_topic``."""
+    names = _names(table)
+    return len(names) == _DEPTH and names[:-1] == ["resource", kind]
+
+
+_DEPTH = 3
+
+
+def resource_name(resource: Section) -> str:
+    """Return the name that a resource has, or else its label in Terraform."""
+    name = resource.data.get("name")
+    # What Terraform computes has a subclass.
+    plain = type(name) is str and name and "${" not in name
+    return str(name) if plain else _names(resource)[-1]
+
+
+def block(resource: Section, key: str) -> Section | None:
+    """Return a block of a resource; None if there is none."""
+    for dynamic in resource.sections("dynamic"):
+        if key in dynamic.data:
+            with dynamic.located(key):
+                suggestion = "a reader of files cannot know what it stands for"
+                written = f'dynamic "{key}"'
+                raise invalid_setting(key, "written out", written, suggestion)
+    return resource.section(key)
+
+
+def _names(table: Section) -> list[str]:
+    return [each for each in table.place if isinstance(each, str)]
