@@ -6,13 +6,13 @@ of App Engine for Python 3, August 2026, whose queues Cloud Tasks runs.
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from retrykit._core.policy import Policy
 from retrykit._internal.validation import invalid_setting
 from retrykit.config._foreign._format import Format
-from retrykit.config._foreign._section import Section, spelled
+from retrykit.config._foreign._section import Section, camel, spelled
 from retrykit.config._foreign._terraform import block, is_resource, resource_name
 from retrykit.config._foreign._values import number, protobuf_duration, whole
 from retrykit.presets import cloud_tasks
@@ -67,39 +67,34 @@ def _read(queue: Section) -> Policy:
 
 def _read_config(config: Section) -> Policy:
     """Return the policy of a ``RetryConfig``."""
-    snake = any("_" in key for key in config.data)
-    names = {each: each if snake else _camel(each) for each in _KEYS}
+    key: Callable[[str], str] = str if any("_" in x for x in config.data) else camel
     table = config.respelled(spelled)
-    attempts = table.get(names["max_attempts"], whole(-1, _LARGEST_INT), 0)
-    doublings = table.get(names["max_doublings"], whole(0, _LARGEST_INT))
-    times = {each: table.get(names[each], protobuf_duration) for each in _TIMES}
+    attempts = table.get(key("max_attempts"), whole(-1, _LARGEST_INT), 0)
+    doublings = table.get(key("max_doublings"), whole(0, _LARGEST_INT))
+    times = {each: table.get(key(each), protobuf_duration) for each in _TIMES}
     table.finish()
-    for key, value in times.items():
-        if value is not None and value % 1 and (key, value) != ("min_backoff", 0.1):
-            if key == "min_backoff":
+    for name, value in times.items():
+        if value is not None and value % 1 and (name, value) != _DEFAULT_BACKOFF:
+            if name == "min_backoff":
                 text = "documented to be cut to whole seconds, though 0.1 s is its "
                 text += "default; the policy keeps the fraction"
-                table.differs(names[key], text)
+                table.differs(key(name), text)
             else:
-                times[key] = math.floor(value)
-                table.note(names[key], "cut to whole seconds")
+                times[name] = math.floor(value)
+                table.note(key(name), "cut to whole seconds")
     age = times.pop("max_retry_duration") or None
     settings = {**times, "max_doublings": doublings}
     if attempts == 0:
         attempts = _DEFAULT_ATTEMPTS
-        if names["max_attempts"] in table:
-            table.note(names["max_attempts"], f"0 is the default, {attempts}")
+        if key("max_attempts") in table:
+            table.note(key("max_attempts"), f"0 is the default, {attempts}")
     limit = None if attempts < 0 else attempts
-    return _build(table, names["max_attempts"], settings, limit, age)
+    return _build(table, key("max_attempts"), settings, limit, age)
 
 
 _TIMES = ("min_backoff", "max_backoff", "max_retry_duration")
-_KEYS = ("max_attempts", "max_doublings", *_TIMES)
 _DEFAULT_ATTEMPTS = 100
-
-
-def _camel(name: str) -> str:
-    return re.sub("_(.)", lambda match: match[1].upper(), name)
+_DEFAULT_BACKOFF = ("min_backoff", 0.1)
 
 
 def _read_app_engine(queue: Section) -> Policy:

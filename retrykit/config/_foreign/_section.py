@@ -15,7 +15,7 @@ from retrykit._internal.validation import (
 from retrykit.config._foreign._document import Document, Expression, Place
 from retrykit.errors import ConfigError
 
-__all__ = ["Remarks", "Section", "sections_of", "spelled"]
+__all__ = ["Remarks", "Section", "camel", "sections_of", "spelled"]
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -226,6 +226,11 @@ def sections_of(document: Document, errors: Mapping[str, Condition]) -> list[Sec
 def spelled(key: str) -> str:
     """Return a key in lower case without separators: maxAttempts, max-attempts."""
     return re.sub("[-_]", "", key).lower()
+
+
+def camel(key: str) -> str:
+    """Return a key in camel case: maxAttempts for max_attempts."""
+    return re.sub("_(.)", lambda match: match[1].upper(), key)
 
 
 def _placeholder(value: str) -> str:
