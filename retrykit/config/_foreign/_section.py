@@ -72,7 +72,7 @@ class Section:
             other = self._keys.setdefault(spell(key), key)
             if other != key:
                 rule = f"written once, got it as {other}, too"
-                raise invalid_setting(self.where(key), rule, data[key])
+                raise invalid_setting(key, rule, data[key])
 
     def __contains__(self, key: str) -> bool:
         return self._value(key) is not None
