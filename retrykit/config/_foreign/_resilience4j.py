@@ -18,6 +18,7 @@ from retrykit.config._foreign._spring_properties import (
     growing_milliseconds,
     matching_key,
     properties_at,
+    scaled,
     spring_milliseconds,
 )
 from retrykit.config._foreign._values import flag, number, text, texts, whole
@@ -41,7 +42,7 @@ def _is_table(value: Any) -> bool:
 
 
 class _Level(NamedTuple):
-    """What an instance says, or a config that it is based on."""
+    """The settings of an instance, or of a config that it is based on."""
 
     section: Section
     given: dict[str, Any]
@@ -238,9 +239,8 @@ def _randomized(schedule: Schedule, factor: float) -> Schedule:
     if not factor:
         return schedule
     # Every millisecond from the shortest to the longest is as likely as the others.
-    double = 2 * factor
-    width = (schedule if double == 1 else schedule * double) + constant("1ms")
-    randomized = schedule * (1 - factor) + width.full_jitter()
+    width = scaled(schedule, 2 * factor) + constant("1ms")
+    randomized = scaled(schedule, 1 - factor) + width.full_jitter()
     return randomized.round_down("1ms").at_least("1ms")
 
 

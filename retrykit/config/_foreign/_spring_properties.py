@@ -11,8 +11,8 @@ from retrykit.config._foreign._document import Document, Place
 from retrykit.config._foreign._section import Remarks, Section, spelled
 from retrykit.schedules import Schedule, constant, exponential, sequence
 
-__all__ = ["growing_milliseconds", "matching_key", "properties_at"]
-__all__ += ["spring_milliseconds"]
+__all__ = ["growing_milliseconds", "grown_milliseconds", "listed_milliseconds"]
+__all__ += ["matching_key", "properties_at", "scaled", "spring_milliseconds"]
 
 
 def properties_at(root: Section, *path: str) -> Section | None:
@@ -152,17 +152,34 @@ def growing_milliseconds(first: int, factor: float, retries: int) -> Schedule:
     >>> growing_milliseconds(500, 1.5, 3), growing_milliseconds(500, 1.5, 4)
     (exponential(0.5, factor=1.5), sequence([0.5, 0.75, 1.125, 1.687]))
     """
+    delays = grown_milliseconds(first, factor, retries)
+    exact = [first * factor**index for index in range(len(delays))]
+    if factor > 1 and all(map(isclose, delays, exact)):
+        return exponential(first / 1000, factor=factor)
+    return listed_milliseconds(delays, retries)
+
+
+def grown_milliseconds(first: int, factor: float, retries: int) -> list[int]:
+    """Return the delays before some retries, at most 1000 of them."""
     delays = [first]
     while len(delays) < min(retries, _MOST_LISTED):
         delays.append(min(int(delays[-1] * factor), LARGEST))
-    grown = [first * factor**index for index in range(len(delays))]
-    if factor >= 1 and all(map(isclose, delays, grown)):
-        same = factor == 1
-        seconds = first / 1000
-        return constant(seconds) if same else exponential(seconds, factor=factor)
+    return delays
+
+
+def listed_milliseconds(delays: list[int], retries: int) -> Schedule:
+    """Return listed delays; the last is that of all other retries."""
+    if len(set(delays)) == 1:
+        return constant(delays[0] / 1000)
     listed = sequence([delay / 1000 for delay in delays])
-    last = delays[-1] / 1000
-    return listed if retries <= _MOST_LISTED else listed.then(constant(last))
+    return (
+        listed if retries <= len(delays) else listed.then(constant(delays[-1] / 1000))
+    )
 
 
 _MOST_LISTED = 1000
+
+
+def scaled(schedule: Schedule, factor: float) -> Schedule:
+    """Return a schedule times a factor; itself if that is 1."""
+    return schedule if factor == 1 else schedule * factor
