@@ -180,14 +180,14 @@ def _spread(schedule: Schedule, factor: float) -> Schedule:
 def _read_config(section: Section) -> Policy:
     attempts = section.get("maxAttempts", whole(1), 6)
     first = section.get("initialInterval", whole(1), 1000)
-    factor = section.get("multiplier", _above_one, 1.1)
+    factor = section.get("multiplier", number(1), 1.1)
     longest = section.get("maxInterval", whole(1), 2000)
     random = section.get("useRandomPolicy", flag, default=False)
     section.finish()
+    if factor == 1:
+        section.note("multiplier", _BOOTSTRAP)
     if longest <= first:
-        with section.located("maxInterval"):
-            rule = f"more than initialInterval, {first}"
-            raise invalid_setting("maxInterval", rule, longest)
+        section.note("maxInterval", _BOOTSTRAP)
     section.note("maxAttempts", "only where spring.cloud.config.fail-fast is true")
     schedule = growing_milliseconds(first, factor, attempts - 1)
     if random:
@@ -195,12 +195,7 @@ def _read_config(section: Section) -> Policy:
     return _policy(schedule.cap(longest / 1000), attempts)
 
 
-def _above_one(name: str, value: Any) -> float:
-    found = number(1)(name, value)
-    if found == 1:
-        raise invalid_setting(name, "a number > 1", value)
-    return found
-
+_BOOTSTRAP = "has to be more, but in bootstrap.yml"
 
 SPRING: Final = Format(
     "spring",

@@ -253,6 +253,13 @@ def test_random_delays_of_the_config_server():
     assert [schedule.bounds(retry) for retry in (1, 2, 3)] == [(1, 2), (2, 3), (3, 3)]
 
 
+def test_steady_delays_of_the_config_server_are_those_of_bootstrap_yml():
+    table = {"multiplier": 1, "max-interval": 1000}
+    assert read(SERVER, table).policy.schedule == s.constant(1).cap(1)
+    message = "has to be more, but in bootstrap.yml"
+    assert notes(SERVER, **table)[:2] == [message, message]
+
+
 @pytest.mark.parametrize(
     ("path", "table", "rule"),
     [
@@ -263,13 +270,13 @@ def test_random_delays_of_the_config_server():
         (LISTENER, {"initial-interval": "1.5s"}, "must be a duration >= 0"),
         (KAFKA, {"attempts": 0}, "attempts must be an integer >= 1"),
         (KAFKA, {"backoff": {"multiplier": 0}}, "multiplier must be a number >= 1"),
-        (SERVER, {"multiplier": 1}, "multiplier must be a number > 1"),
+        (SERVER, {"multiplier": 0.9}, "multiplier must be a number >= 1"),
         (
             SERVER,
             {"initial-interval": "1s"},
             "initial-interval must be an integer >= 1",
         ),
-        (SERVER, {"max-interval": 1000}, "must be more than initialInterval, 1000"),
+        (SERVER, {"max-interval": 0}, "max-interval must be an integer >= 1"),
         (SERVER, {"max-attempts": 0}, "max-attempts must be an integer >= 1"),
     ],
 )
