@@ -1,13 +1,14 @@
 """Policies that are written in the files of other systems.
 
 >>> reading = read({"Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 2}]})
->>> reading.format, reading.policy.rules[0].max_attempts
+>>> reading.format, reading.policy.max_attempts
 ('step-functions', 3)
 
-`read` returns the policy of a file, `names` lists those that there are. JSON and TOML
-need nothing else; YAML and HCL (Terraform) need the extras ``yaml`` and ``hcl``. What a
-policy cannot say exactly is an error with its line; with ``closest=True`` the policy
-comes with a list of its differences. Nothing that is read runs code.
+`read` returns the policy of a file, `names` lists those that there are, and `FORMATS`
+are the systems. JSON and TOML need nothing else; YAML and HCL (Terraform) need the
+extras ``yaml`` and ``hcl``. What a policy cannot say exactly is an error with its line;
+with ``closest=True`` the policy comes with a list of its differences. Nothing that is
+read runs code.
 """
 
 import os

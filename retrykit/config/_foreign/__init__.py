@@ -6,7 +6,7 @@ from retrykit.config._foreign._format import Format
 
 __all__ = ["NAMES", "format_named"]
 
-NAMES = ("step-functions",)
+NAMES = ("argo", "cloud-tasks", "pubsub", "resilience4j", "spring", "step-functions")
 """The names of all formats, in order."""
 
 

@@ -17,7 +17,7 @@ from retrykit.config._foreign._values import choice, go_duration, whole
 from retrykit.presets import argo
 from retrykit.schedules import constant
 
-__all__ = ["ARGO"]
+__all__ = ["FORMAT"]
 
 T = TypeVar("T")
 
@@ -176,5 +176,5 @@ _OTHERS: dict[str, tuple[Condition, str]] = {
     ),
 }
 
-ARGO: Final = Format("argo", "templates of Argo Workflows", _find, _read)
+FORMAT: Final = Format("templates of Argo Workflows", _find, _read)
 """Templates of Argo Workflows, with their retry strategies."""

@@ -17,7 +17,7 @@ from retrykit.config._foreign._terraform import block, is_resource, resource_nam
 from retrykit.config._foreign._values import number, protobuf_duration, whole
 from retrykit.presets import cloud_tasks
 
-__all__ = ["CLOUD_TASKS"]
+__all__ = ["FORMAT"]
 
 _RESOURCE = "google_cloud_tasks_queue"
 _LARGEST_INT = 2**31 - 1
@@ -166,5 +166,5 @@ def _build(
 
 _MOST_DOUBLINGS = 60
 
-CLOUD_TASKS: Final = Format("cloud-tasks", "queues of Google Cloud Tasks", _find, _read)
+FORMAT: Final = Format("queues of Google Cloud Tasks", _find, _read)
 """Queues of Google Cloud Tasks, with their retry config."""

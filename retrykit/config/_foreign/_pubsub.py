@@ -17,7 +17,7 @@ from retrykit.config._foreign._values import protobuf_duration, whole
 from retrykit.schedules import constant, exponential
 from retrykit.schedules._base import Schedule
 
-__all__ = ["PUBSUB"]
+__all__ = ["FORMAT"]
 
 _RESOURCE = "google_pubsub_subscription"
 
@@ -121,5 +121,5 @@ _WEEK = 604_800.0
 _SHORTEST_KEPT = 600
 _LONGEST_KEPT = 2_678_400
 
-PUBSUB: Final = Format("pubsub", "subscriptions of Google Pub/Sub", _find, _read)
+FORMAT: Final = Format("subscriptions of Google Pub/Sub", _find, _read)
 """Subscriptions of Google Pub/Sub, with their retry and dead letter policies."""

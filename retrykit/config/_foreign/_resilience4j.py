@@ -24,7 +24,7 @@ from retrykit.config._foreign._spring_properties import (
 from retrykit.config._foreign._values import flag, number, text, texts, whole
 from retrykit.schedules import Schedule, constant
 
-__all__ = ["RESILIENCE4J"]
+__all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
@@ -244,7 +244,5 @@ def _randomized(schedule: Schedule, factor: float) -> Schedule:
     return randomized.round_down("1ms").at_least("1ms")
 
 
-RESILIENCE4J: Final = Format(
-    "resilience4j", "retries of resilience4j, in YAML of Spring Boot", _find, _read
-)
+FORMAT: Final = Format("retries of resilience4j, in YAML of Spring Boot", _find, _read)
 """Instances and configs of ``resilience4j.retry``."""

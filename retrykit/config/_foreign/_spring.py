@@ -23,7 +23,7 @@ from retrykit.config._foreign._spring_properties import (
 from retrykit.config._foreign._values import flag, number, whole
 from retrykit.schedules import Schedule, constant, uniform
 
-__all__ = ["SPRING"]
+__all__ = ["FORMAT"]
 
 _PATHS = (
     "rabbitmq.listener.simple.retry",
@@ -197,8 +197,7 @@ def _read_config(section: Section) -> Policy:
 
 _BOOTSTRAP = "has to be more, but in bootstrap.yml"
 
-SPRING: Final = Format(
-    "spring",
+FORMAT: Final = Format(
     "retries of RabbitMQ, Kafka and the config server, in YAML of Spring Boot",
     _find,
     _read,

@@ -157,7 +157,7 @@ def test_an_instance_applies_before_its_config_and_that_before_the_default():
         schedule=s.constant(2), max_attempts=5, on=Exception, give_up_on=KeyError
     )
     assert reading.policy == policy
-    retry, shared = ": resilience4j.retry", ": resilience4j.retry.configs.shared"
+    retry, shared = "resilience4j.retry", "resilience4j.retry.configs.shared"
     assert reading.notes == (
         f"{retry}.instances.a.max-attempts: applies, and not that of configs.shared",
         f"{shared}.maxAttempts: applies, and not that of configs.default",
@@ -428,7 +428,7 @@ def test_classes_of_java_are_differences(key, difference):
     assert difference in refused({key: "com.example.X"})
     (found,) = read({key: "com.example.X"}, closest=True).differences
     place = f"resilience4j.retry.instances.a.{key}"
-    assert found == f": {place}: a class of Java; {difference}"
+    assert found == f"{place}: a class of Java; {difference}"
 
 
 def test_the_name_of_version_1_is_a_difference():

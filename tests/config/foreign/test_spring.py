@@ -167,7 +167,7 @@ def test_jitter_of_kafka_is_drawn_once():
     backoff = {"delay": "1s", "jitter": "100ms"}
     message = refused(KAFKA, enabled=True, backoff=backoff)
     assert message.startswith(
-        ": spring.kafka.retry.topic.backoff.jitter: drawn once, when the application "
+        "spring.kafka.retry.topic.backoff.jitter: drawn once, when the application "
         "starts; the policy draws before each retry; closest=True"
     )
     reading = read(KAFKA, {"enabled": True, "backoff": backoff}, closest=True)
