@@ -32,6 +32,7 @@ _FORMAT = click.Choice([*_FORMATS, "grpc"])
     "retrykit convert zizq --to toml --name jobs >> pyproject.toml",
     "retrykit convert pyproject.toml:fetch --to json",
     "retrykit convert grpc.json:shop.Orders/Place --to python",
+    "retrykit convert envoy.yaml#checkout --closest --to toml",
 )
 @policy_argument
 @click.option("--to", "format_", type=_FORMAT, required=True, help="Output format.")

@@ -81,6 +81,7 @@ Examples:
 A POLICY is one of these:
   zizq:retry_limit=10      a preset, with or without parameters
   pyproject.toml:fetch     a policy in a TOML or JSON file
+  envoy.yaml#checkout      a policy in a file of another system
   clients.py:fetch         a policy or decorated function in a Python file
   mypackage.clients:fetch  a policy or decorated function in a module
 Options such as --max-attempts change it, or define a policy on their own.
