@@ -16,7 +16,7 @@ class ErrorNames(Frozen):
     """Predicate of errors whose class has one of some names, without its module.
 
     For errors whose class cannot be imported where the policy is written. An error of a
-    subclass has another name.
+    subclass has another name. That of an ``ApplicationError`` of Temporal is its type.
 
     >>> ErrorNames(["Busy", "OSError"])(OSError())
     True
@@ -42,7 +42,13 @@ class ErrorNames(Frozen):
 
     def __call__(self, error: Exception, /) -> bool:
         """Return whether the class of an error has one of the names."""
-        return type(error).__name__ in self.names
+        names = {(each.__module__, each.__name__) for each in type(error).__mro__}
+        own = type(error).__name__
+        name = getattr(error, "type", own) if _OF_TEMPORAL in names else own
+        return name in self.names
+
+
+_OF_TEMPORAL = ("temporalio.exceptions", "ApplicationError")
 
 
 @final
