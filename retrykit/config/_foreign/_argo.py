@@ -12,7 +12,7 @@ from retrykit._conditions import Condition
 from retrykit._core.policy import Policy
 from retrykit._internal.validation import invalid_setting
 from retrykit.config._foreign._format import Format
-from retrykit.config._foreign._section import Section
+from retrykit.config._foreign._section import Section, string_at
 from retrykit.config._foreign._values import choice, go_duration, whole
 from retrykit.presets import argo
 from retrykit.schedules import constant
@@ -24,14 +24,13 @@ T = TypeVar("T")
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
     """Yield the templates and defaults that have a retry strategy, by name."""
-    of_argo = str(root.data.get("apiVersion")).startswith("argoproj.io/")
-    of_argo = of_argo and "Workflow" in str(root.data.get("kind"))
+    of_argo = string_at(root.data, "apiVersion").startswith("argoproj.io/")
+    of_argo = of_argo and "Workflow" in string_at(root.data, "kind")
     for key, table in (("", root), *root.tables()):
         strategy = table.data.get("retryStrategy")
         # Others, such as jobs of AWS Batch, have a table of this name, too.
         if isinstance(strategy, Mapping) and (of_argo or _KEYS & {*strategy}):
-            name = table.data.get("name")
-            yield name if isinstance(name, str) else key, table
+            yield string_at(table.data, "name") or key, table
 
 
 _KEYS = {"limit", "backoff", "retryPolicy", "expression"}

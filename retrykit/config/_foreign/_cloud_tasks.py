@@ -12,7 +12,7 @@ from typing import Any, Final
 from retrykit._core.policy import Policy
 from retrykit._internal.validation import invalid_setting
 from retrykit.config._foreign._format import Format
-from retrykit.config._foreign._section import Section, camel, spelled
+from retrykit.config._foreign._section import Section, camel, spelled, string_at
 from retrykit.config._foreign._terraform import block, is_resource, resource_name
 from retrykit.config._foreign._values import number, protobuf_duration, whole
 from retrykit.presets import cloud_tasks
@@ -29,15 +29,14 @@ def _find(root: Section) -> Iterator[tuple[str, Section]]:
         if is_resource(table, _RESOURCE):
             yield resource_name(table), table
         elif _is_queue(table.data) or _is_of_app_engine(table.data):
-            name = table.data.get("name")
-            yield name.rpartition("/")[2] if isinstance(name, str) else key, table
+            yield string_at(table.data, "name").rpartition("/")[2] or key, table
 
 
 def _is_queue(data: Mapping[str, Any]) -> bool:
     config = data.get("retryConfig", data.get("retry_config"))
     if not isinstance(config, Mapping):
         return False
-    if "/queues/" in str(data.get("name")) or "rateLimits" in data:
+    if "/queues/" in string_at(data, "name") or "rateLimits" in data:
         return True
     keys = {spelled(str(each)) for each in config}
     # A job of Cloud Scheduler has a part of these keys, and others.

@@ -11,7 +11,7 @@ from retrykit._core.policy import Policy
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.validation import invalid_setting
 from retrykit.config._foreign._format import Format
-from retrykit.config._foreign._section import Section, camel, spelled
+from retrykit.config._foreign._section import Section, camel, spelled, string_at
 from retrykit.config._foreign._terraform import block, is_resource, resource_name
 from retrykit.config._foreign._values import protobuf_duration, whole
 from retrykit.schedules import constant, exponential
@@ -28,8 +28,7 @@ def _find(root: Section) -> Iterator[tuple[str, Section]]:
         if is_resource(table, _RESOURCE):
             yield resource_name(table), table
         elif _is_subscription(table.data):
-            name = table.data.get("name")
-            yield name.rpartition("/")[2] if isinstance(name, str) else key, table
+            yield string_at(table.data, "name").rpartition("/")[2] or key, table
 
 
 def _is_subscription(data: Mapping[str, Any]) -> bool:
@@ -40,7 +39,7 @@ def _is_subscription(data: Mapping[str, Any]) -> bool:
         for key in (tables[name] if isinstance(tables.get(name), Mapping) else ())
     }
     own = {"minimumbackoff", "maximumbackoff", "deadlettertopic", "maxdeliveryattempts"}
-    named = "/subscriptions/" in str(data.get("name")) and "topic" in data
+    named = "/subscriptions/" in string_at(data, "name") and "topic" in data
     return bool(inner & own) or named
 
 

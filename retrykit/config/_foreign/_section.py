@@ -15,7 +15,7 @@ from retrykit._internal.validation import (
 from retrykit.config._foreign._document import Document, Expression, Place
 from retrykit.errors import ConfigError
 
-__all__ = ["Remarks", "Section", "camel", "sections_of", "spelled"]
+__all__ = ["Remarks", "Section", "camel", "sections_of", "spelled", "string_at"]
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -226,6 +226,12 @@ def sections_of(document: Document, errors: Mapping[str, Condition]) -> list[Sec
 def spelled(key: str) -> str:
     """Return a key in lower case without separators: maxAttempts, max-attempts."""
     return re.sub("[-_]", "", key).lower()
+
+
+def string_at(data: Mapping[str, Any], key: str) -> str:
+    """Return the string that a table has; empty if it has none."""
+    value = data.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def camel(key: str) -> str:

@@ -12,7 +12,7 @@ from retrykit._core.policy import Policy
 from retrykit._internal.validation import invalid_setting
 from retrykit.config._foreign._conditions import conditions_named
 from retrykit.config._foreign._format import Format
-from retrykit.config._foreign._section import Section, camel, spelled
+from retrykit.config._foreign._section import Section, camel, spelled, string_at
 from retrykit.config._foreign._values import go_duration, number, texts, whole
 from retrykit.errors import AttemptTimeout
 from retrykit.presets import temporal
@@ -44,11 +44,10 @@ _OTHERS |= {"firstretryinterval", "randomizationfactor", "maxelapsedtime"}
 def _name(key: str, table: Section) -> str:
     """Return the name of an activity; or a key that is not just ``retryPolicy``."""
     above = table.parent
-    if above is None or spelled(key) != "retrypolicy":
+    if above is None or spelled(key) not in {"retry", "retrypolicy"}:
         return key
-    name = above.data.get("name")
     keys = [each for each in above.place if isinstance(each, str)]
-    return name if isinstance(name, str) else "".join(keys[-1:])
+    return string_at(above.data, "name") or "".join(keys[-1:])
 
 
 def _read(table: Section) -> Policy:
