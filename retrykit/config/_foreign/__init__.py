@@ -6,7 +6,15 @@ from retrykit.config._foreign._format import Format
 
 __all__ = ["NAMES", "format_named"]
 
-NAMES = ("argo", "cloud-tasks", "pubsub", "resilience4j", "spring", "step-functions")
+NAMES = (
+    "argo",
+    "cloud-tasks",
+    "pubsub",
+    "resilience4j",
+    "spring",
+    "step-functions",
+    "temporal",
+)
 """The names of all formats, in order."""
 
 

@@ -17,7 +17,7 @@ from retrykit.config._foreign._values import go_duration, number, texts, whole
 from retrykit.errors import AttemptTimeout
 from retrykit.presets import temporal
 
-__all__ = ["TEMPORAL"]
+__all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
@@ -109,5 +109,5 @@ def _with_timeouts(table: Section, policy: Policy) -> Policy:
     return policy.replace(max_elapsed=total)
 
 
-TEMPORAL: Final = Format("temporal", "retry policies of Temporal", _find, _read)
+FORMAT: Final = Format("retry policies of Temporal", _find, _read)
 """Retry policies of Temporal, with the time limit of the activity."""

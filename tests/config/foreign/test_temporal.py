@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError
-from retrykit.config.foreign import ErrorNames, names, read
+from retrykit.conditions import ErrorNames
+from retrykit.config.foreign import names, read
 from retrykit.errors import AttemptTimeout
 from retrykit.presets import temporal
 
