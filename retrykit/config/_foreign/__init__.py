@@ -8,6 +8,7 @@ __all__ = ["NAMES", "format_named"]
 
 NAMES = (
     "argo",
+    "celery",
     "cloud-tasks",
     "pubsub",
     "resilience4j",

@@ -12,14 +12,14 @@ from retrykit._conditions import Condition
 from retrykit._core.policy import Policy
 from retrykit._internal.type_names import type_from_name
 from retrykit._internal.validation import invalid_setting
-from retrykit.config._foreign._conditions import any_of
+from retrykit.conditions import any_of
 from retrykit.config._foreign._format import Format
 from retrykit.config._foreign._section import Section
 from retrykit.config._foreign._values import flag, number, whole
 from retrykit.presets import celery
 from retrykit.schedules import Schedule, constant, linear, sequence
 
-__all__ = ["CELERY"]
+__all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
@@ -259,7 +259,5 @@ def _intervals(start: float, step: float, longest: float) -> Schedule:
 
 _MOST_STEPS = 10_000
 
-CELERY: Final = Format(
-    "celery", "options of Celery tasks, and retries of kombu", _find, _read
-)
+FORMAT: Final = Format("options of Celery tasks, and retries of kombu", _find, _read)
 """Options of tasks, such as ``autoretry_for``, and retry policies of connections."""
