@@ -4,16 +4,19 @@ Nothing is imported and nothing is changed: a client is known by the names of it
 classes, and its settings are read.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from operator import attrgetter
-from types import ModuleType
+from sys import modules
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, Final, final
 
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import invalid_setting
 
-__all__ = ["OWN_RETRIES", "OwnRetries", "find_clients"]
+__all__ = ["OWN_RETRIES", "Client", "OwnRetries", "find_clients", "find_failed_client"]
 
 
 @final
@@ -26,27 +29,33 @@ class OwnRetries(Frozen):
     Attributes:
         text: The expression that switches them off.
         types: The full names of the classes of its clients, or of a module.
-        read: Returns the number of requests of a client; None if that is unknown.
+        read: Returns the number of requests of a client, or as a float the seconds for
+            which it repeats them; None if that is unknown.
         copy: Returns a copy of a client without retries; None if there is no way.
     """
 
     __slots__ = ("copy", "read", "text", "types")
     text: str
     types: tuple[str, ...]
-    read: Callable[[Any], int] | None
+    read: Callable[[Any], float] | None
     copy: Callable[[Any], Any] | None
 
     def __init__(
         self,
         text: str,
         types: str = "",
-        read: Callable[[Any], int] | None = None,
+        read: Callable[[Any], float] | None = None,
         copy: Callable[[Any], Any] | None = None,
     ) -> None:
         Frozen.__init__(self, text, tuple(types.split()), read, copy)
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def library(self) -> str:
+        """The top package of its clients."""
+        return "".join(self.types[:1]).partition(".")[0]
 
     def count(self, client: Any) -> int | None:
         """Return how many requests a client makes for one call, at most.
@@ -55,8 +64,21 @@ class OwnRetries(Frozen):
             Count, >= 1, for a call that fails every time; None if that is unknown, or
             if only time limits it.
         """
+        found = self._read(client)
+        return None if found is None or type(found) is float else max(int(found), 1)
+
+    def time_limit(self, client: Any) -> float | None:
+        """Return for how long a client repeats a request, if only time limits it.
+
+        Returns:
+            Seconds, > 0, or infinity; None if a count limits it, or nothing is known.
+        """
+        found = self._read(client)
+        return found if type(found) is float else None
+
+    def _read(self, client: Any) -> float | None:
         try:
-            return None if self.read is None else max(int(self.read(client)), 1)
+            return None if self.read is None else self.read(client)
         except Exception:  # noqa: BLE001  another version keeps it elsewhere
             return None
 
@@ -110,8 +132,18 @@ def _redis(client: Any) -> int:
     return 1 + int(attrgetter("_retries")(retry))
 
 
-def _pymongo(client: Any) -> int:
-    return 1 + bool(client.options.retry_reads or client.options.retry_writes)
+def _pymongo(client: Any) -> float:
+    options = client.options
+    if not (options.retry_reads or options.retry_writes):
+        return 1
+    # With timeoutMS, it retries until then.
+    limit = getattr(options, "timeout", None)
+    return float(limit) if limit else 2
+
+
+def _google(retry: Any) -> float:
+    limit: float | None = attrgetter("_timeout")(retry)
+    return math.inf if limit is None else float(limit)
 
 
 def _of_urllib3(retries: Any) -> int:
@@ -175,7 +207,11 @@ OWN_RETRIES: Final = {
         "azure.core._pipeline_client_async.AsyncPipelineClient",
         _azure,
     ),
-    "google-api-core": OwnRetries("retry=None"),
+    "google-api-core": OwnRetries(
+        "retry=None",
+        "google.api_core.retry.retry_base._BaseRetry",
+        _google,
+    ),
     "google-genai": OwnRetries(
         'genai.Client(http_options={"retry_options": {"attempts": 1}})'
     ),
@@ -247,12 +283,21 @@ OWN_RETRIES: Final = {
 
 _KNOWN: Final = {name: each for each in OWN_RETRIES.values() for name in each.types}
 
+_OF_GOOGLE: Final = OWN_RETRIES["google-api-core"]
+_UNKNOWN: Final = OwnRetries("")
+# Each request may have retries of its own.
+_OF_URLLIB3: Final = OWN_RETRIES["urllib3"]
 
-def find_clients(objects: Iterable[object]) -> Iterator[tuple[str, OwnRetries, object]]:
+
+Client = tuple[str, OwnRetries, object]
+"""The name of the class of a client, the retries of its library, and the client."""
+
+
+def find_clients(objects: Iterable[object]) -> Iterator[Client]:
     """Yield the clients of known libraries among objects and in their attributes.
 
     Yields:
-        The name of the class, the retries, and the client; each client once.
+        Each client once.
     """
     seen = set()
     for each in objects:
@@ -261,9 +306,77 @@ def find_clients(objects: Iterable[object]) -> Iterator[tuple[str, OwnRetries, o
             continue
         for part in (each, *_attributes(each)):
             found = _own_retries(part)
-            if found is not None and id(part) not in seen:
+            # A method may be called without the retries that its client has for it.
+            per_call = found is not None and found[1] is _OF_GOOGLE
+            if found is not None and not per_call and id(part) not in seen:
                 seen.add(id(part))
                 yield *found, part
+
+
+def find_failed_client(error: BaseException | None) -> Client | None:
+    """Return the client in whose code an error or its cause was raised, if it is known.
+
+    It is the outermost of the objects whose methods the error went through. A retried
+    function among these, or a client of an integration, has looked by itself.
+
+    Returns:
+        The client; None if no method of one is known. Of Google Cloud, where methods
+        have retries, it has the name of the client and the retries of the method.
+    """
+    for _ in range(_MOST_CAUSES):
+        if error is not None:
+            found = _find_in_frames(error.__traceback__)
+            if found is not None:
+                return found
+            error = error.__cause__
+    return None
+
+
+# More than those of any SDK.
+_MOST_CAUSES: Final = 5
+_MOST_FRAMES: Final = 100
+
+
+def _find_in_frames(trace: TracebackType | None) -> Client | None:
+    caller, is_inside = None, False
+    for frame in islice(_frames(trace), _MOST_FRAMES):
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if package == "retrykit":
+            if is_inside:
+                return None
+            continue
+        is_inside = True
+        # The settings of litellm are in its module, and it makes clients of others.
+        is_module = package == "litellm"
+        self: object = modules.get(package) if is_module else _self_of(frame)
+        module = type(self).__module__
+        for part in (self, *_attributes(self)):
+            name, own = _own_retries(part) or ("", _UNKNOWN)
+            if part is self and own is _OF_GOOGLE:
+                # It is not a client, but was called by one.
+                return caller or name, own, part
+            # A client of another library may have nothing to do with this error.
+            is_near = part is self or own.library == module.partition(".")[0]
+            if is_near and own not in (_UNKNOWN, _OF_GOOGLE, _OF_URLLIB3):
+                return name, own, part
+        if caller is None and module.startswith("google.cloud."):
+            caller = _name_of(self)
+    return None
+
+
+def _frames(trace: TracebackType | None) -> Iterator[FrameType]:
+    while trace is not None:
+        yield trace.tb_frame
+        trace = trace.tb_next
+
+
+def _self_of(frame: FrameType) -> object:
+    """Return the object whose method, or a function in that, runs in a frame."""
+    code = frame.f_code
+    # Only there, since others are copies of many variables.
+    if "self" in code.co_varnames[: min(code.co_argcount, 1)] + code.co_freevars:
+        return frame.f_locals.get("self")
+    return None
 
 
 def _attributes(value: object) -> list[object]:
@@ -284,6 +397,10 @@ def _own_retries(value: object) -> tuple[str, OwnRetries] | None:
     for kind in type(value).__mro__:
         known = _KNOWN.get(f"{kind.__module__}.{kind.__qualname__}")
         if known is not None:
-            name = f"{type(value).__module__}.{type(value).__qualname__}"
-            return ".".join(part for part in name.split(".") if part[:1] != "_"), known
+            return _name_of(value), known
     return None
+
+
+def _name_of(value: object) -> str:
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return ".".join(part for part in name.split(".") if part[:1] != "_")

@@ -76,9 +76,9 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                         if tape is None:
                             timer, sleeper = clock.real.parts
                             logs = is_logged()
-                        outcome = (own.answer or own.find_answer(args, kwargs))(
-                            entry, tape, error, timer
-                        )
+                        outcome = (
+                            own.answer or own.find_answer((args, kwargs), error)
+                        )(entry, tape, error, timer)
                     else:
                         outcome = None
                     if outcome is None:

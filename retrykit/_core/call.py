@@ -135,6 +135,8 @@ class RetryCall(CallFacts):
         tape: The tape of the entry.
         exhausted_marker: The number of an attempt, and what is attached to the final
             errors of calls nested in it that have exhausted their retries.
+        first_client: The number of the first attempt in which a client of an
+            integration has exhausted its retries, and the name of the client's call.
         notified: Whether observers were notified of an event of the call.
         pending: What async observers have returned and is not awaited yet.
         rule: The index of the rule that rejected the last result, or None.
@@ -156,6 +158,7 @@ class RetryCall(CallFacts):
     unrecorded: int = 0
     arguments: Arguments | tuple[()] | None = None
     exhausted_marker: tuple[int, object] | None = None
+    first_client: tuple[int, str] | None = None
     notified: bool = False
     pending: Pending | None = None
     rule: int | None = None

@@ -24,7 +24,7 @@ from retrykit._core.call import (
     outer_call,
     state_lock,
 )
-from retrykit._core.call_record import Terms, give_ups
+from retrykit._core.call_record import Arguments, Terms, give_ups
 from retrykit._core.common_failures import (
     Answer,
     Evaluator,
@@ -46,6 +46,7 @@ from retrykit._core.ineffective import (
     warn_of_clients,
     warn_of_frozen_time,
     warn_of_lazy_result,
+    warn_of_repeated_client,
     would_block,
 )
 from retrykit._core.limits import (
@@ -234,11 +235,11 @@ class RetryController:
         parts = self.policy, self._name, self.clock, self._resumed, self.function
         return _restore_controller, parts
 
-    def find_answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
+    def find_answer(self, arguments: Arguments, error: Exception) -> Answer:
         """Return the answer to common failures, at the first of them."""
         self.answer = answer = answer_of(self.policy)
         if self._has_not_failed:
-            self.check_surroundings(args, kwargs)
+            self.check_surroundings(arguments, error)
         return answer
 
     def log_failure(self, entry: Entry) -> None:
@@ -249,18 +250,18 @@ class RetryController:
         message = RetryMessage(self._terms, request, failure, elapsed)
         events.notify_one(log_retry, message, None)
 
-    def check_surroundings(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def check_surroundings(self, arguments: Arguments, error: Exception | None) -> None:
         """Warn of what is around a call that fails, at the first failure.
 
         The first delay of sync code may block an event loop, and a client in the
-        function may retry by itself.
+        function, or where its error comes from, may retry by itself.
         """
         self._has_not_failed = False
         blocking = not self.clock.awaited and would_block(self.clock)
         if blocking and longest_first_delay(self.policy) > 0:
             warn_of_blocking(self._name)
         if self.function is not None:
-            warn_of_clients(self._name, self.policy, self.function, args, kwargs)
+            warn_of_clients(self._name, self.policy, self.function, arguments, error)
 
     def is_plain(self, kind: type) -> bool:
         """Return whether results of a type can be returned as they are.
@@ -462,7 +463,7 @@ class RetryController:
                 self._notify(call, events.AttemptFailed, failure)
                 self._notify(call, events.RetryScheduled, decision)
             if self._has_not_failed:
-                self.check_surroundings(*call.known_arguments())
+                self.check_surroundings(call.known_arguments(), error)
             if is_logged() and not self._logs_retries():
                 message = RetryMessage(call.terms, call.request, failure, call.elapsed)
                 events.notify_one(log_retry, message, None)
@@ -524,6 +525,8 @@ class RetryController:
         outer = None if call.before is None else outer_call(call)
         if outer is not None and has_exhausted_retries(call):
             mark_exhausted(final_error, outer)
+            if self._driven and self.function is None:
+                warn_of_repeated_client(outer, call)
         return final_error
 
     def start_next_attempt(self, call: RetryCall, *, waited: bool = True) -> None:

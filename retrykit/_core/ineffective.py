@@ -9,6 +9,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._core.call import RetryCall
+from retrykit._core.call_record import Arguments
+from retrykit._core.limits import most_attempts
 from retrykit._internal.clocks import ClockSource, time_passed
 from retrykit._internal.durations import format_duration
 from retrykit._internal.late_modules import import_late, logging
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LAZY", "RETRYING_LIBRARIES", "longest_first_delay", "reject_task"]
 __all__ += ["searched", "warn_of_blocking", "warn_of_clients", "warn_of_frozen_time"]
-__all__ += ["warn_of_lazy_result", "warn_once", "warned", "would_block"]
+__all__ += ["warn_of_lazy_result", "warn_of_product", "warn_of_repeated_client"]
+__all__ += ["warn_once", "warned", "would_block"]
 
 _OTHERS: Final = {
     ("_pytest.fixtures", "FixtureFunctionDefinition"): "a fixture of pytest",
@@ -95,9 +98,9 @@ def warn_of_blocking(name: str) -> None:
 
 RETRYING_LIBRARIES: Final = frozenset(
     {
-        *("anthropic", "azure", "botocore", "cohere", "elasticsearch", "groq"),
-        *("kubernetes", "litellm", "openai", "pymongo", "redis", "requests", "stripe"),
-        *("together", "urllib3"),
+        *("anthropic", "azure", "botocore", "cohere", "elasticsearch", "google"),
+        *("groq", "kubernetes", "litellm", "openai", "pymongo", "redis", "requests"),
+        *("stripe", "together", "urllib3"),
     }
 )
 """The modules of libraries that retry by themselves: those of `_own_retries`."""
@@ -107,8 +110,8 @@ def warn_of_clients(
     name: str,
     policy: "Policy",
     function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    arguments: Arguments,
+    error: Exception | None,
 ) -> None:
     """Warn of a client that a failed function has, if it retries by itself."""
     # In this order, which looks up the few names among the many.
@@ -119,9 +122,46 @@ def warn_of_clients(
     try:
         # Late, since most programs have no such client.
         layers = import_late("retrykit._core.layers")
-        layers.warn_of_own_retries(name, policy, function, args, kwargs)
+        layers.warn_of_own_retries(name, policy, function, arguments, error)
     except Exception:  # noqa: BLE001  a process may have run out of file descriptors
         return
+
+
+def warn_of_repeated_client(outer: RetryCall, client: RetryCall) -> None:
+    """Warn if a client of an integration exhausts its retries in a second attempt.
+
+    The call around it ends with the error of the client, unless the function raises one
+    that does not lead there, or the policy has ``nested="retry"``.
+    """
+    name, controller = client.terms.name, outer.controller
+    first = outer.first_client = outer.first_client or (outer.attempt, name)
+    if controller is None or name != first[1] or outer.attempt <= first[0]:
+        return
+    way_out = "an error with its response, as of raise_for_status(), is not retried"
+    if controller.policy.nested == "retry":
+        way_out = 'nested="respect" does not repeat them'
+    switch, most = "max_attempts=1 in its client", most_attempts(controller.policy)
+    warn_of_product(
+        outer.terms.name, name, client.attempt, most, switch, f"; {way_out}"
+    )
+
+
+def warn_of_product(  # noqa: PLR0913, PLR0917  the parts of a sentence
+    name: str,
+    client: str,
+    requests: int,
+    most: int | None,
+    switch: str,
+    way_out: str = "",
+) -> None:
+    """Warn once of a client that makes several requests in each attempt of a call."""
+    makes = f"%s: {client.replace('%', '%%')} makes up to %s requests in each"
+    if most is None:
+        warn_once(name, f"{makes} attempt; %s makes one%s", requests, switch, way_out)
+    else:
+        message = f"{makes} of %s attempts: %s x %s = %s; %s makes one%s"
+        product = requests, most, most, requests, requests * most
+        warn_once(name, message, *product, switch, way_out)
 
 
 def longest_first_delay(policy: "Policy") -> float:

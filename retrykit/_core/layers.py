@@ -13,9 +13,11 @@ from retrykit._core.call import (
     outer_calls,
     running_call,
 )
-from retrykit._core.ineffective import warn_once
+from retrykit._core.call_record import Arguments
+from retrykit._core.ineffective import warn_of_product, warn_once
 from retrykit._core.limits import most_attempts
-from retrykit._own_retries import find_clients
+from retrykit._internal.durations import duration_in_words
+from retrykit._own_retries import Client, find_clients, find_failed_client
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
@@ -32,12 +34,15 @@ class Layer(NamedTuple):
         attempt: The number of its running attempt; None for a client.
         most: The maximum number of its attempts; None if that is unknown or unlimited.
         switch: How to switch a client's own retries off; empty for a retried call.
+        time_limit: For how long a client repeats a request, in seconds, if only time
+            limits it; else None.
     """
 
     name: str
     attempt: int | None
     most: int | None
     switch: str
+    time_limit: float | None = None
 
 
 @final
@@ -59,7 +64,9 @@ class Layers(tuple[Layer, ...]):
         factors: list[int | None] = []
         for is_client, each in groupby(self, lambda layer: layer.attempt is None):
             most = [layer.most for layer in each]
-            factors += [max(map(int, filter(None, most)))] if is_client else most
+            if is_client:
+                most = [None if None in most else max(map(int, filter(None, most)))]
+            factors += most
         return factors
 
     def __str__(self) -> str:
@@ -67,7 +74,10 @@ class Layers(tuple[Layer, ...]):
         for number, layer in enumerate(self, 1):
             most = "without a limit" if layer.most is None else f"at most {layer.most}"
             what = f"attempt {layer.attempt}, {most}"
-            if layer.attempt is None:
+            if layer.time_limit is not None:
+                most = f"retries {_in_words(layer.time_limit)}"
+                what = f"{most} in each attempt; {layer.switch} for one request"
+            elif layer.attempt is None:
                 what = f"{most} requests in each attempt; {layer.switch} for one"
             lines.append(f"{number}. {layer.name}: {what}")
         every = self._factors()
@@ -114,42 +124,59 @@ def _layers_in(call: RetryCall, seen: set[int]) -> Iterator[Layer]:
         return
     args, kwargs = call.find_arguments()
     for name, own, client in clients_of(controller.function, args, kwargs):
-        most = own.count(client)
-        if most is not None and most > 1 and id(client) not in seen:
+        most, limit = own.count(client), own.time_limit(client)
+        if (limit or (most or 1) > 1) and id(client) not in seen:
             seen.add(id(client))
-            yield Layer(name, None, most, own.text)
+            yield Layer(name, None, most, own.text, limit)
 
 
 def warn_of_own_retries(
     name: str,
     policy: "Policy",
     function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    arguments: Arguments,
+    error: Exception | None,
 ) -> None:
-    """Warn once if a client that a failed function has makes retries of its own."""
+    """Warn once if a client of a failed function makes retries of its own."""
     most = most_attempts(policy)
     if most == 1:
         return
+    # Some keep a sync and an async client, or make one of another kind.
     told = set()
-    for client_name, own, client in clients_of(function, args, kwargs):
-        requests = own.count(client)
-        # Some keep a sync and an async client.
-        if requests is None or requests == 1 or own in told:
-            continue
-        told.add(own)
-        makes = f"%s: {client_name} makes up to %s requests in each"
-        if most is None:
-            warn_once(name, f"{makes} attempt; %s makes one", requests, own.text)
-        else:
-            message = f"{makes} of %s attempts: %s x %s = %s; %s makes one"
-            total = requests * most
-            warn_once(name, message, requests, most, most, requests, total, own.text)
+    failed = find_failed_client(error)
+    if failed is not None:
+        # The function may name a client of which this one is a copy.
+        told.add(failed[1].library)
+        _warn_of_client(name, most, failed)
+    for found in clients_of(function, *arguments):
+        library = found[1].library
+        if library not in told and _warn_of_client(name, most, found):
+            told.add(library)
+
+
+def _warn_of_client(name: str, most: int | None, found: Client) -> bool:
+    """Warn of a client that retries by itself, and return whether it does."""
+    kind, own, client = found
+    requests, limit = own.count(client), own.time_limit(client)
+    if limit is not None:
+        each = "each attempt" if most is None else f"each of {most} attempts"
+        message = f"%s: {kind} retries by itself %s in {each}; %s makes one request"
+        warn_once(name, message, _in_words(limit), own.text)
+    elif requests is not None and requests > 1:
+        warn_of_product(name, kind, requests, most, own.text)
+    return limit is not None or (requests or 1) > 1
+
+
+def _in_words(limit: float) -> str:
+    """Say for how long a client retries, in seconds."""
+    if limit == math.inf:
+        return "without a limit"
+    return f"for up to {duration_in_words(limit)}"
 
 
 def clients_of(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Iterator[tuple[str, Any, object]]:
+) -> Iterator[Client]:
     """Yield the clients that a function has: as arguments, in its object or by name."""
     objects = [*args, *kwargs.values(), getattr(function, "__self__", None)]
     objects += _named(function)

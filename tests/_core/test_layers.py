@@ -3,12 +3,16 @@
 import asyncio
 import functools
 import logging
-from types import ModuleType, SimpleNamespace
+import sys
+from contextlib import suppress
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
-from retrykit import Layers, Policy, aretry, layers, retry, retrying
+from retrykit import Layers, Policy, Rule, aretry, layers, retry, retrying
 from retrykit._core import ineffective
+from retrykit._core.drivers import driver_factory
 from retrykit._own_retries import _KNOWN, OWN_RETRIES, OwnRetries
 from retrykit.errors import ConfigError
 from retrykit.schedules import constant
@@ -50,7 +54,7 @@ def warnings(caplog):
 
     def found():
         texts = [each.getMessage() for each in caplog.records]
-        return [text for text in texts if "requests" in text]
+        return [text for text in texts if "request" in text]
 
     return found
 
@@ -127,6 +131,281 @@ def test_the_first_failure_warns_of_a_client_that_retries_by_itself(make, warnin
     exhaust(call)
     exhaust(call)
     assert warnings() == [warning("fetch")]
+
+
+def made_inside():
+    return OpenAI().ask()
+
+
+def call_it(function):
+    return function()
+
+
+class Resource:
+    """As the part of a client for one kind of request."""
+
+    def __init__(self):
+        self._client = OpenAI()
+
+    def create(self):
+        raise OSError
+
+
+Resource.__module__ = "openai.resources"
+
+
+def raised_from_another():
+    try:
+        OpenAI().ask()
+    except OSError as error:
+        raise ConnectionError from error
+
+
+RAISED_IN = {
+    "a client made in the function": made_inside,
+    "a client made by a helper": lambda: [*map(call_it, [made_inside])],
+    "a part of a client": lambda: Resource().create(),
+    "the cause of another error": raised_from_another,
+}
+
+
+@pytest.mark.parametrize("function", RAISED_IN.values(), ids=RAISED_IN)
+def test_a_client_is_found_where_the_error_was_raised(function, warnings):
+    exhaust(THREE.call, function)
+    exhaust(THREE.call, function)
+    assert warnings() == [warning("fetch")]
+
+
+def test_a_client_of_a_coroutine_is_found_where_the_error_was_raised(warnings):
+    @aretry(THREE.replace(attempt_timeout=60))
+    async def fetch():
+        await asyncio.sleep(0)
+        return made_inside()
+
+    with pytest.raises(OSError):
+        asyncio.run(fetch())
+    assert warnings() == [warning("fetch")]
+
+
+def without_retries():
+    return client.with_options(max_retries=0).ask()
+
+
+def named_as(module, function):
+    """Return a function as if it were in a module."""
+    return FunctionType(function.__code__, globals() | {"__name__": module})
+
+
+class PoolManager:
+    """As that of urllib3, to which each request may bring its own retries."""
+
+    connection_pool_kw: ClassVar = {"retries": 9}
+
+    def urlopen(self):
+        raise OSError
+
+
+PoolManager.__module__ = "urllib3.poolmanager"
+
+
+def deep(frames):
+    return deep(frames - 1) if frames else made_inside()
+
+
+def of_an_earlier_error():
+    error = OSError()
+    for _ in range(9):
+        error, cause = OSError(), error
+        error.__cause__ = cause
+    raise error
+
+
+SILENT = {
+    "a copy of a client that has no retries": without_retries,
+    "a retried function, which has looked by itself": lambda: THREE.replace(
+        max_attempts=1
+    ).call(made_inside),
+    "a client of an integration": named_as("retrykit.integrations.x", made_inside),
+    "an attribute of another package": lambda: Shop().fetch(),
+    "a pool of urllib3": lambda: PoolManager().urlopen(),
+    "more frames than any SDK has": lambda: deep(200),
+    "more causes than any SDK has": of_an_earlier_error,
+    "litellm, which is not imported": named_as("litellm.main", fail),
+}
+
+
+@pytest.mark.parametrize("function", SILENT.values(), ids=SILENT)
+def test_no_client_is_found_where_the_error_was_raised(function, warnings):
+    exhaust(THREE.call, functools.partial(call_it, function))
+    assert warnings() == []
+
+
+def test_litellm_is_found_before_the_client_that_it_makes(warnings, monkeypatch):
+    module = ModuleType("litellm")
+    module.DEFAULT_MAX_RETRIES, module.num_retries = 2, 1
+    monkeypatch.setitem(sys.modules, "litellm", module)
+    exhaust(THREE.call, named_as("litellm.main", made_inside))
+    [text] = warnings()
+    assert text.startswith("fetch: litellm makes up to 4 requests")
+
+
+class Retry:
+    """As the retries of Google Cloud's methods, which only time limits."""
+
+    def __init__(self, timeout=120.0):
+        self._timeout = timeout
+
+    def __call__(self, function):
+        def retry_wrapped():
+            assert self
+            return function()
+
+        return retry_wrapped
+
+
+Retry.__module__, Retry.__qualname__ = "google.api_core.retry.retry_base", "_BaseRetry"
+
+
+class Bucket:
+    """Has the retries of its methods as a default."""
+
+    def __init__(self):
+        self._retry = Retry()
+
+    def load(self, retry=None):
+        return retry(fail)() if retry else fail()
+
+
+Bucket.__module__ = "google.cloud.storage.bucket"
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda: Bucket().load(Retry()), "storage.bucket.Bucket%s for up to 2 min in"),
+        (lambda: Bucket().load(Retry(None)), "storage.bucket.Bucket%s without a limit"),
+        (Retry(9)(fail), "api_core.retry.retry_base%s for up to 9 s in each of 3"),
+        (lambda: Bucket().load(), None),
+    ],
+    ids=["two minutes", "without a limit", "by itself", "retry=None"],
+)
+def test_the_retries_of_a_method_of_google_cloud_are_found(
+    function, expected, warnings, caplog
+):
+    exhaust(THREE.call, function)
+    [*texts] = warnings()
+    if expected is None:
+        assert texts == []
+    else:
+        text, by_itself = texts[0], " retries by itself"
+        assert expected % by_itself in text.replace("google.", "").replace("cloud.", "")
+        assert text.endswith("attempts; retry=None makes one request")
+
+
+def test_the_default_retries_of_a_method_are_not_those_of_each_call(warnings):
+    exhaust(THREE.call, fail, Retry(), Bucket())
+    assert warnings() == []
+
+
+class MongoClient:
+    """As that of PyMongo."""
+
+    def __init__(self, timeout):
+        self.options = SimpleNamespace(
+            retry_reads=True, retry_writes=True, timeout=timeout
+        )
+
+
+MongoClient.__module__ = "pymongo.synchronous.mongo_client"
+
+
+def test_a_client_that_only_time_limits_is_warned_of(warnings):
+    exhaust(THREE.call, fail, MongoClient(10))
+    rules = [Rule(on=KeyError, max_attempts=2)]
+    endless = Policy(schedule=[0], rules=rules, name="poll")
+    exhaust(endless.call, fail, MongoClient(10))
+    switch = "MongoClient(retryReads=False, retryWrites=False) makes one request"
+    retries = "pymongo.synchronous.mongo_client.MongoClient retries by itself"
+    assert warnings() == [
+        f"fetch: {retries} for up to 10 s in each of 3 attempts; {switch}",
+        f"poll: {retries} for up to 10 s in each attempt; {switch}",
+    ]
+
+
+def test_layers_tell_of_a_client_that_only_time_limits():
+    found = THREE.call(lambda *_: layers(), MongoClient(10), OpenAI())
+    assert found.requests is None
+    assert [each.time_limit for each in found] == [None, 10.0, None]
+    assert str(found) == (
+        "1. fetch: attempt 1, at most 3\n"
+        "2. pymongo.synchronous.mongo_client.MongoClient: retries for up to 10 s in "
+        "each attempt; MongoClient(retryReads=False, retryWrites=False) for one "
+        "request\n"
+        "3. openai.OpenAI: at most 3 requests in each attempt; "
+        "openai.OpenAI(max_retries=0) for one\n"
+        "requests: 3 x unlimited"
+    )
+
+
+def request_with_retries(**settings):
+    """Return what an HTTP client of an integration calls for each request."""
+    policy = Policy(schedule=[0, 0], **settings)
+    return driver_factory(policy, fail, awaited=False)("GET %h", None)
+
+
+def swallows(send):
+    def fetch():
+        with suppress(OSError):
+            send()
+        raise ConnectionError
+
+    return fetch
+
+
+REPEATED = (
+    "fetch: GET %h makes up to 3 requests in each of 3 attempts: 3 x 3 = 9; "
+    "max_attempts=1 in its client makes one; "
+)
+
+
+def test_a_client_whose_retries_were_used_up_and_are_repeated_is_warned_of(warnings):
+    fetch = swallows(request_with_retries())
+    exhaust(THREE.call, fetch)
+    exhaust(THREE.call, fetch)
+    way_out = "an error with its response, as of raise_for_status(), is not retried"
+    assert warnings() == [REPEATED + way_out]
+
+
+def test_nested_retry_repeats_the_retries_of_a_client(warnings):
+    exhaust(THREE.replace(nested="retry").call, request_with_retries())
+    assert warnings() == [REPEATED + 'nested="respect" does not repeat them']
+
+
+def in_turn(*steps):
+    """Return a function that calls one of these in each attempt."""
+    rest = iter(steps)
+
+    def step():
+        return next(rest)()
+
+    return swallows(step)
+
+
+NOT_REPEATED = {
+    "an error of the client": request_with_retries(),
+    "a request that is sent once": swallows(request_with_retries(max_attempts=1)),
+    "a retried function inside": swallows(retry(THREE)(fail)),
+    "a client of the first attempt": in_turn(request_with_retries(), fail, fail),
+    "another client": in_turn(
+        request_with_retries(), request_with_retries(name="POST b"), fail
+    ),
+}
+
+
+@pytest.mark.parametrize("function", NOT_REPEATED.values(), ids=NOT_REPEATED)
+def test_a_client_that_is_not_repeated_is_not_warned_of(function, warnings):
+    exhaust(THREE.call, function)
+    assert warnings() == []
 
 
 def test_a_coroutine_function_is_warned_of(warnings):

@@ -103,6 +103,7 @@ PARTS = {
     "tests/integrations/*redis*": "redis redis-server",
     "tests/_support/*redis*": "redis redis-server",
     "retrykit/integrations/requests.py": "requests urllib3",
+    "tests/integrations/test_repeated_clients.py": "aiohttp httpx requests urllib3",
     "tests/integrations/test_requests.py": "requests urllib3",
     "tests/integrations/test_smtplib.py": "aiosmtpd",
     "retrykit/integrations/sqlalchemy.py": "sqlalchemy",

@@ -238,3 +238,13 @@ def test_the_delay_of_an_overloaded_server_is_obeyed(server, connect, base, dela
 
 def test_an_error_of_another_library_requests_no_delay():
     assert retries.retry_after(OSError("refused")) is None
+
+
+def test_with_a_timeout_a_client_repeats_a_read_until_then(server, connect):
+    shop = connect(timeoutMS=500)
+    server.replies["find"] = [UNREACHABLE] * 100_000
+    with pytest.raises(errors.PyMongoError):
+        shop.orders.find_one()
+    assert len(server.commands) > 2
+    own = retries.transient.own_retries
+    assert (own.count(shop.client), own.time_limit(shop.client)) == (None, 0.5)

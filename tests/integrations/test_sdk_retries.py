@@ -19,15 +19,20 @@ from azure.core import PipelineClient
 from azure.core.pipeline.policies import RetryPolicy
 from azure.core.rest import HttpRequest
 from botocore.config import Config
+from google.api_core import gapic_v1
+from google.api_core.exceptions import NotFound
+from google.api_core.retry import Retry as GoogleRetry
 from packaging.version import Version
 from pymongo import MongoClient
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from requests.adapters import BaseAdapter, HTTPAdapter
 
+from retrykit import Policy
+from retrykit._core import ineffective
 from retrykit._core.layers import clients_of
 from retrykit._own_retries import OWN_RETRIES, find_clients
-from retrykit.integrations import stripe as for_stripe
+from retrykit.integrations import google_api_core, stripe as for_stripe
 from retrykit.integrations.requests import RetryAdapter
 from retrykit.integrations.urllib3 import RetryPoolManager
 from retrykit.presets._aws import throttling
@@ -175,6 +180,79 @@ def test_the_number_of_requests_is_read_from_the_client(client):
         with pytest.raises(Exception):  # noqa: B017  of the SDK
             call()
         assert own.count(found) == len(server.seen)
+
+
+# The function itself raises the error of a response that PipelineClient returns.
+RAISING = [name for name in KNOWN if "azure" not in name]
+
+
+@pytest.mark.parametrize("client", RAISING)
+def test_a_client_that_is_made_in_a_function_is_warned_of(client, caplog):
+    requests = MEASURED[client][0]
+
+    def call(url):
+        return CLIENTS[client](url)()
+
+    with serve(UNAVAILABLE) as server, pytest.raises(Exception):  # noqa: B017  of the SDK
+        Policy(on=Exception, schedule=[0], name=client).call(call, server.url)
+    assert len(server.seen) == 2 * requests
+    texts = [x.getMessage() for x in caplog.records if x.name == "retrykit"]
+    if requests == 1:
+        assert texts == []
+    else:
+        product = f"{requests} requests in each of 2 attempts: 2 x {requests} = "
+        assert product in texts.pop()
+        assert texts == []
+
+
+@pytest.fixture
+def _no_warnings():
+    ineffective.warned.clear()
+    ineffective.searched.clear()
+
+
+@pytest.mark.usefixtures("_no_warnings")
+def test_a_copy_without_retries_is_not_warned_of(caplog):
+    with serve(UNAVAILABLE) as server:
+        client = openai.OpenAI(api_key="key", base_url=f"{server.url}/v1", timeout=5)
+
+        def ask():
+            client.with_options(max_retries=0).models.list()
+
+        with pytest.raises(openai.InternalServerError):
+            Policy(on=Exception, schedule=[0]).call(ask)
+    assert len(server.seen) == 2
+    assert [x for x in caplog.records if x.name == "retrykit"] == []
+
+
+class Shelf:
+    """As a client of Google Cloud, with retries for one method."""
+
+    def get(self, retry=None):
+        method = gapic_v1.method.wrap_method(self._fail, default_retry=GoogleRetry())
+        return method(retry=retry)
+
+    def _fail(self, **_):
+        msg = "no shelf"
+        raise NotFound(msg)
+
+
+Shelf.__module__ = "google.cloud.shelves"
+
+
+@pytest.mark.usefixtures("_no_warnings")
+@pytest.mark.parametrize(("retry", "warned"), [(None, False), (GoogleRetry(), True)])
+def test_the_retries_of_a_method_of_google_cloud_are_warned_of(retry, warned, caplog):
+    with pytest.raises(NotFound):
+        Policy(on=NotFound, schedule=[0]).call(Shelf().get, retry)
+    texts = [x.getMessage() for x in caplog.records if x.name == "retrykit"]
+    text = (
+        "google.cloud.shelves.Shelf retries by itself for up to 2 min in each of 2 "
+        "attempts; retry=None makes one request"
+    )
+    assert [each.partition(": ")[2] for each in texts] == [text] * warned
+    own = google_api_core.transient.own_retries
+    assert (own.count(GoogleRetry()), own.time_limit(GoogleRetry())) == (None, 120.0)
 
 
 SWITCHED_OFF = {
