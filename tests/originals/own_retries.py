@@ -1,12 +1,16 @@
 """How many requests SDKs make by themselves, measured at a local endpoint."""
 
 import importlib.metadata
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from contextlib import contextmanager
 from http import HTTPStatus
+from types import SimpleNamespace
 from typing import Any, NamedTuple
+from unittest import mock
 
-from retrykit._own_retries import find_clients
+from retrykit._internal.durations import duration_in_words
+from retrykit._own_retries import find_clients, find_failed_client
 from tests._support.scripted_server import answer, serve
 
 __all__ = ["SdkRow", "measure_sdks"]
@@ -64,7 +68,42 @@ def _azure_storage(url: str) -> tuple[Any, Callable[[], Any]]:
 
     account = {"account_name": "a", "account_key": "a2V5"}
     client = BlobServiceClient(f"{url}/a", credential=account, initial_backoff=0)
-    return client, lambda: [*client.list_containers()]
+    return client, client.get_account_information
+
+
+def _google_storage(url: str) -> Callable[[], Any]:
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud import storage
+
+    anonymous = AnonymousCredentials()
+    settings = {"api_endpoint": url}
+    client = storage.Client("p", credentials=anonymous, client_options=settings)
+    return lambda: client.get_bucket("b")
+
+
+@contextmanager
+def _secret_manager(seen: list[object]) -> Iterator[Callable[[], Any]]:
+    import grpc
+    from google.cloud.secretmanager_v1.services import secret_manager_service
+
+    def refuse(request: object, context: grpc.ServicerContext) -> None:
+        seen.append(request)
+        context.abort(grpc.StatusCode.UNAVAILABLE, "no")
+
+    class Refusing(grpc.GenericRpcHandler):
+        def service(self, _: object) -> Any:
+            return grpc.unary_unary_rpc_method_handler(refuse)
+
+    server = grpc.server(futures.ThreadPoolExecutor(1), handlers=[Refusing()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    transport = secret_manager_service.transports.SecretManagerServiceGrpcTransport
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        client = secret_manager_service.SecretManagerServiceClient(
+            transport=transport(channel=channel)
+        )
+        yield lambda: client.access_secret_version(name="projects/p/secrets/s/1")
+    server.stop(None)
 
 
 SDKS = {
@@ -81,17 +120,70 @@ def measure_sdks() -> list[SdkRow]:
     """Return a row for each SDK.
 
     Raises:
-        AssertionError: A client makes another number of requests than is read from it.
+        AssertionError: A client makes another number of requests than is read from it,
+            or is not found where its error was raised.
     """
     rows = []
     for name, (distribution, make) in SDKS.items():
         with serve(UNAVAILABLE) as server:
             client, call = make(server.url)
-            with suppress(Exception):
-                call()
+            error = _failing(call)
             made = len(server.seen)
         read = {own.count(each) for _, own, each in find_clients([client])}
         assert read == {made}, f"{name} makes {made} requests, and {read} were read"
-        version = importlib.metadata.version(distribution)
-        rows.append(SdkRow(f"`{name}`", str(made), f"`{distribution}` {version}"))
-    return rows
+        found = find_failed_client(error)
+        assert found is not None, f"{name} is not found in a traceback"
+        _, own, failed = found
+        assert own.count(failed) == made, f"{name} is another one in a traceback"
+        rows.append(_row(name, str(made), distribution))
+    return sorted([*rows, *_measure_google()])
+
+
+def _measure_google() -> Iterator[SdkRow]:
+    """Yield rows of clients of Google Cloud, which only time limits."""
+    with serve(UNAVAILABLE) as server:
+        limit = _time_limit(_google_storage(server.url), lambda: len(server.seen))
+    name = "google.cloud.storage.Client().get_bucket(...)"
+    yield _row(name, limit, "google-cloud-storage")
+    seen: list[object] = []
+    with _secret_manager(seen) as call:
+        limit = _time_limit(call, lambda: len(seen))
+    name = "SecretManagerServiceClient().access_secret_version(...)"
+    name = f"google.cloud.secretmanager.{name}"
+    yield _row(name, limit, "google-cloud-secret-manager")
+
+
+def _time_limit(call: Callable[[], Any], count: Callable[[], int]) -> str:
+    """Return for how long a method repeats its request, which is read and measured."""
+    from google.api_core.retry import retry_base, retry_unary
+
+    waits: list[float] = []
+    clock = SimpleNamespace(sleep=waits.append, monotonic=lambda: sum(waits))
+    with (
+        mock.patch.object(retry_base, "time", clock),
+        mock.patch.object(retry_unary, "time", clock),
+    ):
+        error = _failing(call)
+    found = find_failed_client(error)
+    assert found is not None, "no client is found in a traceback"
+    _, own, failed = found
+    limit = own.time_limit(failed)
+    assert limit is not None, "no limit is read"
+    assert count() == len(waits) + 1 > 1, f"{count()} requests"
+    assert sum(waits) <= limit, f"{sum(waits)} s of {limit} s"
+    return f"as many as fit in {duration_in_words(limit)}"
+
+
+def _failing(call: Callable[[], Any]) -> Exception:
+    """Call a function that fails, and return its error."""
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001  of the SDK
+        return error
+    msg = "the server refuses every request"
+    raise AssertionError(msg)
+
+
+def _row(client: str, requests: str, distribution: str) -> SdkRow:
+    version = importlib.metadata.version(distribution)
+    return SdkRow(f"`{client}`", requests, f"`{distribution}` {version}")
