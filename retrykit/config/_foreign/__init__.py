@@ -10,6 +10,7 @@ NAMES = (
     "argo",
     "celery",
     "cloud-tasks",
+    "exim",
     "pubsub",
     "resilience4j",
     "spring",

@@ -41,11 +41,16 @@ def _is_task(table: Section) -> bool:
 
 
 def _is_connection(table: Section) -> bool:
-    if not table.data.keys().isdisjoint(_INTERVALS):
+    own, keys = str(table.place[-1]).lower(), table.data.keys()
+    if own.endswith("task_publish_retry_policy"):
         return True
-    own = str(table.place[-1]).lower()
-    within = own == "retry_policy" and _is_within(table, _OF_RESULTS)
-    return within or own.endswith("task_publish_retry_policy")
+    if own == "retry_policy" and _is_within(table, _OF_RESULTS):
+        return True
+    if keys.isdisjoint(_INTERVALS):
+        return False
+    # Other tables have an interval_start, too.
+    known = own.endswith(("retry_policy", "transport_options"))
+    return known or len(keys & {*_INTERVALS, "max_retries"}) > 1
 
 
 def _is_within(table: Section, name: str) -> bool:

@@ -214,8 +214,9 @@ class Section:
 
 
 def sections_of(document: Document, errors: Mapping[str, Condition]) -> list[Section]:
-    """Return the documents in a file as sections."""
-    documents = document.data if isinstance(document.data, list) else []
+    """Return the documents in a file as sections; a text is a table of its own."""
+    data = document.data
+    documents = [{"text": data}] if isinstance(data, str) else data
     return [
         Section(Remarks(document, errors), (index,), data)
         for index, data in enumerate(documents)

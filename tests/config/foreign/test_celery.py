@@ -82,6 +82,7 @@ def test_tasks_in_a_file_are_found_by_name(tmp_path, text):
         {"task_annotations": [1, {"tasks.add": None}]},
         {"retry_policy": {"max_retries": 3}},
         {"task_publish_retry_policy": None},
+        {"window": {"interval_start": 0, "interval_end": 70}},
     ],
 )
 def test_other_documents_have_no_tasks(document):
@@ -269,6 +270,12 @@ def test_the_default_policy_of_publishing_is_exact():
         on=OSError,
     )
     assert reading[1:] == ("task_publish_retry_policy", "celery", (), ())
+
+
+def test_a_policy_of_a_connection_may_have_any_name():
+    table = {"interval_start": 2, "interval_max": 2}
+    assert foreign.names({"publish": {"retry_policy": table}}) == ["retry_policy"]
+    assert foreign.names({"options": table}) == ["options"]
 
 
 def test_without_the_errors_of_the_transport_they_are_a_difference():
