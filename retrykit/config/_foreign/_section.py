@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar, final, overload
 
 from retrykit._conditions import Condition
@@ -193,7 +193,7 @@ class Section:
         at = f"line {line}" if line else _dotted(place)
         at = ", ".join(filter(None, (self.document.name, at)))
         try:
-            with prefix_errors(at):
+            with prefix_errors(at) if at else nullcontext():
                 yield
         except ConfigError as error:
             # Once: the place of a key is more than that of its table.
