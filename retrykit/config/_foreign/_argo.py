@@ -78,16 +78,24 @@ def _strategies(table: Section) -> list[Section]:
         inner = spec.section("templateDefaults") if defaults else None
         merged = inner.section("retryStrategy") if inner else None
         if merged is not None:
-            names = ", ".join(each for each in merged.data if each not in found[0].data)
-            note = f"what it does not have, {names}, is of templateDefaults"
-            table.note(
-                "retryStrategy", note if names else "has all of templateDefaults"
-            )
+            note = "is merged with templateDefaults"
+            if missing := ", ".join(_missing(found[0].data, merged.data)):
+                note += f", of which it has {missing}"
+            table.note("retryStrategy", note)
             found.append(merged)
         elif isinstance(spec.data.get("retryStrategy"), Mapping):
             note = "applies, not the retryStrategy of the whole workflow"
             table.note("retryStrategy", note)
     return found
+
+
+def _missing(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of defaults that a strategy or its backoff does not have."""
+    for key, value in defaults.items():
+        if own.get(key) is None:
+            yield key
+        elif isinstance(value, Mapping) and isinstance(own[key], Mapping):
+            yield from (f"{key}.{each}" for each in _missing(own[key], value))
 
 
 def _spec(table: Section) -> Section:

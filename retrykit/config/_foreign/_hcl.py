@@ -13,7 +13,7 @@ from typing import Any, final
 import hcl2
 from lark import Tree, UnexpectedInput
 
-from retrykit._internal.validation import safe_repr, truncate
+from retrykit._internal.validation import invalid_setting, safe_repr, truncate
 from retrykit.config._files import syntax_error
 from retrykit.config._foreign._document import (
     MOST_LEVELS,
@@ -36,6 +36,9 @@ def parse_hcl(path: Path, text: str) -> tuple[dict[str, Any], dict[Place, int]]:
     Raises:
         ConfigError: The text is not valid, or too large.
     """
+    if len(text) > _MOST_CHARACTERS:
+        rule = f"at most {_MOST_CHARACTERS} characters of HCL"
+        raise invalid_setting(str(path), rule, len(text))
     try:
         tree = hcl2.parses_to_tree(text)
     except UnexpectedInput as error:
@@ -45,6 +48,10 @@ def parse_hcl(path: Path, text: str) -> tuple[dict[str, Any], dict[Place, int]]:
         raise syntax_error(path, "HCL", reason, error.line, error.column) from None
     builder = _Builder(path, text)
     return builder.fill((0,), {}, tree.children[0]), builder.lines
+
+
+# The library takes about 4 s for as many.
+_MOST_CHARACTERS = 200_000
 
 
 @final

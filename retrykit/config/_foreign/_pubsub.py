@@ -59,8 +59,10 @@ def _read(subscription: Section) -> Policy:
         schedule: Schedule = constant(0)
     else:
         schedule = _read_backoff(retries)
-        text = "its growth is not documented, and it is kept as far as possible; the "
-        table.differs(key("retry_policy"), text + "policy doubles the delay")
+        text = (
+            "its growth is not documented, and its delays are approximate; the policy "
+        )
+        table.differs(key("retry_policy"), text + "doubles them")
     attempts = dead and _read_dead_letters(dead)
     kept = table.get(key("message_retention_duration"), _retention, _WEEK)
     text = f"a message is kept for {duration_in_words(kept)}, the max_elapsed"
@@ -90,7 +92,7 @@ def _read_dead_letters(dead: Section) -> int:
     table.ignore(key("dead_letter_topic"))
     table.finish()
     attempts = attempts or _DEFAULT_ATTEMPTS
-    note = f"about {attempts} attempts, as far as possible"
+    note = f"about {attempts} attempts; Pub/Sub counts approximately"
     table.note(key("max_delivery_attempts"), note)
     return attempts
 

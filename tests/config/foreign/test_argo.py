@@ -170,7 +170,10 @@ def test_templates_are_merged_with_the_defaults():
         limit=2, duration=1, factor=2, cap=60, max_duration=None
     )
     where = "spec.templates[0].retryStrategy"
-    assert reading.notes == (f"{where}: has all of templateDefaults",)
+    text = (
+        "is merged with templateDefaults, of which it has backoff.factor, backoff.cap"
+    )
+    assert reading.notes == (f"{where}: {text}",)
     reading = read(document, "templateDefaults")
     assert reading.policy.max_attempts == 11
     assert reading.notes == ()
@@ -181,8 +184,14 @@ def test_what_is_of_the_defaults_is_told():
     reading = read(document, "fetch")
     assert reading.policy.max_attempts == 3
     assert delays(reading.policy, 4) == [10, 20, 40, 60]
-    text = "what it does not have, backoff, is of templateDefaults"
-    assert reading.notes == (f"spec.templates[0].retryStrategy: {text}",)
+    text = "is merged with templateDefaults"
+    note = f"spec.templates[0].retryStrategy: {text}, of which it has backoff"
+    assert reading.notes == (note,)
+    document = workflow(
+        template(**DEFAULTS), templateDefaults={"retryStrategy": DEFAULTS}
+    )
+    note = f"spec.templates[0].retryStrategy: {text}"
+    assert read(document, "fetch").notes == (note,)
 
 
 def test_defaults_without_a_strategy_change_nothing():

@@ -170,6 +170,11 @@ def test_the_number_of_values_is_bounded(parse, monkeypatch):
         parse("x = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
 
 
+def test_the_size_is_bounded(parse):
+    with pytest.raises(ConfigError, match="must be at most 200000 characters of HCL"):
+        parse(f"# {'x' * 200_000}")
+
+
 plain = st.none() | st.booleans() | st.integers() | st.text(alphabet="ab/-_ .:é")
 values = st.recursive(
     plain,

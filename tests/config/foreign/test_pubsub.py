@@ -57,7 +57,7 @@ def test_dead_letters_limit_the_attempts(given, attempts):
     dead = {"deadLetterTopic": "projects/p/topics/d", "maxDeliveryAttempts": given}
     reading = read(subscription(deadLetterPolicy=dead))
     assert reading.policy.max_attempts == attempts
-    text = f"about {attempts} attempts, as far as possible"
+    text = f"about {attempts} attempts; Pub/Sub counts approximately"
     assert reading.notes[1] == f"deadLetterPolicy.maxDeliveryAttempts: {text}"
 
 
