@@ -110,6 +110,7 @@ def _import_modules(ctx: click.Context, _param: click.Parameter, names: Any) -> 
 def format_config_error(error: ConfigError) -> str:
     """Return an error on one line, with the option that imports a missing module."""
     text = " ".join(str(error).split())
+    text = re.sub(r"; closest=True reads", "; --closest reads", text)
     return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", text)
 
 

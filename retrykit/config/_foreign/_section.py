@@ -180,8 +180,10 @@ class Section:
         """Return the file, the line and the name of a key, for people."""
         place = (*self.place, self._written(key))
         line = self.document.lines.get(place) or self.document.lines.get(self.place)
-        parts = [self.document.name, f"line {line}" if line else ""]
-        at = ", ".join(filter(None, parts))
+        if line:
+            # The line says where it is.
+            return f"{self.document.name}, line {line}: {_dotted(_end(place))}"
+        at = self.document.name
         return f"{at}: {_dotted(place)}" if at else _dotted(place)
 
     @contextmanager
@@ -247,6 +249,16 @@ def _placeholder(value: str) -> str:
 
 # Of Spring and Terraform, and of Argo and Helm.
 _PLACEHOLDER = re.compile(r"\$\{|\{\{")
+
+
+def _end(place: Place) -> Place:
+    """Return the last two names of a place, after what stands for the rest.
+
+    >>> _end((0, "routes", 1, "retry_policy"))
+    ('', 'routes', 1, 'retry_policy')
+    """
+    names = [index for index, each in enumerate(place) if isinstance(each, str)]
+    return ("", *place[names[-2:][0] :])
 
 
 def _dotted(place: Iterable[str | int]) -> str:

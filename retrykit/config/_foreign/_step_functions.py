@@ -1,4 +1,8 @@
-"""Retriers of AWS Step Functions, in the Amazon States Language."""
+"""Retriers of AWS Step Functions, in the Amazon States Language.
+
+Source: "Error Handling in Step Functions", its documentation, and "Amazon States
+Language", specification, 2026.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

@@ -65,7 +65,7 @@ def test_the_example_of_argo(write):
     assert delays(reading.policy, 5) == [1, 2, 4, 5, 5]
     assert (reading.policy.max_attempts, reading.policy.max_elapsed) == (11, 60)
     assert reading.differences == ()
-    place = f"{path}, line 14: spec.templates[0].retryStrategy.backoff.maxDuration"
+    place = f"{path}, line 14: backoff.maxDuration"
     text = "also ends a running attempt that is not the first"
     assert reading.notes == (f"{place}: {text}",)
 

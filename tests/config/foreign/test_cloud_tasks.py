@@ -140,7 +140,7 @@ def test_a_queue_of_terraform_without_settings_has_the_defaults(write):
     path = write(".tf", TERRAFORM)
     reading = read(path, "plain")
     assert reading.policy == cloud_tasks()
-    note = "resource.google_cloud_tasks_queue.plain.retry_config: there is none, so "
+    note = "plain.retry_config: there is none, so "
     assert reading.notes == (f"{path}, line 12: {note}the defaults apply",)
 
 

@@ -1,10 +1,12 @@
 """Files in their syntaxes, the choice of a policy, and bad files."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from retrykit import ConfigError
+from retrykit.config._foreign import format_named
 from retrykit.config.foreign import FORMATS, names, read
 
 MACHINE = """\
@@ -118,6 +120,12 @@ def test_several_documents_may_be_given_as_data():
 def test_the_source_is_a_path_or_data(source):
     with pytest.raises(ConfigError, match="source must be the path of a file, or data"):
         names(source)
+
+
+def test_the_page_lists_every_format():
+    page = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text("utf-8")
+    rows = [f"| `{name}` | {format_named(name).title}" for name in FORMATS]
+    assert [row for row in rows if row not in page] == []
 
 
 def test_the_format_is_one_of_those_that_there_are():
