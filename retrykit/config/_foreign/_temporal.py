@@ -1,4 +1,4 @@
-"""Retry policies of Temporal, as protobuf has them in JSON.
+"""Retry policies of Temporal, of protobuf in JSON and of the server's configuration.
 
 Source: ``EnsureDefaults``, ``Validate`` and ``getBackoffInterval`` of the server of
 Temporal, 2026.
@@ -44,10 +44,14 @@ _OTHERS |= {"firstretryinterval", "randomizationfactor", "maxelapsedtime"}
 def _name(key: str, table: Section) -> str:
     """Return the name of an activity; or a key that is not just ``retryPolicy``."""
     above = table.parent
-    if above is None or spelled(key) not in {"retry", "retrypolicy"}:
+    if above is None or spelled(key) not in {"retry", "retrypolicy", "value"}:
         return key
+    # As an event of a history has it.
+    types = (above.data.get(f"{each}Type") for each in ("activity", "workflow"))
+    named = [above.data, *(each for each in types if isinstance(each, Mapping))]
+    found = [name for each in named if (name := string_at(each, "name"))]
     keys = [each for each in above.place if isinstance(each, str)]
-    return string_at(above.data, "name") or "".join(keys[-1:])
+    return [*found, *keys[-1:], ""][0]
 
 
 def _read(table: Section) -> Policy:
@@ -59,6 +63,7 @@ def _read(table: Section) -> Policy:
         "maximum_interval": section.get(key("maximum_interval"), go_duration),
         "maximum_attempts": section.get(key("maximum_attempts"), whole(0, 2**31 - 1)),
     }
+    _read_server_configuration(section, settings)
     name = key("non_retryable_error_types")
     types = section.get(name, texts, [])
     section.finish()
@@ -69,6 +74,15 @@ def _read(table: Section) -> Policy:
     if types:
         policy = policy.replace(give_up_on=_read_types(section, name, types))
     return _with_timeouts(table, policy)
+
+
+def _read_server_configuration(section: Section, settings: dict[str, Any]) -> None:
+    """Put what ``history.defaultActivityRetryPolicy`` has into settings."""
+    first = section.get("InitialIntervalInSeconds", number(0))
+    settings["initial_interval"] = settings["initial_interval"] or first
+    factor = section.get("MaximumIntervalCoefficient", number(0))
+    if factor and not settings["maximum_interval"]:
+        settings["maximum_interval"] = (settings["initial_interval"] or 1) * factor
 
 
 def _read_types(section: Section, key: str, types: list[str]) -> Condition:

@@ -70,6 +70,33 @@ def test_names_are_those_of_what_the_policy_is_for():
     assert read(policy).policy.max_attempts == 3
 
 
+def test_events_of_a_history_have_the_name_of_the_type():
+    policy = {"initialInterval": "1s", "maximumInterval": "100s"}
+    event = {"activityId": "5", "activityType": {"name": "charge"}}
+    started = {"workflowType": {"name": "Order"}, "retryPolicy": policy}
+    document = {
+        "events": [
+            {"workflowExecutionStartedEventAttributes": started},
+            {"activityTaskScheduledEventAttributes": event | {"retryPolicy": policy}},
+        ]
+    }
+    assert names(document) == ["Order", "charge"]
+
+
+def test_the_configuration_of_the_server():
+    policy = {"InitialIntervalInSeconds": 2, "MaximumIntervalCoefficient": 10}
+    policy |= {"BackoffCoefficient": 3, "MaximumAttempts": 0}
+    document = {"history.defaultActivityRetryPolicy": [{"value": policy}]}
+    assert names(document) == ["history.defaultActivityRetryPolicy"]
+    assert read(document).policy == temporal(
+        initial_interval=2, backoff_coefficient=3, maximum_interval=20
+    )
+    policy = {"MaximumIntervalCoefficient": 5, "MaximumAttempts": 3}
+    expected = temporal(maximum_interval=5, maximum_attempts=3)
+    assert read({"value": policy}).policy == expected
+    assert names({"value": policy}) == [""]
+
+
 class Busy(Exception):  # noqa: N818  as an activity may name it
     pass
 
