@@ -1,4 +1,4 @@
-"""Target: documents of other systems, as data and as YAML and JSON files."""
+"""Target: documents of other systems, as data and as YAML, JSON and HCL files."""
 
 import json
 from pathlib import Path
@@ -13,6 +13,7 @@ from tests.fuzz.values import altered, anything, as_json, maybe, mutated
 __all__ = ["TARGETS"]
 
 _DOCUMENTS = json.loads((Path(__file__).parent / "foreign.json").read_text("utf-8"))
+_HCL = (Path(__file__).parent / "foreign.tf").read_text("utf-8")
 _NAMES = ["", "get", "Get", "routes[0]"]
 
 
@@ -29,7 +30,10 @@ def _given(random):
         text = mutated(random, text) if maybe(random, 0.5) else text
     name = random.choice(_NAMES) if maybe(random, 0.1) else None
     suffixes = [".json", ".yaml"] if installed("yaml") else [".json"]
-    return document, text, random.choice(suffixes), name, maybe(random, 0.8)
+    suffix = random.choice(suffixes)
+    if maybe(random, 0.05) and installed("hcl2"):
+        text, suffix = mutated(random, _HCL), ".tf"
+    return document, text, suffix, name, maybe(random, 0.8)
 
 
 def _read(given):

@@ -36,7 +36,10 @@ class Document(NamedTuple):
 
 
 MOST_VALUES = 100_000
+"""The number of values that a file may have, each use of an alias counted."""
+
 MOST_LEVELS = 100
+"""The number of levels that the values of a file may have."""
 
 
 def too_large(path: Path) -> ConfigError:
