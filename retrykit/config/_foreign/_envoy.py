@@ -59,7 +59,11 @@ def _name(route: Section, host: Mapping[str, Any]) -> str:
 
 def _read(section: Section) -> Policy:
     """Return the policy of a route: its own, or that of its virtual host."""
-    [action] = section.respelled(camel).sections("route")
+    route = section.respelled(camel)
+    [action] = route.sections("route")
+    if section.parent is not None and "operation" in section.parent.data:
+        # An EnvoyFilter of Istio.
+        route.differs("route", "a patch, whose other settings are those of the route")
     tables = [action]
     if section.parent is not None and _retries(section.parent.data):
         outer = section.parent
@@ -99,12 +103,8 @@ def _duration(name: str, value: Any) -> float:
 
 def _read_retries(action: Section, policy: Section) -> Policy:
     words = _known(policy, policy.get("retry_on", _words, []))
-    statuses = policy.get("retriable_status_codes", _statuses, [])
-    by_status = "retriable-status-codes" in words
-    if statuses and not by_status:
-        text = "has no effect without retriable-status-codes in retry_on"
-        policy.note("retriable_status_codes", text)
-    failures = conditions(policy, "retry_on", words, statuses if by_status else ())
+    statuses = _selected(policy, words)
+    failures = conditions(policy, "retry_on", words, statuses)
     retries = policy.get("num_retries", whole(0, 2**32 - 1), 1)
     for key, consequence in _UNREAD.items():
         if key in policy:
@@ -138,9 +138,25 @@ def _known(policy: Section, words: list[str]) -> list[str]:
     return [word for word in words if word in WORDS]
 
 
+def _selected(policy: Section, words: list[str]) -> list[int]:
+    """Return the statuses that are retried, of those that are listed."""
+    listed = policy.get("retriable_status_codes", _statuses, [])
+    by_status = "retriable-status-codes" in words
+    if listed and not by_status:
+        text_ = "has no effect without retriable-status-codes in retry_on"
+        policy.note("retriable_status_codes", text_)
+    for each in listed:
+        if each not in _POSSIBLE:
+            policy.note("retriable_status_codes", f"{each} is no status of HTTP")
+    return [each for each in listed if by_status and each in _POSSIBLE]
+
+
+_POSSIBLE = range(100, 600)
+
+
 def _statuses(name: str, value: Any) -> list[int]:
     listed = value if isinstance(value, list) else [value]
-    return [whole(100, 599)(name, each) for each in listed]
+    return [whole(0, 2**32 - 1)(name, each) for each in listed]
 
 
 def _back_off(policy: Section) -> Schedule:

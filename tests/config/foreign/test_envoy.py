@@ -259,6 +259,12 @@ def test_statuses_need_their_word():
     policy = policy_of(retry_on=words, retriable_status_codes=["503", 500])
     assert policy.on == policy.on_result == HttpFailures([503, 500])
     assert policy_of(retry_on=words).max_attempts == 1
+    # Codes of gRPC, as they are found in files.
+    reading = reading_of(retry_on=words, retriable_status_codes=[14, 503])
+    assert reading.policy.on == HttpFailures([503])
+    assert [each.rpartition(": ")[2] for each in reading.notes] == [
+        "14 is no status of HTTP"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -416,8 +422,8 @@ LIMITED = "rate_limited_retry_back_off"
         ({"retry_on": 503}, "retry_on must be a string, got 503"),
         ({"per_try_timeout": "-1s"}, "per_try_timeout must be seconds such as"),
         ({"per_try_timeout": "1m"}, "per_try_timeout must be seconds such as"),
-        ({"retriable_status_codes": [600]}, "an integer >= 100 and <= 599, got 600"),
-        ({"retriable_status_codes": 3}, "an integer >= 100 and <= 599, got 3"),
+        ({"retriable_status_codes": [-1]}, "codes must be an integer >= 0 and <= 4294"),
+        ({"retriable_status_codes": {}}, "codes must be an integer >= 0 and <= 4294"),
         ({BACK_OFF: {}}, "retry_back_off must be a table with base_interval"),
         (
             {BACK_OFF: {"base_interval": "0s"}},
@@ -490,6 +496,10 @@ def test_tables_of_other_systems_are_left_alone(document):
     assert names(document, format="envoy") == []
 
 
-def test_a_route_may_have_no_name():
-    document = {"patch": {"value": {"route": {"retry_policy": {"retry_on": "5xx"}}}}}
+def test_a_patch_has_no_name_and_is_a_difference():
+    value = {"route": {"retry_policy": {"retry_on": "5xx"}}}
+    document = {"patch": {"operation": "MERGE", "value": value}}
     assert names(document) == [""]
+    [difference] = read(document, closest=True).differences
+    text = "a patch, whose other settings are those of the route"
+    assert difference == f"patch.value.route: {text}"
