@@ -102,10 +102,10 @@ def _duration(name: str, value: Any) -> float:
 
 
 def _read_retries(action: Section, policy: Section) -> Policy:
+    retries = policy.get("num_retries", whole(0, 2**32 - 1), 1)
     words = _known(policy, policy.get("retry_on", _words, []))
     statuses = _selected(policy, words)
-    failures = conditions(policy, "retry_on", words, statuses)
-    retries = policy.get("num_retries", whole(0, 2**32 - 1), 1)
+    failures = conditions(policy, "retry_on", words, statuses) if retries else {}
     for key, consequence in _UNREAD.items():
         if key in policy:
             policy.differs(key, consequence)

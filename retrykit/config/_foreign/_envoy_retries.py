@@ -33,14 +33,14 @@ def build_policy(
         route: The table of the timeout of all attempts together.
         section: The table of the retries.
         retries: How many.
-        failures: The conditions; empty if nothing is retried.
+        failures: The conditions; empty if there are none.
         timeouts: The limits of an attempt, and of all together, in seconds; 0 is none.
         **settings: Other settings, such as the schedule.
     """
     attempt, total = timeouts
-    if not failures:
+    if retries and not failures:
         section.note("retry_on", "selects nothing, so nothing is retried")
-    if not (failures and retries):
+    if not (retries and failures):
         return Policy(max_attempts=1)
     if attempt and total and attempt >= total:
         text = f"has no effect, since all attempts together have {total:g} s"

@@ -67,7 +67,7 @@ def _read(section: Section) -> Policy:
     base = retries.get("backoff", _duration, 0.025)
     retries.get("retryIgnorePreviousHosts", flag)
     retries.finish()
-    failures = conditions(retries, "retryOn", words, statuses)
+    failures = conditions(retries, "retryOn", words, statuses) if attempts else {}
     timeouts = (attempt, timeout)
     settings = {"schedule": back_off(base)}
     return build_policy(route, retries, attempts, failures, timeouts, **settings)

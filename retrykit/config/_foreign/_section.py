@@ -219,9 +219,14 @@ def sections_of(document: Document, errors: Mapping[str, Condition]) -> list[Sec
     """Return the documents in a file as sections; a text is a table of its own."""
     data = document.data
     documents = [{"text": data}] if isinstance(data, str) else data
+    found: list[tuple[Place, Any]] = [((n,), each) for n, each in enumerate(documents)]
+    for place, each in found:
+        # A document may be a list of tables.
+        if isinstance(each, list) and len(place) == 1:
+            found += [((*place, index), x) for index, x in enumerate(each)]
     return [
-        Section(Remarks(document, errors), (index,), data)
-        for index, data in enumerate(documents)
+        Section(Remarks(document, errors), place, data)
+        for place, data in found
         if isinstance(data, Mapping)
     ]
 

@@ -407,7 +407,9 @@ def test_what_has_no_effect_is_told():
         "unavailable: Envoy reads it in the headers, not in trailers",
     ]
     assert reading_of(retry_on="").policy == Policy(max_attempts=1)
-    assert reading_of(retry_on="5xx", num_retries=0).policy == Policy(max_attempts=1)
+    reading = reading_of(retry_on="5xx,retriable-headers", num_retries=0)
+    assert reading.policy == Policy(max_attempts=1)
+    assert reading.notes == ()
 
 
 BACK_OFF = "retry_back_off"

@@ -81,7 +81,9 @@ def test_the_default_of_the_failures(retries):
 
 
 def test_no_attempts_disable_retries():
-    assert reading_of(attempts=0).policy == Policy(max_attempts=1)
+    reading = reading_of(attempts=0)
+    assert reading.policy == Policy(max_attempts=1)
+    assert reading.notes == ()
     assert reading_of().policy == Policy(max_attempts=1)
     assert reading_of(attempts=0, backoff="1s").policy == Policy(max_attempts=1)
 

@@ -32,6 +32,16 @@ def test_yaml_is_read_with_its_aliases_and_documents(tmp_path):
     assert read(str(path), "Put").policy.max_attempts == 8
 
 
+def test_a_document_may_be_a_list(tmp_path):
+    text = (
+        "- 3\n- States: {Get: {Retry: [{ErrorEquals: [X], MaxAttempts: -1}]}}\n- [{}]"
+    )
+    path = write(tmp_path, "a.yaml", text)
+    assert names(path) == ["Get"]
+    with pytest.raises(ConfigError, match=r"a\.yaml, line 2: MaxAttempts must be"):
+        read(path)
+
+
 def test_merged_keys_are_those_of_the_table(tmp_path):
     text = """\
 base: &base {ErrorEquals: [X], MaxAttempts: 7}
