@@ -12,8 +12,8 @@ read runs code.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, count
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -144,16 +144,16 @@ def _find(source: Source, format_: str | None) -> dict[str, tuple[str, Section]]
         check_choice("format", format_, FORMATS)
     document = _load(source)
     found: dict[str, tuple[str, Section]] = {}
+    counts: Counter[str] = Counter()
     for root in sections_of(document, {}):
         for each in FORMATS if format_ is None else (format_,):
             for name, section in format_named(each).find(root):
-                unique = (x for x in _numbered(name) if x not in found)
-                found[next(unique)] = (each, section)
+                unique = name
+                while unique in found:
+                    counts[name] += 1
+                    unique = f"{name} ({counts[name] + 1})".lstrip()
+                found[unique] = (each, section)
     return found
-
-
-def _numbered(name: str) -> Iterator[str]:
-    return chain([name], (f"{name} ({number})".lstrip() for number in count(2)))
 
 
 def _load(source: Source) -> Document:

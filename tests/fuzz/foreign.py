@@ -47,7 +47,8 @@ def _read(given):
 
 
 def _read_all(source, name, *, closest):
-    names = foreign.names(source) if name is None else [name]
+    # Each is looked for in the whole document.
+    names = foreign.names(source)[:20] if name is None else [name]
     return [foreign.read(source, each, closest=closest) for each in names]
 
 

@@ -42,6 +42,14 @@ def test_a_document_may_be_a_list(tmp_path):
         read(path)
 
 
+def test_many_policies_of_one_name_are_found_at_once():
+    retry = {"Retry": [{"ErrorEquals": ["X"]}]}
+    document = {"list": [{"Get": retry}] * 20_000, "Get (3)": retry}
+    found = names(document, format="step-functions")
+    assert found[:3] == ["Get", "Get (2)", "Get (3)"]
+    assert len({*found}) == 20_001
+
+
 def test_merged_keys_are_those_of_the_table(tmp_path):
     text = """\
 base: &base {ErrorEquals: [X], MaxAttempts: 7}
