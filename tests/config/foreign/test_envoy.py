@@ -388,6 +388,16 @@ def test_hedging_and_extensions_are_differences():
     assert read(document).differences == ()
 
 
+def test_several_tables_for_one_are_refused():
+    document = route({"retry_on": "5xx"}, hedge_policy=[{}, {}])
+    with pytest.raises(ConfigError, match="hedge_policy must be one table"):
+        read(document)
+
+
+def test_a_number_may_be_written_as_in_json():
+    assert policy_of(retry_on="5xx", num_retries=3.0).max_attempts == 4
+
+
 def test_a_word_that_envoy_ignores_is_told():
     reading = reading_of(retry_on="gateway-errors, reset,,x")
     assert reading.policy.on == HttpFailures(connections=True)
