@@ -1,4 +1,4 @@
-"""Target: documents of other systems, as data and as YAML, JSON and HCL files."""
+"""Target: documents of other systems, as data and as YAML, JSON, HCL and text."""
 
 import json
 from pathlib import Path
@@ -19,6 +19,9 @@ _NAMES = ["", "get", "Get", "routes[0]"]
 
 def _given(random):
     document = random.choice(_DOCUMENTS)
+    if isinstance(document, str):
+        text = mutated(random, document) if maybe(random, 0.8) else document
+        return None, text, ".conf", None, maybe(random, 0.8)
     for _ in range(random.choice([0, 1, 1, 2, 4])):
         document = altered(random, document)
     if maybe(random, 0.05):

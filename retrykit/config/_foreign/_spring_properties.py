@@ -48,11 +48,12 @@ def _without_dots(root: Section) -> Section:
 
     def copy(value: Any, new: Place, old: Place) -> Any:
         line(new, old)
-        if isinstance(value, Mapping):
+        shallow = len(new) <= _MOST_LEVELS
+        if shallow and isinstance(value, Mapping):
             table: dict[str, Any] = {}
             fill(table, value, new, old)
             return table
-        if isinstance(value, list):
+        if shallow and isinstance(value, list):
             items = enumerate(value)
             return [copy(each, (*new, at), (*old, at)) for at, each in items]
         return value
@@ -80,7 +81,9 @@ def _without_dots(root: Section) -> Section:
     return Section(Remarks(document, root.remarks.errors), root.place, data)
 
 
+# Of words in a key, and of tables that are looked at.
 _MOST_WORDS = 20
+_MOST_LEVELS = 40
 
 
 def _words(key: str) -> list[str]:

@@ -133,6 +133,14 @@ def test_other_documents_have_no_instances(document):
     assert foreign.names(document, format="resilience4j") == []
 
 
+def test_deep_data_beside_the_instances_is_left_alone():
+    deep = {}
+    for _ in range(400):
+        deep = {"a": [deep]}
+    document = {"resilience4j.retry.instances.a": {"maxAttempts": 7}, "deep": deep}
+    assert foreign.read(document, format="resilience4j").policy.max_attempts == 7
+
+
 def test_instances_and_configs_are_listed():
     document = {
         "resilience4j.retry": {
