@@ -903,22 +903,19 @@ SETTING_ERRORS = {
     "maxTokens must be an integer from 1 to 4294967295, got 0": read_throttle(
         maxTokens=0, tokenRatio=0.1
     ),
-    "max_tokens must be an integer <= 1000, for gRPC, got 1001": write_config(
+    "max_tokens must be an integer from 1 to 1000, got 1001": write_config(
         budget=Throttle(1001)
     ),
-    "token_ratio must be <= 4294967, for gRPC, got 1e+16": write_config(
-        budget=Throttle(10, 1e16)
-    ),
+    "token_ratio must be a number from 0.001 to 4294967, without an exponent, got "
+    "1e+16": write_config(budget=Throttle(10, 1e16)),
     "tokenRatio must be a number from 0.001 to 4294967, without an exponent, got 0": (
         read_throttle(maxTokens=10, tokenRatio=0)
     ),
-    "budget must be a Throttle or None in a policy for gRPC, got TokenBucket()": (
+    "budget must be a Throttle, got TokenBucket(); gRPC has no other": (
         write_config(budget=TokenBucket())
     ),
-    "hint must be grpc_pushback() or None in a policy for gRPC, got retry_after(); "
-    "the only hint that gRPC supports is pushback from its servers": (
-        write_config(hint=retry_after())
-    ),
+    "hint must be grpc_pushback() in a policy for gRPC, got retry_after(); write "
+    ".replace(hint=grpc_pushback())": write_config(hint=retry_after()),
     "hedgingPolicy must be left out, got {'maxAttempts': 2}; retrykit does not hedge "
     "requests": read_part(hedgingPolicy={"maxAttempts": 2}),
     "methodConfig must be a list of dicts, got {}": lambda: from_service_config(
@@ -1001,7 +998,7 @@ SETTING_ERRORS = {
     f'on must be a StatusCodes, got {OSError}; write StatusCodes(["UNAVAILABLE"])': (
         write_config(on=OSError)
     ),
-    "max_attempts must be an integer from 2 to 5, for gRPC, got None": write_config(
+    "max_attempts must be an integer from 2 to 5, got None": write_config(
         max_attempts=None
     ),
     "schedule must be a capped exponential with gRPC's jitter, such as exponential("
@@ -1484,9 +1481,6 @@ def refuse_status(*args):
 
 
 CALL_ERRORS = {
-    "fallback must be left out of a policy for gRPC, got 0": (
-        lambda: to_service_config(Policy(fallback=0), "a.B/C")
-    ),
     "policy must be a Policy from each call of plain, got 1; return Policy(...)": (
         retry(policy=plain)(plain)
     ),

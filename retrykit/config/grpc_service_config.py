@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
-from retrykit._core.final_error import NO_FALLBACK
+from retrykit._core.final_error import check_no_fallback
 from retrykit._core.policy import Policy
 from retrykit._core.settings import SETTINGS
 from retrykit._internal.user_facing import user_facing
@@ -27,7 +27,6 @@ from retrykit._internal.validation import (
     prefix_errors,
 )
 from retrykit.budgets import Throttle
-from retrykit.budgets._base import Budget
 from retrykit.hints import grpc_pushback
 from retrykit.hints.grpc import STATUS_CODES, StatusCodes
 from retrykit.schedules import exponential, sequence
@@ -134,29 +133,42 @@ def to_service_config(
         ConfigError: gRPC does not support a setting of *policy*.
     """
     check_choice("jitter", jitter, get_args(Jitter))
-    check_instance("policy", policy, Policy)
-    _check_other_settings(policy)
+    _check_other_settings(check_instance("policy", policy, Policy))
+    example = 'write StatusCodes(["UNAVAILABLE"])'
+    codes = check_instance("on", policy.on, StatusCodes, example)
+    most = _Literal(policy.max_attempts)
+    first, factor, longest = _find_formula(policy.schedule, jitter)
+    retry_policy = {
+        "maxAttempts": _parse_integer("max_attempts", most, 2, _MAX_ATTEMPTS),
+        "initialBackoff": _format_duration("first", first),
+        "maxBackoff": _format_duration("limit", longest),
+        "backoffMultiplier": factor,
+        "retryableStatusCodes": [*codes.codes],
+    }
     names = [parts_of_name(method) for method in methods] or [{}]
-    entry = {"name": names, "retryPolicy": _retry_policy(policy, jitter)}
+    entry = {"name": names, "retryPolicy": retry_policy}
     if policy.max_elapsed is not None:
         entry["timeout"] = _format_duration("max_elapsed", policy.max_elapsed)
-    return {"methodConfig": [entry]} | _throttling_data(policy.budget)
+    config = {"methodConfig": [entry]}
+    if policy.budget is None:
+        return config
+    throttle = check_instance("budget", policy.budget, Throttle, "gRPC has no other")
+    tokens, ratio = map(_Literal, (throttle.max_tokens, throttle.token_ratio))
+    throttling = {
+        "maxTokens": _parse_integer("max_tokens", tokens, 1, _MAX_TOKENS),
+        "tokenRatio": _parse_ratio("token_ratio", ratio),
+    }
+    return config | {"retryThrottling": throttling}
 
 
 def _check_other_settings(policy: Policy) -> None:
-    if policy.hint not in {None, grpc_pushback()}:
-        suggestion = "the only hint that gRPC supports is pushback from its servers"
-        rule = "grpc_pushback() or None in a policy for gRPC"
-        raise invalid_setting("hint", rule, policy.hint, suggestion)
-    for name in SETTINGS:
-        value, expected = getattr(policy, name), getattr(Policy, name)
-        # gRPC does not limit the pushback from its servers.
-        expected = None if name == "hint_cap" and policy.hint else expected
-        if name == "fallback":
-            if value is not NO_FALLBACK:
-                rule = "left out of a policy for gRPC"
-                raise invalid_setting("fallback", rule, value)
-        elif name not in _SUPPORTED and value != expected:
+    check_no_fallback(policy)
+    # gRPC follows the pushback of its servers, without a limit.
+    pushback = {"hint": grpc_pushback(), "hint_cap": None} if policy.hint else {}
+    for name in [each for each in SETTINGS if each not in _SUPPORTED]:
+        value, default = getattr(policy, name), getattr(Policy, name)
+        expected = pushback.get(name, default)
+        if value != expected:
             rule = f"{expected!r} in a policy for gRPC"
             suggestion = f"write .replace({name}={expected!r})"
             raise invalid_setting(name, rule, value, suggestion)
@@ -171,54 +183,23 @@ def _parse_throttle(config: object) -> Throttle | None:
         rule = "a dict with the keys maxTokens, tokenRatio"
         raise invalid_setting("retryThrottling", rule, config)
     tokens = _parse_integer("maxTokens", config["maxTokens"], 1, _MAX_UINT32)
-    ratio = float(_match(_DECIMAL, config["tokenRatio"]) or 0)
+    return Throttle(tokens, _parse_ratio("tokenRatio", config["tokenRatio"]))
+
+
+def _parse_ratio(name: str, value: object) -> float:
+    ratio = float(_match(_DECIMAL, value) or 0)
     if not _MIN_RATIO <= ratio <= _MAX_RATIO:
         rule = f"a number from {_MIN_RATIO} to {_MAX_RATIO}, without an exponent"
-        raise invalid_setting("tokenRatio", rule, config["tokenRatio"])
-    return Throttle(tokens, ratio)
-
-
-def _throttling_data(budget: Budget | None) -> dict[str, Any]:
-    if budget is None:
-        return {}
-    if not isinstance(budget, Throttle):
-        raise invalid_setting(
-            "budget", "a Throttle or None in a policy for gRPC", budget
-        )
-    tokens, ratio = budget.max_tokens, budget.token_ratio
-    if tokens > _MAX_TOKENS:
-        rule = f"an integer <= {_MAX_TOKENS}, for gRPC"
-        raise invalid_setting("max_tokens", rule, tokens)
-    if ratio > _MAX_RATIO:
-        raise invalid_setting("token_ratio", f"<= {_MAX_RATIO}, for gRPC", ratio)
-    return {"retryThrottling": {"maxTokens": tokens, "tokenRatio": ratio}}
-
-
-def _retry_policy(policy: Policy, jitter: Jitter) -> dict[str, Any]:
-    codes = check_instance(
-        "on", policy.on, StatusCodes, 'write StatusCodes(["UNAVAILABLE"])'
-    )
-    most = policy.max_attempts
-    if most is None or not _MIN_ATTEMPTS <= most <= _MAX_ATTEMPTS:
-        rule = f"an integer from {_MIN_ATTEMPTS} to {_MAX_ATTEMPTS}, for gRPC"
-        raise invalid_setting("max_attempts", rule, most)
-    first, factor, longest = _find_formula(policy.schedule, jitter)
-    return {
-        "maxAttempts": most,
-        "initialBackoff": _format_duration("first", first),
-        "maxBackoff": _format_duration("limit", longest),
-        "backoffMultiplier": factor,
-        "retryableStatusCodes": [*codes.codes],
-    }
+        raise invalid_setting(name, rule, value)
+    return ratio
 
 
 def _find_formula(schedule: Schedule, jitter: Jitter) -> tuple[float, float, float]:
     """Return the first delay, the factor and the cap of a schedule."""
     match schedule:
-        case Derived(of=Cap(of=Exponential() as formula, limit=limit)) if (
-            _add_jitter(formula.cap(limit), jitter) == schedule
-        ):
-            return formula.first, formula.factor, limit
+        case Derived(of=Cap(of=Exponential() as formula, limit=limit) as capped):
+            if _add_jitter(capped, jitter) == schedule:
+                return formula.first, formula.factor, limit
     example = _add_jitter(exponential(0.1).cap(1), jitter)
     rule = f"a capped exponential with gRPC's jitter, such as {example!r}"
     suggestion = f"jitter={jitter!r} requires this form"
@@ -371,7 +352,7 @@ def _format_duration(name: str, duration: float) -> str:
     return f"{text}s"
 
 
-_MIN_ATTEMPTS, _MAX_ATTEMPTS = 2, 5
+_MAX_ATTEMPTS = 5
 # The limit of the document; grpcio reads larger numbers, other clients do not.
 _MAX_TOKENS = 1000
 _MAX_INT32, _MAX_UINT32 = 2**31 - 1, 2**32 - 1
@@ -389,7 +370,7 @@ _FLOAT = re.compile(
 _DURATION = re.compile(r"\s*\+?[0-9]+(?:\.[0-9]{1,9})?\s*s", re.ASCII)
 _KEYS = ["maxAttempts", "initialBackoff", "maxBackoff", "backoffMultiplier"]
 _KEYS += ["retryableStatusCodes"]
-_SUPPORTED = {"schedule", "max_attempts", "max_elapsed", "on", "hint", "budget"}
+_SUPPORTED = {"schedule", "max_attempts", "max_elapsed", "on", "fallback", "budget"}
 
 
 class _Entry(NamedTuple):

@@ -425,8 +425,13 @@ def test_a_schedule_that_grpc_does_not_support_is_rejected(schedule):
 )
 def test_a_setting_that_grpc_does_not_support_is_rejected(setting):
     name = "hint_cap" if setting == {"hint": None} else next(iter(setting))
-    with pytest.raises(ConfigError, match=f"{name} must be .* in a policy for gRPC"):
+    with pytest.raises(ConfigError, match=f"{name} must be .*gRPC"):
         to_service_config(READ.replace(**setting))
+
+
+def test_a_fallback_is_rejected():
+    with pytest.raises(ConfigError, match=r"fallback must be left out .* got 0"):
+        to_service_config(READ.replace(fallback=0))
 
 
 @pytest.mark.parametrize("most", [None, 1, 6])
