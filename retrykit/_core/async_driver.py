@@ -7,7 +7,7 @@ The sync driver is the same program without ``await``; a test compares them.
 # pyright: reportPossiblyUnboundVariable=false
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._core.budget_use import adeposit_safely as deposit_safely
 from retrykit._core.call import (
@@ -41,6 +41,9 @@ __all__ = ["make_driver"]
 
 _current, _enter, _leave = current_entry.get, current_entry.set, current_entry.reset
 
+_NONE: Final[dict[str, Any]] = {}
+"""The keyword arguments of a call that has none; nobody else gets it."""
+
 
 def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     policy: "Policy",
@@ -51,7 +54,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
-    now, watch, budget = clock.real.now, own.watch, policy.budget
+    now = clock.real.now
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
         entry: Entry = [own, now(), _current(), give_ups.count]
@@ -59,7 +62,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         tape: Any = None
         try:
             token = _enter(entry)
-            if watch:
+            if own.watch:
                 call = own.begin_watched(entry, args, kwargs)
                 outcome: Any = await start(call.controller, call)
                 if outcome is not None:
@@ -70,12 +73,14 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
             while True:
                 try:
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
-                    result = await (fn(*args, **kwargs) if kwargs else fn(*args))
+                    outcome = await (fn(*args, **kwargs) if kwargs else fn(*args))
                 except Exception as error:
                     if call is None:
                         if tape is None:
                             timer, sleeper = clock.real.parts
                             logs = is_logged()
+                            # Without an empty dict while the call waits.
+                            kwargs = kwargs or _NONE
                         outcome = (
                             own.answer or own.find_answer((args, kwargs), error)
                         )(entry, tape, error, timer)
@@ -89,30 +94,30 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             del outcome
                             raise
                 else:
-                    if tape is not None and watch and call is None:
+                    if tape is not None and own.watch and call is None:
                         # Somebody began to observe after the last failure.
                         call = own.ensure_call(entry, args, kwargs)
                     if entry[OWNER] is own and (
-                        type(result) is own.plain or own.is_plain(type(result))
+                        type(outcome) is own.plain or own.is_plain(type(outcome))
                     ):
-                        if budget is not None:
+                        if own.budget is not None:
                             entry[OWNER] = None
-                            await deposit_safely(budget, None)
-                        return result
+                            await deposit_safely(own.budget, None)
+                        return outcome
                     if call is None:
-                        call = await judge(own, entry, args, kwargs, result)
+                        call = await judge(entry, args, kwargs, outcome)
                         if call is None:
-                            return result
-                    elif await handle_result(call.controller, call, result):
-                        return result
-                    outcome = await handle_failure(call.controller, call, None, result)
+                            return outcome
+                    elif await handle_result(call.controller, call, outcome):
+                        return outcome
+                    outcome = await handle_failure(call.controller, call, None, outcome)
                 if call is None:
                     # It was a common failure.
                     tape = entry[TAPE]
                     if logs:
                         own.log_failure(entry)
                     await sleeper.sleep(outcome)
-                    if watch:
+                    if own.watch:
                         # Somebody began to observe during the delay.
                         call = own.ensure_call(entry, args, kwargs)
                         call.controller.start_next_attempt(call)

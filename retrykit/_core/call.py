@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     from retrykit._core.controller import RetryController
 
 __all__ = ["ATTEMPT", "BEFORE", "DELAY", "DRAWS", "EARLIER", "ERROR", "FIRST"]
-__all__ += ["FIRST_ATTEMPT", "GIVE_UPS", "LOCATIONS", "NOTHING_EARLIER", "OWNER"]
+__all__ += [
+    "FIRST_ATTEMPT",
+    "GIVE_UPS",
+    "LOCATIONS",
+    "NOTHING_EARLIER",
+    "NUMBER",
+    "OWNER",
+]
 __all__ += ["RESULT", "START", "STARTED", "TAPE", "TRACE"]
 __all__ += ["Entry", "FallbackValue", "Outcome", "RetryCall"]
 __all__ += ["as_failure", "attempt_time_limit", "current_entry", "current_state"]
@@ -65,17 +72,17 @@ OWNER, START, BEFORE, GIVE_UPS, TAPE = range(5)
 - The tape, once there is one; None once the call has ended.
 """
 
-DRAWS, EARLIER, TRACE, FIRST = range(4)
+DRAWS, NUMBER, EARLIER, TRACE, FIRST = range(5)
 """The indices of a tape.
 
-- The draws of the call.
+- The draws of the call, and its number among those that share them.
 - The sum of delays that are not on the tape, in seconds, and the number of the attempt
   from which on those of the tape are added to it.
 - The traceback of the last error when it was recorded.
 - From the first item on, the failed attempts. Each is a `Failure`, or has the same
-  fields, with the time of the failure in place of its duration, and the locations of
-  the error before, if its frames were released. While an attempt runs, the last item is
-  a number: when it began, in seconds since the call began.
+  fields up to the delay, with the time of the failure in place of its duration, and
+  then the locations of the error before, if its frames were released. While an attempt
+  runs, the last item is a number: when it began, in seconds since the call began.
 
 The only writer is the code that runs the call; others may read at any time.
 """
@@ -86,15 +93,16 @@ NOTHING_EARLIER: Final = (0.0, 1)
 FIRST_ATTEMPT: Final = 0.0
 """When the first attempt began, as an item of a tape."""
 
-ATTEMPT, ERROR, RESULT, STARTED, DELAY, LOCATIONS = 0, 1, 2, 3, 5, 8
+ATTEMPT, ERROR, RESULT, STARTED, DELAY, LOCATIONS = 0, 1, 2, 3, 5, 6
 """The indices of the fields of a failure on a tape, and of the locations after them."""
 
 
 def open_entry(entry: Entry, draws: Draws) -> list[Any]:
     """Return the tape of an entry; add one with these draws if there is none."""
     if len(entry) <= TAPE:
+        shared, number = draws
         # In one step: of several threads that do so, the first is the one.
-        entry.append([draws, NOTHING_EARLIER, None, FIRST_ATTEMPT])
+        entry.append([shared, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
     tape: list[Any] = entry[TAPE]
     return tape
 
@@ -264,7 +272,7 @@ class RetryCall(CallFacts):
         found = dict(self.frame_locations or {})
         failed = [x for x in self.tape[FIRST:] if isinstance(x, tuple)]
         for before, each in pairwise(failed):
-            if len(each) > LOCATIONS and each[LOCATIONS] is not None:
+            if type(each) is not Failure and len(each) > LOCATIONS:
                 found[before[ATTEMPT]] = (each[LOCATIONS],)
         return found
 
@@ -299,7 +307,7 @@ class RetryCall(CallFacts):
             vars(self).pop(name, None)
         self.frame_locations = {**record.locations()} or None
         tape[EARLIER], self.seed = (record.total_delay, first), record.seed
-        tape[DRAWS] = SharedDraws(record.seed), 0
+        tape[DRAWS:EARLIER] = SharedDraws(record.seed), 0
 
     @property
     def state(self) -> RetryState:
@@ -417,7 +425,7 @@ class RetryCall(CallFacts):
             variables.clear()
         if type(entry) is not list or entry[OWNER] is not self:
             return False
-        self.arguments = args, kwargs
+        self.arguments = args, kwargs or {}
         return True
 
     def release(self) -> None:

@@ -20,6 +20,7 @@ from retrykit._core.call import (
     FIRST,
     FIRST_ATTEMPT,
     NOTHING_EARLIER,
+    NUMBER,
     START,
     TAPE,
     TRACE,
@@ -47,7 +48,6 @@ from retrykit.schedules._randomness import (
     SharedDraws,
     call_random,
     new_draws,
-    seed_of,
 )
 from retrykit.schedules._structure import has_user_code, is_uniform
 
@@ -203,8 +203,7 @@ def _make_evaluator(  # noqa: C901, PLR0915  with its function
                 return None
             if step:
                 # As `uniform_between`.
-                draws, number = tape[DRAWS]
-                delay += step * draws[attempt][number]
+                delay += step * tape[DRAWS][attempt][tape[NUMBER]]
             if elapsed + delay >= limit:
                 return None
             decision = delay
@@ -285,22 +284,22 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             if entry[BEFORE] and innermost_running(entry[BEFORE]):
                 return None
             # As `open_entry`.
-            shared = same_draws or new_draws()
-            entry.append([shared, NOTHING_EARLIER, None, FIRST_ATTEMPT])
+            draws, number = same_draws or new_draws()
+            entry.append([draws, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
             tape, now, attempt = entry[TAPE], FIRST, 1
             started = FIRST_ATTEMPT
-            previous = last = locations = None
+            previous = last = None
         else:
             # Indices from the end take longer.
             now = len(tape) - 1
-            failure, started, locations = tape[now - 1], tape[now], None
+            failure, started = tape[now - 1], tape[now]
             attempt, previous, last = (
                 failure[ATTEMPT] + 1,
                 failure[ERROR],
                 failure[DELAY],
             )
             if previous is error or (
-                last >= _LONG and is_endless and _stands_still(tape)
+                is_endless and last >= _LONG and _stands_still(tape)
             ):
                 return None
         elapsed = timer.time() - entry[START]
@@ -308,10 +307,10 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             delay, step = delays[attempt]
             if step:
                 # As `uniform_between`.
-                draws, number = tape[DRAWS]
-                delay += step * draws[attempt][number]
+                delay += step * tape[DRAWS][attempt][tape[NUMBER]]
             elif step is None:
-                delay = delays.draw(attempt, last, seed_of(tape[DRAWS]))
+                seed = tape[DRAWS].seed + tape[NUMBER]
+                delay = delays.draw(attempt, last, seed)
         except Exception:  # noqa: BLE001  `steps` will tell
             return None
         if elapsed + delay >= limit:
@@ -319,16 +318,19 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
         # Without the frame of the driver.
         trace: Any = error.__traceback__
         trace = error.__traceback__ = trace.tb_next
-        if previous is not None and not keeps_frames:
-            last_trace = tape[TRACE]
-            if last_trace is None or last_trace.tb_next is not None:
-                locations = locations_of(last_trace)
-            else:
-                # Most have one frame, and a call would take longer.
-                locations = (location(last_trace),)
-            previous.__traceback__ = None
+        if previous is None or keeps_frames:
+            tape[TRACE] = trace
+            tape[now] = attempt, error, None, started, elapsed, delay
+            return delay
+        last_trace = tape[TRACE]
+        if last_trace is None or last_trace.tb_next is not None:
+            locations = locations_of(last_trace)
+        else:
+            # Most have one frame, and a call would take longer.
+            locations = (location(last_trace),)
+        previous.__traceback__ = None
         tape[TRACE] = trace
-        tape[now] = attempt, error, None, started, elapsed, delay, None, None, locations
+        tape[now] = attempt, error, None, started, elapsed, delay, locations
         return delay
 
     return answer

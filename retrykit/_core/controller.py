@@ -13,6 +13,7 @@ from retrykit._core.call import (
     BEFORE,
     DRAWS,
     GIVE_UPS,
+    NUMBER,
     OWNER,
     START,
     TAPE,
@@ -84,7 +85,7 @@ from retrykit._internal.tracebacks import (
     with_traceback,
 )
 from retrykit.errors import Signal
-from retrykit.schedules._randomness import SharedDraws, new_draws, seed_of
+from retrykit.schedules._randomness import SharedDraws, new_draws
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
@@ -321,7 +322,7 @@ class RetryController:
             owner = entry[OWNER]
         ensured: RetryCall = owner
         if kwargs is not None:
-            ensured.arguments = args, kwargs
+            ensured.arguments = args, kwargs or {}
         return ensured
 
     def _make_call(self, entry: Entry, *, watched: bool) -> RetryCall | None:
@@ -332,7 +333,7 @@ class RetryController:
         call, clock = RetryCall(), self.clock
         call.entry, call.tape = entry, tape
         call.controller, call.terms = self, self._terms
-        call.seed, call.started = seed_of(tape[DRAWS]), started
+        call.seed, call.started = tape[DRAWS].seed + tape[NUMBER], started
         call.read_clock = clock.reader() if watched else clock.real_reader()
         if watched and call.read_clock is not None:
             call.started = call.read_clock()

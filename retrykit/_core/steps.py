@@ -309,7 +309,6 @@ async def ahandle_result(
 
 
 def judge(
-    controller: RetryController,
     entry: Entry,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -320,6 +319,8 @@ def judge(
     Returns:
         None if the result is accepted; the call if it is rejected.
     """
+    owner = entry[OWNER]
+    controller: Any = owner.controller if isinstance(owner, RetryCall) else owner
     rejection = match_result(controller.judges, result)
     stateless = entry[OWNER] is controller
     if stateless and rejection is None and controller.is_direct(type(result)):
@@ -327,7 +328,7 @@ def judge(
             entry[OWNER] = None
             deposit_safely(controller.budget, None)
         return None
-    call = controller.ensure_call(entry, args, kwargs)
+    call: RetryCall = controller.ensure_call(entry, args, kwargs)
     if rejection is not None:
         [call.rule] = rejection
         return call
@@ -336,13 +337,14 @@ def judge(
 
 
 async def ajudge(
-    controller: RetryController,
     entry: Entry,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     result: object,
 ) -> RetryCall | None:
     """Judge a result of a call that has no state yet, as `judge` does."""
+    owner = entry[OWNER]
+    controller: Any = owner.controller if isinstance(owner, RetryCall) else owner
     rejection = await amatch_result(controller.judges, result)
     stateless = entry[OWNER] is controller
     if stateless and rejection is None and controller.is_direct(type(result)):
@@ -350,7 +352,7 @@ async def ajudge(
             entry[OWNER] = None
             await adeposit_safely(controller.budget, None)
         return None
-    call = controller.ensure_call(entry, args, kwargs)
+    call: RetryCall = controller.ensure_call(entry, args, kwargs)
     if rejection is not None:
         [call.rule] = rejection
         return call

@@ -8,7 +8,7 @@ read through a local name, since tools that freeze time patch module attributes.
 # pyright: reportPossiblyUnboundVariable=false
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._core.budget_use import deposit_safely
 from retrykit._core.call import (
@@ -36,6 +36,9 @@ __all__ = ["make_driver"]
 
 _current, _enter, _leave = current_entry.get, current_entry.set, current_entry.reset
 
+_NONE: Final[dict[str, Any]] = {}
+"""The keyword arguments of a call that has none; nobody else gets it."""
+
 
 def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     policy: "Policy",
@@ -46,7 +49,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
-    now, watch, budget = clock.real.now, own.watch, policy.budget
+    now = clock.real.now
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
         entry: Entry = [own, now(), _current(), give_ups.count]
@@ -54,7 +57,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         tape: Any = None
         try:
             token = _enter(entry)
-            if watch:
+            if own.watch:
                 call = own.begin_watched(entry, args, kwargs)
                 outcome: Any = start(call.controller, call)
                 if outcome is not None:
@@ -65,12 +68,14 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
             while True:
                 try:
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
-                    result = fn(*args, **kwargs) if kwargs else fn(*args)
+                    outcome = fn(*args, **kwargs) if kwargs else fn(*args)
                 except Exception as error:
                     if call is None:
                         if tape is None:
                             timer, sleeper = clock.real.parts
                             logs = is_logged()
+                            # Without an empty dict while the call waits.
+                            kwargs = kwargs or _NONE
                         outcome = (
                             own.answer or own.find_answer((args, kwargs), error)
                         )(entry, tape, error, timer)
@@ -84,30 +89,30 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             del outcome
                             raise
                 else:
-                    if tape is not None and watch and call is None:
+                    if tape is not None and own.watch and call is None:
                         # Somebody began to observe after the last failure.
                         call = own.ensure_call(entry, args, kwargs)
                     if entry[OWNER] is own and (
-                        type(result) is own.plain or own.is_plain(type(result))
+                        type(outcome) is own.plain or own.is_plain(type(outcome))
                     ):
-                        if budget is not None:
+                        if own.budget is not None:
                             entry[OWNER] = None
-                            deposit_safely(budget, None)
-                        return result
+                            deposit_safely(own.budget, None)
+                        return outcome
                     if call is None:
-                        call = judge(own, entry, args, kwargs, result)
+                        call = judge(entry, args, kwargs, outcome)
                         if call is None:
-                            return result
-                    elif handle_result(call.controller, call, result):
-                        return result
-                    outcome = handle_failure(call.controller, call, None, result)
+                            return outcome
+                    elif handle_result(call.controller, call, outcome):
+                        return outcome
+                    outcome = handle_failure(call.controller, call, None, outcome)
                 if call is None:
                     # It was a common failure.
                     tape = entry[TAPE]
                     if logs:
                         own.log_failure(entry)
                     sleeper.sleep(outcome)
-                    if watch:
+                    if own.watch:
                         # Somebody began to observe during the delay.
                         call = own.ensure_call(entry, args, kwargs)
                         call.controller.start_next_attempt(call)

@@ -103,7 +103,7 @@ _WIDTH = 128
 
 
 @final
-class SharedDraws(dict[int, list[int]]):
+class SharedDraws(dict[int, memoryview]):
     """The first draws of retries, for 64 calls, whose seeds are consecutive.
 
     The item of a retry has the draw of each call, in units of 2**-53. They are made
@@ -119,7 +119,7 @@ class SharedDraws(dict[int, list[int]]):
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def __missing__(self, retry: int) -> list[int]:
+    def __missing__(self, retry: int) -> memoryview:
         # As `CallRandom`; the masks remove what one number carries into the next.
         z = (self.seed + (retry << 32) * _STEP + _STEP & _MASK) * _ONES + _NUMBERS
         z &= _MASKS
@@ -130,7 +130,9 @@ class SharedDraws(dict[int, list[int]]):
         )
         if len(self) > _MOST_RETRIES:
             self.clear()
-        draws = self[retry] = memoryview(packed).cast("Q")[_LOWER_HALVES].tolist()
+        halves = memoryview(packed).cast("Q")[_LOWER_HALVES]
+        # Of 8 bytes each, where an object would take 40.
+        draws = self[retry] = memoryview(halves.tobytes()).cast("Q")
         return draws
 
 

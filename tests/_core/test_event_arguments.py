@@ -12,6 +12,7 @@ from retrykit import (
     Policy,
     aretry,
     aretrying,
+    current_state,
     observe,
     retry,
     retrying,
@@ -89,6 +90,23 @@ def test_a_call_whose_state_was_asked_for_knows_them(clock):
     with observe(lambda event: seen.append(event.args), failures_only=True):
         fetch("here")
     assert seen == [("here",)] * 4
+
+
+def test_each_call_has_keyword_arguments_of_its_own(backend):
+    """Even if it has none, which its driver does not keep while it waits."""
+    seen, results = [], iter([OSError(), 1] * 2)
+
+    def fetch():
+        result = next(results)
+        if isinstance(result, OSError):
+            raise result
+        seen.append(current_state().kwargs)
+        seen[-1]["mine"] = len(seen)
+        return result
+
+    function = backend(ONCE.replace(schedule=[0]))(fetch)
+    assert (function(), function()) == (1, 1)
+    assert seen == [{"mine": 1}, {"mine": 2}]
 
 
 def test_a_block_and_a_client_have_no_function(clock, flaky):
