@@ -18,7 +18,6 @@ from retrykit._core.call import (
     Entry,
     FallbackValue,
     current_entry,
-    release_call,
 )
 from retrykit._core.call_record import give_ups
 from retrykit._core.controller import RetryController
@@ -61,15 +60,18 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         call: Any = None
         tape: Any = None
         try:
-            token = _enter(entry)
             if own.watch:
-                call = own.begin_watched(entry, args, kwargs)
+                # Before others can find its entry.
+                call = own.with_overrides().begin(entry, args, kwargs)
+                token = _enter(entry)
                 outcome: Any = await start(call.controller, call)
                 if outcome is not None:
                     return outcome.value
                 # Python 3.11 takes an interrupt at the jump back to the loop for one of
                 # the statement before it, which must be in this `try`.
                 outcome = None
+            else:
+                token = _enter(entry)
             while True:
                 try:
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
@@ -151,7 +153,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
             # Contexts keep the entry, and the errors keep this frame.
             entry[START] = entry[OWNER] = None
             if call is not None:
-                release_call(entry, call)
+                call.release()
                 call = tape = None
             elif tape is not None:
                 entry[TAPE] = tape = None

@@ -47,7 +47,7 @@ __all__ += ["RESULT", "START", "STARTED", "TAPE", "TRACE"]
 __all__ += ["Entry", "FallbackValue", "Outcome", "RetryCall"]
 __all__ += ["as_failure", "attempt_time_limit", "current_entry", "current_state"]
 __all__ += ["innermost_running", "open_entry", "outer_call", "outer_calls"]
-__all__ += ["release_call", "running_call", "state_lock"]
+__all__ += ["running_call", "state_lock"]
 
 
 Entry = list[Any]
@@ -429,16 +429,20 @@ class RetryCall(CallFacts):
         return True
 
     def release(self) -> None:
-        """Release what belongs to a call that runs, since it is over."""
+        """Release what belongs to a call that runs, since contexts keep its entry."""
+        entry, self.entry = self.entry, _ENDED
+        entry[OWNER] = entry[TAPE] = None
         self.arguments, self.function = OVER, None
         self.tape[TRACE] = None
-        self.entry = [None] * len(self.entry)
 
     def already_warned(self) -> bool:
         """Return whether a warning was logged before; the caller logs one if not."""
         before, self.warning_issued = self.warning_issued, True
         return before
 
+
+_ENDED: Final[Entry] = [None] * (TAPE + 1)
+"""The entry of each call that is over; nobody writes to it."""
 
 _OF_ITS_END: Final = (
     *("clock_id", "depth", "elapsed_at_end", "give_up_number", "nested_state"),
@@ -457,12 +461,6 @@ def as_failure(fields: tuple[Any, ...]) -> Failure:
 
 
 _new = tuple.__new__
-
-
-def release_call(entry: Entry, call: RetryCall) -> None:
-    """Release what belongs to a call that is over, since contexts keep its entry."""
-    entry[OWNER] = entry[TAPE] = None
-    call.release()
 
 
 @final

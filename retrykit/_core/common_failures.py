@@ -192,7 +192,7 @@ def _make_evaluator(  # noqa: C901, PLR0915  with its function
         if read_clock is None:
             return None
         elapsed = read_clock() - call.started
-        decision: float | StopReason = StopReason.ATTEMPTS
+        decision: float | StopReason = _ATTEMPTS
         asked, delay = None, 0.0
         if attempt < most:
             try:
@@ -390,3 +390,5 @@ _LONG: Final = 0.1
 # Beyond every limit of time.
 _NOT_COMMON: Final = math.inf, 0.0
 _SPECIAL: Final = (Signal, BaseExceptionGroup)
+# Quicker than the attribute, on Python 3.11.
+_ATTEMPTS: Final = StopReason.ATTEMPTS

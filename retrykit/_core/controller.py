@@ -12,7 +12,9 @@ from retrykit._core import events
 from retrykit._core.call import (
     BEFORE,
     DRAWS,
+    FIRST_ATTEMPT,
     GIVE_UPS,
+    NOTHING_EARLIER,
     NUMBER,
     OWNER,
     START,
@@ -25,7 +27,7 @@ from retrykit._core.call import (
     outer_call,
     state_lock,
 )
-from retrykit._core.call_record import Arguments, Terms, give_ups
+from retrykit._core.call_record import SUCCEEDED, Arguments, Terms, give_ups
 from retrykit._core.common_failures import (
     Answer,
     Evaluator,
@@ -73,7 +75,7 @@ from retrykit._core.retry_log import (
 )
 from retrykit._core.retry_state import RetryState
 from retrykit._internal import fast_path
-from retrykit._internal.clocks import AsyncClock, Clock, ClockSource
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, read_together
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
     add_note_once,
@@ -193,7 +195,8 @@ class RetryController:
         self._same_draws = None if seed is None else (SharedDraws(seed), 0)
         self.can_be_stopped = policy.stop_event is not None
         own = policy.stop_event, policy.sleep
-        self.only_sleeps = own == (None, None) and not policy.observers
+        delivers = self._awaits_observers and policy.observers
+        self.only_sleeps = own == (None, None) and not delivers
         judges: Judges = ()
         if policy.on_result is not None or policy.rules:
             judges = policy._derive(judges_of)
@@ -223,13 +226,6 @@ class RetryController:
         if overrides.disabled:
             other.judges = ()
         return other
-
-    def begin_watched(
-        self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> RetryCall:
-        """Return the `RetryCall` of a call that begins now, under the overrides."""
-        controller = self.with_overrides()
-        return controller.ensure_call(entry, args, kwargs, watched=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # With a driver that is pickled by value.
@@ -295,22 +291,18 @@ class RetryController:
         entry: Entry,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
-        *,
-        watched: bool = False,
     ) -> RetryCall:
-        """Return the `RetryCall` of an entry; create it, with its state, once.
+        """Return the `RetryCall` of an entry; create it once.
 
         Args:
-            entry: The entry.
+            entry: The entry of a call that began earlier, timed by the real clock.
             args: The positional arguments of the call.
             kwargs: Its keyword arguments; None if the caller has no arguments.
-            watched: Whether the call begins now, and this context's clock times it.
-                Otherwise it began earlier, and the real clock times it.
         """
         owner = entry[OWNER]
         if not isinstance(owner, RetryCall):
             # Without a lock: clocks and outer calls run other code.
-            call = self._make_call(entry, watched=watched)
+            call = self._find_call(entry)
             # Threads that the function starts may ask at once, and must share one call;
             # a signal handler may ask as well.
             with state_lock:
@@ -325,21 +317,52 @@ class RetryController:
             ensured.arguments = args, kwargs or {}
         return ensured
 
-    def _make_call(self, entry: Entry, *, watched: bool) -> RetryCall | None:
+    def begin(
+        self,
+        entry: Entry,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> RetryCall:
+        """Return the `RetryCall` of a call that begins now, by its context's clock.
+
+        Nobody else knows the entry yet. The arguments are those of `ensure_call`.
+        """
+        read_clock, started, epoch = self.clock.reader(), entry[START], None
+        if read_clock is not None:
+            epoch, started = read_together(read_clock)
+        # As `open_entry`.
+        draws, number = self._same_draws or new_draws()
+        tape = [draws, number, NOTHING_EARLIER, None, FIRST_ATTEMPT]
+        entry.append(tape)
+        call = self._make_call(entry, tape, started, read_clock)
+        if self._resumed is None:
+            call.epoch = epoch
+        else:
+            self._resume(call, self._resumed)
+        if kwargs is not None:
+            call.arguments = args, kwargs
+        entry[OWNER] = call
+        return call
+
+    def _find_call(self, entry: Entry) -> RetryCall | None:
         """Return a `RetryCall` for an entry; None if its call ends at this moment."""
-        tape, started, before = self.open_entry(entry), entry[START], entry[BEFORE]
+        tape, started = self.open_entry(entry), entry[START]
         if tape is None or started is None:
             return None
-        call, clock = RetryCall(), self.clock
-        call.entry, call.tape = entry, tape
-        call.controller, call.terms = self, self._terms
-        call.seed, call.started = tape[DRAWS].seed + tape[NUMBER], started
-        call.read_clock = clock.reader() if watched else clock.real_reader()
-        if watched and call.read_clock is not None:
-            call.started = call.read_clock()
-        if self._resumed is not None:
-            self._resume(call, self._resumed)
-        if before is not None:
+        return self._make_call(entry, tape, started, self.clock.real_reader())
+
+    def _make_call(
+        self,
+        entry: Entry,
+        tape: list[Any],
+        started: float,
+        read_clock: Callable[[], float] | None,
+    ) -> RetryCall:
+        call = RetryCall()
+        call.entry, call.tape, call.controller = entry, tape, self
+        call.terms, call.started, call.read_clock = self._terms, started, read_clock
+        call.seed = tape[DRAWS].seed + tape[NUMBER]
+        if entry[BEFORE] is not None:
             limit_by_outer_call(call)
         return call
 
@@ -557,7 +580,7 @@ class RetryController:
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")
         call.controller = None
-        call.end(StopReason.SUCCEEDED)
+        call.end(SUCCEEDED)
         if self._observers or events.process_observers:
             self._notify(call, events.Succeeded)
         return call.retry_cost
@@ -618,12 +641,18 @@ class RetryController:
         self, call: RetryCall, kind: type[events.Event], detail: object = None
     ) -> None:
         """Notify the observers of an event."""
-        if self._awaits_observers and call.pending is None and self._observers:
-            call.pending = []
-        call.notify()
+        others, pending = events.process_observers, None
+        if self._awaits_observers and self._observers:
+            pending = call.pending = [] if call.pending is None else call.pending
+        if others:
+            others = [x for x in others[:] if call.has_failed or not x.failures_only]
+        if not call.notified:
+            call.notify()
         event = events.make_event(kind, call, self.function, detail)
-        failing = bool(events.process_observers) and call.has_failed
-        events.notify(self._observers, event, call.pending, failing=failing)
+        for observer in self._observers:
+            events.notify_one(observer, event, pending)
+        for each in others:
+            events.notify_one(each.observer, event, pending)
 
 
 def _restore_controller(

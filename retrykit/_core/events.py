@@ -39,7 +39,7 @@ from retrykit._internal.validation import check_choice, invalid_setting
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "EventHook"]
 __all__ += ["EventHooks", "EventKind", "GaveUp", "Observer", "Pending"]
 __all__ += ["RetryScheduled", "Succeeded", "Suspended", "check_observer", "deliver"]
-__all__ += ["discard", "function_of", "make_event", "notify", "notify_one", "observe"]
+__all__ += ["discard", "function_of", "make_event", "notify_one", "observe"]
 __all__ += ["process_observers"]
 
 
@@ -332,40 +332,15 @@ Pending = list[tuple[Observer, object, Awaitable[object]]]
 """What async observers have returned for an event, to be awaited by `deliver`."""
 
 
-def notify(
-    observers: tuple[Observer, ...],
-    event: Event,
-    pending: Pending | None = None,
-    *,
-    failing: bool = False,
-) -> None:
-    """Notify the given observers, then those of the process.
-
-    Errors that they raise are logged.
-
-    Args:
-        observers: The observers of the policy.
-        event: The event.
-        failing: Whether an attempt of the call has failed.
-        pending: Collects what async observers return; None if nothing can await it.
-    """
-    others = process_observers and process_observers[:]
-    for observer in observers:
-        notify_one(observer, event, pending)
-    for each in others:
-        if failing or not each.failures_only:
-            notify_one(each.observer, event, pending)
-
-
 def notify_one(
     observer: Callable[[Any], object], event: object, pending: Pending | None
 ) -> None:
-    """Notify an observer, unless it has made the call itself.
+    """Notify an observer, unless it has made the call itself; log its errors.
 
     Args:
         observer: The observer, or the default log.
         event: The event, or the message to log.
-        pending: As in `notify`.
+        pending: Collects what async observers return; None if nothing can await it.
     """
     active = _active.get()
     if active:
@@ -374,7 +349,7 @@ def notify_one(
             return
     running, token = [observer], None
     try:
-        token = _active.set((*active, running))
+        token = _active.set(active + (running,))  # noqa: RUF005  quicker
         answer = observer(event)
         # Most return nothing, and need no further call.
         if answer is not None and is_awaitable(answer):

@@ -10,7 +10,6 @@ from retrykit._core.call import (
     attempt_time_limit,
     current_entry,
     innermost_running,
-    release_call,
 )
 from retrykit._core.call_record import give_ups
 from retrykit._core.controller import RetryController
@@ -74,7 +73,7 @@ class ManualCall:
         self._controller = controller
         before = innermost_running(current_entry.get())
         self._entry: Entry = [controller, 0.0, before, give_ups.count]
-        self._call: RetryCall = controller.ensure_call(self._entry, watched=True)
+        self._call: RetryCall = controller.begin(self._entry)
         self.policy = controller.policy
 
     @property
@@ -208,5 +207,5 @@ class ManualCall:
 
     def _end(self) -> None:
         """Drop the call; contexts that outlive it keep its entry."""
-        release_call(self._entry, self._call)
+        self._call.release()
         del self._call

@@ -288,10 +288,11 @@ async def ahandle_failure(  # noqa: C901  one pass, in its order
 
 def handle_result(controller: RetryController, call: RetryCall, result: object) -> bool:
     """Record that the call has its result, or return False if it is rejected."""
-    rejection = match_result(controller.judges, result)
-    if rejection is not None:
-        [call.rule] = rejection
-        return False
+    if controller.judges:
+        rejection = match_result(controller.judges, result)
+        if rejection is not None:
+            [call.rule] = rejection
+            return False
     finish(controller, call, result)
     return True
 
@@ -300,10 +301,11 @@ async def ahandle_result(
     controller: RetryController, call: RetryCall, result: object
 ) -> bool:
     """Record that the call has its result, as `handle_result` does."""
-    rejection = await amatch_result(controller.judges, result)
-    if rejection is not None:
-        [call.rule] = rejection
-        return False
+    if controller.judges:
+        rejection = await amatch_result(controller.judges, result)
+        if rejection is not None:
+            [call.rule] = rejection
+            return False
     await afinish(controller, call, result)
     return True
 

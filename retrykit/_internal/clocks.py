@@ -155,7 +155,7 @@ class ClockSource(Generic[C]):
 
         None in a worker thread of a coroutine, where the event loop is unknown.
         """
-        return _reader(self.current())
+        return _reader(self._override.get()) if blockers else self.real_reader()
 
     def real_reader(self) -> Callable[[], float] | None:
         """Return a function that reads the real clock, as `reader` does."""

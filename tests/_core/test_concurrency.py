@@ -292,20 +292,22 @@ def test_a_call_may_start_while_the_state_of_another_is_created(clock):
         assert Policy(schedule=[0, 0]).run(int, "text").state.attempt == 3
 
 
-def test_a_state_requested_while_it_is_created_is_that_of_the_call(clock):
-    seen_state = []
+def test_a_clock_is_first_read_before_the_call_is_current(clock):
+    answers = []
 
     class AskingClock:
         def now(self):
-            if not seen_state:
-                seen_state.append(None)
-                seen_state[0] = current_state()
+            try:
+                answers.append(current_state().attempt)
+            except LookupError:
+                answers.append(None)
             return clock.now()
 
         sleep = staticmethod(clock.sleep)
 
     with sync_clock.use(AskingClock()):
-        assert Policy().call(current_state) is seen_state[0]
+        assert Policy().call(lambda: current_state().elapsed) == 0
+    assert answers == [None, None, 1, None]
 
 
 @pytest.mark.needs("threads")
