@@ -181,9 +181,7 @@ class RetryCall(CallFacts):
     @property
     def attempt(self) -> int:
         """Number of the running or last attempt, from 1."""
-        last = self.tape[-1]
-        attempt: int = last[ATTEMPT] if isinstance(last, tuple) else self.running[0]
-        return attempt
+        return self.running[0]
 
     @property
     def attempt_started(self) -> float:
@@ -222,12 +220,6 @@ class RetryCall(CallFacts):
         if isinstance(last, tuple):
             return as_failure(last)
         return as_failure(before) if isinstance(before, tuple) else None
-
-    @property
-    def was_rejected(self) -> bool:
-        """True if the result of the last failed attempt was rejected."""
-        before = self.tape[-2]
-        return isinstance(before, tuple) and before[ERROR] is None
 
     @property
     def next_delay(self) -> float | None:

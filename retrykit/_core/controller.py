@@ -12,6 +12,7 @@ from retrykit._core import events
 from retrykit._core.call import (
     BEFORE,
     DRAWS,
+    ERROR,
     FIRST_ATTEMPT,
     GIVE_UPS,
     NOTHING_EARLIER,
@@ -478,7 +479,10 @@ class RetryController:
             The delay before the next attempt, in seconds, or the error to raise.
         """
         failure, decision, retryable = evaluation
-        if call.was_rejected or (error is None and call.has_failed):
+        # Without a name for the failure before, whose error may be dropped.
+        tape = call.tape
+        has_failed = isinstance(tape[-2], tuple)
+        if has_failed and (error is None or tape[-2][ERROR] is None):
             keeps = self._keeps_frames
             release_before(self.policy, call, error, failure.result, keeps=keeps)
         call.add_failure(failure)

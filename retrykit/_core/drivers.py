@@ -168,8 +168,8 @@ def qualified_name(fn: object) -> str:
     """
     while isinstance(fn, functools.partial):
         fn = fn.func
-    named = fn if hasattr(fn, "__qualname__") else type(fn)
-    name: str = getattr(named, "__qualname__", repr(named))
+    named: Any = fn if hasattr(fn, "__qualname__") else type(fn)
+    name: str = named.__qualname__
     module = getattr(named, "__module__", None)
     return name if module in {None, "builtins", "__main__"} else f"{module}.{name}"
 

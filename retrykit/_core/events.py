@@ -21,7 +21,7 @@ from typing import (
 )
 
 from retrykit._conditions import reject_awaitable
-from retrykit._core.call_record import Arguments
+from retrykit._core.call_record import Arguments, CallFacts
 from retrykit._core.retry_state import Failure, RetryState
 from retrykit._internal import fast_path
 from retrykit._internal.error_texts import log_fault
@@ -81,10 +81,18 @@ class CallEvent(Frozen):
         """The keyword arguments of the call."""
         return (self.__source_or_none()[2] or _NO_ARGUMENTS)[1]
 
+    @property
+    def _record(self) -> CallFacts:
+        """The record of the call, for observers that need no view of it."""
+        call: CallFacts | None = self.__source_or_none()[0]
+        return self.state._record if call is None else call
+
     def __source_or_none(self) -> "_Source":
         return getattr(self, "_CallEvent__source", (None, None, None))
 
-    if not TYPE_CHECKING:  # pragma: no branch
+    if TYPE_CHECKING:
+        state: RetryState
+    else:
 
         def __getattr__(self, name: str) -> Any:
             """Return the state, which is made when somebody first asks for it."""

@@ -3,12 +3,12 @@
 import logging
 import sys
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
+from retrykit._core.call_record import CallFacts
 from retrykit._core.drivers import qualified_name
-from retrykit._core.failures import Failure
+from retrykit._core.failures import Failure, StopReason
 from retrykit._core.records import ErrorRecord, status_of
-from retrykit._core.retry_state import RetryState, StopReason
 from retrykit._internal.error_texts import log_fault
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.type_names import type_name
@@ -93,23 +93,23 @@ class EventLabels:
         Of a block, its policy's name or the function around it; of a client, its
         policy's name or the method and the host; ``job`` for a durable job.
         """
-        function, state = event.function, event.state
+        function = event.function
         if function is not None:
             return self._bounded_name(qualified_name(function))
+        name = event._record.terms.name
         # Every job has another id.
-        return self._bounded_name("job" if _is_job(state) else state.name)
+        return self._bounded_name("job" if _is_job(name) else name)
 
-    def error(self, state: RetryState) -> str:
+    def error(self, record: CallFacts) -> str:
         """Return the type of the error that ended the last attempt.
 
         Of a rejected response, its status; of any other result, ``rejected_result``.
         """
-        if was_interrupted(state):
+        last = record.last_failure
+        if last is None or last.attempt != record.attempt:
             # It is being handled.
             return self._bounded_error(type_name(type(sys.exception())))
-        return self._bounded_error(
-            _failure_type(cast("Failure", state._record.last_failure))
-        )
+        return self._bounded_error(_failure_type(last))
 
 
 def _failure_type(failure: Failure) -> str:
@@ -125,32 +125,32 @@ def _failure_type(failure: Failure) -> str:
 _HTTP: Final = (100, 599)
 
 
-def _is_job(state: RetryState) -> bool:
+def _is_job(name: str) -> bool:
     """Return whether a call is the attempt of a durable job that runs here."""
     try:
         key = idempotency_key()
     except LookupError:
         return False
-    return key.rpartition(":")[0].partition("#")[0] == state.name
+    return key.rpartition(":")[0].partition("#")[0] == name
 
 
-def was_interrupted(state: RetryState) -> bool:
+def was_interrupted(record: CallFacts) -> bool:
     """Return whether the last attempt ended, or will, without a recorded failure."""
-    last = state._record.last_failure
-    return last is None or last.attempt != state.attempt
+    last = record.last_failure
+    return last is None or last.attempt != record.attempt
 
 
-def outcome_of(state: RetryState) -> str:
+def outcome_of(record: CallFacts) -> str:
     """Return ``succeeded``, ``cancelled`` or ``gave_up`` for a call that has ended."""
-    reason = state.stop_reason
+    reason = record.stop_reason
     if reason is StopReason.SUCCEEDED or reason is StopReason.CANCELLED:
-        return reason.value
+        return str(reason)
     return "gave_up"
 
 
-def reason_of(state: RetryState) -> str:
+def reason_of(record: CallFacts) -> str:
     """Return the reason for which a call has ended; an empty string if it runs."""
-    return "" if state.stop_reason is None else state.stop_reason.value
+    return "" if record.stop_reason is None else str(record.stop_reason)
 
 
 def check_budgets(budgets: Mapping[str, Budget] | None) -> dict[str, Budget]:

@@ -333,7 +333,7 @@ def test_a_task_that_outlives_its_call_keeps_nothing_of_it(calls):
         for value in kept[-1].values()
         if type(value).__module__.startswith("retrykit")
     ]
-    assert spans.state is spans.last is spans.running is None
+    assert spans.record is spans.last is spans.running is None
 
 
 def test_the_locals_of_attempts_die_with_their_call(calls):

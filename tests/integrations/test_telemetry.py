@@ -11,6 +11,7 @@ from retrykit._core.records import ErrorRecord
 from retrykit._core.retry_state import Failure
 from retrykit.budgets import Budget, TokenBucket, shared
 from retrykit.durable import Job
+from retrykit.events import AttemptStarted
 from retrykit.integrations._telemetry import (
     BoundedLabels,
     EventLabels,
@@ -32,7 +33,7 @@ class Names:
     def __call__(self, event):
         self.functions.append(self._labels.function(event))
         if event.kind in {"attempt_failed", "gave_up"}:
-            self.errors.append(self._labels.error(event.state))
+            self.errors.append(self._labels.error(event._record))
 
 
 @pytest.fixture
@@ -49,6 +50,11 @@ def test_a_function_has_its_module_and_its_name(names):
     with pytest.raises(OSError):
         retry(AGAIN.replace(name="polite"))(fail)()
     assert {*names.functions} == {f"{__name__}.fail"}
+
+
+def test_an_event_that_was_made_by_hand_has_the_labels_of_its_state():
+    state = RetryState("reports", seed=7, epoch=0.0)
+    assert EventLabels(5).function(AttemptStarted(state)) == "reports"
 
 
 def test_a_block_has_the_name_of_its_policy_or_function(names):
@@ -119,7 +125,7 @@ def test_an_error_has_its_qualified_name(names):
 def test_an_error_of_another_process_has_the_name_that_it_had_there():
     failure = Failure(1, ErrorRecord("shop.Busy", "no", ""), None, 0.0, 0.1, 1.0)
     state = RetryState("fetch", 7, 0.0, failures=(failure,))
-    assert EventLabels(5).error(state) == "shop.Busy"
+    assert EventLabels(5).error(state._record) == "shop.Busy"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

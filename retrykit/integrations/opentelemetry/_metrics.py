@@ -5,7 +5,8 @@ from typing import final
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
-from retrykit._core.retry_state import RetryState, StopReason
+from retrykit._core.call_record import CallFacts
+from retrykit._core.retry_state import StopReason
 from retrykit.budgets._base import Budget
 from retrykit.events import AttemptFailed, Event, GaveUp, Succeeded
 from retrykit.integrations._telemetry import (
@@ -53,11 +54,11 @@ class Metrics:
 
     def __call__(self, event: Event, /) -> None:
         """Count an event."""
-        state = event.state
+        record = event._record
         match event:
             case AttemptFailed(failure=failure):
                 name = self._name(event)
-                failed = name | {"error.type": self._labels.error(state)}
+                failed = name | {"error.type": self._labels.error(record)}
                 self._attempts.add(1, failed | {"retrykit.outcome": "failed"})
                 if failure.delay is not None:
                     self._retries.add(1, failed)
@@ -65,28 +66,28 @@ class Metrics:
             case Succeeded():
                 name = self._name(event)
                 self._attempts.add(1, name | {"retrykit.outcome": "succeeded"})
-                self._end(name, state)
+                self._end(name, record)
             case GaveUp():
                 name = self._name(event)
-                self._give_up(name, state)
-                self._end(name, state)
+                self._give_up(name, record)
+                self._end(name, record)
             case _:
                 pass
 
     def _name(self, event: Event) -> dict[str, str]:
         return {"retrykit.function": self._labels.function(event)}
 
-    def _give_up(self, name: dict[str, str], state: RetryState) -> None:
-        failed = name | {"error.type": self._labels.error(state)}
-        if was_interrupted(state):
+    def _give_up(self, name: dict[str, str], record: CallFacts) -> None:
+        failed = name | {"error.type": self._labels.error(record)}
+        if was_interrupted(record):
             self._attempts.add(1, failed | {"retrykit.outcome": "interrupted"})
-        if state.stop_reason is not StopReason.CANCELLED:
-            self._give_ups.add(1, failed | {"retrykit.reason": reason_of(state)})
+        if record.stop_reason is not StopReason.CANCELLED:
+            self._give_ups.add(1, failed | {"retrykit.reason": reason_of(record)})
 
-    def _end(self, name: dict[str, str], state: RetryState) -> None:
-        ended = name | {"retrykit.outcome": outcome_of(state)}
-        self._calls.add(1, ended | {"retrykit.retried": state.attempt > 1})
-        self._elapsed.record(state.elapsed, ended)
+    def _end(self, name: dict[str, str], record: CallFacts) -> None:
+        ended = name | {"retrykit.outcome": outcome_of(record)}
+        self._calls.add(1, ended | {"retrykit.retried": record.attempt > 1})
+        self._elapsed.record(record.elapsed, ended)
 
 
 def observe_budgets(meter: Meter, named: Mapping[str, Budget], most: int) -> None:

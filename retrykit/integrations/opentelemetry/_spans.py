@@ -21,7 +21,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from retrykit._core.retry_state import RetryState
+from retrykit._core.call_record import CallFacts
 from retrykit._internal.clocks import wall
 from retrykit.events import (
     AttemptFailed,
@@ -46,19 +46,19 @@ class SpanEvents:
 
     def __call__(self, event: Event, /) -> None:
         """Add an event, unless the call has succeeded at once."""
-        state, span = event.state, get_current_span()
+        record, span = event._record, get_current_span()
         if isinstance(event, AttemptStarted) or not span.is_recording():
             return
-        if isinstance(event, Succeeded) and state._record.last_failure is None:
+        if isinstance(event, Succeeded) and record.last_failure is None:
             return
         attributes = _attributes(event, self._labels)
         match event:
             case AttemptFailed():
-                attributes["error.type"] = self._labels.error(state)
+                attributes["error.type"] = self._labels.error(record)
             case RetryScheduled(delay=delay):
                 attributes["retrykit.retry.delay"] = delay
             case GaveUp():
-                attributes["retrykit.reason"] = reason_of(state)
+                attributes["retrykit.reason"] = reason_of(record)
             case _:
                 pass
         span.add_event(f"retrykit.{event.kind}", attributes)
@@ -68,7 +68,7 @@ class _CallSpans:
     """The spans of one call, in the OpenTelemetry context of its code.
 
     Attributes:
-        state: The state of the call; None once it has ended, since tasks that an
+        record: The record of the call; None once it has ended, since tasks that an
             attempt has started may keep its context.
         caller: The context in which the call is made.
         outer: The spans of the call around it, or None.
@@ -76,9 +76,9 @@ class _CallSpans:
         running: The same, until it has ended.
     """
 
-    __slots__ = ("caller", "last", "outer", "running", "state")
+    __slots__ = ("caller", "last", "outer", "record", "running")
 
-    state: RetryState | None
+    record: CallFacts | None
     caller: Context
     outer: "_CallSpans | None"
     last: Span | None
@@ -100,20 +100,20 @@ class AttemptSpans:
 
     def __call__(self, event: Event, /) -> None:
         """Start or end a span. An error of its processor leaves the context right."""
-        call = self._find_call(event.state)
+        call = self._find_call(event._record)
         match event:
             case AttemptStarted():
-                self._start(call or self._add_call(event.state), event)
+                self._start(call or self._add_call(event._record), event)
             case AttemptFailed():
-                self._fail(call or self._add_call(event.state), event)
+                self._fail(call or self._add_call(event._record), event)
             case Succeeded() | GaveUp() | Suspended() if call is not None:
                 self._end(call, event)
             case _:
                 pass
 
-    def _find_call(self, state: RetryState) -> _CallSpans | None:
+    def _find_call(self, record: CallFacts) -> _CallSpans | None:
         call = self._innermost()
-        while call is not None and call.state is not state:
+        while call is not None and call.record is not record:
             call = call.outer
         return call
 
@@ -122,9 +122,9 @@ class AttemptSpans:
         call: _CallSpans | None = found
         return call
 
-    def _add_call(self, state: RetryState) -> _CallSpans:
+    def _add_call(self, record: CallFacts) -> _CallSpans:
         call = _CallSpans()
-        call.state, call.caller, call.outer = state, get_current(), self._innermost()
+        call.record, call.caller, call.outer = record, get_current(), self._innermost()
         call.last = call.running = None
         return call
 
@@ -152,14 +152,14 @@ class AttemptSpans:
         return set_value(self._key, call, call.caller)
 
     def _fail(self, call: _CallSpans, event: AttemptFailed) -> None:
-        state, span = event.state, call.running
+        record, span = event._record, call.running
         if span is None:
             # The observer is not notified of the start of a call's first attempt with
             # failures_only=True.
             began = wall() - event.failure.duration
             span = self._start(call, event, int(began * 1e9))
-        _set_error(span, self._labels.error(state))
-        if state.stop_reason is not None:
+        _set_error(span, self._labels.error(record))
+        if record.stop_reason is not None:
             # The call ends with this span: GaveUp follows.
             attach(set_span_in_context(span, self._context(call)))
             return
@@ -169,14 +169,14 @@ class AttemptSpans:
 
     def _end(self, call: _CallSpans, event: Succeeded | GaveUp | Suspended) -> None:
         attach(call.caller)
-        span, state = call.running, event.state
-        call.state = call.last = call.running = None
+        span, record = call.running, event._record
+        call.record = call.last = call.running = None
         if span is None:
             return
         if isinstance(event, GaveUp):
-            span.set_attribute("retrykit.reason", reason_of(state))
-            if was_interrupted(state) and isinstance(sys.exception(), Exception):
-                _set_error(span, self._labels.error(state))
+            span.set_attribute("retrykit.reason", reason_of(record))
+            if was_interrupted(record) and isinstance(sys.exception(), Exception):
+                _set_error(span, self._labels.error(record))
         span.end()
 
 
@@ -187,15 +187,15 @@ def _set_error(span: Span, error_type: str) -> None:
 
 
 def _attributes(event: Event, labels: EventLabels) -> dict[str, str | int | float]:
-    state, name = event.state, labels.function(event)
+    record, name = event._record, labels.function(event)
     found: dict[str, str | int | float] = {
         "retrykit.function": name,
-        "retrykit.attempt": state.attempt,
+        "retrykit.attempt": record.attempt,
     }
     if event.function is not None:
         found["code.function.name"] = name
-    elif state.attempt > 1 and _REQUEST.fullmatch(state.name):
-        found["http.request.resend_count"] = state.attempt - 1
+    elif record.attempt > 1 and _REQUEST.fullmatch(record.terms.name):
+        found["http.request.resend_count"] = record.attempt - 1
     return found
 
 
