@@ -5,6 +5,10 @@ one: that succeed at once, that succeed after one or three failures, and that gi
 The default log is off, so that only the observer costs something.
 The last column is the cost of one event, of the 11 of a call with three failures.
 Nothing is exported: spans go to a batch processor, whose thread drops them.
+
+The second table compares observers of a policy with loops that record the same by hand:
+the six metrics of Prometheus, and a span of OpenTelemetry for each attempt.
+``python -m benchmarks.telemetry by-hand`` prints it alone.
 """
 
 import logging
@@ -28,6 +32,8 @@ from prometheus_client import CollectorRegistry
 
 from benchmarks.calls import Row, measure
 from benchmarks.contenders import RETRYKIT, Contender, Sleep
+from benchmarks.makers import Maker, retrykit, retrykit_prometheus
+from benchmarks.observed_by_hand import counted, traced
 from benchmarks.table import machine, markdown, number, versions
 from retrykit import observe
 from retrykit.events import Observer
@@ -43,6 +49,14 @@ _TITLES = ("success", "1 failure", "3 failures", "gives up")
 def main() -> None:
     """Print a row for each observer."""
     logging.getLogger("retrykit.retries").setLevel("ERROR")
+    if "by-hand" not in sys.argv:
+        print(_by_observer() + "\n")
+    print(_beside_hand())
+    libraries = ["opentelemetry-sdk", "prometheus-client"]
+    print(f"\n{machine()}\n\n{versions(libraries)}")
+
+
+def _by_observer() -> str:
     plain = Contender(
         name="without", module="", make=RETRYKIT.make, amake=RETRYKIT.amake
     )
@@ -58,9 +72,31 @@ def main() -> None:
         failing = columns[2].figures
         extra = (failing[index] - failing[0]) / _EVENTS
         rows.append([contender.name, *cells, f"{extra:.3f}" if index else ""])
-    print(markdown(["observer, no other log (us)", *_TITLES, "event"], rows))
-    libraries = ["opentelemetry-sdk", "prometheus-client"]
-    print(f"\n{machine()}\n\n{versions(libraries)}")
+    return markdown(["observer, no other log (us)", *_TITLES, "event"], rows)
+
+
+def _beside_hand() -> str:
+    tracer = _tracers(ALWAYS_ON).get_tracer("by hand")
+    spans = _opentelemetry(ALWAYS_ON, metrics=False)
+    pairs: dict[str, tuple[Maker, Maker]] = {
+        "Prometheus, six metrics": (counted, retrykit_prometheus),
+        "OpenTelemetry, a span per attempt": (
+            traced(tracer),
+            lambda terms: retrykit(terms, observers=[spans]),
+        ),
+    }
+    rows = []
+    for title, makers in pairs.items():
+        contenders = [
+            Contender(name=name, module="", make=make, amake=RETRYKIT.amake)
+            for name, make in zip(["by hand", "retrykit"], makers, strict=True)
+        ]
+        for row in (f"function, {x}" for x in ("success", "3 failures", "gives up")):
+            print(f"measuring {title}, {row}", file=sys.stderr)
+            [measured] = measure(contenders, _ROUNDS, row)
+            hand, own = measured.figures
+            rows.append([title, row, number(hand), _cell(own, hand)])
+    return markdown(["observer (us)", "call", "by hand", "retrykit"], rows)
 
 
 def _cell(figure: float, reference: float) -> str:
@@ -101,14 +137,18 @@ class _Nowhere(SpanExporter):
 
 
 def _opentelemetry(sampler: Sampler | None, *, metrics: bool) -> Observer:
-    tracers = TracerProvider(sampler=sampler)
-    tracers.add_span_processor(BatchSpanProcessor(_Nowhere()))
     meters = MeterProvider([InMemoryMetricReader()]) if metrics else NoOpMeterProvider()
     return opentelemetry.observer(
         spans="span" if sampler else None,
-        tracer_provider=tracers,
+        tracer_provider=_tracers(sampler),
         meter_provider=meters,
     )
+
+
+def _tracers(sampler: Sampler | None) -> TracerProvider:
+    tracers = TracerProvider(sampler=sampler)
+    tracers.add_span_processor(BatchSpanProcessor(_Nowhere()))
+    return tracers
 
 
 def _nothing(_event: Any) -> None:
