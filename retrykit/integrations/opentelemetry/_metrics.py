@@ -54,11 +54,10 @@ class Metrics:
 
     def __call__(self, event: Event, /) -> None:
         """Count an event."""
-        record = event._record
         match event:
             case AttemptFailed(failure=failure):
-                name = self._name(event)
-                failed = name | {"error.type": self._labels.error(record)}
+                name, error = self._name(event), self._labels.error(event._record)
+                failed = name | {"error.type": error}
                 self._attempts.add(1, failed | {"retrykit.outcome": "failed"})
                 if failure.delay is not None:
                     self._retries.add(1, failed)
@@ -66,9 +65,9 @@ class Metrics:
             case Succeeded():
                 name = self._name(event)
                 self._attempts.add(1, name | {"retrykit.outcome": "succeeded"})
-                self._end(name, record)
+                self._end(name, event._record)
             case GaveUp():
-                name = self._name(event)
+                name, record = self._name(event), event._record
                 self._give_up(name, record)
                 self._end(name, record)
             case _:

@@ -30,7 +30,6 @@ from retrykit.events import (
     GaveUp,
     RetryScheduled,
     Succeeded,
-    Suspended,
 )
 from retrykit.integrations._telemetry import EventLabels, reason_of, was_interrupted
 
@@ -51,7 +50,7 @@ class SpanEvents:
             return
         if isinstance(event, Succeeded) and record.last_failure is None:
             return
-        attributes = _attributes(event, self._labels)
+        attributes = _attributes(event, record, self._labels)
         match event:
             case AttemptFailed():
                 attributes["error.type"] = self._labels.error(record)
@@ -100,44 +99,43 @@ class AttemptSpans:
 
     def __call__(self, event: Event, /) -> None:
         """Start or end a span. An error of its processor leaves the context right."""
-        call = self._find_call(event._record)
-        match event:
-            case AttemptStarted():
-                self._start(call or self._add_call(event._record), event)
-            case AttemptFailed():
-                self._fail(call or self._add_call(event._record), event)
-            case Succeeded() | GaveUp() | Suspended() if call is not None:
-                self._end(call, event)
-            case _:
-                pass
-
-    def _find_call(self, record: CallFacts) -> _CallSpans | None:
-        call = self._innermost()
+        if isinstance(event, RetryScheduled):
+            return
+        record, context = event._record, get_current()
+        innermost: Any = get_value(self._key, context)
+        call: _CallSpans | None = innermost
         while call is not None and call.record is not record:
             call = call.outer
-        return call
+        if call is None and isinstance(event, AttemptStarted | AttemptFailed):
+            call = _CallSpans()
+            call.record, call.caller, call.outer = record, context, innermost
+            call.last = call.running = None
+        if call is None:
+            return
+        if isinstance(event, AttemptStarted):
+            self._start(call, event, record)
+        elif isinstance(event, AttemptFailed):
+            self._fail(call, event, record)
+        else:
+            self._end(call, event, record)
 
-    def _innermost(self) -> _CallSpans | None:
-        found: Any = get_value(self._key)
-        call: _CallSpans | None = found
-        return call
-
-    def _add_call(self, record: CallFacts) -> _CallSpans:
-        call = _CallSpans()
-        call.record, call.caller, call.outer = record, get_current(), self._innermost()
-        call.last = call.running = None
-        return call
-
-    def _start(self, call: _CallSpans, event: Event, began: int | None = None) -> Span:
+    def _start(
+        self,
+        call: _CallSpans,
+        event: Event,
+        record: CallFacts,
+        began: int | None = None,
+    ) -> Span:
         """Start the span of an attempt that begins now, or that began before.
 
         Args:
             call: The spans of the call.
             event: An event of the attempt.
+            record: The record of the call.
             began: When it began, in nanoseconds since 1970; the span of such an
                 attempt does not become current.
         """
-        attributes = _attributes(event, self._labels)
+        attributes = _attributes(event, record, self._labels)
         links = [] if call.last is None else [Link(call.last.get_span_context())]
         name = f"attempt {attributes['retrykit.function']}"
         span = self._tracer.start_span(
@@ -151,13 +149,13 @@ class AttemptSpans:
     def _context(self, call: _CallSpans) -> Context:
         return set_value(self._key, call, call.caller)
 
-    def _fail(self, call: _CallSpans, event: AttemptFailed) -> None:
-        record, span = event._record, call.running
+    def _fail(self, call: _CallSpans, event: AttemptFailed, record: CallFacts) -> None:
+        span = call.running
         if span is None:
             # The observer is not notified of the start of a call's first attempt with
             # failures_only=True.
             began = wall() - event.failure.duration
-            span = self._start(call, event, int(began * 1e9))
+            span = self._start(call, event, record, int(began * 1e9))
         _set_error(span, self._labels.error(record))
         if record.stop_reason is not None:
             # The call ends with this span: GaveUp follows.
@@ -167,9 +165,9 @@ class AttemptSpans:
         attach(self._context(call))
         span.end()
 
-    def _end(self, call: _CallSpans, event: Succeeded | GaveUp | Suspended) -> None:
+    def _end(self, call: _CallSpans, event: Event, record: CallFacts) -> None:
         attach(call.caller)
-        span, record = call.running, event._record
+        span = call.running
         call.record = call.last = call.running = None
         if span is None:
             return
@@ -186,16 +184,18 @@ def _set_error(span: Span, error_type: str) -> None:
     span.set_status(StatusCode.ERROR)
 
 
-def _attributes(event: Event, labels: EventLabels) -> dict[str, str | int | float]:
-    record, name = event._record, labels.function(event)
+def _attributes(
+    event: Event, record: CallFacts, labels: EventLabels
+) -> dict[str, str | int | float]:
+    name, attempt = labels.function(event), record.attempt
     found: dict[str, str | int | float] = {
         "retrykit.function": name,
-        "retrykit.attempt": record.attempt,
+        "retrykit.attempt": attempt,
     }
     if event.function is not None:
         found["code.function.name"] = name
-    elif record.attempt > 1 and _REQUEST.fullmatch(record.terms.name):
-        found["http.request.resend_count"] = record.attempt - 1
+    elif attempt > 1 and _REQUEST.fullmatch(record.terms.name):
+        found["http.request.resend_count"] = attempt - 1
     return found
 
 
