@@ -10,7 +10,7 @@ the delays; `state_of` returns the history of a call that gave up.
 
 from typing import TYPE_CHECKING
 
-from retrykit._internal.lazy_exports import lazy_exports
+from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit import budgets, hints, presets as presets, schedules
@@ -25,9 +25,14 @@ if TYPE_CHECKING:
         with_policy,
     )
     from retrykit._core.events import observe
-    from retrykit._core.final_error import last_result, state_of
+    from retrykit._core.final_error import (
+        Outcome,
+        WithError,
+        WithValue,
+        last_result,
+        state_of,
+    )
     from retrykit._core.layers import Layer, Layers, layers
-    from retrykit._core.outcome import Outcome, WithError, WithValue
     from retrykit._core.policy import Policy
     from retrykit._core.retry_state import Failure, RetryState, StopReason
     from retrykit._core.rules import Rule
@@ -53,12 +58,11 @@ else:
             "_core.decorators": "aretry policy_of resume retry with_policy",
             "_core.call": "current_state",
             "_core.decision": "Again Decision Stop",
-            "_core.outcome": "Outcome WithError WithValue",
             "_core.policy": "Policy",
             "_core.rules": "Rule",
             "_core.timeouts": "AsArgument",
             "_core.events": "observe",
-            "_core.final_error": "last_result state_of",
+            "_core.final_error": "Outcome WithError WithValue last_result state_of",
             "_core.layers": "Layer Layers layers",
             "_core.retry_state": "Failure RetryState StopReason",
         },

@@ -10,16 +10,16 @@ from types import CoroutineType, UnionType
 from typing import Any, Final
 from weakref import ref
 
+from retrykit._internal.error_texts import type_name
 from retrykit._internal.introspection import accepts_one_argument, is_awaitable
 from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import add_note_once
-from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr
 
 __all__ = ["BY_TYPE", "Condition", "amatches_condition", "aread_answer"]
 __all__ += ["check_condition", "find_members", "format_value"]
 __all__ += ["has_no_programming_error", "matches_condition"]
-__all__ += ["default_condition", "read_answer", "reject_awaitable"]
+__all__ += ["default_condition", "read_answer", "reject_awaitable", "types_of"]
 
 Condition = (
     type[Exception]
@@ -213,3 +213,10 @@ def format_value(value: object) -> str:
     if isinstance(value, type):
         return type_name(value)
     return getattr(value, "__qualname__", None) or repr(value)
+
+
+def types_of(condition: Condition) -> tuple[type[Exception], ...]:
+    """Return the exception types of a condition; empty if it is a predicate."""
+    if isinstance(condition, tuple):
+        return condition
+    return (condition,) if isinstance(condition, type) else ()

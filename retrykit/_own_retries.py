@@ -13,8 +13,7 @@ from types import FrameType, ModuleType, TracebackType
 from typing import Any, Final, final
 
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import invalid_setting, user_facing
 
 __all__ = ["OWN_RETRIES", "Client", "OwnRetries", "find_clients", "find_failed_client"]
 

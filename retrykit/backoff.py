@@ -8,8 +8,7 @@ from retrykit._core.decision import decide
 from retrykit._core.failures import Failure, StopReason
 from retrykit._core.policy import Policy
 from retrykit._internal.clocks import Clock, sync_clock
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import check_instance, invalid_setting, user_facing
 from retrykit.schedules._randomness import new_seed
 
 __all__ = ["STOP", "Backoff", "StopSentinel"]

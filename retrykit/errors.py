@@ -22,10 +22,14 @@ last result was rejected.
 
 from typing import TYPE_CHECKING, Any, Final, final
 
-from retrykit._internal.base_errors import ConfigError, NestingError, RetrykitError
 from retrykit._internal.durations import Duration, duration_in_words, parse_duration
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import (
+    ConfigError,
+    NestingError,
+    RetrykitError,
+    invalid_setting,
+    user_facing,
+)
 
 if TYPE_CHECKING:
     from retrykit._core.retry_state import RetryState
@@ -241,3 +245,10 @@ class GiveUp(Signal):
 
     def __str__(self) -> str:
         return "asked to give up" if self.cause is None else f"gave up: {self.cause}"
+
+
+def requested_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:
+    """Return the seconds that the answer of a hint, or a signal, requests, or None."""
+    if isinstance(answer, GiveUp):
+        return None
+    return answer.delay if isinstance(answer, RetryAfter) else answer

@@ -47,16 +47,17 @@ ROOMS = {
 UPWARD = {
     # Only for type checkers: an error has the state of its call.
     ("errors", "_core.retry_state"),
+    # An error about an unknown name of a package suggests a known one.
+    ("_internal.late_modules", "_internal.foreign_names"),
     # Methods of schedules return kinds of schedules, which derive from `Schedule`.
     ("schedules._base", "schedules._composition"),
     ("schedules._base", "schedules._sequences"),
-    ("schedules._base", "schedules._structure"),
     ("schedules._base", "schedules._transforms"),
     # Methods of a policy run calls. This one is not late: the first call may be made in
     # the child of a fork, which hangs in an import that another thread had begun.
     ("_core.policy", "_core.drivers"),
-    # An error about a rule knows the settings that only a policy has.
-    ("_core.rules", "_core.settings"),
+    # Rules know the settings that only a policy has; few policies have rules.
+    ("_core.settings", "_core.rules"),
     # Methods of a policy read files and variables.
     ("_core.policy", "config._environment"),
     ("_core.policy", "config._files"),

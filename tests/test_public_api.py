@@ -201,7 +201,9 @@ SLOW |= {"hashlib", "inspect", "json", "logging", "numbers", "pathlib", "pickle"
 SLOW |= {"random", "statistics", "string", "textwrap", "threading", "tokenize"}
 SLOW |= {"traceback", "urllib.parse", "uuid", "wrapt"}
 UNUSED = {"retrykit.schedules._composition", "retrykit.schedules._randomized"}
-UNUSED |= {"retrykit.schedules._sequences"}
+UNUSED |= {"retrykit.schedules._sequences", "retrykit.budgets", "retrykit.hints"}
+UNUSED |= {"retrykit._core.policy_source", "retrykit._core.records"}
+UNUSED |= {"retrykit._core.rules", "retrykit._core.timeouts"}
 
 
 @pytest.mark.parametrize("script", ["from retrykit import retry", DECORATED])

@@ -9,7 +9,6 @@ The sync driver is the same program without ``await``; a test compares them.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from retrykit._core.budget_use import adeposit_safely as deposit_safely
 from retrykit._core.call import (
     GIVE_UPS,
     OWNER,
@@ -24,6 +23,7 @@ from retrykit._core.controller import RetryController
 from retrykit._core.retry_log import is_logged
 from retrykit._core.retry_state import RetryState
 from retrykit._core.steps import (
+    adeposit_safely as deposit_safely,
     ahandle_failure as handle_failure,
     ahandle_result as handle_result,
     ajudge as judge,

@@ -10,12 +10,12 @@ from contextvars import Token
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Unpack, final
 
 from retrykit._core.call import Entry, current_entry
+from retrykit._core.decorators import list_settings
 from retrykit._core.drivers import check_resumable, check_sync_compatible
 from retrykit._core.final_error import check_no_fallback
 from retrykit._core.ineffective import warn_of_blocking, would_block
 from retrykit._core.manual import ManualCall
 from retrykit._core.policy import Policy
-from retrykit._core.policy_source import as_source, ask_policy
 from retrykit._core.retry_state import RetryState
 from retrykit._core.settings import (
     PolicySettings,
@@ -23,8 +23,8 @@ from retrykit._core.settings import (
     check_sleep_kind,
     takes_settings,
 )
-from retrykit._core.signatures import list_settings
 from retrykit._core.timeouts import AsArgument
+from retrykit._core.wrapping import as_source, ask_policy
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit._internal.validation import invalid_setting

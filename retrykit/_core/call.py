@@ -26,7 +26,6 @@ from retrykit._core.call_record import (
 from retrykit._core.events import Pending
 from retrykit._core.failures import Failure
 from retrykit._core.retry_state import RetryState, view
-from retrykit._core.timeouts import AsArgument
 from retrykit._internal.clocks import read_together, wall
 from retrykit._internal.tracebacks import FrameLocations
 from retrykit.schedules._randomness import Draws, SharedDraws
@@ -568,7 +567,9 @@ def attempt_time_limit(call: RetryCall | None = None) -> float:
     """
     call = call or cast("RetryCall", running_call(cast("Entry", current_entry.get())))
     timeout = cast("RetryController", call.controller).policy.attempt_timeout
-    limits = [timeout.seconds if isinstance(timeout, AsArgument) else timeout]
+    if timeout is not None and not isinstance(timeout, int | float):
+        timeout = timeout.seconds
+    limits = [timeout]
     for each in (call, *outer_calls(call)):
         controller = each.controller
         # Under the other rules an attempt may begin when no time is left.

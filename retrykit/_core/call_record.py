@@ -9,10 +9,9 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from operator import is_
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Any, Final, final
 
-from retrykit._core.failures import Failure, StopReason
-from retrykit._core.records import ErrorRecord
+from retrykit._core.failures import ErrorRecord, Failure, StopReason
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.redaction import Redaction
 from retrykit._internal.tracebacks import FrameLocations
@@ -29,7 +28,7 @@ SUCCEEDED: Final = StopReason.SUCCEEDED
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """The positional and the keyword arguments of a call."""
 
-OVER: Final[tuple[()]] = ()
+OVER: Final = ()
 """The arguments of a call that is over: they are released."""
 
 _IS_OVER: Final = "state.function, args and kwargs are only available while a call runs"
@@ -56,7 +55,7 @@ def _equal_records(one: object, other: object) -> bool:
 
 
 @final
-class Terms(NamedTuple):
+class Terms:
     """Settings of a call, and its name, which are known before it begins.
 
     Attributes:
@@ -68,12 +67,41 @@ class Terms(NamedTuple):
         polls: Whether the call retries results but no errors.
     """
 
+    __slots__ = (
+        "max_attempts",
+        "max_elapsed",
+        "max_failures",
+        "name",
+        "polls",
+        "redact",
+    )
     name: str
-    max_elapsed: float | None = None
-    max_failures: int = 100
-    max_attempts: int | None = None
-    redact: Redaction = True
-    polls: bool = False
+    max_elapsed: float | None
+    max_failures: int
+    max_attempts: int | None
+    redact: Redaction
+    polls: bool
+
+    def __init__(  # noqa: PLR0913, PLR0917  as a policy has them
+        self,
+        name: str,
+        max_elapsed: float | None = None,
+        max_failures: int = 100,
+        max_attempts: int | None = None,
+        redact: Redaction = True,  # noqa: FBT002  by position
+        polls: bool = False,  # noqa: FBT001, FBT002  by position
+    ) -> None:
+        self.name = name
+        self.max_elapsed = max_elapsed
+        self.max_failures = max_failures
+        self.max_attempts = max_attempts
+        self.redact = redact
+        self.polls = polls
+
+    def replace(self, **changes: Any) -> "Terms":
+        """Return a copy with some settings changed."""
+        own = {each: getattr(self, each) for each in Terms.__slots__}
+        return Terms(**own | changes)
 
 
 class CallFacts:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
-from retrykit._conditions import BY_TYPE, default_condition
+from retrykit._conditions import BY_TYPE, default_condition, types_of
 from retrykit._core.call import (
     ATTEMPT,
     BEFORE,
@@ -29,9 +29,13 @@ from retrykit._core.call import (
     as_failure,
     innermost_running,
 )
-from retrykit._core.decision import EPSILON, apply_hint, match_error
+from retrykit._core.decision import (
+    EPSILON,
+    apply_hint,
+    hints as late_hints,
+    match_error,
+)
 from retrykit._core.failures import Evaluation, Failure, StopReason
-from retrykit._core.rules import types_of
 from retrykit._internal.clocks import LONGEST_SLEEP, time_passed
 from retrykit._internal.fast_path import failure_blockers
 from retrykit._internal.tracebacks import (
@@ -41,15 +45,13 @@ from retrykit._internal.tracebacks import (
     locations_of,
     reduce_error,
 )
-from retrykit.errors import Signal
-from retrykit.hints._base import read_hint, requested_delay
-from retrykit.schedules._base import Schedule
+from retrykit.errors import Signal, requested_delay
+from retrykit.schedules._base import Schedule, has_user_code, is_uniform
 from retrykit.schedules._randomness import (
     SharedDraws,
     call_random,
     new_draws,
 )
-from retrykit.schedules._structure import has_user_code, is_uniform
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
@@ -136,6 +138,8 @@ def _make_evaluator(  # noqa: C901, PLR0915  with its function
         None if x.schedule is None else Delays(x.schedule) for x in rules
     ]
     hints = [rule.hint or policy.hint for rule in rules]
+    has_hint = policy.hint is not None or any(hints)
+    read_hint: Any = late_hints.read_hint if has_hint else None
     longest = policy.hint_cap if policy.on_long_hint == "ignore" else None
     known: dict[type, int | None] = {}
 

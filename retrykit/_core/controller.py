@@ -371,7 +371,7 @@ class RetryController:
         """Continue the call of a state."""
         # The time that was spent before counts.
         call.started -= state.elapsed_at_end
-        call.terms = self._terms._replace(name=state.name)
+        call.terms = self._terms.replace(name=state.name)
         call.resume(state)
 
     def open_entry(self, entry: Entry) -> list[Any] | None:

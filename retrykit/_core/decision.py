@@ -5,7 +5,8 @@ the policy's own predicates, hints and schedules may read a clock.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from retrykit._conditions import (
     BY_TYPE,
@@ -15,20 +16,16 @@ from retrykit._conditions import (
     find_members,
     has_no_programming_error,
     matches_condition,
+    types_of,
 )
 from retrykit._core.call_record import CallFacts
-from retrykit._core.control_flow import (
-    control_flow_reason,
-    find_control_flow,
-    names_control_flow,
-)
 from retrykit._core.failures import Evaluation, Failure, StopReason
 from retrykit._internal.error_texts import note_policy_fault
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.late_modules import LateModule
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting
-from retrykit.errors import ConfigError, GiveUp, RetryAfter, Signal
-from retrykit.hints._base import read_hint, requested_delay
+from retrykit.errors import ConfigError, GiveUp, RetryAfter, Signal, requested_delay
 from retrykit.schedules._randomness import MAX_DELAY, CallRandom, uniform_between
 
 if TYPE_CHECKING:
@@ -334,16 +331,21 @@ def find_hint(
     if hint is None or isinstance(error, Signal):
         return None
     if not isinstance(error, ExceptionGroup) or policy.exception_groups == "whole":
-        return read_hint(
-            hint, result if error is None else error, error, already_warned, longest
-        )
+        outcome = result if error is None else error
+        answer: float | RetryAfter | GiveUp | None
+        answer = hints.read_hint(hint, outcome, error, already_warned, longest)
+        return answer
     members = find_members(error)
-    answers = [read_hint(hint, x, x, already_warned, longest) for x in members]
+    answers: list[float | RetryAfter | GiveUp | None]
+    answers = [hints.read_hint(hint, x, x, already_warned, longest) for x in members]
     ends = [each for each in answers if isinstance(each, GiveUp)]
     if ends:
         return ends[0]
     return max(answers, key=lambda each: requested_delay(each) or 0.0)
 
+
+# Imported with the first policy that has a hint. A statement would ask at each failure.
+hints: Any = LateModule("retrykit.hints._base")
 
 # Builds a named tuple without its Python-level constructor.
 _new: Final = tuple.__new__
@@ -539,3 +541,109 @@ def _previous_delay(
         if by == source:
             return failure.delay
     return None
+
+
+# Exceptions by which a library steers the code that it runs. They derive from
+# `Exception`, but nothing has failed: a job is queued again, a test is skipped, an
+# iteration has ended. To retry them would do it twice.
+CONTROL_FLOW: Final = {
+    "Python": "builtins.StopIteration builtins.StopAsyncIteration bdb.BdbQuit "
+    "asyncio.queues.QueueShutDown queue.ShutDown "
+    "concurrent.futures._base.CancelledError unittest.case.SkipTest "
+    "unittest.case._ShouldStop",
+    "aiogram": "aiogram.dispatcher.event.bases.CancelHandler "
+    "aiogram.dispatcher.event.bases.SkipHandler",
+    "Airflow": "airflow.exceptions.AirflowFailException "
+    "airflow.exceptions.AirflowRescheduleException "
+    "airflow.exceptions.AirflowSkipException "
+    "airflow.sdk.exceptions.AirflowFailException "
+    "airflow.sdk.exceptions.AirflowRescheduleException "
+    "airflow.sdk.exceptions.AirflowSkipException",
+    "arq": "arq.worker.Retry arq.worker.RetryJob",
+    "Celery": "celery.exceptions.MaxRetriesExceededError "
+    "celery.exceptions.TaskPredicate celery.exceptions.TaskRevokedError "
+    "billiard.exceptions.SoftTimeLimitExceeded billiard.exceptions.Terminated",
+    "Click and Typer": "click.exceptions.Abort click.exceptions.Exit "
+    "typer.exceptions.Abort typer.exceptions.Exit",
+    "Dagster": "dagster._core.definitions.events.RetryRequested",
+    "DBOS": "dbos._error.DBOSAwaitedWorkflowCancelledError",
+    "Dramatiq": "dramatiq.errors.Retry dramatiq.middleware.middleware.SkipMessage",
+    "Huey": "huey.exceptions.CancelExecution huey.exceptions.RetryTask",
+    "Hypothesis": "hypothesis.errors.UnsatisfiedAssumption",
+    "Invoke": "invoke.exceptions.Exit",
+    "kopf": "kopf._core.actions.execution.PermanentError "
+    "kopf._core.actions.execution.TemporaryError",
+    "Locust": "locust.exception.InterruptTaskSet locust.exception.RescheduleTask "
+    "locust.exception.StopUser",
+    "nox": "nox.sessions._SessionQuit nox.sessions._SessionSkip",
+    "Prefect": "prefect.exceptions.CancelledRun prefect.exceptions.PausedRun",
+    "Procrastinate": "procrastinate.exceptions.JobAborted "
+    "procrastinate.exceptions.JobRetry",
+    "python-telegram-bot": "telegram.ext._application.ApplicationHandlerStop",
+    "Ray": "ray.exceptions.AsyncioActorExit ray.exceptions.TaskCancelledError",
+    "Robot Framework": "robot.api.exceptions.FatalError "
+    "robot.api.exceptions.SkipExecution",
+    "RQ": "rq.exceptions.StopRequested rq.timeouts.BaseTimeoutException",
+    "Scrapy": "scrapy.exceptions.CloseSpider scrapy.exceptions.DontCloseSpider "
+    "scrapy.exceptions.DropItem scrapy.exceptions.IgnoreRequest "
+    "scrapy.exceptions.NotConfigured scrapy.exceptions.StopDownload",
+    "taskiq": "taskiq.exceptions.NoResultError taskiq.exceptions.TaskRejectedError",
+    "Temporal": "temporalio.exceptions.CancelledError",
+    "Tornado": "tornado.gen.Return tornado.web.Finish",
+    "Twisted": "twisted.internet.defer.CancelledError "
+    "twisted.internet.error.ConnectingCancelledError "
+    "twisted.trial.unittest.SkipTest",
+}
+"""By library, the full names of the exceptions. Subclasses are included."""
+
+CANCELLED: Final = {
+    "celery.exceptions.TaskRevokedError",
+    "concurrent.futures._base.CancelledError",
+    "dbos._error.DBOSAwaitedWorkflowCancelledError",
+    "huey.exceptions.CancelExecution",
+    "prefect.exceptions.CancelledRun",
+    "procrastinate.exceptions.JobAborted",
+    "ray.exceptions.TaskCancelledError",
+    "temporalio.exceptions.CancelledError",
+    "twisted.internet.defer.CancelledError",
+    "twisted.internet.error.ConnectingCancelledError",
+}
+"""Those of them after which a call has been cancelled."""
+
+# By name, so that nothing is imported.
+_CONTROL_FLOW_NAMES = {
+    name for names in CONTROL_FLOW.values() for name in names.split()
+}
+
+
+def _find_control_flow(kind: type) -> tuple[type, StopReason] | None:
+    for each in kind.__mro__:
+        name = f"{each.__module__}.{each.__qualname__}"
+        if name in _CONTROL_FLOW_NAMES:
+            ended = name in CANCELLED
+            return each, StopReason.CANCELLED if ended else StopReason.NOT_RETRYABLE
+    return None
+
+
+find_control_flow: "Callable[[type], tuple[type, StopReason] | None]" = cast(
+    "Any", lru_cache(maxsize=256)(_find_control_flow)
+)
+"""Returns the listed class that a class is or derives from, and its stop reason."""
+
+
+def names_control_flow(policy: "Policy", error: Exception, base: type) -> bool:
+    """Return whether a policy or one of its rules names the class of an error in `on`.
+
+    It may name a class between that of the error and *base*, the one that is listed.
+    """
+    conditions = (policy.on, *(rule.on for rule in policy.rules))
+    named = [kind for each in conditions for kind in types_of(each)]
+    return any(isinstance(error, kind) and issubclass(kind, base) for kind in named)
+
+
+def control_flow_reason(policy: "Policy", error: Exception) -> StopReason | None:
+    """Return why an error is not retried if it is control flow, else None."""
+    found = find_control_flow(type(error))
+    if found is None or names_control_flow(policy, error, found[0]):
+        return None
+    return found[1]

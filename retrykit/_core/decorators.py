@@ -1,94 +1,131 @@
-"""The decorators `retry` and `aretry`, and functions on decorated functions."""
+"""The decorators `retry` and `aretry`, and functions on decorated functions.
+
+Type checkers and editors read from `PolicySettings` which settings they take; `help`,
+`inspect.signature`, Jupyter and the reference read what `list_settings` adds.
+"""
 
 from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+from types import FunctionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ForwardRef,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
-from retrykit._conditions import format_value
+from retrykit._conditions import Condition, format_value
 from retrykit._core.drivers import build_driver, check_resumable
+from retrykit._core.events import Observer
 from retrykit._core.policy import Policy
-from retrykit._core.policy_source import as_source, ask_policy, guess_argument
+from retrykit._core.result_conditions import ResultCondition
 from retrykit._core.retry_state import RetryState
-from retrykit._core.settings import OtherSettings, PolicySettings, takes_settings
-from retrykit._core.signatures import list_settings
-from retrykit._core.wrapping import find_wrapped, unwrap, wrap_callable
-from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._core.settings import (
+    SETTINGS,
+    OtherSettings,
+    PolicySettings,
+    SleepFunction,
+    takes_settings,
+)
+from retrykit._core.wrapping import (
+    as_source,
+    ask_policy,
+    find_wrapped,
+    guess_argument,
+    unwrap,
+    wrap_callable,
+)
+from retrykit._internal.durations import Duration
+from retrykit._internal.introspection import LateSignature, is_coroutine_function
+from retrykit._internal.late_modules import inspect
+from retrykit._internal.validation import invalid_setting, user_facing
+from retrykit.schedules._base import ScheduleLike
 
-__all__ = ["aretry", "policy_of", "resume", "retry", "with_policy"]
+__all__ = ["aretry", "list_settings", "policy_of", "resume", "retry", "with_policy"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-C = TypeVar("C")
-P = ParamSpec("P")
-R = TypeVar("R")
-V = TypeVar("V")
-V_co = TypeVar("V_co", covariant=True)
 
 
-class FallbackDecorator(Protocol[V_co]):
-    """A decorator of functions that return their result, or the fallback."""
+# Only type checkers read this, and it would take longer to import than all else here.
+if TYPE_CHECKING:
+    C = TypeVar("C")
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    V = TypeVar("V")
+    V_co = TypeVar("V_co", covariant=True)
+
+    class FallbackDecorator(Protocol[V_co]):
+        """A decorator of functions that return their result, or the fallback."""
+
+        @overload
+        def __call__(
+            self, fn: "classmethod[C, P, Coroutine[Any, Any, R]]", /
+        ) -> "classmethod[C, P, Coroutine[Any, Any, R | V_co]]": ...
+        @overload
+        def __call__(
+            self, fn: "classmethod[C, P, R]", /
+        ) -> "classmethod[C, P, R | V_co]": ...
+        @overload
+        def __call__(
+            self, fn: "staticmethod[P, Coroutine[Any, Any, R]]", /
+        ) -> "staticmethod[P, Coroutine[Any, Any, R | V_co]]": ...
+        @overload
+        def __call__(  # type: ignore[overload-overlap]
+            self, fn: "staticmethod[P, R]", /
+        ) -> "staticmethod[P, R | V_co]": ...
+        @overload
+        def __call__(
+            self, fn: Callable[P, Coroutine[Any, Any, R]], /
+        ) -> Callable[P, Coroutine[Any, Any, R | V_co]]: ...
+        @overload
+        def __call__(self, fn: Callable[P, R], /) -> Callable[P, R | V_co]: ...
+
+
+if TYPE_CHECKING:
 
     @overload
-    def __call__(
-        self, fn: "classmethod[C, P, Coroutine[Any, Any, R]]", /
-    ) -> "classmethod[C, P, Coroutine[Any, Any, R | V_co]]": ...
+    def retry(fn: F, /) -> F: ...
     @overload
-    def __call__(
-        self, fn: "classmethod[C, P, R]", /
-    ) -> "classmethod[C, P, R | V_co]": ...
+    def retry(
+        policy: Policy | None = None, /, **changes: Unpack[OtherSettings]
+    ) -> Callable[[F], F]: ...
     @overload
-    def __call__(
-        self, fn: "staticmethod[P, Coroutine[Any, Any, R]]", /
-    ) -> "staticmethod[P, Coroutine[Any, Any, R | V_co]]": ...
+    def retry(
+        *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
+    ) -> Callable[[F], F]: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]
-        self, fn: "staticmethod[P, R]", /
-    ) -> "staticmethod[P, R | V_co]": ...
+    def retry(
+        fn: Policy | None = None,
+        /,
+        *,
+        policy: Policy | Callable[[], Policy] = ...,
+        fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
+        **changes: Unpack[OtherSettings],
+    ) -> FallbackDecorator[V]: ...
     @overload
-    def __call__(
-        self, fn: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> Callable[P, Coroutine[Any, Any, R | V_co]]: ...
+    def retry(
+        fn: Policy | None = None,
+        /,
+        *,
+        policy: Policy | Callable[[], Policy] = ...,
+        fallback: Callable[[RetryState], V],
+        **changes: Unpack[OtherSettings],
+    ) -> FallbackDecorator[V]: ...
     @overload
-    def __call__(self, fn: Callable[P, R], /) -> Callable[P, R | V_co]: ...
+    def retry(
+        fn: Policy | None = None,
+        /,
+        *,
+        policy: Policy | Callable[[], Policy] = ...,
+        fallback: V,
+        **changes: Unpack[OtherSettings],
+    ) -> FallbackDecorator[V]: ...
 
 
-@overload
-def retry(fn: F, /) -> F: ...
-@overload
-def retry(
-    policy: Policy | None = None, /, **changes: Unpack[OtherSettings]
-) -> Callable[[F], F]: ...
-@overload
-def retry(
-    *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
-) -> Callable[[F], F]: ...
-@overload
-def retry(
-    fn: Policy | None = None,
-    /,
-    *,
-    policy: Policy | Callable[[], Policy] = ...,
-    fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
-    **changes: Unpack[OtherSettings],
-) -> FallbackDecorator[V]: ...
-@overload
-def retry(
-    fn: Policy | None = None,
-    /,
-    *,
-    policy: Policy | Callable[[], Policy] = ...,
-    fallback: Callable[[RetryState], V],
-    **changes: Unpack[OtherSettings],
-) -> FallbackDecorator[V]: ...
-@overload
-def retry(
-    fn: Policy | None = None,
-    /,
-    *,
-    policy: Policy | Callable[[], Policy] = ...,
-    fallback: V,
-    **changes: Unpack[OtherSettings],
-) -> FallbackDecorator[V]: ...
 @takes_settings
 def retry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     """Retry the decorated function when it fails, as its policy says.
@@ -125,43 +162,47 @@ def retry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     return _decorator("retry", fn, policy, changes, awaited=None)
 
 
-@overload
-def aretry(fn: F, /) -> F: ...
-@overload
-def aretry(
-    policy: Policy | None = None, /, **changes: Unpack[OtherSettings]
-) -> Callable[[F], F]: ...
-@overload
-def aretry(
-    *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
-) -> Callable[[F], F]: ...
-@overload
-def aretry(
-    fn: Policy | None = None,
-    /,
-    *,
-    policy: Policy | Callable[[], Policy] = ...,
-    fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
-    **changes: Unpack[OtherSettings],
-) -> FallbackDecorator[V]: ...
-@overload
-def aretry(
-    fn: Policy | None = None,
-    /,
-    *,
-    policy: Policy | Callable[[], Policy] = ...,
-    fallback: Callable[[RetryState], V],
-    **changes: Unpack[OtherSettings],
-) -> FallbackDecorator[V]: ...
-@overload
-def aretry(
-    fn: Policy | None = None,
-    /,
-    *,
-    policy: Policy | Callable[[], Policy] = ...,
-    fallback: V,
-    **changes: Unpack[OtherSettings],
-) -> FallbackDecorator[V]: ...
+if TYPE_CHECKING:
+
+    @overload
+    def aretry(fn: F, /) -> F: ...
+    @overload
+    def aretry(
+        policy: Policy | None = None, /, **changes: Unpack[OtherSettings]
+    ) -> Callable[[F], F]: ...
+    @overload
+    def aretry(
+        *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
+    ) -> Callable[[F], F]: ...
+    @overload
+    def aretry(
+        fn: Policy | None = None,
+        /,
+        *,
+        policy: Policy | Callable[[], Policy] = ...,
+        fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
+        **changes: Unpack[OtherSettings],
+    ) -> FallbackDecorator[V]: ...
+    @overload
+    def aretry(
+        fn: Policy | None = None,
+        /,
+        *,
+        policy: Policy | Callable[[], Policy] = ...,
+        fallback: Callable[[RetryState], V],
+        **changes: Unpack[OtherSettings],
+    ) -> FallbackDecorator[V]: ...
+    @overload
+    def aretry(
+        fn: Policy | None = None,
+        /,
+        *,
+        policy: Policy | Callable[[], Policy] = ...,
+        fallback: V,
+        **changes: Unpack[OtherSettings],
+    ) -> FallbackDecorator[V]: ...
+
+
 @takes_settings
 def aretry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     """Retry the decorated async function when it fails, as its policy says.
@@ -282,10 +323,6 @@ def resume(
     return cast("F", build_driver(changed, inner, awaited=awaited, resumed=state))
 
 
-for _each in (retry, aretry, with_policy, resume):
-    list_settings(_each)
-
-
 def _decorator(
     name: str, fn: Any, policy: Any, changes: Any, *, awaited: bool | None
 ) -> Any:
@@ -323,3 +360,81 @@ def _reject_policy_function(name: str, fn: Any) -> None:
         meant = f"{fn.__name__}()" if ours else f"policy={format_value(fn)}"
         suggestion = f"write {name}({meant})"
         raise invalid_setting("fn", "a function to retry", fn, suggestion)
+
+
+def list_settings(function: Callable[..., Any]) -> None:
+    """List the settings in the signature of a function that takes them by name.
+
+    >>> def order(policy=None, **changes): ...
+    >>> list_settings(order)
+    >>> inspect.signature(order).parameters["seed"]
+    <Parameter "seed: int | None = None">
+    """
+    own = cast("FunctionType", getattr(function, "__wrapped__", function))
+    function.__dict__["__signature__"] = LateSignature(lambda: _signature_of(own))
+    before, line, after = (function.__doc__ or "").partition(_LINE)
+    if line and _LINES:
+        lines = ("\n" + before.rpartition("\n")[2]).join(_LINES)
+        function.__doc__ = f"{before}{lines}{after}"
+
+
+def _copy(fn: FunctionType) -> FunctionType:
+    """Return a function with the parameters of *fn*, and without its attributes."""
+    copy = FunctionType(fn.__code__, fn.__globals__, argdefs=fn.__defaults__)
+    copy.__kwdefaults__, copy.__annotations__ = fn.__kwdefaults__, fn.__annotations__
+    return copy
+
+
+def _signature_of(function: FunctionType) -> "inspect.Signature":
+    """Return the signature of a function, with a parameter for each setting."""
+    own = inspect.signature(_copy(function))
+    named = inspect.Parameter.VAR_KEYWORD
+    parameters = [each for each in own.parameters.values() if each.kind != named]
+    names = {each.name for each in parameters}
+    parameters += [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=getattr(Policy, name),
+            annotation=_Annotation(PolicySettings.__annotations__[name]),
+        )
+        for name in SETTINGS
+        if name not in names
+    ]
+    return own.replace(parameters=parameters)
+
+
+class _Annotation:
+    """An annotation that is shown with the names of its type aliases."""
+
+    def __init__(self, annotation: object) -> None:
+        self._annotation = annotation
+
+    def __repr__(self) -> str:
+        if isinstance(self._annotation, ForwardRef):
+            return self._annotation.__forward_arg__
+        text = inspect.formatannotation(self._annotation)
+        for name, alias in _ALIASES.items():
+            text = text.replace(inspect.formatannotation(alias), name)
+        return text
+
+
+# The wider ones first.
+_ALIASES: dict[str, object] = {
+    "ScheduleLike": ScheduleLike,
+    "Observer": Observer,
+    "Condition": Condition,
+    "ResultCondition": ResultCondition,
+    "SleepFunction": SleepFunction,
+    "Duration": Duration,
+}
+
+# The line of a docstring that stands for all settings.
+_LINE = "**changes: Settings that differ from it, as for `Policy`."
+# Those of `Policy`, which has none under ``python -OO``.
+_TEXT = (Policy.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
+_INDENT = len(_TEXT) - len(_TEXT.lstrip())
+_LINES = [line[_INDENT:] for line in _TEXT.splitlines()]
+
+for _each in (Policy.__init__, Policy.replace, retry, aretry, with_policy, resume):
+    list_settings(_each)

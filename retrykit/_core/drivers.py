@@ -11,15 +11,17 @@ from retrykit._core.call import attempt_time_limit
 from retrykit._core.result_conditions import NEEDS_ARETRY, check_predicates
 from retrykit._core.retry_state import RetryState
 from retrykit._core.settings import check_event_kind, check_sleep_kind
-from retrykit._core.timeouts import AsArgument
 from retrykit._internal.introspection import (
     is_awaitable,
     is_coroutine_function,
     is_generator_function,
     matches_underlying,
 )
-from retrykit._internal.user_facing import hide_own_frames
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import (
+    check_instance,
+    hide_own_frames,
+    invalid_setting,
+)
 from retrykit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def prepare_attempt(
     # Imported here: it needs an event loop, and few policies have a timeout.
     from retrykit._core.attempt_timeout import with_timeout, with_timeout_argument  # noqa: PLC0415
 
-    if not isinstance(timeout, AsArgument):
+    if isinstance(timeout, int | float):
         return with_timeout(ensure_awaitable(fn), attempt_time_limit)
     attempt = with_timeout_argument(fn, timeout, attempt_time_limit)
     return ensure_awaitable(attempt) if awaited else attempt

@@ -33,8 +33,7 @@ from retrykit._internal.introspection import (
     is_coroutine_function,
 )
 from retrykit._internal.late_modules import logging
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, invalid_setting
+from retrykit._internal.validation import check_choice, invalid_setting, user_facing
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "EventHook"]
 __all__ += ["EventHooks", "EventKind", "GaveUp", "Observer", "Pending"]

@@ -1,29 +1,18 @@
-"""Failed attempts, their evaluation by a policy, and the reasons to stop."""
+"""Failed attempts: what they raised or returned, their evaluation, reasons to stop."""
 
-from collections.abc import Mapping
-from enum import StrEnum
+import re
+from enum import Enum, StrEnum
+from itertools import chain, islice
 from typing import Any, NamedTuple, final
 
-from retrykit._core.records import (
-    ErrorRecord,
-    Reader,
-    error_from_dict,
-    error_to_dict,
-    read_fields,
-    result_from_data,
-    result_to_data,
-    result_type,
-    strict_type,
-)
-from retrykit._internal.error_texts import error_text
-from retrykit._internal.redaction import Redaction, request_summary
-from retrykit._internal.tracebacks import FrameLocations
-from retrykit._internal.type_names import type_name
+from retrykit._internal.error_texts import error_text, safe_str, type_name
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.redaction import Redaction, redact_text, request_summary
 from retrykit._internal.validation import safe_repr
 
-__all__ = ["EXPLANATIONS", "NEVER_RETRIED", "Evaluation", "Failure", "StopReason"]
-__all__ += ["failure_from_dict", "failure_to_dict", "read_attempt", "read_count"]
-__all__ += ["read_delay", "read_seconds"]
+__all__ = ["EXPLANATIONS", "NEVER_RETRIED", "ErrorRecord", "Evaluation", "Failure"]
+__all__ += ["ResultRecord", "StopReason", "attributes_of", "result_text", "result_type"]
+__all__ += ["status_of", "without_bulk"]
 
 
 class StopReason(StrEnum):
@@ -68,6 +57,40 @@ EXPLANATIONS = {
 
 NEVER_RETRIED = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
 """The reasons of errors that no attempt would be made after, whatever the limits."""
+
+
+@final
+class ErrorRecord(Frozen):
+    """An error of another process, as text.
+
+    Attributes:
+        type: Its class as ``module.Name``, or ``Name`` of a built-in one.
+        message: Its text.
+        traceback: Its formatted traceback, with its notes and its causes.
+    """
+
+    __slots__ = ("message", "traceback", "type")
+    type: str
+    message: str
+    traceback: str
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@final
+class ResultRecord(Frozen):
+    """A rejected result of another process, as text.
+
+    Attributes:
+        type: Its class as ``module.Name``, or ``Name`` of a built-in one.
+        text: The first 200 characters of its ``repr``; for a response, its type and
+            status.
+    """
+
+    __slots__ = ("text", "type")
+    type: str
+    text: str
 
 
 @final
@@ -141,67 +164,83 @@ class Evaluation(NamedTuple):
     retryable: bool
 
 
-def failure_to_dict(
-    failure: Failure, locations: FrameLocations | None = None, *, redact: Redaction
-) -> dict[str, Any]:
-    """Return a failure as a dict of plain data."""
-    plain = {
-        "error": error_to_dict(failure.error, locations, redact=redact),
-        "result": result_to_data(failure.result, redact=redact),
-    }
-    return failure._asdict() | plain
+def result_type(result: object) -> str:
+    """Return the type name of a result, with the status of a response."""
+    if type(result) is ResultRecord:
+        return result.text if re.fullmatch(_RESPONSE, result.text) else result.type
+    status, kind = status_of(result), type_name(type(result))
+    return kind if status is None else f"{kind} with status {status}"
 
 
-def failure_from_dict(data: Mapping[str, Any]) -> Failure:
-    """Return the failure that `failure_to_dict` wrote."""
-    return Failure(**read_fields(_FIELDS, data))
+# The text of a response's record, which is never the ``repr`` of another object.
+_RESPONSE = r"[\w.<>]+ with status \d+"
 
 
-_number = strict_type(int, float)
+def result_text(result: object, *, redact: Redaction = True) -> str:
+    """Return the text of a result for records and logs, at most 200 characters.
 
-# About four attempts per second until the year 9999.
-_MAX_ATTEMPTS = 10**12
-
-
-def read_seconds(value: object) -> float:
-    """Return *value* if it is a number of seconds, >= 0."""
-    seconds: float = _number(value)
-    if seconds < 0:
-        msg = "it is below zero"
-        raise ValueError(msg)
-    return seconds
+    Of a response it is the type and the status: its ``repr`` may have secrets, such
+    as a URL or a cookie.
+    """
+    if status_of(result) is not None:
+        return result_type(result)
+    return redact_text(safe_str(result, repr), redact)[:200]
 
 
-def read_delay(value: object) -> float | None:
-    """Return *value* if it is a number of seconds, >= 0, or None."""
-    return None if value is None else read_seconds(value)
+def without_bulk(result: object, *, redact: Redaction = True) -> object:
+    """Return a result, or its record if it may take much memory.
+
+    >>> without_bulk({"status": "queued"})
+    {'status': 'queued'}
+    >>> without_bulk(b"0" * 10**6).type
+    'bytes'
+    """
+    if _is_small(result):
+        return result
+    shown = result
+    if isinstance(result, str | bytes | bytearray):
+        # To format it would take as much memory again.
+        shown = result[:_SMALL]
+    return ResultRecord(type_name(type(result)), result_text(shown, redact=redact))
 
 
-def read_attempt(value: object) -> int:
-    """Return *value* if it is the number of an attempt, from 1 to 10**12."""
-    attempt = read_count(value)
-    if not 1 <= attempt <= _MAX_ATTEMPTS:
-        msg = "it is not the number of an attempt"
-        raise ValueError(msg)
-    return attempt
+# Characters, bytes and items of a result that is kept.
+_SMALL = 10_000
+_SMALL_KINDS = (bool, float, Enum, ResultRecord)
 
 
-def read_count(value: object) -> int:
-    """Return *value* if it is an integer >= 0."""
-    number: int = strict_type(int)(value)
-    if number < 0:
-        msg = "it is below zero"
-        raise ValueError(msg)
-    return number
+def _is_small(result: object) -> bool:
+    """Return whether a result is built of a few plain values."""
+    size, pending = 0, [result]
+    while pending and size <= _SMALL:
+        value = pending.pop()
+        kind = type(value)
+        if isinstance(value, str | bytes) and kind in {str, bytes}:
+            size += len(value)
+        elif isinstance(value, dict) and kind is dict:
+            pending += islice(chain.from_iterable(value.items()), _SMALL)
+        elif isinstance(value, list | tuple) and kind in {list, tuple}:
+            pending += islice(value, _SMALL)
+        elif isinstance(value, int) and kind is int:
+            size += value.bit_length() // 8
+        # A member of an enumeration lives as long as its class.
+        elif value is not None and not issubclass(kind, _SMALL_KINDS):
+            return False
+        size += 1
+    return size <= _SMALL
 
 
-_FIELDS: dict[str, Reader] = {
-    "attempt": read_attempt,
-    "error": error_from_dict,
-    "result": result_from_data,
-    "started": _number,
-    "duration": _number,
-    "delay": read_delay,
-    "rule": lambda rule: None if rule is None else read_count(rule),
-    "hint": read_delay,
-}
+def status_of(result: object) -> int | None:
+    """Return the HTTP status code, or None if this is not a response."""
+    parts = attributes_of(result) or {}
+    status = parts.get("status_code", parts.get("status"))
+    return int(status) if isinstance(status, int) else None
+
+
+def attributes_of(value: object) -> dict[str, Any] | None:
+    """Return the ``__dict__`` of an object, without running its properties."""
+    try:
+        found, _ = vars(value), value.__class__
+    except Exception:  # noqa: BLE001  they may run user code
+        return None
+    return found if type(found) is dict else None

@@ -15,7 +15,7 @@ from retrykit._internal.clocks import ClockSource, time_passed
 from retrykit._internal.durations import format_duration
 from retrykit._internal.late_modules import import_late, logging
 from retrykit._internal.validation import invalid_setting
-from retrykit.schedules._structure import has_user_code
+from retrykit.schedules._base import has_user_code
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy

@@ -15,8 +15,7 @@ from retrykit._internal.durations import duration_in_words, format_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError, GiveUp
-from retrykit.schedules._base import Schedule
-from retrykit.schedules._structure import has_user_code, is_endless
+from retrykit.schedules._base import Schedule, has_user_code, is_endless
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from retrykit._core.call import GIVE_UPS, RetryCall, outer_call, state_lock
 from retrykit._core.call_record import CallFacts, clock_id
 from retrykit._core.decision import decide
+from retrykit._core.failures import attributes_of
 from retrykit._core.final_error import attach_state, attached_state
-from retrykit._core.records import attributes_of
 from retrykit._core.retry_state import RetryState, StopReason
 from retrykit._internal.late_modules import logging, opcode
 from retrykit.errors import CommitUnknown, RetryAfter, RetryError

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from operator import itemgetter
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
     NoReturn,
@@ -15,7 +16,7 @@ from typing import (
     final,
 )
 
-from retrykit._conditions import Condition, default_condition, format_value
+from retrykit._conditions import Condition, default_condition, format_value, types_of
 from retrykit._core.decision import (
     Again,
     Decision,
@@ -27,13 +28,17 @@ from retrykit._core.decision import (
 )
 from retrykit._core.drivers import build_driver
 from retrykit._core.events import Event, EventHook, Observer
-from retrykit._core.final_error import NO_FALLBACK, is_own_timeout
+from retrykit._core.failures import ErrorRecord
+from retrykit._core.final_error import (
+    NO_FALLBACK,
+    Outcome,
+    WithError,
+    WithValue,
+    is_own_timeout,
+)
 from retrykit._core.limits import DECIDING, check_limits, default_limits
-from retrykit._core.outcome import Outcome, WithError, WithValue
-from retrykit._core.records import ErrorRecord
 from retrykit._core.result_conditions import ResultCondition, check_predicates
 from retrykit._core.retry_state import Failure, RetryState, StopReason
-from retrykit._core.rules import Rule, types_of
 from retrykit._core.settings import (
     SETTINGS,
     DeadlineRule,
@@ -48,16 +53,18 @@ from retrykit._core.settings import (
     suggest_setting,
     takes_settings,
 )
-from retrykit._core.timeouts import AsArgument
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.redaction import Redaction
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting, safe_repr
-from retrykit.budgets._base import Budget
+from retrykit._internal.validation import invalid_setting, safe_repr, user_facing
 from retrykit.errors import ConfigError, GiveUp, RetryAfter
-from retrykit.hints._base import Hint
 from retrykit.schedules._base import Schedule
 from retrykit.schedules._basic import exponential
+
+if TYPE_CHECKING:
+    from retrykit._core.rules import Rule
+    from retrykit._core.timeouts import AsArgument
+    from retrykit.budgets._base import Budget
+    from retrykit.hints._base import Hint
 
 __all__ = ["Policy"]
 
@@ -204,13 +211,13 @@ the first attempt counts; None is unlimited
     give_up_on: Condition = ()
     on_result: ResultCondition | None = None
     exception_groups: GroupRule = "all"
-    rules: tuple[Rule, ...] = ()
-    hint: Hint | None = None
+    rules: "tuple[Rule, ...]" = ()
+    hint: "Hint | None" = None
     hint_cap: float | None = 3600.0
     on_long_hint: LongHintRule = "give_up"
     hint_jitter: float = 0.1
-    budget: Budget | None = None
-    attempt_timeout: float | AsArgument | None = None
+    budget: "Budget | None" = None
+    attempt_timeout: "float | AsArgument | None" = None
     nested: NestedRule = "respect"
     raises: Raises = "last"
     fallback: Any = NO_FALLBACK

@@ -1,20 +1,17 @@
 """A policy that is asked for at every call, so that it can change at run time."""
 
 from collections.abc import Callable
-from typing import Any, cast, final
+from typing import Any, final
 
 from retrykit._conditions import format_value
 from retrykit._core.drivers import build_driver, check_retryable
 from retrykit._core.policy import Policy
-from retrykit._core.settings import guess_setting
 from retrykit._internal.introspection import accepts_no_argument, is_coroutine_function
 from retrykit._internal.tracebacks import with_traceback
-from retrykit._internal.user_facing import hide_own_frames
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import hide_own_frames, invalid_setting
 from retrykit.errors import ConfigError
 
-__all__ = ["PolicySource", "as_source", "ask_policy", "build_source_driver"]
-__all__ += ["guess_argument"]
+__all__ = ["PolicySource", "build_source_driver"]
 
 
 @final
@@ -64,34 +61,6 @@ class PolicySource:
 
     def __repr__(self) -> str:
         return f"PolicySource({format_value(self._function)})"
-
-
-def as_source(policy: Any, changes: Any) -> "Policy | PolicySource":
-    """Return a policy with changes, or a source of policies if it is a function."""
-    if policy is None or isinstance(policy, Policy):
-        given = policy or Policy()
-        return given.replace(**changes) if changes else given
-    if isinstance(policy, PolicySource):
-        return policy.replace(**changes)
-    if callable(policy) and not isinstance(policy, type):
-        return PolicySource(cast("Callable[[], Policy]", policy), dict(changes))
-    rule = "a Policy, or a function that returns one"
-    meant = guess_argument(policy)
-    raise invalid_setting("policy", rule, policy, meant and f"write {meant}")
-
-
-def guess_argument(policy: object) -> str:
-    """Return the argument that was probably meant by what is no policy, or ``""``."""
-    if policy is Policy:
-        return "Policy()"
-    if str(getattr(policy, "__module__", "")).startswith("retrykit.presets."):
-        return f"presets.{getattr(policy, '__name__', '...')}()"
-    return guess_setting(policy)
-
-
-def ask_policy(source: "Policy | PolicySource") -> Policy:
-    """Return a policy, or what its source returns now."""
-    return source if isinstance(source, Policy) else source.ask()
 
 
 def build_source_driver(

@@ -1,63 +1,32 @@
-"""Errors and results as plain data, as they cross processes."""
+"""States, failures, errors and results as plain data, as they cross processes."""
 
 import math
-import re
 import sys
 from collections.abc import Callable, Collection, Mapping
-from enum import Enum
-from itertools import chain, islice
-from typing import Any, final
+from typing import Any
 
-from retrykit._internal.error_texts import error_text, safe_str, traceback_text
-from retrykit._internal.frozen import Frozen, fields_of
-from retrykit._internal.redaction import Redaction, redact_text
+from retrykit._core.failures import (
+    ErrorRecord,
+    Failure,
+    ResultRecord,
+    StopReason,
+    result_text,
+)
+from retrykit._core.retry_state import RetryState, view
+from retrykit._internal.error_texts import error_text, traceback_text, type_name
+from retrykit._internal.frozen import fields_of
+from retrykit._internal.redaction import Redaction, combine_redactions, redact_text
 from retrykit._internal.tracebacks import FrameLocations
-from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import escape_unprintable, safe_repr, truncate
 from retrykit.errors import ConfigError
 
-__all__ = ["ErrorRecord", "FieldError", "Reader", "ResultRecord"]
-__all__ += ["attributes_of", "error_from_dict", "read_fields", "read_list"]
-__all__ += ["error_to_dict", "result_from_data", "result_text", "result_to_data"]
-__all__ += ["result_type"]
-__all__ += ["status_of", "strict_type"]
+__all__ = ["STATE_FIELDS", "FieldError", "Reader", "error_from_dict", "error_to_dict"]
+__all__ += ["failure_from_dict", "failure_to_dict", "read_attempt", "read_count"]
+__all__ += ["read_delay", "read_fields", "read_list", "read_seconds", "read_state"]
+__all__ += ["result_from_data", "result_to_data", "state_to_dict", "strict_type"]
 
 Reader = Callable[[Any], Any]
 """Returns the value of stored data, or raises an error if it is invalid."""
-
-
-@final
-class ErrorRecord(Frozen):
-    """An error of another process, as text.
-
-    Attributes:
-        type: Its class as ``module.Name``, or ``Name`` of a built-in one.
-        message: Its text.
-        traceback: Its formatted traceback, with its notes and its causes.
-    """
-
-    __slots__ = ("message", "traceback", "type")
-    type: str
-    message: str
-    traceback: str
-
-    def __str__(self) -> str:
-        return f"{self.type}: {self.message}" if self.message else self.type
-
-
-@final
-class ResultRecord(Frozen):
-    """A rejected result of another process, as text.
-
-    Attributes:
-        type: Its class as ``module.Name``, or ``Name`` of a built-in one.
-        text: The first 200 characters of its ``repr``; for a response, its type and
-            status.
-    """
-
-    __slots__ = ("text", "type")
-    type: str
-    text: str
 
 
 def error_to_dict(
@@ -104,88 +73,6 @@ def _is_plain(result: object) -> bool:
     if type(result) is int:
         return result.bit_length() <= _MAX_INTEGER_BITS
     return result is None or type(result) is bool
-
-
-def result_type(result: object) -> str:
-    """Return the type name of a result, with the status of a response."""
-    if type(result) is ResultRecord:
-        return result.text if re.fullmatch(_RESPONSE, result.text) else result.type
-    status, kind = status_of(result), type_name(type(result))
-    return kind if status is None else f"{kind} with status {status}"
-
-
-# The text of a response's record, which is never the ``repr`` of another object.
-_RESPONSE = r"[\w.<>]+ with status \d+"
-
-
-def result_text(result: object, *, redact: Redaction = True) -> str:
-    """Return the text of a result for records and logs, at most 200 characters.
-
-    Of a response it is the type and the status: its ``repr`` may have secrets, such
-    as a URL or a cookie.
-    """
-    if status_of(result) is not None:
-        return result_type(result)
-    return redact_text(safe_str(result, repr), redact)[:200]
-
-
-def without_bulk(result: object, *, redact: Redaction = True) -> object:
-    """Return a result, or its record if it may take much memory.
-
-    >>> without_bulk({"status": "queued"})
-    {'status': 'queued'}
-    >>> without_bulk(b"0" * 10**6).type
-    'bytes'
-    """
-    if _is_small(result):
-        return result
-    shown = result
-    if isinstance(result, str | bytes | bytearray):
-        # To format it would take as much memory again.
-        shown = result[:_SMALL]
-    return ResultRecord(type_name(type(result)), result_text(shown, redact=redact))
-
-
-# Characters, bytes and items of a result that is kept.
-_SMALL = 10_000
-_SMALL_KINDS = (bool, float, Enum, ResultRecord)
-
-
-def _is_small(result: object) -> bool:
-    """Return whether a result is built of a few plain values."""
-    size, pending = 0, [result]
-    while pending and size <= _SMALL:
-        value = pending.pop()
-        kind = type(value)
-        if isinstance(value, str | bytes) and kind in {str, bytes}:
-            size += len(value)
-        elif isinstance(value, dict) and kind is dict:
-            pending += islice(chain.from_iterable(value.items()), _SMALL)
-        elif isinstance(value, list | tuple) and kind in {list, tuple}:
-            pending += islice(value, _SMALL)
-        elif isinstance(value, int) and kind is int:
-            size += value.bit_length() // 8
-        # A member of an enumeration lives as long as its class.
-        elif value is not None and not issubclass(kind, _SMALL_KINDS):
-            return False
-        size += 1
-    return size <= _SMALL
-
-
-def status_of(result: object) -> int | None:
-    """Return the HTTP status code, or None if this is not a response."""
-    parts = attributes_of(result) or {}
-    status = parts.get("status_code", parts.get("status"))
-    return int(status) if isinstance(status, int) else None
-
-
-def attributes_of(value: object) -> dict[str, Any] | None:
-    """Return the ``__dict__`` of an object, without running its properties."""
-    try:
-        found, _ = vars(value), value.__class__
-    except Exception:  # noqa: BLE001  they may run user code
-        return None
-    return found if type(found) is dict else None
 
 
 def result_from_data(data: Any) -> object:
@@ -298,3 +185,152 @@ _RESULT: dict[str, Reader] = {"type": _string, "text": _string}
 
 def _read_result(data: object) -> ResultRecord:
     return ResultRecord(**read_fields(_RESULT, data))
+
+
+def failure_to_dict(
+    failure: Failure, locations: FrameLocations | None = None, *, redact: Redaction
+) -> dict[str, Any]:
+    """Return a failure as a dict of plain data."""
+    plain = {
+        "error": error_to_dict(failure.error, locations, redact=redact),
+        "result": result_to_data(failure.result, redact=redact),
+    }
+    return failure._asdict() | plain
+
+
+def failure_from_dict(data: Mapping[str, Any]) -> Failure:
+    """Return the failure that `failure_to_dict` wrote."""
+    return Failure(**read_fields(_FAILURE, data))
+
+
+_number = strict_type(int, float)
+
+# About four attempts per second until the year 9999.
+_MAX_ATTEMPTS = 10**12
+
+
+def read_seconds(value: object) -> float:
+    """Return *value* if it is a number of seconds, >= 0."""
+    seconds: float = _number(value)
+    if seconds < 0:
+        msg = "it is below zero"
+        raise ValueError(msg)
+    return seconds
+
+
+def read_delay(value: object) -> float | None:
+    """Return *value* if it is a number of seconds, >= 0, or None."""
+    return None if value is None else read_seconds(value)
+
+
+def read_attempt(value: object) -> int:
+    """Return *value* if it is the number of an attempt, from 1 to 10**12."""
+    attempt = read_count(value)
+    if not 1 <= attempt <= _MAX_ATTEMPTS:
+        msg = "it is not the number of an attempt"
+        raise ValueError(msg)
+    return attempt
+
+
+def read_count(value: object) -> int:
+    """Return *value* if it is an integer >= 0."""
+    number: int = strict_type(int)(value)
+    if number < 0:
+        msg = "it is below zero"
+        raise ValueError(msg)
+    return number
+
+
+_FAILURE: dict[str, Reader] = {
+    "attempt": read_attempt,
+    "error": error_from_dict,
+    "result": result_from_data,
+    "started": _number,
+    "duration": _number,
+    "delay": read_delay,
+    "rule": lambda rule: None if rule is None else read_count(rule),
+    "hint": read_delay,
+}
+
+
+def state_to_dict(state: RetryState, *, redact: Redaction) -> dict[str, Any]:
+    """Return a state as plain data, for JSON; see `RetryState.to_dict`."""
+    if state._record.stop_reason is None:
+        # Of one moment, since the call may go on in another thread.
+        state = view(state._record.copy(), state._outcome)
+    locations, inner = state._record.locations(), state.nested_state
+    within = combine_redactions(redact, redact if inner is None else inner.redact)
+    return {name: getattr(state, name) for name in STATE_FIELDS} | {
+        "version": _VERSION,
+        "rule_counts": list(state.rule_counts),
+        "nested_state": inner and state_to_dict(inner, redact=within),
+        "elapsed_at_end": state.elapsed,
+        "stop_reason": state.stop_reason and state.stop_reason.value,
+        "failures": [
+            failure_to_dict(each, locations.get(each.attempt), redact=redact)
+            for each in state.failures
+        ],
+    }
+
+
+def read_state(data: object) -> RetryState:
+    """Return the state that `RetryState.to_dict` wrote, as part of other data.
+
+    Raises:
+        FieldError: It has another version, or a field is invalid.
+    """
+    fields = read_fields({"version": _read_version, **STATE_FIELDS}, data, _ADDED)
+    del fields["version"]
+    state = RetryState(**fields)
+    if sum(state.rule_counts) > state.attempt:
+        counts, fault = state.rule_counts, "they are more than there were attempts"
+        raise FieldError("rule_counts", counts, fault)
+    return state
+
+
+def _read_version(version: object) -> None:
+    # By its type, too: True is equal to 1.
+    if (type(version), version) != (int, _VERSION):
+        msg = f"it is not {_VERSION}"
+        raise ValueError(msg)
+
+
+_VERSION = 1
+# The end of the year 9999, the last one of a datetime.
+_LAST = 253_402_300_799.0
+
+
+def _epoch(value: object) -> float:
+    epoch = read_seconds(value)
+    if epoch > _LAST:
+        msg = "it is after the year 9999"
+        raise ValueError(msg)
+    return epoch
+
+
+# A state that waits in a queue may have been written before these were added.
+_ADDED = {"max_attempts", "stop_detail", "used_fallback"}
+
+STATE_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "name": _string,
+    "seed": strict_type(int),
+    "epoch": _epoch,
+    "max_elapsed": read_delay,
+    "max_failures": read_count,
+    "max_attempts": lambda count: None if count is None else read_attempt(count),
+    "attempt": read_attempt,
+    "attempt_started": read_seconds,
+    "failures": read_list(failure_from_dict),
+    "dropped_failures": read_count,
+    "total_delay": read_seconds,
+    "next_delay": read_delay,
+    "stop_reason": lambda reason: None if reason is None else StopReason(reason),
+    "stop_detail": strict_type(str, type(None)),
+    "used_fallback": strict_type(bool),
+    "elapsed_at_end": read_seconds,
+    "rule_counts": read_list(read_count),
+    "retry_cost": read_delay,
+    "depth": read_count,
+    "nested_state": lambda data: None if data is None else read_state(data),
+}
+"""The fields of a state as data, each with the function that reads it."""

@@ -14,8 +14,7 @@ from retrykit._conditions import (
 )
 from retrykit._core.call import RetryCall
 from retrykit._core.events import function_of
-from retrykit._core.failures import Failure
-from retrykit._core.records import without_bulk
+from retrykit._core.failures import Failure, without_bulk
 from retrykit._internal.error_texts import log_fault
 from retrykit._internal.introspection import (
     accepts_one_argument,

@@ -13,8 +13,7 @@ from typing import Any, Final, cast, final
 
 from retrykit._core.call_record import CallFacts, Terms
 from retrykit._core.events import EventHook, Observer, function_of
-from retrykit._core.failures import Failure
-from retrykit._core.records import status_of
+from retrykit._core.failures import Failure, status_of
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.late_modules import logging
 from retrykit._internal.redaction import Redaction, redact_text, request_target

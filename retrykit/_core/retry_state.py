@@ -13,30 +13,19 @@ from retrykit._core.call_record import (
 )
 from retrykit._core.failures import (
     EXPLANATIONS,
+    ErrorRecord,
     Failure,
     StopReason,
-    failure_from_dict,
-    failure_to_dict,
-    read_attempt,
-    read_count,
-    read_delay,
-    read_seconds,
-)
-from retrykit._core.records import (
-    ErrorRecord,
-    FieldError,
-    read_fields,
-    read_list,
-    strict_type,
 )
 from retrykit._internal.durations import duration_in_words
-from retrykit._internal.redaction import Redaction, combine_redactions
-from retrykit._internal.user_facing import user_facing
+from retrykit._internal.late_modules import import_late
+from retrykit._internal.redaction import Redaction
+from retrykit._internal.validation import user_facing
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["Failure", "RetryState", "Status", "StopReason", "read_state", "view"]
+__all__ = ["Failure", "RetryState", "Status", "StopReason", "view"]
 
 Status = Literal["running", "succeeded", "dead"]
 """A call is running, has its result, or has given up."""
@@ -124,8 +113,8 @@ class RetryState:  # noqa: PLW1641  it changes
         record = self._record.copy()
         record.failures = list(self.failures)
         record.nested_state = self.nested_state
-        terms = {name: changes.pop(name) for name in Terms._fields if name in changes}
-        record.terms = record.terms._replace(**terms)
+        own = {name: changes.pop(name) for name in Terms.__slots__ if name in changes}
+        record.terms = record.terms.replace(**own)
         for name, value in changes.items():
             setattr(record, name, list(value) if name == "failures" else value)
         return view(record)
@@ -134,7 +123,8 @@ class RetryState:  # noqa: PLW1641  it changes
         """Return whether all is equal that `to_dict` returns."""
         if not isinstance(other, RetryState):
             return NotImplemented
-        return all(getattr(self, x) == getattr(other, x) for x in _READ)
+        fields = _records().STATE_FIELDS
+        return all(getattr(self, x) == getattr(other, x) for x in fields)
 
     @property
     def name(self) -> str:
@@ -363,7 +353,8 @@ class RetryState:  # noqa: PLW1641  it changes
         are None, a bool, a string or a finite number; all others become a record of
         their type and ``repr``.
         """
-        return _data(self, redact=self.redact)
+        plain: dict[str, Any] = _records().state_to_dict(self, redact=self.redact)
+        return plain
 
     @classmethod
     @user_facing
@@ -376,9 +367,10 @@ class RetryState:  # noqa: PLW1641  it changes
         Raises:
             ConfigError: *data* has another version or another form.
         """
+        records = _records()
         try:
-            state = read_state(data)
-        except FieldError as error:
+            state: RetryState = records.read_state(data)
+        except records.FieldError as error:
             raise error.as_setting("state") from None
         # An error that another process has pickled arrives.
         state._record.give_up_number = give_ups.add()
@@ -396,84 +388,6 @@ def view(record: CallFacts, outcome: object = None) -> RetryState:
     return state
 
 
-def _data(state: RetryState, *, redact: Redaction) -> dict[str, Any]:
-    if state._record.stop_reason is None:
-        # Of one moment, since the call may go on in another thread.
-        state = view(state._record.copy(), state._outcome)
-    locations, inner = state._record.locations(), state.nested_state
-    within = combine_redactions(redact, redact if inner is None else inner.redact)
-    return {name: getattr(state, name) for name in _READ} | {
-        "version": _VERSION,
-        "rule_counts": list(state.rule_counts),
-        "nested_state": inner and _data(inner, redact=within),
-        "elapsed_at_end": state.elapsed,
-        "stop_reason": state.stop_reason and state.stop_reason.value,
-        "failures": [
-            failure_to_dict(each, locations.get(each.attempt), redact=redact)
-            for each in state.failures
-        ],
-    }
-
-
-def read_state(data: object) -> RetryState:
-    """Return the state that `RetryState.to_dict` wrote, as part of other data.
-
-    Raises:
-        FieldError: It has another version, or a field is invalid.
-    """
-    fields = read_fields({"version": _read_version, **_READ}, data, _ADDED)
-    del fields["version"]
-    state = RetryState(**fields)
-    if sum(state.rule_counts) > state.attempt:
-        counts, fault = state.rule_counts, "they are more than there were attempts"
-        raise FieldError("rule_counts", counts, fault)
-    return state
-
-
-def _read_version(version: object) -> None:
-    # By its type, too: True is equal to 1.
-    if (type(version), version) != (int, _VERSION):
-        msg = f"it is not {_VERSION}"
-        raise ValueError(msg)
-
-
-_VERSION = 1
-# The end of the year 9999, the last one of a datetime.
-_LAST = 253_402_300_799.0
-
-_string = strict_type(str)
-
-
-def _epoch(value: object) -> float:
-    epoch = read_seconds(value)
-    if epoch > _LAST:
-        msg = "it is after the year 9999"
-        raise ValueError(msg)
-    return epoch
-
-
-# A state that waits in a queue may have been written before these were added.
-_ADDED = {"max_attempts", "stop_detail", "used_fallback"}
-
-_READ: dict[str, Callable[[Any], Any]] = {
-    "name": _string,
-    "seed": strict_type(int),
-    "epoch": _epoch,
-    "max_elapsed": read_delay,
-    "max_failures": read_count,
-    "max_attempts": lambda count: None if count is None else read_attempt(count),
-    "attempt": read_attempt,
-    "attempt_started": read_seconds,
-    "failures": read_list(failure_from_dict),
-    "dropped_failures": read_count,
-    "total_delay": read_seconds,
-    "next_delay": read_delay,
-    "stop_reason": lambda reason: None if reason is None else StopReason(reason),
-    "stop_detail": strict_type(str, type(None)),
-    "used_fallback": strict_type(bool),
-    "elapsed_at_end": read_seconds,
-    "rule_counts": read_list(read_count),
-    "retry_cost": read_delay,
-    "depth": read_count,
-    "nested_state": lambda data: None if data is None else read_state(data),
-}
+def _records() -> Any:
+    # Late, since few states become data.
+    return import_late("retrykit._core.records")

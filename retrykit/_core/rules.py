@@ -1,17 +1,24 @@
 """Rules: some errors of a policy with their own schedules and limits."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from retrykit._conditions import Condition, check_condition, format_value
+from retrykit._conditions import Condition, check_condition, format_value, types_of
 from retrykit._core.result_conditions import ResultCondition, check_result_condition
+from retrykit._core.settings import SETTINGS
 from retrykit._internal.frozen import Frozen, fields_of
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, check_integer, invalid_setting
-from retrykit.hints._base import Hint, check_hint
+from retrykit._internal.validation import (
+    check_instance,
+    check_integer,
+    invalid_setting,
+    user_facing,
+)
 from retrykit.schedules._base import Schedule, ScheduleLike, as_schedule
 
-__all__ = ["Rule", "check_rules", "types_of"]
+if TYPE_CHECKING:
+    from retrykit.hints._base import Hint
+
+__all__ = ["Rule", "check_rules"]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,9 +30,8 @@ def _takes_conditions(fn: F) -> F:
 
 def _advise(name: str, _: list[str]) -> str:
     """Return what to write instead of a parameter that a rule does not have."""
-    # Imported here: only unknown parameters need them.
+    # Imported here: only unknown parameters need it.
     from retrykit._core.foreign_settings import advice_for  # noqa: PLC0415
-    from retrykit._core.settings import SETTINGS  # noqa: PLC0415
 
     return "write it in the policy" if name in SETTINGS else advice_for(name)
 
@@ -69,7 +75,7 @@ got Rule(on=OSError); errors without any belong in the policy's on
     schedule: Schedule | None
     max_attempts: int | None
     on_result: ResultCondition | None
-    hint: Hint | None
+    hint: "Hint | None"
 
     @_takes_conditions
     def __init__(
@@ -78,13 +84,16 @@ got Rule(on=OSError); errors without any belong in the policy's on
         schedule: ScheduleLike | None = None,
         max_attempts: int | None = None,
         on_result: ResultCondition | None = None,
-        hint: Hint | None = None,
+        hint: "Hint | None" = None,
     ) -> None:
         if max_attempts is not None:
             check_integer("max_attempts", max_attempts, at_least=1)
         if on_result is not None:
             check_result_condition("on_result", on_result)
         if hint is not None:
+            # Imported here: most policies have no hint.
+            from retrykit.hints._base import check_hint  # noqa: PLC0415
+
             check_hint("hint", hint)
         delays = None if schedule is None else as_schedule(schedule)
         errors = check_condition("on", on)
@@ -122,10 +131,3 @@ def check_rules(name: str, value: object) -> tuple[Rule, ...]:
             raise invalid_setting(place, rule, each, suggestion)
         before += kinds
     return tuple(value)
-
-
-def types_of(condition: Condition) -> tuple[type[Exception], ...]:
-    """Return the exception types of a condition; empty if it is a predicate."""
-    if isinstance(condition, tuple):
-        return condition
-    return (condition,) if isinstance(condition, type) else ()

@@ -12,8 +12,8 @@ from retrykit._core.final_error import NO_FALLBACK
 from retrykit._core.rules import Rule
 from retrykit._core.settings import SETTINGS
 from retrykit._core.timeouts import AsArgument
+from retrykit._internal.error_texts import type_from_name, type_to_name
 from retrykit._internal.frozen import fields_of
-from retrykit._internal.type_names import type_from_name, type_to_name
 from retrykit._internal.validation import check_integer, invalid_setting, prefix_errors
 from retrykit.budgets._base import Budget
 from retrykit.hints._base import Hint

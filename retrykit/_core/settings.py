@@ -5,10 +5,12 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import (
+    TYPE_CHECKING,
     Any,
     Literal,
     Protocol,
     TypedDict,
+    TypeGuard,
     TypeVar,
     final,
     get_args,
@@ -18,8 +20,6 @@ from retrykit._conditions import Condition, check_condition, format_value
 from retrykit._core.events import EventHook, EventHooks, Observer, check_observer
 from retrykit._core.final_error import check_fallback
 from retrykit._core.result_conditions import ResultCondition, check_result_condition
-from retrykit._core.rules import Rule, check_rules
-from retrykit._core.timeouts import AsArgument
 from retrykit._internal.durations import (
     Duration,
     parse_duration,
@@ -27,7 +27,6 @@ from retrykit._internal.durations import (
 )
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.redaction import Redaction
-from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     LARGEST,
     check_choice,
@@ -37,11 +36,16 @@ from retrykit._internal.validation import (
     did_you_mean,
     invalid_setting,
     safe_repr,
+    user_facing,
 )
-from retrykit.budgets._base import Budget
 from retrykit.errors import ConfigError
-from retrykit.hints._base import Hint, check_hint
 from retrykit.schedules._base import Schedule, ScheduleLike, as_schedule
+
+if TYPE_CHECKING:
+    from retrykit._core.rules import Rule
+    from retrykit._core.timeouts import AsArgument
+    from retrykit.budgets._base import Budget
+    from retrykit.hints._base import Hint
 
 __all__ = ["DeadlineRule", "GroupRule", "LimitRule", "LongHintRule", "NestedRule"]
 __all__ += ["OtherSettings", "PolicySettings", "Raises", "SleepFunction", "StopEvent"]
@@ -106,13 +110,13 @@ class OtherSettings(TypedDict, total=False):
     give_up_on: Condition
     on_result: ResultCondition | None
     exception_groups: GroupRule
-    rules: Iterable[Rule]
-    hint: Hint | None
+    rules: "Iterable[Rule]"
+    hint: "Hint | None"
     hint_cap: Duration | None
     on_long_hint: LongHintRule
     hint_jitter: float
-    budget: Budget | None
-    attempt_timeout: Duration | AsArgument | None
+    budget: "Budget | None"
+    attempt_timeout: "Duration | AsArgument | None"
     nested: NestedRule
     raises: Raises
     stop_event: StopEvent | None
@@ -131,7 +135,31 @@ class PolicySettings(OtherSettings, total=False):
     fallback: Any
 
 
-def _budget(name: str, value: object) -> Budget:
+# Few policies have rules, a hint, a budget or a timeout, so each of these is imported
+# with the first that has it. A call that fails needs no further import.
+
+
+def _rules(name: str, value: object) -> "tuple[Rule, ...]":
+    from retrykit._core.rules import check_rules  # noqa: PLC0415  see above
+
+    return check_rules(name, value)
+
+
+def _hint(name: str, value: object) -> object:
+    from retrykit.hints._base import check_hint  # noqa: PLC0415  see above
+
+    return check_hint(name, value)
+
+
+def _is_budget(value: object) -> "TypeGuard[Budget]":
+    from retrykit.budgets._base import Budget  # noqa: PLC0415  see above
+
+    return isinstance(value, Budget)
+
+
+def _budget(name: str, value: object) -> "Budget":
+    from retrykit.budgets._base import Budget  # noqa: PLC0415  see above
+
     if isinstance(value, Budget):
         return value
     suggestion = "use one of retrykit.budgets"
@@ -140,7 +168,9 @@ def _budget(name: str, value: object) -> Budget:
     raise invalid_setting(name, "a budget", value, suggestion)
 
 
-def _attempt_timeout(name: str, value: object) -> float | AsArgument:
+def _attempt_timeout(name: str, value: object) -> "float | AsArgument":
+    from retrykit._core.timeouts import AsArgument  # noqa: PLC0415  see above
+
     if isinstance(value, AsArgument):
         return value
     return parse_positive_duration(name, value, "None is unlimited")
@@ -379,14 +409,14 @@ SETTINGS: dict[str, Setting] = {
         'in it; "any", if one; "whole", if it matches the group itself.',
     ),
     "rules": Setting(
-        check_rules,
+        _rules,
         "rules",
         "Errors that have their own schedule, limit or hint. The first rule that "
         "matches applies.",
     ),
     "hint": _optional(
         Setting(
-            check_hint,
+            _hint,
             "hint",
             "Where to read the delay that an error or a rejected result asks for, such "
             "as retry_after. The longer of the hint and the schedule's delay is used.",
@@ -526,9 +556,9 @@ def guess_setting(value: object) -> str:
         return f"max_attempts={value}"
     if isinstance(value, Schedule | list | range):
         return f"schedule={safe_repr(value)}"
-    if isinstance(value, Budget):
+    if not callable(value) and _is_budget(value):
         return f"budget={safe_repr(value)}"
-    if not isinstance(value, int | float):
+    if not callable(value) and not isinstance(value, int | float):
         with suppress(ConfigError):
             parse_duration("max_elapsed", value)
             return f"max_elapsed={safe_repr(value)}"

@@ -10,7 +10,6 @@ read through a local name, since tools that freeze time patch module attributes.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from retrykit._core.budget_use import deposit_safely
 from retrykit._core.call import (
     GIVE_UPS,
     OWNER,
@@ -24,7 +23,14 @@ from retrykit._core.call_record import give_ups
 from retrykit._core.controller import RetryController
 from retrykit._core.retry_log import is_logged
 from retrykit._core.retry_state import RetryState
-from retrykit._core.steps import handle_failure, handle_result, judge, pause, start
+from retrykit._core.steps import (
+    deposit_safely,
+    handle_failure,
+    handle_result,
+    judge,
+    pause,
+    start,
+)
 from retrykit._internal.clocks import sync_clock as clock
 from retrykit._internal.tracebacks import keep_context
 

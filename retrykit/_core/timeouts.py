@@ -4,8 +4,7 @@ from typing import final
 
 from retrykit._internal.durations import Duration, parse_positive_duration
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import invalid_setting, user_facing
 
 __all__ = ["AsArgument", "timeout_seconds"]
 

@@ -9,22 +9,53 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import FunctionType, MethodType
-from typing import Any, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 from retrykit._core.drivers import build_driver
 from retrykit._core.ineffective import reject_task
 from retrykit._core.policy import Policy
-from retrykit._core.policy_source import (
-    PolicySource,
-    ask_policy,
-    build_source_driver,
-)
+from retrykit._core.settings import guess_setting
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import LateSignature, is_coroutine_function
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import invalid_setting
 
-__all__ = ["WrappedCallable", "find_wrapped", "unwrap", "wrap_callable"]
+if TYPE_CHECKING:
+    from retrykit._core.policy_source import PolicySource
+
+__all__ = ["WrappedCallable", "as_source", "ask_policy", "find_wrapped"]
+__all__ += ["guess_argument", "unwrap", "wrap_callable"]
+
+
+def as_source(policy: Any, changes: Any) -> "Policy | PolicySource":
+    """Return a policy with changes, or a source of policies if it is a function."""
+    if policy is None or isinstance(policy, Policy):
+        given = policy or Policy()
+        return given.replace(**changes) if changes else given
+    # Imported here: few policies are functions.
+    from retrykit._core.policy_source import PolicySource  # noqa: PLC0415
+
+    if isinstance(policy, PolicySource):
+        return policy.replace(**changes)
+    if callable(policy) and not isinstance(policy, type):
+        return PolicySource(cast("Callable[[], Policy]", policy), dict(changes))
+    rule = "a Policy, or a function that returns one"
+    meant = guess_argument(policy)
+    raise invalid_setting("policy", rule, policy, meant and f"write {meant}")
+
+
+def guess_argument(policy: object) -> str:
+    """Return the argument that was probably meant by what is no policy, or ``""``."""
+    if policy is Policy:
+        return "Policy()"
+    if str(getattr(policy, "__module__", "")).startswith("retrykit.presets."):
+        return f"presets.{getattr(policy, '__name__', '...')}()"
+    return guess_setting(policy)
+
+
+def ask_policy(source: "Policy | PolicySource") -> Policy:
+    """Return a policy, or what its source returns now."""
+    return source if isinstance(source, Policy) else source.ask()
 
 
 @final
@@ -33,7 +64,7 @@ class WrappedCallable(Frozen):
 
     __slots__ = ("awaited", "fn", "source")
     fn: Callable[..., Any]
-    source: Policy | PolicySource
+    source: "Policy | PolicySource"
     awaited: bool
 
     @property
@@ -44,7 +75,7 @@ class WrappedCallable(Frozen):
 
 def wrap_callable(
     fn: Any,
-    source: Policy | PolicySource,
+    source: "Policy | PolicySource",
     awaited: bool | None,  # noqa: FBT001  positional in pickles
     recipe: Any = None,
 ) -> Any:
@@ -67,6 +98,9 @@ def wrap_callable(
     if isinstance(source, Policy):
         call = build_driver(source, fn, awaited=awaited)
     else:
+        # Imported with its class.
+        from retrykit._core.policy_source import build_source_driver  # noqa: PLC0415
+
         call = build_source_driver(source, fn, awaited=awaited)
     if kind is FunctionType:
         call = _as_function(call, wrapped)
@@ -102,7 +136,7 @@ def _as_function(
 
 def unwrap(
     fn: Any,
-) -> tuple[Callable[..., Any], Policy | PolicySource, bool | None]:
+) -> "tuple[Callable[..., Any], Policy | PolicySource, bool | None]":
     """Return the inner callable, its policy, and whether it is awaited.
 
     If *fn* is not decorated: *fn*, the default policy, and None for unknown.

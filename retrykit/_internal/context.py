@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Generic, Self, TypeVar
 
 from retrykit._internal import fast_path
-from retrykit._internal.base_errors import NestingError
+from retrykit._internal.validation import NestingError
 
 __all__ = ["ContextOverride", "Override"]
 

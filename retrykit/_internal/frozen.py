@@ -46,8 +46,11 @@ class Frozen:
         declared = cls.__annotations__
         own = [name for name in declared if name in slots and name[0] != "_"]
         untyped = [x for x in slots if x not in declared and x[:2] != "__"]
-        cls._field_names += tuple(own)
-        cls._untyped_slots += tuple(untyped)
+        # Only if they change: each assignment to a class looks at all its methods.
+        if own:
+            cls._field_names += tuple(own)
+        if untyped:
+            cls._untyped_slots += tuple(untyped)
         if cls._field_names and "__match_args__" not in vars(cls):
             # Type checkers infer it, and reject an assignment.
             type.__setattr__(cls, "__match_args__", cls._field_names)

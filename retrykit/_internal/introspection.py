@@ -6,7 +6,7 @@ from types import FunctionType, GeneratorType, MethodType
 from typing import Any, SupportsIndex, TypeGuard, final
 
 from retrykit._internal.late_modules import inspect
-from retrykit._internal.user_facing import undecorated
+from retrykit._internal.validation import undecorated
 
 __all__ = ["LateSignature", "accepts_no_argument", "accepts_one_argument"]
 __all__ += ["is_awaitable", "is_coroutine_function", "is_generator_function"]

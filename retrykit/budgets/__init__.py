@@ -21,7 +21,7 @@ processes, see `retrykit.integrations.redis`.
 
 from typing import TYPE_CHECKING
 
-from retrykit._internal.lazy_exports import lazy_exports
+from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit.budgets._base import Budget

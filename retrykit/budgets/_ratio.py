@@ -9,8 +9,7 @@ from typing import Any, final
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.fast_path import blockers
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_number, invalid_setting
+from retrykit._internal.validation import check_number, invalid_setting, user_facing
 from retrykit.budgets._shared_budgets import SerializableBudget
 
 __all__ = ["RatioBudget"]

@@ -5,8 +5,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar, cast, final
 
 from retrykit._internal.locks import ForkSafe
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_integer, invalid_setting
+from retrykit._internal.validation import check_integer, invalid_setting, user_facing
 from retrykit.budgets._base import Budget
 
 __all__ = ["Registry"]

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import did_you_mean, invalid_setting
+from retrykit._internal.validation import did_you_mean, invalid_setting, user_facing
 from retrykit.budgets._ratio import RatioBudget
 from retrykit.budgets._shared_budgets import SerializableBudget, shared
 from retrykit.budgets._throttle import Throttle

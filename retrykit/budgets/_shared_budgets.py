@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast
 
 from retrykit._internal.locks import ForkSafe
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_encodable, invalid_setting
+from retrykit._internal.validation import check_encodable, invalid_setting, user_facing
 from retrykit.budgets._base import Budget
 from retrykit.budgets._registry import Registry
 

@@ -3,8 +3,7 @@
 from fractions import Fraction
 from typing import Any, final
 
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_integer, check_number
+from retrykit._internal.validation import check_integer, check_number, user_facing
 from retrykit.budgets._shared_budgets import SerializableBudget
 
 __all__ = ["Throttle"]

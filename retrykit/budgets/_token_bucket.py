@@ -10,10 +10,9 @@ from retrykit._conditions import (
     format_value,
     matches_condition,
 )
+from retrykit._internal.error_texts import type_from_name, type_to_name
 from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.type_names import type_from_name, type_to_name
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_integer, invalid_setting
+from retrykit._internal.validation import check_integer, invalid_setting, user_facing
 from retrykit.budgets._shared_budgets import SerializableBudget
 
 __all__ = ["Costs", "TokenBucket"]

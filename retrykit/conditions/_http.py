@@ -13,8 +13,7 @@ from retrykit._internal.connection_errors import (
     is_unreachable,
 )
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import invalid_setting, user_facing
 
 __all__ = ["HttpFailures"]
 

@@ -5,8 +5,7 @@ from typing import Any, final
 
 from retrykit._conditions import BY_TYPE, Condition, check_condition
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import invalid_setting, user_facing
 
 __all__ = ["AnyOf", "ErrorNames", "Excluding", "any_of"]
 

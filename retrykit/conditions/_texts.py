@@ -5,10 +5,10 @@ name, ``http=503``, ``http=5xx`` and ``http=connections`` are failures of HTTP,
 ``grpc=UNAVAILABLE`` those of gRPC, and ``not=OSError`` all others.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from retrykit._conditions import Condition
-from retrykit._internal.type_names import type_from_name, type_to_name
+from retrykit._internal.error_texts import type_from_name, type_to_name
 from retrykit._internal.validation import did_you_mean, invalid_setting, prefix_errors
 from retrykit.conditions._http import HttpFailures
 from retrykit.conditions._names import AnyOf, ErrorNames, Excluding, any_of
@@ -67,7 +67,7 @@ def condition_from_texts(name: str, texts: list[Any]) -> Condition:
 
 
 def _types(name: str, values: list[Any]) -> Condition:
-    return tuple(type_from_name(name, each) for each in values)  # type: ignore[misc]
+    return cast("Any", tuple(type_from_name(name, each) for each in values))
 
 
 def _names(name: str, values: list[str]) -> Condition:
@@ -90,7 +90,7 @@ def _failures(name: str, values: list[str]) -> Condition:
 
 
 def _others(name: str, values: list[str]) -> Condition:
-    return Excluding([type_from_name(name, each) for each in values])  # type: ignore[misc]
+    return Excluding([cast("Any", type_from_name(name, each)) for each in values])
 
 
 _READERS = {"": _types, "name": _names, "http": _failures, "grpc": _codes}

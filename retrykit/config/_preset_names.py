@@ -6,7 +6,7 @@ from typing import Final, final, get_args, get_type_hints
 from retrykit import presets
 from retrykit._conditions import Condition
 from retrykit._core.policy import Policy
-from retrykit._internal.type_names import type_from_name
+from retrykit._internal.error_texts import type_from_name
 from retrykit._internal.validation import did_you_mean, invalid_setting, safe_repr
 from retrykit.errors import ConfigError
 

@@ -15,16 +15,16 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from retrykit._conditions import Condition, check_condition
 from retrykit._core.policy import Policy
-from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_choice,
     did_you_mean,
     invalid_setting,
     truncate,
+    user_facing,
 )
 from retrykit.config._foreign import NAMES as FORMATS, format_named
 from retrykit.config._foreign._document import Document
@@ -162,7 +162,7 @@ def _load(source: Source) -> Document:
     if isinstance(source, list | tuple):
         return Document("", list(source), {})
     try:
-        path = Path(source)  # type: ignore[arg-type]
+        path = Path(cast("str", source))
     except TypeError:
         raise invalid_setting("source", "the path of a file, or data", source) from None
     return read_document(path)

@@ -19,12 +19,12 @@ from typing import Any, Literal, NamedTuple, NoReturn, get_args
 from retrykit._core.final_error import check_no_fallback
 from retrykit._core.policy import Policy
 from retrykit._core.settings import SETTINGS
-from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_choice,
     check_instance,
     invalid_setting,
     prefix_errors,
+    user_facing,
 )
 from retrykit.budgets import Throttle
 from retrykit.hints import grpc_pushback

@@ -11,8 +11,7 @@ from retrykit._core.rules import Rule
 from retrykit._core.serialization import setting_to_data
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.frozen import fields_of
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting, prefix_errors
+from retrykit._internal.validation import invalid_setting, prefix_errors, user_facing
 from retrykit.budgets._shared_budgets import SerializableBudget
 from retrykit.conditions import (
     AnyOf,

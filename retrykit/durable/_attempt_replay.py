@@ -5,8 +5,8 @@ For engines that keep nothing else. The state is the same in every process.
 
 import hashlib
 
+from retrykit._core.failures import ErrorRecord
 from retrykit._core.policy import Policy
-from retrykit._core.records import ErrorRecord
 from retrykit._core.retry_state import Failure, RetryState
 from retrykit._internal.clocks import wall
 from retrykit._internal.validation import invalid_setting

@@ -12,21 +12,18 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal, Self, final
 
-from retrykit._core.failures import (
-    Failure,
+from retrykit._core.failures import ErrorRecord, Failure, ResultRecord
+from retrykit._core.records import (
+    FieldError,
     failure_from_dict,
     failure_to_dict,
     read_count,
     read_delay,
-)
-from retrykit._core.records import (
-    ErrorRecord,
-    FieldError,
-    ResultRecord,
     read_fields,
+    read_state,
     strict_type,
 )
-from retrykit._core.retry_state import RetryState, read_state
+from retrykit._core.retry_state import RetryState
 from retrykit._internal.redaction import Redaction, combine_redactions
 from retrykit._internal.validation import invalid_setting, safe_repr, truncate
 from retrykit.durable._json_payloads import from_json

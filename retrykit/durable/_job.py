@@ -17,12 +17,12 @@ from retrykit._core.settings import SETTINGS
 from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.loop_clock import async_clock
-from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_instance,
     check_integer,
     check_text,
     invalid_setting,
+    user_facing,
 )
 from retrykit.durable._envelope import MAX_FAILURES, Envelope
 from retrykit.durable._job_attempt import JobAttempt, JobFailed, RunningAttempt

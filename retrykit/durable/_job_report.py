@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar, final
 
-from retrykit._core.failures import Failure
-from retrykit._core.records import result_text
+from retrykit._core.failures import Failure, result_text
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
 from retrykit.durable._envelope import Envelope, failure_type, read_own_envelope

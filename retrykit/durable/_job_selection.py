@@ -10,8 +10,12 @@ from typing import Any, Final, TypedDict, final, get_args
 from retrykit._internal.clocks import wall
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, check_integer, check_text
+from retrykit._internal.validation import (
+    check_choice,
+    check_integer,
+    check_text,
+    user_facing,
+)
 from retrykit.durable._job_report import JobReport, JobStatus
 
 __all__ = ["UNFINISHED", "JobCounts", "JobFilters", "count_jobs", "select_jobs"]

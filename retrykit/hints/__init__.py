@@ -12,7 +12,7 @@ custom hint is a function; see `Hint`.
 
 from typing import TYPE_CHECKING
 
-from retrykit._internal.lazy_exports import lazy_exports
+from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit.hints._base import Hint, first_of

@@ -6,19 +6,17 @@ from typing import Any, cast, final
 
 from retrykit._conditions import reject_awaitable
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.error_texts import error_text, log_fault
+from retrykit._internal.error_texts import error_text, log_fault, type_name
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import with_traceback
-from retrykit._internal.type_names import type_name
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting, safe_repr
-from retrykit.errors import GiveUp, RetryAfter
+from retrykit._internal.validation import invalid_setting, safe_repr, user_facing
+from retrykit.errors import GiveUp, RetryAfter, requested_delay
 from retrykit.schedules._randomness import MAX_DELAY
 
 __all__ = ["FirstOf", "Hint", "SerializableHint", "check_hint", "first_of"]
-__all__ += ["parse_answer", "read_hint", "requested_delay"]
+__all__ += ["parse_answer", "read_hint"]
 
 Hint = Callable[[Any], Duration | RetryAfter | GiveUp | None]
 """A function of the error that was raised, or of the result that was rejected.
@@ -189,13 +187,6 @@ class FirstOf(Frozen):
 
     def __repr__(self) -> str:
         return f"first_of({', '.join(map(repr, self.hints))})"
-
-
-def requested_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:
-    """Return the seconds that an answer requests, or None."""
-    if isinstance(answer, GiveUp):
-        return None
-    return answer.delay if isinstance(answer, RetryAfter) else answer
 
 
 _ANSWER = "its answer"

@@ -3,8 +3,7 @@
 from typing import Literal
 
 from retrykit._internal.durations import Duration
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, invalid_setting
+from retrykit._internal.validation import check_choice, invalid_setting, user_facing
 from retrykit.hints._base import SerializableHint
 
 __all__ = ["attribute"]

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from retrykit._internal.late_modules import inspect
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import did_you_mean, invalid_setting
+from retrykit._internal.validation import did_you_mean, invalid_setting, user_facing
 from retrykit.hints._base import FirstOf, Hint, SerializableHint, first_of
 from retrykit.hints._error_attribute import attribute
 from retrykit.hints._rate_limit_header import rate_limit

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from retrykit._internal.clocks import wall
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import invalid_setting, user_facing
 from retrykit.hints._base import SerializableHint
 from retrykit.hints._retry_after_header import (
     DECIMAL,

@@ -12,9 +12,9 @@ from typing import Any, Final, final
 from retrykit._internal.clocks import wall
 from retrykit._internal.late_modules import logging
 from retrykit._internal.locks import ForkSafe
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting, safe_repr
-from retrykit.hints._base import SerializableHint, parse_answer, requested_delay
+from retrykit._internal.validation import invalid_setting, safe_repr, user_facing
+from retrykit.errors import requested_delay
+from retrykit.hints._base import SerializableHint, parse_answer
 from retrykit.schedules._randomness import MAX_DELAY
 
 __all__ = ["DECIMAL", "check_header_name", "header_values", "log_unread"]

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from typing import final
 
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import invalid_setting, user_facing
 from retrykit.errors import GiveUp, RetryAfter
 from retrykit.hints._base import SerializableHint
 

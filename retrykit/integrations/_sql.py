@@ -19,8 +19,7 @@ from retrykit._core.policy import Policy
 from retrykit._internal.connection_errors import is_connection_error
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.tracebacks import add_note_once
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import check_instance, invalid_setting, user_facing
 from retrykit.errors import CommitUnknown, GiveUp
 from retrykit.integrations._transient import TransientErrors
 

@@ -7,11 +7,9 @@ from typing import Final
 
 from retrykit._core.call_record import CallFacts
 from retrykit._core.drivers import qualified_name
-from retrykit._core.failures import Failure, StopReason
-from retrykit._core.records import ErrorRecord, status_of
-from retrykit._internal.error_texts import log_fault
+from retrykit._core.failures import ErrorRecord, Failure, StopReason, status_of
+from retrykit._internal.error_texts import log_fault, type_name
 from retrykit._internal.locks import ForkSafe
-from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import (
     check_instance,
     check_integer,

@@ -32,8 +32,7 @@ from retrykit._core.settings import PolicySettings
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import invalid_setting, user_facing
 from retrykit.errors import GiveUp
 from retrykit.integrations._http.bodies import (
     Rewind,

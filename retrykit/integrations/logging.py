@@ -18,12 +18,12 @@ from retrykit._core.retry_log import (
     title_of,
 )
 from retrykit._core.retry_state import RetryState
-from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_choice,
     check_instance,
     escape_unprintable,
     invalid_setting,
+    user_facing,
 )
 from retrykit.events import (
     AttemptFailed,

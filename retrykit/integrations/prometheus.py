@@ -7,11 +7,11 @@ from typing import Any, Final, final
 from retrykit._core.call_record import CallFacts
 from retrykit._core.retry_state import StopReason
 from retrykit._internal.extras import needs
-from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_instance,
     check_integer,
     invalid_setting,
+    user_facing,
 )
 from retrykit.budgets._base import Budget
 from retrykit.events import AttemptFailed, Event, GaveUp, Observer, Succeeded

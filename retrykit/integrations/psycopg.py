@@ -28,8 +28,7 @@ from retrykit._core.policy import Policy
 from retrykit._core.settings import PolicySettings
 from retrykit._internal.extras import needs
 from retrykit._internal.introspection import is_awaitable
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import invalid_setting, user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._sql import (
     AsyncDecorator,

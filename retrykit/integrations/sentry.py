@@ -6,15 +6,13 @@ A failed attempt is a breadcrumb, and a call that has given up is one event.
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from retrykit._core.failures import Failure
+from retrykit._core.failures import ErrorRecord, Failure
 from retrykit._core.final_error import attached_state
-from retrykit._core.records import ErrorRecord
 from retrykit._core.retry_log import describe_last_failure, title_of
 from retrykit._core.retry_state import RetryState, StopReason
-from retrykit._internal.error_texts import error_text, redact_related
+from retrykit._internal.error_texts import error_text, redact_related, type_name
 from retrykit._internal.extras import needs
 from retrykit._internal.redaction import Redaction, redact_text
-from retrykit._internal.type_names import type_name
 from retrykit.durable._job_attempt import JobFailed
 from retrykit.errors import RetryError
 from retrykit.events import AttemptFailed, Event, GaveUp, Observer

@@ -29,7 +29,7 @@ from typing import Any, Final, Protocol, TypeVar, Unpack, overload
 from retrykit._core.policy import Policy
 from retrykit._core.settings import PolicySettings
 from retrykit._internal.extras import needs
-from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._sql import (
     AsyncDecorator,

@@ -27,7 +27,7 @@ from retrykit._internal.error_texts import error_text
 from retrykit._internal.extras import needs
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.redaction import Redaction
-from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import user_facing
 from retrykit.durable import Envelope, Job, JobAttempt
 from retrykit.durable._attempt_replay import check_replayable, envelope_for_attempt
 from retrykit.errors import GiveUp, RetryAfter

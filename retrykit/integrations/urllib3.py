@@ -27,8 +27,7 @@ from retrykit._core.policy import Policy
 from retrykit._core.settings import PolicySettings
 from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import check_instance, invalid_setting, user_facing
 from retrykit.integrations._http.bodies import build_rewind
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,

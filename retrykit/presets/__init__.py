@@ -10,7 +10,7 @@ the system does not have is None.
 
 from typing import TYPE_CHECKING
 
-from retrykit._internal.lazy_exports import lazy_exports
+from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit.presets._aws import (

@@ -30,13 +30,13 @@ from retrykit._internal.durations import (
     parse_duration,
     parse_positive_duration,
 )
-from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     LARGEST,
     check_choice,
     check_integer,
     check_number,
     invalid_setting,
+    user_facing,
 )
 from retrykit.schedules import constant
 from retrykit.schedules._base import Schedule

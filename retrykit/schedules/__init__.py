@@ -6,7 +6,7 @@ constant(15.0) + exponential(1.0, factor=2.0).cap(3600.0).full_jitter()
 
 from typing import TYPE_CHECKING
 
-from retrykit._internal.lazy_exports import lazy_exports
+from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit.schedules._base import Schedule, ScheduleLike

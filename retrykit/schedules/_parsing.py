@@ -12,12 +12,21 @@ from typing import Any, NoReturn
 
 from retrykit._internal.durations import parse_duration
 from retrykit._internal.late_modules import inspect
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, did_you_mean, invalid_setting
-from retrykit.schedules._base import Schedule, as_schedule
+from retrykit._internal.validation import (
+    check_instance,
+    did_you_mean,
+    invalid_setting,
+    user_facing,
+)
+from retrykit.schedules._base import (
+    MAX_LEVELS,
+    Schedule,
+    as_schedule,
+    check_size,
+    has_user_code,
+)
 from retrykit.schedules._kinds import CONSTRUCTORS
 from retrykit.schedules._sequences import sequence
-from retrykit.schedules._structure import MAX_LEVELS, check_size, has_user_code
 
 __all__ = ["parse_schedule", "schedule_from_data", "schedule_to_text"]
 

@@ -136,7 +136,7 @@ class SharedDraws(dict[int, memoryview]):
         return draws
 
 
-_ONES = sum(1 << _WIDTH * call for call in range(SHARED_CALLS))
+_ONES = ((1 << _WIDTH * SHARED_CALLS) - 1) // ((1 << _WIDTH) - 1)
 _NUMBERS = sum(call << _WIDTH * call for call in range(SHARED_CALLS))
 _MASKS = _ONES * _MASK
 # The lower half of each number is its draw, and the last number may come first.

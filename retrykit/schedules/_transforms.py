@@ -6,9 +6,15 @@ from typing import Any, ClassVar, final
 
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
-from retrykit.schedules._base import Bounds, Schedule, as_operand, iter_parts
+from retrykit.schedules._base import (
+    Bounds,
+    Schedule,
+    as_operand,
+    has_user_code,
+    is_uniform,
+    iter_parts,
+)
 from retrykit.schedules._randomness import MAX_DELAY, Random, uniform_between
-from retrykit.schedules._structure import has_user_code, is_uniform
 
 __all__ = ["AtLeast", "Cap", "Derived", "EqualJitter", "FullJitter", "Jitter"]
 __all__ += ["RoundDown", "Scale", "Take", "Within", "round_down_to"]

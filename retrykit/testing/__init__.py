@@ -15,7 +15,7 @@ marker ``retry_time``), ``retry_loop``, ``no_retries``, ``retry_events``.
 
 from typing import TYPE_CHECKING
 
-from retrykit._internal.lazy_exports import lazy_exports
+from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit.errors import NestingError

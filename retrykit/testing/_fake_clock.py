@@ -11,8 +11,12 @@ from retrykit._core.limits import RetryOverrides, retry_overrides
 from retrykit._internal.clocks import sync_clock, wall, wall_clock_override
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.loop_clock import async_clock, running_trio
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, check_number, invalid_setting
+from retrykit._internal.validation import (
+    check_instance,
+    check_number,
+    invalid_setting,
+    user_facing,
+)
 from retrykit.events import AttemptStarted, Event, observe
 from retrykit.testing._context_block import Block
 from retrykit.testing._event_loops import AsyncioBackend, Backend, running_loop

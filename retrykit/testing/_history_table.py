@@ -3,7 +3,7 @@
 Aligned here, since no library for tables can be expected where tests run.
 """
 
-from retrykit._core.records import result_text
+from retrykit._core.failures import result_text
 from retrykit._core.retry_state import Failure, RetryState, StopReason
 from retrykit._internal.durations import format_duration
 from retrykit._internal.error_texts import safe_str

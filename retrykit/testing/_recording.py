@@ -8,8 +8,7 @@ from retrykit._core.drivers import qualified_name
 from retrykit._core.retry_state import RetryState, StopReason
 from retrykit._core.wrapping import find_wrapped
 from retrykit._internal.context import ContextOverride
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import check_instance, invalid_setting, user_facing
 from retrykit.events import Event, RetryScheduled, observe
 from retrykit.testing._context_block import Block
 from retrykit.testing._history_table import history

@@ -12,8 +12,7 @@ from retrykit._core.attempt_timeout import TimeoutScope, timeout_scope
 from retrykit._core.limits import RetryOverrides, retry_overrides
 from retrykit._internal.clocks import AsyncClock, Clock, sync_clock
 from retrykit._internal.loop_clock import LoopClock, async_clock
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, check_integer
+from retrykit._internal.validation import check_instance, check_integer, user_facing
 from retrykit.testing._context_block import Block
 
 __all__ = ["disable_retries", "limit_retries"]

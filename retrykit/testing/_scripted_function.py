@@ -7,8 +7,7 @@ from retrykit._internal.clocks import ClockSource, sync_clock
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.loop_clock import async_clock
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import check_instance, invalid_setting, user_facing
 
 __all__ = ["AsyncScriptedFunction", "RecordedCall", "ScriptError", "ScriptedFunction"]
 

@@ -15,12 +15,12 @@ from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule
 from retrykit._core.settings import SETTINGS, Setting
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.user_facing import user_facing
 from retrykit._internal.validation import (
     check_instance,
     check_integer,
     check_number,
     invalid_setting,
+    user_facing,
 )
 from retrykit.errors import ConfigError
 from retrykit.hints import attribute, first_of, milliseconds, retry_after

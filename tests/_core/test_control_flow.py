@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from retrykit import Policy, Rule, StopReason, aretry, retry, retrying, state_of
-from retrykit._core.control_flow import CANCELLED, CONTROL_FLOW
+from retrykit._core.decision import CANCELLED, CONTROL_FLOW
 from retrykit.budgets import TokenBucket
 
 NAMES = sorted(name for names in CONTROL_FLOW.values() for name in names.split())

@@ -10,7 +10,7 @@ from retrykit import (
     Stop,
     StopReason,
 )
-from retrykit._core.records import ErrorRecord
+from retrykit._core.failures import ErrorRecord
 from retrykit.schedules import constant, exponential
 
 ELAPSED = Stop(StopReason.ELAPSED)

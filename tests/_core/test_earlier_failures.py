@@ -18,7 +18,7 @@ from retrykit import (
     retry,
     state_of,
 )
-from retrykit._core.records import ResultRecord
+from retrykit._core.failures import ResultRecord
 from tests._support.scripted_server import answer, serve
 
 BUSY = Policy(schedule=[0] * 9, on=Exception, max_attempts=5)

@@ -40,6 +40,7 @@ CALLS = {
     "with jitter": (2, "retry(on=OSError, schedule=uniform(0, 1e-9))(read)"),
     "with a rule": (2, "retry(rules=[Rule(OSError, schedule=[0, 0])])(read)"),
     "with a hint": (2, "retry(on=OSError, hint=retry_after(), schedule=[0, 0])(read)"),
+    "with a budget": (2, "retry(budget=TokenBucket(), schedule=[0, 0])(read)"),
     "by a condition": (2, "retry(on=lambda e: e.errno == 24, schedule=[0, 0])(read)"),
     "gives up": (9, "retry(on=OSError, schedule=[0, 0])(read)"),
     "gives up in a call": (9, "retry(schedule=[0])(retry(schedule=[0, 0])(read))"),
@@ -48,6 +49,7 @@ IMPORTS = {
     "retry": "retrykit",
     "Rule": "retrykit",
     "uniform": "retrykit.schedules",
+    "TokenBucket": "retrykit.budgets",
     "retry_after": "retrykit.hints",
 }
 

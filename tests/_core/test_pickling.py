@@ -19,7 +19,7 @@ from retrykit import (
     state_of,
     with_policy,
 )
-from retrykit._core.records import ErrorRecord
+from retrykit._core.failures import ErrorRecord
 from tests._support import importable
 
 CLIENT = importable.Client("elsewhere")

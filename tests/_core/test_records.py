@@ -18,7 +18,9 @@ from retrykit import (
     current_state,
     state_of,
 )
-from retrykit._core.records import ErrorRecord, ResultRecord, result_to_data
+from retrykit._core.call_record import Terms
+from retrykit._core.failures import ErrorRecord, ResultRecord
+from retrykit._core.records import result_to_data
 from retrykit._internal.redaction import redact_urls
 from retrykit.testing.strategies import durations, seeds
 
@@ -116,7 +118,9 @@ def test_any_state_survives_json(state):
     assert again.to_dict() == state.to_dict()
     assert again == through_json(again) == pickle.loads(pickle.dumps(state))  # noqa: S301
     # The nested state has records of its errors, too.
-    assert again._record.terms == state._record.terms
+    terms, known = again._record.terms, state._record.terms
+    for name in Terms.__slots__:
+        assert getattr(terms, name) == getattr(known, name), name
     if state.nested_state is not None:
         assert again.nested_state.to_dict() == state.nested_state.to_dict()
 

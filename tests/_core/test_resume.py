@@ -17,7 +17,7 @@ from retrykit import (
     schedules as s,
     state_of,
 )
-from retrykit._core.records import ErrorRecord
+from retrykit._core.failures import ErrorRecord
 from retrykit.events import RetryScheduled
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import seeds

@@ -39,6 +39,8 @@ def test_help_describes_each_setting(function):
     assert "**changes" not in text
     assert "max_elapsed: Duration | None = 60.0" in text
     assert "on: Condition = default_condition" in text
+    assert "rules: Iterable[Rule] = ()" in text
+    assert "budget: Budget | None = None" in text
 
 
 def test_a_signature_has_the_own_parameters_first():

@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from retrykit import Policy, schedules
-from retrykit._internal.user_facing import undecorated, user_facing
+from retrykit._internal.validation import undecorated, user_facing
 from retrykit.schedules import _basic as basic, constant
 
 

@@ -10,8 +10,8 @@ import tomllib
 import pytest
 
 from retrykit import ConfigError, Failure
-from retrykit._core.budget_use import withdraw_safely
 from retrykit._core.failures import Evaluation
+from retrykit._core.steps import withdraw_safely
 from retrykit.budgets import (
     Budget,
     RatioBudget,

@@ -2,7 +2,7 @@
 
 import inspect
 
-from retrykit._internal.type_names import type_from_name, type_to_name
+from retrykit._internal.error_texts import type_from_name, type_to_name
 from retrykit.config._preset_names import BUILT_IN, parse_preset
 from retrykit.hints import hint_to_text, parse_hint
 from tests.fuzz.schedules import check_schedule

@@ -16,7 +16,7 @@ from retrykit import (
     hints,
     retrying,
 )
-from retrykit._core.records import ErrorRecord
+from retrykit._core.failures import ErrorRecord
 from retrykit.schedules import constant
 from retrykit.testing import ScriptedFunction, virtual_time
 

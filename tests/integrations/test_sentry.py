@@ -15,8 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from retrykit import GiveUp, Policy, RetryError, RetryState, observe, resume, state_of
-from retrykit._core.failures import Failure
-from retrykit._core.records import ErrorRecord
+from retrykit._core.failures import ErrorRecord, Failure
 from retrykit.integrations import logging as for_logging
 from retrykit.integrations.sentry import observer
 from tests._support import sentry_events

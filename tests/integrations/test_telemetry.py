@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from retrykit import GiveUp, Policy, RetryState, observe, retry, retrying
-from retrykit._core.records import ErrorRecord
+from retrykit._core.failures import ErrorRecord
 from retrykit._core.retry_state import Failure
 from retrykit.budgets import Budget, TokenBucket, shared
 from retrykit.durable import Job

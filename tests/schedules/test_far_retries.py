@@ -16,8 +16,8 @@ from retrykit import (
 )
 from retrykit._core.decision import decide
 from retrykit.analysis.preview import preview
+from retrykit.schedules._base import is_endless
 from retrykit.schedules._parsing import parse_schedule
-from retrykit.schedules._structure import is_endless
 
 LONG_SUM = "constant('1us')"
 FAR_RETRY = 10**12

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, schedules as s
+from retrykit.schedules._base import is_endless
 from retrykit.schedules._parsing import schedule_from_data, schedule_to_text
 from retrykit.schedules._randomness import call_random
-from retrykit.schedules._structure import is_endless
 from retrykit.testing.strategies import durations
 
 WAIT = "write constant(...) for the same delay each time"

@@ -26,7 +26,7 @@ from retrykit import (
     state_of,
 )
 from retrykit._core.blocks import Attempt
-from retrykit._core.records import ErrorRecord
+from retrykit._core.failures import ErrorRecord
 from retrykit.backoff import STOP, Backoff
 from retrykit.events import (
     AttemptFailed,

@@ -19,8 +19,12 @@ from typing import Any, Final
 from retrykit import schedules
 from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, check_integer, invalid_setting
+from retrykit._internal.validation import (
+    check_instance,
+    check_integer,
+    invalid_setting,
+    user_facing,
+)
 from retrykit.analysis._duration_ticks import POWERS, STEPS, suits_log
 from retrykit.analysis.html_report._policy_data import policy_data
 from retrykit.analysis.preview import preview

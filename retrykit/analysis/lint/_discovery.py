@@ -13,8 +13,7 @@ from typing import Any, final
 from retrykit._core.policy import Policy
 from retrykit._core.wrapping import WrappedCallable, find_wrapped
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import check_instance, invalid_setting, user_facing
 from retrykit.analysis.lint._importing import (
     LoadFailure,
     Source,

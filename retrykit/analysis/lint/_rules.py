@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from math import floor
 from typing import final
 
+from retrykit._conditions import types_of
 from retrykit._core.limits import override
 from retrykit._core.policy import Policy
-from retrykit._core.rules import types_of
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.durations import (
     CENTURY,
@@ -15,13 +15,12 @@ from retrykit._internal.durations import (
     parse_duration,
 )
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, check_integer
+from retrykit._internal.validation import check_choice, check_integer, user_facing
 from retrykit.analysis.lint._cap_analysis import caps
 from retrykit.analysis.preview import Preview, preview
 from retrykit.analysis.preview._caveats import has_other_delays
 from retrykit.analysis.preview._rule_policies import has_only_rules, rule_policies
-from retrykit.schedules._structure import has_user_code, is_endless
+from retrykit.schedules._base import has_user_code, is_endless
 
 __all__ = ["RULES", "Finding", "LintContext", "LintRule", "check"]
 

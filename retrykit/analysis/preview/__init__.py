@@ -22,8 +22,7 @@ from retrykit._core.policy import Policy
 from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, check_integer
+from retrykit._internal.validation import check_instance, check_integer, user_facing
 from retrykit.analysis.preview._caveats import has_other_delays
 from retrykit.analysis.preview._distributions import saturating_sum
 from retrykit.analysis.preview._projection import (

@@ -18,10 +18,9 @@ from retrykit._core.policy import Policy
 from retrykit._internal.frozen import Frozen
 from retrykit.analysis.preview._delay_distributions import delay_distributions
 from retrykit.analysis.preview._distributions import Distribution
-from retrykit.schedules._base import Bounds, Schedule
+from retrykit.schedules._base import Bounds, Schedule, has_user_code
 from retrykit.schedules._basic import Fixed
 from retrykit.schedules._randomness import MAX_DELAY, Random
-from retrykit.schedules._structure import has_user_code
 
 __all__ = ["EndOfCall", "Projection", "RetryRow", "allowed_at", "project", "walk"]
 

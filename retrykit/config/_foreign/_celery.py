@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from retrykit._conditions import Condition
 from retrykit._core.policy import Policy
-from retrykit._internal.type_names import type_from_name
+from retrykit._internal.error_texts import type_from_name
 from retrykit._internal.validation import invalid_setting
 from retrykit.conditions import any_of
 from retrykit.config._foreign._format import Format

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any, TypeVar, final, overload
+from typing import Any, TypeVar, cast, final, overload
 
 from retrykit._conditions import Condition
 from retrykit._internal.validation import (
@@ -102,7 +102,7 @@ class Section:
                 rule = f"a table with {key}"
                 suggestion = did_you_mean(key, map(str, self.data))
                 raise invalid_setting(self._name(), rule, [*self.data], suggestion)
-        return self.get(key, parse)  # type: ignore[return-value]
+        return cast("T", self.get(key, parse))
 
     def section(self, key: str) -> "Section | None":
         """Return a table within this one; None if it is absent or null."""

@@ -30,12 +30,13 @@ def number(at_least: float, at_most: float = LARGEST) -> Callable[[str, Any], fl
     """Return the parser of a number in a range; a decimal string is one, too."""
 
     def parse(name: str, value: Any) -> float:
+        found = value
         if isinstance(value, str) and re.fullmatch(_DECIMAL, value):
-            value = float(value)
-        if type(value) not in {int, float} or not at_least <= value <= at_most:
+            found = float(value)
+        if type(found) not in {int, float} or not at_least <= found <= at_most:
             most = "" if at_most == LARGEST else f" and <= {at_most:g}"
             raise invalid_setting(name, f"a number >= {at_least:g}{most}", value)
-        return float(value)
+        return float(found)
 
     return parse
 

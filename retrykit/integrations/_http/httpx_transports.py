@@ -13,8 +13,7 @@ from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
 from retrykit._core.settings import PolicySettings
 from retrykit._internal.connection_errors import is_certificate_error
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance
+from retrykit._internal.validation import check_instance, user_facing
 from retrykit.errors import AttemptTimeout
 from retrykit.integrations._http.bodies import (
     Rewind,

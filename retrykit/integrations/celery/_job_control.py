@@ -12,8 +12,7 @@ from celery import Celery
 from celery.utils import uuid
 
 from retrykit._internal.clocks import wall
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_aware, invalid_setting
+from retrykit._internal.validation import check_aware, invalid_setting, user_facing
 from retrykit.durable import JobFilters, JobReport
 from retrykit.durable._envelope import read_own_envelope
 from retrykit.durable._job_engine import JobEngine, wrong_status

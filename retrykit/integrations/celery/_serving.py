@@ -8,8 +8,7 @@ from typing import Any, Final
 from celery import Celery, signals
 
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, check_instance
+from retrykit._internal.validation import check_choice, check_instance, user_facing
 from retrykit.integrations.celery._child_signals import ChildSignals
 
 __all__ = ["serve"]

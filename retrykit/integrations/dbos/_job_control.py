@@ -12,8 +12,7 @@ from typing import Any, Final, Unpack
 
 from dbos import DBOS, WorkflowStatus
 
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_aware, invalid_setting
+from retrykit._internal.validation import check_aware, invalid_setting, user_facing
 from retrykit.durable import Envelope, JobFailed, JobFilters, JobReport
 from retrykit.durable._job_engine import JobEngine, wrong_status
 from retrykit.durable._job_report import JobStatus, parse_envelope, to_datetime

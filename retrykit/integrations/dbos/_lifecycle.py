@@ -16,8 +16,12 @@ from dbos import DBOS, DBOSConfig, error
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.redaction import redact_urls
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, check_integer, invalid_setting
+from retrykit._internal.validation import (
+    check_instance,
+    check_integer,
+    invalid_setting,
+    user_facing,
+)
 from retrykit.durable._dead_job_logs import log_dead_jobs_on_one_line
 from retrykit.integrations.dbos._job_functions import check_jobs
 from retrykit.integrations.dbos._killed_attempts import running_attempts, stopping

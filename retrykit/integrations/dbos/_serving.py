@@ -19,8 +19,11 @@ from dbos import DBOS
 
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import escape_unprintable, invalid_setting
+from retrykit._internal.validation import (
+    escape_unprintable,
+    invalid_setting,
+    user_facing,
+)
 from retrykit.integrations.dbos._killed_attempts import (
     forgive_running,
     running_attempts,

@@ -5,8 +5,12 @@ from typing import Any, Final, cast
 
 from dbos import DBOSConfig, DBOSPortableJSONSerializer
 
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, did_you_mean, invalid_setting
+from retrykit._internal.validation import (
+    check_choice,
+    did_you_mean,
+    invalid_setting,
+    user_facing,
+)
 from retrykit.durable import Capabilities
 
 __all__ = ["CAPABILITIES", "QUEUE", "SQLITE", "check_launched", "config"]

@@ -13,7 +13,7 @@ from retrykit._core.policy import Policy
 from retrykit._core.retry_state import StopReason
 from retrykit._core.settings import PolicySettings
 from retrykit._internal.tracebacks import add_note_once
-from retrykit._internal.user_facing import user_facing
+from retrykit._internal.validation import user_facing
 from retrykit.errors import GiveUp
 from retrykit.integrations.grpc._interceptor import (
     CallRunner,

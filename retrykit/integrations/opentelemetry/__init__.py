@@ -5,8 +5,7 @@ from typing import Literal
 
 from retrykit import __version__
 from retrykit._internal.extras import needs
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice, invalid_setting
+from retrykit._internal.validation import check_choice, invalid_setting, user_facing
 from retrykit.budgets._base import Budget
 from retrykit.events import Event, Observer
 from retrykit.integrations._telemetry import EventLabels, check_budgets

@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple, Unpack
 
 from procrastinate import App
 
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_aware
+from retrykit._internal.validation import check_aware, user_facing
 from retrykit.durable import JobFilters, JobReport
 from retrykit.durable._envelope import read_own_envelope
 from retrykit.durable._job_engine import JobEngine, wrong_status

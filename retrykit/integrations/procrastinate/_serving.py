@@ -12,8 +12,7 @@ from procrastinate import App
 from procrastinate.worker import Worker
 
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_choice
+from retrykit._internal.validation import check_choice, user_facing
 from retrykit.integrations.procrastinate._settings import (
     check_prepared,
     put_back_unfinished,

@@ -11,8 +11,12 @@ from typing import Any, Final
 from procrastinate import App, JobContext
 from procrastinate.jobs import DeleteJobCondition, Job as Row
 
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, check_number, invalid_setting
+from retrykit._internal.validation import (
+    check_instance,
+    check_number,
+    invalid_setting,
+    user_facing,
+)
 from retrykit.durable import Capabilities
 from retrykit.durable._dead_job_logs import log_dead_jobs_on_one_line
 from retrykit.integrations.procrastinate._job_run import RescheduleStrategy

@@ -9,8 +9,7 @@ import redis.asyncio
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.user_facing import user_facing
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import check_instance, invalid_setting, user_facing
 from retrykit.budgets import TokenBucket
 from retrykit.budgets._base import Budget
 from retrykit.integrations.redis._local_ledger import LocalLedger, ScriptRequest
