@@ -5,6 +5,7 @@ name, ``http=503``, ``http=5xx`` and ``http=connections`` are failures of HTTP,
 ``grpc=UNAVAILABLE`` those of gRPC, and ``not=OSError`` all others.
 """
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from retrykit._conditions import Condition
@@ -67,7 +68,7 @@ def condition_from_texts(name: str, texts: list[Any]) -> Condition:
 
 
 def _types(name: str, values: list[Any]) -> Condition:
-    return cast("Any", tuple(type_from_name(name, each) for each in values))
+    return cast("Condition", tuple(type_from_name(name, each) for each in values))
 
 
 def _names(name: str, values: list[str]) -> Condition:
@@ -93,7 +94,12 @@ def _others(name: str, values: list[str]) -> Condition:
     return Excluding([cast("Any", type_from_name(name, each)) for each in values])
 
 
-_READERS = {"": _types, "name": _names, "http": _failures, "grpc": _codes}
+_READERS: dict[str, Callable[[str, list[Any]], Condition]] = {
+    "": _types,
+    "name": _names,
+    "http": _failures,
+    "grpc": _codes,
+}
 _READERS["not"] = _others
 _FORMS = ["name=Name", "http=503", "http=5xx", "http=connections"]
 _FORMS += ["grpc=UNAVAILABLE", "not=OSError"]

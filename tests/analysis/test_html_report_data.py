@@ -275,10 +275,15 @@ def executed(python):
 
 
 def test_settings_that_are_code_are_left_out_of_toml():
-    policy = Policy(on=StatusCodes(["UNAVAILABLE"]), name="pay")
+    policy = Policy(on=StatusCodes(["UNAVAILABLE"]), name="pay", fallback=print)
     found = hidden_settings(policy)
-    assert executed(found["python"]) == policy
-    assert found["toml"] == {"settings": ['name = "pay"'], "omitted": ["on"]}
+    settings = ['on = ["grpc=UNAVAILABLE"]', 'name = "pay"']
+    assert found["toml"] == {"settings": settings, "omitted": ["fallback"]}
+
+
+def test_conditions_are_settings_of_the_page():
+    policy = Policy(on=StatusCodes(["UNAVAILABLE"]), name="pay")
+    assert executed(hidden_settings(policy)["python"]) == policy
 
 
 def test_settings_that_are_code_are_named():
