@@ -185,4 +185,7 @@ LATER |= {"request_policy", "run", "start_as", "task", "urlopen"}
 @pytest.mark.skipif(not USABLE, reason="DBOS cannot use this SQLite")
 def test_every_check_of_the_package_is_in_one_of_the_tables():
     rows = test_errors.SETTING_ERRORS | test_errors.CALL_ERRORS | SETTING_ERRORS
-    assert untested_checks(rows, Path(retrykit.__file__).parent.rglob("*.py")) == []
+    files = Path(retrykit.__file__).parent.rglob("*.py")
+    # Those of the formats of other systems are told with their lines, by their tests.
+    others = [path for path in files if "_foreign" not in path.parts]
+    assert untested_checks(rows, others) == []

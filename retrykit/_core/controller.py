@@ -340,6 +340,8 @@ class RetryController:
             call.epoch = epoch
         else:
             self._resume(call, self._resumed)
+        if entry[BEFORE] is not None:
+            limit_by_outer_call(call)
         if kwargs is not None:
             call.arguments = args, kwargs
         entry[OWNER] = call
@@ -350,7 +352,10 @@ class RetryController:
         tape, started = self.open_entry(entry), entry[START]
         if tape is None or started is None:
             return None
-        return self._make_call(entry, tape, started, self.clock.real_reader())
+        call = self._make_call(entry, tape, started, self.clock.real_reader())
+        if entry[BEFORE] is not None:
+            limit_by_outer_call(call)
+        return call
 
     def _make_call(
         self,
@@ -363,8 +368,6 @@ class RetryController:
         call.entry, call.tape, call.controller = entry, tape, self
         call.terms, call.started, call.read_clock = self._terms, started, read_clock
         call.seed = tape[DRAWS].seed + tape[NUMBER]
-        if entry[BEFORE] is not None:
-            limit_by_outer_call(call)
         return call
 
     def _resume(self, call: RetryCall, state: RetryState) -> None:

@@ -6,6 +6,7 @@ from retrykit import Policy, StopReason, current_state, state_of
 from retrykit._core.call import current_entry
 from retrykit._core.manual import ManualCall
 from retrykit._internal.clocks import sync_clock
+from retrykit._internal.loop_clock import async_clock
 
 POLICY = Policy(schedule=[1, 2])
 
@@ -51,3 +52,8 @@ def test_an_aborted_call_is_dead(kind):
     call.abort(error := kind())
     assert state_of(error).status == "dead"
     assert not call.running
+
+
+def test_a_call_may_begin_before_there_is_an_event_loop():
+    call = ManualCall(POLICY, "fetch", async_clock)
+    assert (call.attempt, call.state.elapsed) == (1, 0.0)

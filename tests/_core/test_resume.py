@@ -244,6 +244,15 @@ def test_the_name_and_the_seed_are_kept(clock):
     assert clock.sleeps == [1.0]
 
 
+def test_a_resumed_call_ends_with_the_time_of_the_call_around_it(clock):
+    def fetch():
+        return current_state().remaining
+
+    state = RetryState("fetch", seed=7, epoch=0.0)
+    inner = resume(fetch, state)
+    assert Policy(max_elapsed=50).call(inner) == 50
+
+
 def test_two_calls_resumed_from_one_state_are_independent(clock):
     state = interrupted(POLICY, 1)
     before = state.to_dict()
