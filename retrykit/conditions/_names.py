@@ -1,7 +1,7 @@
 """Errors by the names of their classes, and conditions made of others."""
 
 from collections.abc import Iterable
-from typing import Any, final
+from typing import Any, cast, final
 
 from retrykit._conditions import BY_TYPE, Condition, check_condition
 from retrykit._internal.frozen import Frozen
@@ -121,7 +121,7 @@ def any_of(conditions: Iterable[Condition]) -> Condition:
             found += each.conditions
         else:
             found += each if isinstance(each, tuple) else [each]
-    found = [*dict.fromkeys(found)]
-    if len(found) == 1:
-        return found[0]  # type: ignore[no-any-return]
-    return tuple(found) if all(isinstance(x, type) for x in found) else AnyOf(found)
+    distinct: tuple[Any, ...] = tuple(dict.fromkeys(found))
+    types = all(isinstance(each, type) for each in distinct)
+    joined: Condition = distinct if types else AnyOf(distinct)
+    return cast("Condition", distinct[0]) if len(distinct) == 1 else joined

@@ -76,71 +76,43 @@ class _Metrics:
         self, registry: CollectorRegistry, prefix: str, labels: EventLabels
     ) -> None:
         self._labels = labels
-        self._attempts = _Children(
-            Counter(
-                "attempts",
-                "Attempts that have ended.",
-                ["function", "outcome", "error_type"],
-                namespace=prefix,
-                registry=registry,
-            )
+
+        def children(kind: Any, name: str, text: str, names: str) -> _Children:
+            buckets = {"buckets": BUCKETS} if kind is Histogram else {}
+            own = {"namespace": prefix, "registry": registry, **buckets}
+            return _Children(kind(name, text, names.split(), **own))
+
+        self._attempts = children(
+            Counter,
+            "attempts",
+            "Attempts that have ended.",
+            "function outcome error_type",
         )
-        self._retries = _Children(
-            Counter(
-                "retries",
-                "Retries that were scheduled.",
-                ["function", "error_type"],
-                namespace=prefix,
-                registry=registry,
-            )
+        self._retries = children(
+            Counter, "retries", "Retries that were scheduled.", "function error_type"
         )
-        self._calls = _Children(
-            Counter(
-                "calls",
-                "Calls that have ended.",
-                ["function", "outcome", "retried"],
-                namespace=prefix,
-                registry=registry,
-            )
+        self._calls = children(
+            Counter, "calls", "Calls that have ended.", "function outcome retried"
         )
-        self._give_ups = _Children(
-            Counter(
-                "give_ups",
-                "Calls that gave up.",
-                ["function", "reason", "error_type"],
-                namespace=prefix,
-                registry=registry,
-            )
+        self._give_ups = children(
+            Counter, "give_ups", "Calls that gave up.", "function reason error_type"
         )
-        self._delay = _Children(
-            Histogram(
-                "retry_delay_seconds",
-                "Delays before retries.",
-                ["function"],
-                namespace=prefix,
-                registry=registry,
-                buckets=BUCKETS,
-            )
+        self._delay = children(
+            Histogram, "retry_delay_seconds", "Delays before retries.", "function"
         )
-        self._elapsed = _Children(
-            Histogram(
-                "call_elapsed_seconds",
-                "Durations of calls, with their delays.",
-                ["function", "outcome"],
-                namespace=prefix,
-                registry=registry,
-                buckets=BUCKETS,
-            )
+        self._elapsed = children(
+            Histogram,
+            "call_elapsed_seconds",
+            "Durations of calls, with their delays.",
+            "function outcome",
         )
 
     def __call__(self, event: Event, /) -> None:
         """Count an event."""
         if isinstance(event, AttemptFailed):
             delay = event.failure.delay
-            name, error = (
-                self._labels.function(event),
-                self._labels.error(event._record),
-            )
+            name = self._labels.function(event)
+            error = self._labels.error(event._record)
             self._attempts[name, "failed", error].inc()
             if delay is not None:
                 self._retries[name, error].inc()

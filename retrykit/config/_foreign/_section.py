@@ -257,7 +257,7 @@ _PLACEHOLDER = re.compile(r"\$\{|\{\{")
 
 
 def _end(place: Place) -> Place:
-    """Return the last two names of a place, after what stands for the rest.
+    """Return the last two names of a place, with a first part that is not shown.
 
     >>> _end((0, "routes", 1, "retry_policy"))
     ('', 'routes', 1, 'retry_policy')
