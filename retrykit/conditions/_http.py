@@ -69,6 +69,11 @@ class HttpFailures(Frozen):
             self, statuses=distinct, connections=connections, unprocessed=unprocessed
         )
 
+    def __repr__(self) -> str:
+        flags = [name for name in ("connections", "unprocessed") if getattr(self, name)]
+        parts = [repr([*self.statuses]), *(f"{name}=True" for name in flags)]
+        return f"HttpFailures({', '.join(parts)})"
+
     def __call__(self, outcome: object, /) -> bool:
         """Return whether an error or a response is a failure."""
         status = _status_of(outcome)

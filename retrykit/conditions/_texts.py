@@ -50,7 +50,7 @@ def condition_from_texts(name: str, texts: list[Any]) -> Condition:
     """Return the condition that texts describe.
 
     >>> condition_from_texts("on", ["http=503", "http=connections"])
-    HttpFailures(statuses=(503,), connections=True, unprocessed=False)
+    HttpFailures([503], connections=True)
 
     Raises:
         ConfigError: A text has no such form, or names what does not exist.
@@ -122,7 +122,7 @@ def result_from_texts(name: str, value: object) -> Condition:
     """Return the condition on results that one text or several describe.
 
     >>> result_from_texts("on_result", "http=503")
-    HttpFailures(statuses=(503,), connections=False, unprocessed=False)
+    HttpFailures([503])
 
     Raises:
         ConfigError: A text is none of those of `HttpFailures`.

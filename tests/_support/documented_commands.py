@@ -102,5 +102,5 @@ def outputs(command, preset):
     return [
         [*_INSTEAD.get(kind[-1] if kind else "", arguments), *kind]
         for kind in kinds
-        if kind != ["--debug"]
+        if kind not in (["--debug"], ["--closest"])
     ]
