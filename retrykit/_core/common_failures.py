@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, final
 from retrykit._conditions import BY_TYPE, default_condition, types_of
 from retrykit._core.call import (
     ATTEMPT,
-    BEFORE,
-    DELAY,
     DRAWS,
     ERROR,
     FIRST,
     FIRST_ATTEMPT,
     NOTHING_EARLIER,
     NUMBER,
-    START,
-    TAPE,
     TRACE,
     Entry,
     RetryCall,
@@ -268,6 +264,9 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
     def answer(  # noqa: C901, PLR0911, PLR0912  one step, to be read in one piece
         entry: Entry, tape: Any, error: Exception, timer: Any
     ) -> float | None:
+        # Numbers in place of the names of `call`, which are looked up at each use. Of
+        # an entry: 1 start, 2 before, 4 tape; of a tape: 0 draws, 1 number, 3 trace,
+        # 4 first; of a failure: 0 attempt, 1 error, 5 delay.
         nonlocal retried
         if (
             failure_blockers
@@ -285,36 +284,32 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
                 return None
             retried = type(error)
         if tape is None:
-            if entry[BEFORE] and innermost_running(entry[BEFORE]):
+            if entry[2] and innermost_running(entry[2]):
                 return None
             # As `open_entry`.
-            draws, number = same_draws or new_draws()
-            entry.append([draws, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
-            tape, now, attempt = entry[TAPE], FIRST, 1
-            started = FIRST_ATTEMPT
-            previous = last = None
+            shared, number = same_draws or new_draws()
+            entry.append([shared, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
+            # Another thread may have been the first.
+            tape, now, attempt = entry[4], 4, 1
+            draws, started, previous, last = tape[0], FIRST_ATTEMPT, None, None
         else:
             # Indices from the end take longer.
             now = len(tape) - 1
             failure, started = tape[now - 1], tape[now]
-            attempt, previous, last = (
-                failure[ATTEMPT] + 1,
-                failure[ERROR],
-                failure[DELAY],
-            )
+            attempt, previous = failure[0] + 1, failure[1]
+            draws, last = tape[0], failure[5]
             if previous is error or (
                 is_endless and last >= _LONG and _stands_still(tape)
             ):
                 return None
-        elapsed = timer.time() - entry[START]
+        elapsed = timer.time() - entry[1]
         try:
             delay, step = delays[attempt]
             if step:
                 # As `uniform_between`.
-                delay += step * tape[DRAWS][attempt][tape[NUMBER]]
+                delay += step * draws[attempt][tape[1]]
             elif step is None:
-                seed = tape[DRAWS].seed + tape[NUMBER]
-                delay = delays.draw(attempt, last, seed)
+                delay = delays.draw(attempt, last, draws.seed + tape[1])
         except Exception:  # noqa: BLE001  `steps` will tell
             return None
         if elapsed + delay >= limit:
@@ -323,17 +318,17 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
         trace: Any = error.__traceback__
         trace = error.__traceback__ = trace.tb_next
         if previous is None or keeps_frames:
-            tape[TRACE] = trace
+            tape[3] = trace
             tape[now] = attempt, error, None, started, elapsed, delay
             return delay
-        last_trace = tape[TRACE]
+        last_trace = tape[3]
         if last_trace is None or last_trace.tb_next is not None:
             locations = locations_of(last_trace)
         else:
             # Most have one frame, and a call would take longer.
             locations = (location(last_trace),)
         previous.__traceback__ = None
-        tape[TRACE] = trace
+        tape[3] = trace
         tape[now] = attempt, error, None, started, elapsed, delay, locations
         return delay
 

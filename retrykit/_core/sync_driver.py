@@ -11,10 +11,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._core.call import (
-    GIVE_UPS,
-    OWNER,
-    START,
-    TAPE,
     Entry,
     FallbackValue,
     current_entry,
@@ -57,6 +53,8 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     now = clock.real.now
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
+        # Numbers in place of the names of `call`, which are looked up at each use: 0
+        # owner, 1 start, 3 give-ups, 4 tape.
         entry: Entry = [own, now(), _current(), give_ups.count]
         call: Any = None
         tape: Any = None
@@ -100,11 +98,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     if tape is not None and own.watch and call is None:
                         # Somebody began to observe after the last failure.
                         call = own.ensure_call(entry, args, kwargs)
-                    if entry[OWNER] is own and (
+                    if entry[0] is own and (
                         type(outcome) is own.plain or own.is_plain(type(outcome))
                     ):
                         if own.budget is not None:
-                            entry[OWNER] = None
+                            entry[0] = None
                             deposit_safely(own.budget, None)
                         return outcome
                     if call is None:
@@ -116,7 +114,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     outcome = handle_failure(call.controller, call, None, outcome)
                 if call is None:
                     # It was a common failure.
-                    tape = entry[TAPE]
+                    tape = entry[4]
                     if logs:
                         own.log_failure(entry)
                     sleeper.sleep(outcome)
@@ -125,8 +123,8 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                         call = own.ensure_call(entry, args, kwargs)
                         call.controller.start_next_attempt(call)
                     else:
-                        tape.append(timer.time() - entry[START])
-                        entry[GIVE_UPS] = give_ups.count
+                        tape.append(timer.time() - entry[1])
+                        entry[3] = give_ups.count
                     continue
                 if type(outcome) is float:
                     if call.controller.only_sleeps:
@@ -146,18 +144,18 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                 finally:
                     del outcome
         except BaseException as error:
-            if entry[OWNER] is not None:
+            if entry[0] is not None:
                 call = call or own.ensure_call(entry, args, kwargs)
                 (call.controller or own).record_interruption(call, error)
             raise
         finally:
             # Contexts keep the entry, and the errors keep this frame.
-            entry[START] = entry[OWNER] = None
+            entry[1] = entry[0] = None
             if call is not None:
                 call.release()
                 call = tape = None
             elif tape is not None:
-                entry[TAPE] = tape = None
+                entry[4] = tape = None
             try:  # noqa: SIM105  quicker, and every call comes here
                 _leave(token)
             except (NameError, TypeError, ValueError):

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from retrykit import Policy, RetryAfter, aretry, current_state, retry, schedules as s
-from retrykit._core import common_failures
+from retrykit._core import call as calls, common_failures
 from retrykit._core.call import OWNER, TAPE
 from retrykit._core.controller import RetryController
 from retrykit._core.failures import StopReason
@@ -510,3 +510,10 @@ def test_threads_that_ask_at_any_moment_see_every_failure_once():
         go.wait()
     thread.join()
     assert looks > runs / 100
+
+
+def test_the_numbers_in_drivers_and_answers_are_those_of_their_names():
+    entry = (calls.OWNER, calls.START, calls.BEFORE, calls.GIVE_UPS, calls.TAPE)
+    tape = (calls.DRAWS, calls.NUMBER, calls.EARLIER, calls.TRACE, calls.FIRST)
+    assert entry == tape == (0, 1, 2, 3, 4)
+    assert (calls.ATTEMPT, calls.ERROR, calls.DELAY) == (0, 1, 5)

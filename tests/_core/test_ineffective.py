@@ -379,11 +379,14 @@ def test_a_sync_sleep_that_takes_its_time_is_warned_of_once(caplog):
         while time.monotonic() < end:
             pass
 
+    # A busy machine may hold up the lambda for a moment.
+    longer = SHORT.replace(schedule=[0.05, 0.05])
+
     async def main():
         for _ in range(2):
-            await aretry(SHORT, sleep=nap)(in_a_coroutine(flaky()))()
-            await aretry(SHORT, sleep=lambda _: None)(in_a_coroutine(flaky()))()
-            await aretry(SHORT, sleep=asyncio.sleep)(in_a_coroutine(flaky()))()
+            await aretry(longer, sleep=nap)(in_a_coroutine(flaky()))()
+            await aretry(longer, sleep=lambda _: None)(in_a_coroutine(flaky()))()
+            await aretry(longer, sleep=asyncio.sleep)(in_a_coroutine(flaky()))()
 
     asyncio.run(main())
     [message] = caplog.messages
