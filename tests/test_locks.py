@@ -38,7 +38,7 @@ UNDER_LOCKS = {
     "budgets/_throttle.py": "max min",
     "budgets/_token_bucket.py": "min",
     # The keys of a registry are hashed and compared: they must make no retried calls.
-    "budgets/_registry.py": "items len list move_to_end popitem setdefault",
+    "_internal/keyed_objects.py": "items len list move_to_end popitem setdefault",
     # The headers of which a value could not be read.
     "hints/_retry_after_header.py": "add clear len lower",
     # The tokens of a budget on Redis, without I/O.
