@@ -45,8 +45,8 @@ AIRFLOW = "retrykit/integrations/airflow.py"
 PYODIDE = "pyodide@314.0.7"
 PURE_PYTHON = ["anyio", "looptime", "pytest", "tomli-w", "tzdata"]
 # The rooms of the package that are covered without libraries of integrations.
-ROOMS = ["_core", "_internal", "budgets", "conditions", "config", "hints", "presets"]
-ROOMS += ["schedules", "testing"]
+ROOMS = ["_core", "_internal", "budgets", "conditions", "config", "hints", "limits"]
+ROOMS += ["presets", "schedules", "testing"]
 IN_A_BROWSER = sorted([*ROOMS, "analysis", "durable"])
 # Some tests take minutes: with `worksteal`, no process waits for another one.
 EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--dist", "worksteal"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
-    from retrykit import budgets, hints, presets as presets, schedules
+    from retrykit import budgets, hints, limits, presets as presets, schedules
     from retrykit._core.blocks import aretrying, retrying
     from retrykit._core.call import current_state
     from retrykit._core.decision import Again, Decision, Stop
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from retrykit.backoff import STOP, Backoff
     from retrykit.errors import (
         AttemptTimeout,
+        CircuitOpenError,
         ConfigError,
         GiveUp,
         NestedRetryError,
@@ -51,8 +52,8 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "errors": "AttemptTimeout ConfigError GiveUp NestedRetryError RetryAfter "
-            "RetryError RetrykitError",
+            "errors": "AttemptTimeout CircuitOpenError ConfigError GiveUp "
+            "NestedRetryError RetryAfter RetryError RetrykitError",
             "backoff": "STOP Backoff",
             "_core.blocks": "aretrying retrying",
             "_core.decorators": "aretry policy_of resume retry with_policy",
@@ -66,15 +67,15 @@ else:
             "_core.layers": "Layer Layers layers",
             "_core.retry_state": "Failure RetryState StopReason",
         },
-        modules=["budgets", "presets", "hints", "schedules"],
+        modules=["budgets", "limits", "presets", "hints", "schedules"],
     )
 
 __all__ = ["STOP", "Again", "AsArgument", "AttemptTimeout", "Backoff"]
-__all__ += ["ConfigError", "Decision", "Failure", "GiveUp", "Layer", "Layers"]
-__all__ += ["NestedRetryError", "Outcome", "Policy", "RetryAfter", "RetryError"]
-__all__ += ["RetryState", "RetrykitError", "Rule", "Stop", "StopReason"]
-__all__ += ["WithError", "WithValue", "aretry", "aretrying", "budgets"]
-__all__ += ["current_state", "hints", "last_result", "layers", "observe"]
+__all__ += ["CircuitOpenError", "ConfigError", "Decision", "Failure", "GiveUp"]
+__all__ += ["Layer", "Layers", "NestedRetryError", "Outcome", "Policy", "RetryAfter"]
+__all__ += ["RetryError", "RetryState", "RetrykitError", "Rule", "Stop"]
+__all__ += ["StopReason", "WithError", "WithValue", "aretry", "aretrying", "budgets"]
+__all__ += ["current_state", "hints", "last_result", "layers", "limits", "observe"]
 __all__ += ["policy_of", "presets", "resume", "retry", "retrying", "schedules"]
 __all__ += ["state_of", "with_policy"]
 

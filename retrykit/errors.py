@@ -9,6 +9,7 @@
         ├── NestedRetryError   a call inside this one gave up, under nested="raise"
         ├── CommitUnknown      a transaction of a database may have been committed
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
+        ├── CircuitOpenError   a circuit breaker refused a call
         ├── RetryError         a call gave up; wraps its last error, if there is one
         └── Signal             raised by a retried function to control its call
             ├── RetryAfter     retry, after this delay
@@ -34,8 +35,15 @@ from retrykit._internal.validation import (
 if TYPE_CHECKING:
     from retrykit._core.retry_state import RetryState
 
-__all__ = ["AttemptTimeout", "CommitUnknown", "ConfigError", "FailureGroup", "GiveUp"]
-__all__ += ["NestedRetryError", "NestingError", "RetryAfter", "RetryError"]
+__all__ = ["AttemptTimeout", "CircuitOpenError", "CommitUnknown", "ConfigError"]
+__all__ += [
+    "FailureGroup",
+    "GiveUp",
+    "NestedRetryError",
+    "NestingError",
+    "RetryAfter",
+    "RetryError",
+]
 __all__ += ["RetrykitError", "Signal"]
 
 STATE_ATTRIBUTE: Final = "__retrykit_state__"
@@ -66,6 +74,43 @@ class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its na
         timeout = round(self.timeout, 3) or self.timeout
         text = f"{timeout * 1000:g} ms" if 0 < timeout < 1 else f"{timeout:g} s"
         return f"the attempt took longer than {text}"
+
+
+@final
+class CircuitOpenError(RetrykitError):
+    """A circuit breaker refused a call, which was not made.
+
+    >>> raise CircuitOpenError("api", "open, as 6 of 10 calls failed", 12.5)
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.CircuitOpenError: circuit breaker 'api' is open, as 6 of 10 calls \
+failed; try again in 12.5 s
+
+    To retry a call whose breaker may refuse it, say what to do then:
+    ``give_up_on=CircuitOpenError`` ends the call, and
+    ``hint=hints.attribute("retry_in")`` waits until the breaker lets calls through.
+
+    Attributes:
+        breaker: The name or the scope of the breaker; None if it has neither.
+        reason: Its state, and what brought it there.
+        retry_in: When it will let a call through, in seconds, >= 0; None if that is
+            unknown, since another call decides it, or a person.
+    """
+
+    def __init__(
+        self, breaker: str | None, reason: str, retry_in: float | None
+    ) -> None:
+        super().__init__(breaker, reason, retry_in)
+        self.breaker = breaker
+        self.reason = reason
+        self.retry_in = retry_in
+
+    def __str__(self) -> str:
+        name = "" if self.breaker is None else f" {self.breaker!r}"
+        text = f"circuit breaker{name} is {self.reason}"
+        if self.retry_in is None:
+            return text
+        return f"{text}; try again in {duration_in_words(self.retry_in)}"
 
 
 class CommitUnknown(RetrykitError):  # noqa: N818  told by its name

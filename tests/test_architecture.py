@@ -27,6 +27,7 @@ ROOMS = {
     "_own_retries": "_internal",
     "hints": "errors _internal schedules _conditions",
     "budgets": "_internal _conditions",
+    "limits": "errors _internal schedules _conditions",
     "conditions": "_internal _conditions hints",
     "_core": "errors _internal schedules _conditions _own_retries hints budgets "
     "conditions",
@@ -92,6 +93,7 @@ READS_THE_CLOCK = {
     "_core.steps",
     "_core.sync_driver",
     "budgets._ratio",
+    "limits._circuit_breaker",
     "hints._retry_after_header",
     "hints._rate_limit_reset",
 }
@@ -245,7 +247,8 @@ def test_standard_modules_are_imported_only_by_the_listed_modules(door):
 
 
 def test_no_policy_and_no_decision_reads_the_clock():
-    below = {"schedules", "_conditions", "hints", "budgets", "_core", "presets"}
+    below = {"schedules", "_conditions", "hints", "budgets", "limits", "_core"}
+    below |= {"presets"}
     found = {
         name
         for name, other in ARROWS

@@ -94,6 +94,10 @@ from retrykit.testing import (
 from tests._support import required
 from tests._support.config_checks import untested_checks
 from tests._support.durable_errors import ERRORS as JOB_ERRORS
+from tests._support.limit_errors import (
+    CALL_ERRORS as LIMIT_CALL_ERRORS,
+    ERRORS as LIMIT_ERRORS,
+)
 from tests._support.optional_trio import trio
 from tests._support.preset_errors import ERRORS as PRESET_ERRORS
 
@@ -1550,6 +1554,8 @@ CALL_ERRORS |= {
     "write with attempt: in the loop": enter_nothing,
 }
 
+CALL_ERRORS |= LIMIT_CALL_ERRORS
+
 # Only jobs on engines take a datetime.
 NAIVE = datetime(2026, 11, 23)  # noqa: DTZ001  naive, to be rejected
 SETTING_ERRORS |= {
@@ -1558,7 +1564,7 @@ SETTING_ERRORS |= {
     "datetime.now(UTC)": lambda: check_aware("when", NAIVE),
 }
 
-for more in [PRESET_ERRORS, JOB_ERRORS]:
+for more in [PRESET_ERRORS, JOB_ERRORS, LIMIT_ERRORS]:
     # Or a row would overwrite another.
     assert not SETTING_ERRORS.keys() & more.keys()
     SETTING_ERRORS |= more

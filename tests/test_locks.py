@@ -39,6 +39,10 @@ UNDER_LOCKS = {
     "budgets/_token_bucket.py": "min",
     # The keys of a registry are hashed and compared: they must make no retried calls.
     "_internal/keyed_objects.py": "items len list move_to_end popitem setdefault",
+    # The state of a breaker, and its window. Its clock is one of retrykit.
+    "limits/_circuit_breaker.py": "Closed HalfOpen Isolated ProbeLease Refusal "
+    "_count_call _count_probe _enter _is_slow _judge _new_window _now _open "
+    "_real_now add count drop_expired id isinstance len min now pop",
     # The headers of which a value could not be read.
     "hints/_retry_after_header.py": "add clear len lower",
     # The tokens of a budget on Redis, without I/O.

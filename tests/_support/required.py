@@ -151,6 +151,7 @@ PARTS = {
     "tests/as_installed/*.py": "processes",
     "tests/budgets/test_forks.py": "processes",
     "tests/budgets/test_threads.py": "threads",
+    "tests/limits/test_forks.py": "processes",
     # All integrations that have a library.
     "tests/test_errors_of_integrations.py": (
         f"{CLIENTS} {SQL} celery dbos django grpc matplotlib opentelemetry "

@@ -1,0 +1,49 @@
+"""Limits around an attempt: circuit breakers.
+
+A limit is asked before an attempt is made. It answers with a `Lease`, to which the
+outcome is reported, or with a `Refusal`.
+
+>>> breaker = CircuitBreaker(consecutive_failures=2, open_for="30s")
+>>> lease = breaker.acquire()
+>>> lease.failed()
+>>> breaker.acquire().failed()
+>>> breaker.state, breaker.acquire().reason
+('open', 'open, as 2 calls in a row failed')
+
+A `CircuitBreaker` refuses calls for a time after too many of them failed. It decorates
+functions, and guards blocks: ``with breaker.guard():``. Threads and tasks may share it.
+A `Registry` holds one for each key, such as a host; `shared` finds one by its scope in
+the whole process, and `states` lists all of those.
+
+The state of a breaker never leaves its process: copied, pickled or written with
+``to_dict()``, a breaker comes back closed, and one with a scope comes back as the
+shared one of that scope. The child of a fork continues with the current state, and
+never waits for a thread of its parent.
+"""
+
+from typing import TYPE_CHECKING
+
+from retrykit._internal.late_modules import lazy_exports
+
+if TYPE_CHECKING:
+    from retrykit.limits._base import Lease, Limit, Refusal
+    from retrykit.limits._circuit_breaker import CircuitBreaker
+    from retrykit.limits._circuit_state import CircuitChange, CircuitMetrics
+    from retrykit.limits._registry import Registry
+    from retrykit.limits._serialization import limit_from_dict
+    from retrykit.limits._shared_limits import shared, states
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "limits._base": "Lease Limit Refusal",
+            "limits._circuit_breaker": "CircuitBreaker",
+            "limits._circuit_state": "CircuitChange CircuitMetrics",
+            "limits._registry": "Registry",
+            "limits._serialization": "limit_from_dict",
+            "limits._shared_limits": "shared states",
+        },
+    )
+
+__all__ = ["CircuitBreaker", "CircuitChange", "CircuitMetrics", "Lease", "Limit"]
+__all__ += ["Refusal", "Registry", "limit_from_dict", "shared", "states"]

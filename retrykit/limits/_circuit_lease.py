@@ -1,0 +1,65 @@
+"""Leases of a circuit breaker."""
+
+from typing import TYPE_CHECKING, final
+
+from retrykit.limits._base import Lease
+from retrykit.limits._circuit_state import State
+
+if TYPE_CHECKING:
+    from retrykit.limits._circuit_breaker import CircuitBreaker
+
+__all__ = ["CircuitLease", "ProbeLease"]
+
+
+class CircuitLease(Lease):
+    """A call that a breaker let through.
+
+    Attributes:
+        breaker: The breaker; None once an outcome was reported.
+        state: The state that let it through.
+        started: When it was let through, in seconds of the clock, if that is needed.
+    """
+
+    __slots__ = ("breaker", "started", "state")
+
+    breaker: "CircuitBreaker | None"
+    state: State
+    started: float
+
+    @property
+    def generation(self) -> int:
+        """The number of the state that gave it, from 0."""
+        return self.state.generation
+
+    def succeeded(self) -> None:
+        """Report that the call succeeded."""
+        if self.breaker is not None:
+            self.breaker.settle(self, False)  # noqa: FBT003  quicker than by name
+
+    def failed(self, error: Exception | None = None) -> None:  # noqa: ARG002
+        """Report that the call failed."""
+        if self.breaker is not None:
+            self.breaker.settle(self, True)  # noqa: FBT003  same
+
+    def ignored(self) -> None:
+        """Report that the call says nothing."""
+        if self.breaker is not None:
+            self.breaker.ignore(self)
+
+    def __repr__(self) -> str:
+        return f"<lease of a breaker that was {self.state.name}>"
+
+
+@final
+class ProbeLease(CircuitLease):
+    """A call that a half-open breaker let through.
+
+    No other has a place to give back.
+    """
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        # An interrupt may come before it has a breaker.
+        if getattr(self, "breaker", None) is not None:
+            self.ignored()

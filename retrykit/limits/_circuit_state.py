@@ -1,0 +1,218 @@
+"""States of a circuit breaker, their changes, and counts of calls."""
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, final
+
+from retrykit.limits._windows import Counts, Window
+
+if TYPE_CHECKING:
+    from retrykit.limits._circuit_breaker import CircuitBreaker
+
+__all__ = ["CircuitChange", "CircuitMetrics", "CircuitState", "Closed", "HalfOpen"]
+__all__ += ["Isolated", "Open", "Opening", "State", "is_valid"]
+
+CircuitState = Literal["closed", "open", "half-open", "isolated"]
+"""The name of a state."""
+
+
+class CircuitChange(NamedTuple):
+    """The change of a breaker from one state to another.
+
+    Attributes:
+        breaker: The breaker.
+        old: The state before.
+        new: The state after.
+        reason: What made it change, in words.
+        generation: The number of the new state. Observers of several threads may be
+            notified out of order, and this orders changes.
+        retry_in: How long it stays open, in seconds; None if it is not open.
+    """
+
+    breaker: "CircuitBreaker"
+    old: CircuitState
+    new: CircuitState
+    reason: str
+    generation: int
+    retry_in: float | None
+
+
+class CircuitMetrics(NamedTuple):
+    """Counts of the calls of a breaker.
+
+    The first five are those of the window of a closed breaker, of the probes of one
+    that is half-open, and of the time before it opened for others. The last four count
+    since the breaker was made; those include reports that came too late to matter.
+
+    Attributes:
+        calls: Number of calls that succeeded or failed.
+        failures: Number of calls that failed.
+        slow_calls: Number of calls that took longer than `slow_after`.
+        failure_rate: Failures per call, 0 to 1; None without a call.
+        slow_rate: Slow calls per call, 0 to 1; None without a call.
+        total_succeeded: Number of calls that succeeded.
+        total_failed: Number of calls that failed.
+        total_ignored: Number of calls that were reported as ignored: they were
+            cancelled, or raised what is no failure.
+        total_refused: Number of calls that were refused.
+    """
+
+    calls: int
+    failures: int
+    slow_calls: int
+    failure_rate: float | None
+    slow_rate: float | None
+    total_succeeded: int
+    total_failed: int
+    total_ignored: int
+    total_refused: int
+
+
+class Opening(NamedTuple):
+    """One of several openings in a row, with no recovery between them.
+
+    Attributes:
+        number: Its number, from 1.
+        seed: The seed of their delays.
+        delay: How long it lasts, in seconds.
+    """
+
+    number: int
+    seed: int
+    delay: float
+
+
+# A state is replaced as a whole, by one assignment: whatever interrupts a change, the
+# breaker is in the old state or in the new one.
+@final
+class Closed:
+    """A breaker that lets all calls through, and counts them.
+
+    Attributes:
+        failures: The number of failures in a row.
+    """
+
+    __slots__ = ("failures", "generation", "window")
+    name: Final = "closed"
+
+    def __init__(self, generation: int, window: Window) -> None:
+        self.generation: int = generation
+        self.window: Window = window
+        self.failures: int = 0
+
+    def count(self, now: float) -> Counts:
+        """Count the calls of the window."""
+        return self.window.count(now)
+
+
+@final
+class Open:
+    """A breaker that refuses calls for a time.
+
+    Attributes:
+        since: When it opened, in seconds of the clock.
+        previous: The opening before in a row; None for the first.
+    """
+
+    __slots__ = ("_counts", "_found", "generation", "previous", "reason", "since")
+    name: Final = "open"
+
+    def __init__(
+        self,
+        generation: int,
+        since: float,
+        previous: Opening | None,
+        reason: str,
+        counts: Counts,
+    ) -> None:
+        self.generation: int = generation
+        self.since: float = since
+        self.previous: Opening | None = previous
+        self.reason: str = reason
+        self._found: dict[str, Opening] = {}
+        self._counts = counts
+
+    def opening_or(self, opening: Opening) -> Opening:
+        """Return the opening, which is that of the first thread that has one."""
+        # One operation, so that threads need no lock.
+        return self._found.setdefault("opening", opening)
+
+    @property
+    def opening(self) -> Opening | None:
+        """The opening; None until its delay is known."""
+        return self._found.get("opening")
+
+    def count(self, now: float) -> Counts:  # noqa: ARG002
+        """Return the number of calls when it opened."""
+        return self._counts
+
+
+@final
+class HalfOpen:
+    """A breaker that lets some calls through, as probes.
+
+    Attributes:
+        opening: The opening before.
+        granted: When each running probe was let through, by the id of its lease, which
+            is unique as long as the lease exists.
+        good: Number of probes that succeeded in time.
+        bad: Number of probes that failed or were slow.
+    """
+
+    __slots__ = ("bad", "failures", "generation", "good", "granted", "opening", "slow")
+    name: Final = "half-open"
+
+    def __init__(self, generation: int, opening: Opening) -> None:
+        self.generation: int = generation
+        self.opening: Opening = opening
+        self.granted: dict[int, float] = {}
+        self.good: int = 0
+        self.bad: int = 0
+        self.failures: int = 0
+        self.slow: int = 0
+
+    def add(self, *, failed: bool, slow: bool) -> None:
+        """Count a probe that ended."""
+        if failed:
+            self.failures += 1
+        if slow:
+            self.slow += 1
+        if failed or slow:
+            self.bad += 1
+        else:
+            self.good += 1
+
+    def drop_expired(self, now: float, timeout: float) -> None:
+        """Forget the probes that take too long."""
+        # A copy, since a garbage collection may drop a lease meanwhile.
+        for lease, granted in self.granted.copy().items():
+            if not is_valid(granted, now, timeout):
+                self.granted.pop(lease, None)
+
+    def count(self, now: float) -> Counts:  # noqa: ARG002
+        """Count the probes that ended."""
+        return self.good + self.bad, self.failures, self.slow
+
+
+def is_valid(granted: float, now: float, timeout: float) -> bool:
+    """Return whether a probe has not expired."""
+    # Time goes back if the clock was replaced.
+    return 0 <= now - granted < timeout
+
+
+@final
+class Isolated:
+    """A breaker that refuses calls until somebody closes it."""
+
+    __slots__ = ("_counts", "generation")
+    name: Final = "isolated"
+
+    def __init__(self, generation: int, counts: Counts) -> None:
+        self.generation: int = generation
+        self._counts = counts
+
+    def count(self, now: float) -> Counts:  # noqa: ARG002
+        """Return the number of calls when it was isolated."""
+        return self._counts
+
+
+State = Closed | Open | HalfOpen | Isolated
+"""The state of a breaker."""

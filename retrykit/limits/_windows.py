@@ -1,0 +1,108 @@
+"""Windows of recent calls: the last ones, or those of the last seconds."""
+
+from collections import deque
+from typing import Final, Protocol, final
+
+__all__ = ["CountWindow", "Counts", "TimeWindow", "Window"]
+
+
+Counts = tuple[int, int, int]
+"""The number of calls, and of those that failed and were slow."""
+
+
+class Window(Protocol):
+    """Recent calls."""
+
+    def add(self, now: float, failed: bool, slow: bool) -> bool:  # noqa: FBT001
+        """Add a call; return whether any call of the window failed or was slow."""
+        ...
+
+    def count(self, now: float) -> Counts:
+        """Count the calls."""
+        ...
+
+
+@final
+class CountWindow:
+    """The last calls. Each is a bit, so that no interruption makes counts disagree.
+
+    Args:
+        size: Number of calls. Count, >= 1.
+    """
+
+    __slots__ = ("_calls", "_failed", "_mask", "_size", "_slow")
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._mask = (1 << size) - 1
+        self._calls = self._failed = self._slow = 0
+
+    def add(self, now: float, failed: bool, slow: bool) -> bool:  # noqa: ARG002,FBT001
+        """Add a call; return whether any call of the window failed or was slow."""
+        if self._calls < self._size:
+            self._calls += 1
+        if not (failed or slow or self._failed or self._slow):
+            return False
+        self._failed = (self._failed << 1 | failed) & self._mask
+        self._slow = (self._slow << 1 | slow) & self._mask
+        return True
+
+    def count(self, now: float) -> Counts:  # noqa: ARG002
+        """Count the calls."""
+        return self._calls, self._failed.bit_count(), self._slow.bit_count()
+
+
+# As in Polly, opossum and nopanic.
+_SLOTS: Final = 10
+
+
+@final
+class TimeWindow:
+    """The calls of the last seconds, in slots, the last of which is being filled.
+
+    Args:
+        seconds: How long calls count, > 0; they may count for one slot less.
+        slots: Number of slots.
+    """
+
+    __slots__ = ("_current", "_index", "_past", "_slots", "_some", "_width")
+
+    def __init__(self, seconds: float, slots: int = _SLOTS) -> None:
+        self._width = seconds / slots
+        self._slots = deque([[0, 0, 0] for _ in range(slots)], slots)
+        self._current = self._slots[-1]
+        self._past: Counts = (0, 0, 0)
+        self._some = False
+        self._index = 0.0
+
+    def add(self, now: float, failed: bool, slow: bool) -> bool:  # noqa: FBT001
+        """Add a call; return whether any call of the window failed or was slow."""
+        if now // self._width != self._index:
+            self._turn(now // self._width)
+        current = self._current
+        current[0] += 1
+        if failed or slow:
+            current[1] += failed
+            current[2] += slow
+            self._some = True
+        return self._some
+
+    def count(self, now: float) -> Counts:
+        """Count the calls."""
+        if now // self._width != self._index:
+            self._turn(now // self._width)
+        (calls, failures, slow), current = self._past, self._current
+        return calls + current[0], failures + current[1], slow + current[2]
+
+    def _turn(self, index: float) -> None:
+        """Begin the slot of a new time, and drop those of the past."""
+        # Time goes back if the clock was replaced: then nothing is dropped.
+        for _ in range(int(min(max(index - self._index, 0), len(self._slots)))):
+            self._slots.append([0, 0, 0])
+        self._index = index
+        self._current = self._slots[-1]
+        # Summed afresh, so that no error lasts longer than a window.
+        past = [*self._slots][:-1]
+        calls, failures, slow = map(sum, zip(*past, strict=True))
+        self._past = calls, failures, slow
+        self._some = any(self._past[1:]) or any(self._current[1:])

@@ -1,0 +1,169 @@
+"""Messages of errors about limits, and what raises them."""
+
+from retrykit import schedules as s
+from retrykit.limits import CircuitBreaker, Registry, limit_from_dict, shared
+
+__all__ = ["CALL_ERRORS", "ERRORS"]
+
+RATE = "0.5 is 50 %"
+
+
+class Local:
+    """Where an error has no name that data could use."""
+
+    class Error(Exception):
+        pass
+
+
+Hidden = Local.Error
+del Local
+
+
+def is_busy(error):
+    return bool(error)
+
+
+async def later(_):
+    return True
+
+
+def no_argument():
+    return True
+
+
+def pages():
+    yield 1
+
+
+@classmethod
+def of(cls):
+    return cls
+
+
+class Awaited:
+    def __await__(self):
+        yield
+
+    def __repr__(self):
+        return "Awaited()"
+
+
+KEYS = (
+    "kind, failure_rate, window, minimum_calls, consecutive_failures, slow_after, "
+    "slow_rate, open_for, probes, successes, probe_timeout, on, name, scope"
+)
+
+
+def share_another():
+    shared("key:judged", make=CircuitBreaker)
+    shared("key:judged", make=lambda: CircuitBreaker(on=OSError))
+
+
+def of_data(**data):
+    return limit_from_dict({"kind": "circuit_breaker", **data})
+
+
+ERRORS = {
+    f"failure_rate must be a number > 0 and <= 1, got 0; {RATE}": (
+        lambda: CircuitBreaker(failure_rate=0)
+    ),
+    f"failure_rate must be a finite number >= 0 and <= 1, got 50; {RATE}": (
+        lambda: CircuitBreaker(failure_rate=50)
+    ),
+    f"slow_rate must be a finite number >= 0 and <= 1, got '1'; {RATE}": (
+        lambda: CircuitBreaker(slow_after=1, slow_rate="1")
+    ),
+    "slow_after must be a duration if slow_rate is given, got None; write "
+    'slow_after="5s"': lambda: CircuitBreaker(slow_rate=0.5),
+    "slow_after must be a duration > 0, got 0": lambda: CircuitBreaker(slow_after=0),
+    "window must be a number of calls, or a time as text or timedelta, got 30.0; "
+    'write 100, or "30s"': lambda: CircuitBreaker(window=30.0),
+    "window must be a number of calls, or a time as text or timedelta, got True; "
+    'write 100, or "30s"': lambda: CircuitBreaker(window=True),
+    "window must be an integer >= 1, got 0": lambda: CircuitBreaker(window=0),
+    "window must be an integer >= 1 and <= 100000, got 100001": (
+        lambda: CircuitBreaker(window=100_001)
+    ),
+    "window must be a duration from 1s to 1d, got '0.5s'": (
+        lambda: CircuitBreaker(window="0.5s")
+    ),
+    'window must be a duration such as "12.5s", "500ms" or "1h30m", got \'30\'; write '
+    "the unit (us, ms, s, m, h, d, w)": lambda: CircuitBreaker(window="30"),
+    "minimum_calls must be at most the window, 10, got 20; a window of so few calls "
+    "never has that many": lambda: CircuitBreaker(window=10, minimum_calls=20),
+    "minimum_calls must be an integer >= 1, got 0": (
+        lambda: CircuitBreaker(minimum_calls=0)
+    ),
+    "consecutive_failures must be an integer >= 1, got 0": (
+        lambda: CircuitBreaker(consecutive_failures=0)
+    ),
+    "open_for must be a duration > 0, got 0; list several, or give a schedule, for a "
+    "time that grows": lambda: CircuitBreaker(open_for=0),
+    "open_for must be a schedule with at least one delay, got constant(1.0).take(0)": (
+        lambda: CircuitBreaker(open_for=s.constant(1).take(0))
+    ),
+    "open_for: schedule must be a schedule, a re-iterable of durations, or a generator "
+    "function, got {}; write constant(...) for the same delay each time": (
+        lambda: of_data(open_for={})
+    ),
+    "probes must be an integer >= 1, got 0": lambda: CircuitBreaker(probes=0),
+    "probes must be an integer >= 1 and <= 10000, got 10001": (
+        lambda: CircuitBreaker(probes=10_001)
+    ),
+    "successes must be an integer >= 1 and <= 2, got 3; at most the number of probes, "
+    "2, or 0.5 for half of them": lambda: CircuitBreaker(probes=2, successes=3),
+    "successes must be a number > 0 and <= 1, got 0.0; at most the number of probes, "
+    "1, or 0.5 for half of them": lambda: CircuitBreaker(successes=0.0),
+    "probe_timeout must be a duration > 0, got 0": (
+        lambda: CircuitBreaker(probe_timeout=0)
+    ),
+    "on must be an Exception type, a tuple of them, or a predicate of the error, got "
+    "None; write () for no errors": lambda: CircuitBreaker(on=None),
+    f"on must be a sync predicate, got {later!r}": lambda: CircuitBreaker(on=later),
+    "on_result must be a predicate that takes the result, got 503": (
+        lambda: CircuitBreaker(on_result=503)
+    ),
+    f"on_result must be a predicate that takes the result, got {no_argument!r}": (
+        lambda: CircuitBreaker(on_result=no_argument)
+    ),
+    f"on_result must be a sync predicate, got {later!r}": (
+        lambda: CircuitBreaker(on_result=later)
+    ),
+    "name must be a non-empty string, got ''": lambda: CircuitBreaker(name=""),
+    "arguments of CircuitBreaker must be given by name, got 5; write failure_rate=5": (
+        lambda: CircuitBreaker(5)
+    ),
+    f"on_result must be left out of a breaker that is written as data, got "
+    f"{is_busy!r}": lambda: CircuitBreaker(on_result=is_busy).to_dict(),
+    f"on must be importable exception types in a policy that is written as data, got "
+    f"{Hidden!r}; leave it out, and add it with .replace(on=...)": (
+        lambda: CircuitBreaker(on=Hidden).to_dict()
+    ),
+    f"fn must be a function, got {of!r}; write @classmethod above the breaker": (
+        lambda: CircuitBreaker()(of)
+    ),
+    "fn must be a function, got 5": lambda: CircuitBreaker()(5),
+    f"fn must be no generator function, got {pages!r}; write with breaker.guard(): in "
+    "its body": lambda: CircuitBreaker()(pages),
+    "make must be a function that builds a limit, got 5; name the class, or write "
+    "lambda: CircuitBreaker(...)": lambda: Registry(5),
+    "make() must be a new Limit, got 0; return one": lambda: Registry(int)["a"],
+    "make must be a function that builds a limit of retrykit.limits, got 0; name the "
+    "class, or write lambda: CircuitBreaker(...)": lambda: shared("process", int),
+    "make must be a function that builds CircuitBreaker(), as before in this scope, "
+    "got CircuitBreaker(on=OSError); give another limit another scope": share_another,
+    "limit must be a dict whose kind is one of circuit_breaker, got {'kind': "
+    "'circuit-breaker'}; did you mean circuit_breaker?": (
+        lambda: limit_from_dict({"kind": "circuit-breaker"})
+    ),
+    "limit must be a dict whose kind is one of circuit_breaker, got 5": (
+        lambda: limit_from_dict(5)
+    ),
+    f"limit must be a dict with the keys {KEYS}, got {{'kind': 'circuit_breaker', "
+    "'probe': 2}; did you mean probes?": lambda: of_data(probe=2),
+}
+
+CALL_ERRORS = {
+    "the result must be no coroutine, got Awaited(); declare the function with async "
+    "def, and await it there": CircuitBreaker(on_result=bool)(Awaited),
+}

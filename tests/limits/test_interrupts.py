@@ -1,0 +1,105 @@
+"""An interrupt between any two instructions of a breaker, as Ctrl-C makes it."""
+
+import gc
+import sys
+from functools import partial
+from itertools import count
+from opcode import opname
+from pathlib import Path
+
+import pytest
+
+import retrykit
+from retrykit.limits import CircuitBreaker, Lease
+from retrykit.testing import virtual_time
+from tests._support.concurrency import in_thread
+
+PACKAGE = str(Path(retrykit.__file__).parent / "limits")
+
+
+class Interrupt(BaseException):
+    """Raised between two instructions."""
+
+
+# Python looks for signals after these, and at no other instruction but jumps back.
+CHECKED = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "RESUME"}
+
+
+def interrupt(fn, after):
+    """Call a function; raise an interrupt where Python may, the one after others."""
+    left, previous = [after], {}
+
+    def trace(frame, event, _):
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            before = previous.get(frame)
+            previous[frame] = opname[frame.f_code.co_code[frame.f_lasti]]
+            if before in CHECKED:
+                left[0] -= 1
+                if left[0] < 0:
+                    sys.settrace(None)
+                    previous.clear()
+                    raise Interrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        fn()
+    except Interrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def is_free(breaker):
+    """Return whether this thread can get the lock of a breaker."""
+    lock = breaker._lock  # noqa: SLF001  there is no other way
+    free = lock.acquire(blocking=False)
+    if free:
+        lock.release()
+    return free
+
+
+def succeed(breaker):
+    with breaker.guard():
+        pass
+
+
+def fail(breaker):
+    with breaker.guard() as lease:
+        lease.failed()
+
+
+def ignore(breaker):
+    with breaker.guard() as lease:
+        lease.ignored()
+
+
+def decorated(breaker):
+    breaker(lambda: 1)()
+
+
+@pytest.mark.parametrize("call", [succeed, fail, ignore, decorated])
+@pytest.mark.parametrize("state", ["closed", "half-open"])
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_loses_no_place_and_leaves_no_lock(state, call):
+    with virtual_time(process_wide=True) as clock:
+        for after in count():
+            breaker = CircuitBreaker(consecutive_failures=1, open_for="5s")
+            if state == "half-open":
+                breaker.open()
+                clock.advance("5s")
+            if not interrupt(partial(call, breaker), after):
+                break
+            gc.collect(0)
+            assert in_thread(partial(is_free, breaker))
+            answer = breaker.acquire()
+            if breaker.state == "open":
+                clock.advance("5s")
+                answer = breaker.acquire()
+            assert isinstance(answer, Lease), after
+    assert after > 5

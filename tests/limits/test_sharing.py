@@ -1,0 +1,185 @@
+"""Circuit breakers by key and by scope, as text and as data."""
+
+import copy
+import json
+import pickle
+
+import pytest
+
+from retrykit import schedules as s
+from retrykit.limits import (
+    CircuitBreaker,
+    Limit,
+    Refusal,
+    Registry,
+    limit_from_dict,
+    shared,
+    states,
+)
+
+
+def pickled(value):
+    return pickle.loads(pickle.dumps(value))  # noqa: S301  pickled here
+
+
+class BusyError(Exception):
+    """An error that data can name."""
+
+
+def is_busy(error):
+    """Return whether the message says busy."""
+    return "busy" in str(error)
+
+
+FULL = CircuitBreaker(
+    failure_rate=0.25,
+    window="90s",
+    minimum_calls=10,
+    consecutive_failures=5,
+    slow_after="2s",
+    slow_rate=0.75,
+    open_for=s.exponential(1).cap(60).equal_jitter(),
+    probes=4,
+    successes=0.75,
+    probe_timeout="2m",
+    on=(OSError, BusyError),
+    name="api",
+)
+BREAKERS = {
+    "defaults": CircuitBreaker(),
+    "calls": CircuitBreaker(window=50, minimum_calls=5),
+    "in a row": CircuitBreaker(consecutive_failures=5, on=BusyError),
+    "everything": FULL,
+    "a list": CircuitBreaker(open_for=[1, "5s", 30]),
+}
+
+
+@pytest.fixture(params=BREAKERS.values(), ids=BREAKERS)
+def breaker(request):
+    return request.param
+
+
+def test_its_expression_makes_an_equal_one(breaker):
+    names = {"CircuitBreaker": CircuitBreaker, "BusyError": BusyError}
+    names |= {f"{__name__}.BusyError": BusyError, **vars(s)}
+    text = repr(breaker).replace(f"{__name__}.", "")
+    again = eval(text, names | {name: getattr(s, name) for name in s.__all__})  # noqa: S307
+    assert again.settings == breaker.settings
+
+
+def test_data_and_back(breaker):
+    data = json.loads(json.dumps(breaker.to_dict()))
+    again = limit_from_dict(data)
+    assert again.settings == breaker.settings
+    assert again.to_dict() == data
+
+
+def test_data_of_all_settings():
+    assert FULL.to_dict() == {
+        "kind": "circuit_breaker",
+        "failure_rate": 0.25,
+        "window": "90s",
+        "minimum_calls": 10,
+        "consecutive_failures": 5,
+        "slow_after": 2.0,
+        "slow_rate": 0.75,
+        "open_for": "exponential(1.0, factor=2.0).cap(60.0).equal_jitter()",
+        "probes": 4,
+        "successes": 3,
+        "probe_timeout": 120.0,
+        "on": ["OSError", f"{__name__}:BusyError"],
+        "name": "api",
+    }
+
+
+def test_data_written_by_hand():
+    data = {"kind": "circuit_breaker", "open_for": "1m", "on": "OSError"}
+    breaker = limit_from_dict(data)
+    assert (breaker.open_for, breaker.on) == (60.0, OSError)
+    breaker = limit_from_dict({"kind": "circuit_breaker", "open_for": ["1s", 5]})
+    assert breaker.open_for == s.sequence([1, 5])
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
+def test_a_copy_has_the_settings_and_is_closed(breaker, again):
+    seen = []
+    breaker.observers.append(seen.append)
+    breaker.open()
+    copied = again(breaker)
+    assert copied is not breaker
+    assert copied.settings == breaker.settings
+    assert (copied.state, copied.observers) == ("closed", [])
+    copied.open()
+    assert len(seen) == 1
+    breaker.close()
+    breaker.observers.clear()
+
+
+def test_predicates_are_pickled_but_not_written():
+    breaker = CircuitBreaker(on=is_busy, on_result=is_busy)
+    assert pickled(breaker).on is is_busy
+    assert repr(breaker) == "CircuitBreaker(on=is_busy, on_result=is_busy)"
+
+
+class TestScopes:
+    def test_a_scope_has_one_breaker(self):
+        breaker = shared("key:limits-1", make=CircuitBreaker)
+        assert shared("key:limits-1", make=CircuitBreaker) is breaker
+        assert repr(breaker) == "shared('key:limits-1', make=CircuitBreaker)"
+        assert breaker.label == breaker.scope == "key:limits-1"
+
+    def test_states_are_listed(self):
+        shared("key:limits-2", make=CircuitBreaker).isolate()
+        assert states()["key:limits-2"] == "isolated"
+
+    def test_a_copy_and_data_are_the_same_breaker(self):
+        breaker = shared("key:limits-3", make=lambda: CircuitBreaker(probes=2))
+        assert copy.deepcopy(breaker) is pickled(breaker) is breaker
+        data = breaker.to_dict()
+        assert data["scope"] == "key:limits-3"
+        assert limit_from_dict(data) is breaker
+        text = "shared('key:limits-3', make=lambda: CircuitBreaker(probes=2, "
+        assert repr(breaker).startswith(text)
+
+    def test_breakers_and_budgets_of_one_scope_are_apart(self):
+        from retrykit import budgets
+
+        scope = "key:limits-4"
+        assert shared(scope, make=CircuitBreaker) is not budgets.shared(
+            scope, make=budgets.TokenBucket
+        )
+        assert scope in budgets.balances()
+
+
+class TestRegistry:
+    def test_has_one_for_each_key(self):
+        hosts = Registry(lambda: CircuitBreaker(consecutive_failures=1))
+        hosts["a"].acquire().failed()
+        assert hosts.states() == {"a": "open"}
+        assert hosts["b"].state == "closed"
+        assert hosts["a"] is hosts["a"]
+        assert repr(hosts) == "<Registry of 2 limits, at most 1024>"
+
+    def test_errors_have_the_key(self):
+        hosts = Registry(CircuitBreaker)
+        assert hosts["api.example", 443].label == "('api.example', 443)"
+        named = Registry(lambda: CircuitBreaker(name="api"))
+        assert named["a"].label == "api"
+
+    def test_is_bounded(self):
+        hosts = Registry(CircuitBreaker, at_most=2)
+        first = hosts[1]
+        hosts[2], hosts[3]
+        assert len(hosts) == 2
+        assert hosts[1] is not first
+
+    def test_takes_limits_of_your_own(self):
+        class Closed(Limit):
+            state = "closed for today"
+
+            def acquire(self):
+                return Refusal(self.state, 86_400.0)
+
+        limits = Registry(Closed)
+        assert limits["shop"].acquire().retry_in == 86_400
+        assert limits.states() == {"shop": "closed for today"}

@@ -1,0 +1,55 @@
+"""Types of circuit breakers; checked, never run."""
+
+from typing import assert_type
+
+from retrykit.limits import (
+    CircuitBreaker,
+    CircuitMetrics,
+    Lease,
+    Refusal,
+    Registry,
+    shared,
+)
+
+BREAKER = CircuitBreaker(window=50, open_for=[1, "5s"], on=(OSError, EOFError))
+
+
+@BREAKER
+def fetch(url: str, *, timeout: float = 5) -> bytes:
+    """Return a response."""
+    return f"{url} {timeout}".encode()
+
+
+@BREAKER
+async def afetch(url: str) -> bytes:
+    """Return a response."""
+    return url.encode()
+
+
+class Client:
+    """Has a guarded method."""
+
+    @BREAKER
+    def get(self, url: str) -> bytes:
+        """Return a response."""
+        return fetch(url)
+
+
+def call() -> Lease | Refusal:
+    """Use a breaker."""
+    assert_type(fetch("/", timeout=1), bytes)
+    assert_type(Client().get("/"), bytes)
+    fetch(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with BREAKER.guard() as lease:
+        assert_type(lease, Lease)
+    assert_type(shared("process", make=CircuitBreaker), CircuitBreaker)
+    assert_type(Registry(CircuitBreaker)["a"], CircuitBreaker)
+    assert_type(BREAKER.metrics, CircuitMetrics)
+    return BREAKER.acquire()
+
+
+async def acall() -> bytes:
+    """Use a breaker in a coroutine."""
+    async with BREAKER.guard() as lease:
+        lease.failed(OSError())
+    return await afetch("/")
