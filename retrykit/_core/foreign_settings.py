@@ -101,7 +101,7 @@ ADVICE = {
         "retry_throttling retry_tokens target_success throttle throttling "
         "token_bucket window_s"
     ),
-    "put a circuit breaker into the function; budget only limits retries": (
+    "use a CircuitBreaker of retrykit.limits; budget only limits retries": (
         "breaker circuit_breaker class_thresholds failure_threshold "
         "recovery_timeout_s trip_on"
     ),

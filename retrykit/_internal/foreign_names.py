@@ -8,11 +8,11 @@ __all__ = ["HOMES", "suggest_import"]
 
 HOMES = {
     "retrykit": (
-        "Again AsArgument AttemptTimeout Backoff ConfigError Failure GiveUp Layer "
-        "Layers NestedRetryError Outcome Policy RetryAfter RetryError RetryState "
-        "RetrykitError Rule Stop StopReason WithError WithValue aretry aretrying "
-        "current_state last_result layers observe policy_of resume retry retrying "
-        "state_of with_policy"
+        "Again AsArgument AttemptTimeout Backoff CircuitOpenError ConfigError Failure "
+        "GiveUp Layer Layers NestedRetryError Outcome Policy RetryAfter RetryError "
+        "RetryState RetrykitError Rule Stop StopReason WithError WithValue aretry "
+        "aretrying current_state last_result layers observe policy_of resume retry "
+        "retrying state_of with_policy"
     ),
     "retrykit.schedules": (
         "Schedule constant decay decorrelated exponential fibonacci google_interval "
@@ -23,6 +23,12 @@ HOMES = {
     ),
     "retrykit.budgets": (
         "Budget RatioBudget Registry Throttle TokenBucket balances shared"
+    ),
+    "retrykit.conditions": (
+        "AnyOf ErrorNames Excluding HttpFailures StatusCodes any_of"
+    ),
+    "retrykit.limits": (
+        "CircuitBreaker CircuitChange CircuitMetrics Lease Limit Refusal"
     ),
     "retrykit.integrations.redis": "RedisBudget",
     "retrykit.presets": (
@@ -56,7 +62,7 @@ _ADVICE = {
     "write @retry(on=(), on_result=predicate)": "on_predicate retry_on_result",
     "write for attempt in retrying(...)": "retry_context",
     "write raise RetryAfter": "TryAgain",
-    "put a circuit breaker into the function": "CircuitBreaker circuit circuit_breaker",
+    "write CircuitBreaker of retrykit.limits": "circuit circuit_breaker",
     "put a semaphore into the function": "Bulkhead ConcurrencyLimit Semaphore",
     "put a rate limiter into the function": "RateLimit RateLimiter Limiter",
     "write fallback=... in the policy": "Fallback fallback",

@@ -45,7 +45,7 @@ RULES = "write rules, a list of Rule(on=..., schedule=..., max_attempts=...)"
 HINT = "write hint, one of retrykit.hints"
 HINT_CAP = 'write hint_cap and on_long_hint="clip"'
 BUDGET = "write budget, one of retrykit.budgets"
-BREAKER = "put a circuit breaker into the function; budget only limits retries"
+BREAKER = "use a CircuitBreaker of retrykit.limits; budget only limits retries"
 RATE = "put a rate limiter into the function; budget only limits retries"
 SEMAPHORE = "put a semaphore into the function, so that no call holds it while it waits"
 HEDGE = "start a second request in the function; one attempt is made at a time"

@@ -16,7 +16,9 @@ MESSAGES = {
     "Retrying": "write Policy(...).call(fn)",
     "on_exception": "write @retry",
     "retry_context": "write for attempt in retrying(...)",
-    "CircuitBreaker": "put a circuit breaker into the function",
+    "CircuitBreaker": "write from retrykit.limits import CircuitBreaker",
+    "circuit_breaker": "write CircuitBreaker of retrykit.limits",
+    "HttpFailures": "write from retrykit.conditions import HttpFailures",
     "stop_after_attempt": (
         "write max_attempts=..., max_elapsed=... or both in the policy"
     ),
