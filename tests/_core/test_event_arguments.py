@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import pickle
 import weakref
 from typing import get_args
 
@@ -406,3 +407,12 @@ def test_a_sync_job_takes_sync_observers_alone():
 
     with pytest.raises(ConfigError, match="observers"):
         Job(print, Policy(observers=[note]))
+
+
+def test_an_event_knows_the_record_of_its_call_also_as_a_copy():
+    seen = []
+    Policy(observers=[seen.append], schedule=[0]).call(int)
+    assert seen
+    for event in seen:
+        again = pickle.loads(pickle.dumps(event))  # noqa: S301  our own
+        assert event._record.attempt == again._record.attempt == 1

@@ -103,6 +103,18 @@ def test_bad_yaml_is_refused(tmp_path, text, message):
     assert message in str(info.value)
 
 
+def test_json_of_too_many_levels_is_refused(tmp_path):
+    path = write(tmp_path, "a.json", "[" * 100_000)
+    with pytest.raises(ConfigError, match="at most 100000 values in 100 levels"):
+        names(path)
+
+
+def test_a_number_may_be_a_string():
+    retrier = {"ErrorEquals": ["X"], "BackoffRate": "1.5"}
+    schedule = read({"Retry": [retrier]}).policy.schedule
+    assert list(schedule.take(2).draw()) == [1, 1.5]
+
+
 def test_aliases_cannot_stand_for_more_than_memory_holds(tmp_path):
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
