@@ -1,11 +1,9 @@
 """States of a circuit breaker, their changes, and counts of calls."""
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, final
+from typing import Final, Literal, NamedTuple, final
 
+from retrykit.limits._base import Limit
 from retrykit.limits._windows import Counts, Window
-
-if TYPE_CHECKING:
-    from retrykit.limits._circuit_breaker import CircuitBreaker
 
 __all__ = ["CircuitChange", "CircuitMetrics", "CircuitState", "Closed", "HalfOpen"]
 __all__ += ["Isolated", "Open", "Opening", "State", "is_valid"]
@@ -18,7 +16,7 @@ class CircuitChange(NamedTuple):
     """The change of a breaker from one state to another.
 
     Attributes:
-        breaker: The breaker.
+        breaker: The `CircuitBreaker`.
         old: The state before.
         new: The state after.
         reason: What made it change, in words.
@@ -27,7 +25,7 @@ class CircuitChange(NamedTuple):
         retry_in: How long it stays open, in seconds; None if it is not open.
     """
 
-    breaker: "CircuitBreaker"
+    breaker: Limit
     old: CircuitState
     new: CircuitState
     reason: str
