@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         ConfigError,
         GiveUp,
         NestedRetryError,
+        RefusedError,
         RetryAfter,
         RetryError,
         RetrykitError,
@@ -53,7 +54,7 @@ else:
         __name__,
         {
             "errors": "AttemptTimeout CircuitOpenError ConfigError GiveUp "
-            "NestedRetryError RetryAfter RetryError RetrykitError",
+            "NestedRetryError RefusedError RetryAfter RetryError RetrykitError",
             "backoff": "STOP Backoff",
             "_core.blocks": "aretrying retrying",
             "_core.decorators": "aretry policy_of resume retry with_policy",
@@ -72,8 +73,8 @@ else:
 
 __all__ = ["STOP", "Again", "AsArgument", "AttemptTimeout", "Backoff"]
 __all__ += ["CircuitOpenError", "ConfigError", "Decision", "Failure", "GiveUp"]
-__all__ += ["Layer", "Layers", "NestedRetryError", "Outcome", "Policy", "RetryAfter"]
-__all__ += ["RetryError", "RetryState", "RetrykitError", "Rule", "Stop"]
+__all__ += ["Layer", "Layers", "NestedRetryError", "Outcome", "Policy", "RefusedError"]
+__all__ += ["RetryAfter", "RetryError", "RetryState", "RetrykitError", "Rule", "Stop"]
 __all__ += ["StopReason", "WithError", "WithValue", "aretry", "aretrying", "budgets"]
 __all__ += ["current_state", "hints", "last_result", "layers", "limits", "observe"]
 __all__ += ["policy_of", "presets", "resume", "retry", "retrying", "schedules"]

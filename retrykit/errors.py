@@ -9,7 +9,8 @@
         ├── NestedRetryError   a call inside this one gave up, under nested="raise"
         ├── CommitUnknown      a transaction of a database may have been committed
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
-        ├── CircuitOpenError   a circuit breaker refused a call
+        ├── RefusedError       a limit refused a call
+        │   └── CircuitOpenError   a circuit breaker did
         ├── RetryError         a call gave up; wraps its last error, if there is one
         └── Signal             raised by a retried function to control its call
             ├── RetryAfter     retry, after this delay
@@ -41,6 +42,7 @@ __all__ += [
     "GiveUp",
     "NestedRetryError",
     "NestingError",
+    "RefusedError",
     "RetryAfter",
     "RetryError",
 ]
@@ -76,8 +78,39 @@ class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its na
         return f"the attempt took longer than {text}"
 
 
+class RefusedError(RetrykitError):
+    """A limit refused a call, which was not made.
+
+    >>> raise RefusedError("db", "full: 10 calls run, and 5 wait", None)
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.RefusedError: limit 'db' is full: 10 calls run, and 5 wait
+
+    Attributes:
+        limit: The name, the scope or the key of the limit; None if it has none.
+        reason: Its state, and what brought it there.
+        retry_in: When it will let a call through, in seconds, >= 0; None if that is
+            unknown, since another call decides it, or a person.
+    """
+
+    _noun = "limit"
+
+    def __init__(self, limit: str | None, reason: str, retry_in: float | None) -> None:
+        super().__init__(limit, reason, retry_in)
+        self.limit = limit
+        self.reason = reason
+        self.retry_in = retry_in
+
+    def __str__(self) -> str:
+        name = "" if self.limit is None else f" {self.limit!r}"
+        text = f"{self._noun}{name} is {self.reason}"
+        if self.retry_in is None:
+            return text
+        return f"{text}; try again in {duration_in_words(self.retry_in)}"
+
+
 @final
-class CircuitOpenError(RetrykitError):
+class CircuitOpenError(RefusedError):
     """A circuit breaker refused a call, which was not made.
 
     >>> raise CircuitOpenError("api", "open, as 6 of 10 calls failed", 12.5)
@@ -86,31 +119,17 @@ class CircuitOpenError(RetrykitError):
     retrykit.errors.CircuitOpenError: circuit breaker 'api' is open, as 6 of 10 calls \
 failed; try again in 12.5 s
 
-    To retry a call whose breaker may refuse it, say what to do then:
-    ``give_up_on=CircuitOpenError`` ends the call, and
+    Where a breaker stands below a retried function, and not in the `admission` of its
+    policy, say what to do: ``give_up_on=CircuitOpenError`` ends the call, and
     ``hint=hints.attribute("retry_in")`` waits until the breaker lets calls through.
-
-    Attributes:
-        breaker: The name or the scope of the breaker; None if it has neither.
-        reason: Its state, and what brought it there.
-        retry_in: When it will let a call through, in seconds, >= 0; None if that is
-            unknown, since another call decides it, or a person.
     """
 
-    def __init__(
-        self, breaker: str | None, reason: str, retry_in: float | None
-    ) -> None:
-        super().__init__(breaker, reason, retry_in)
-        self.breaker = breaker
-        self.reason = reason
-        self.retry_in = retry_in
+    _noun = "circuit breaker"
 
-    def __str__(self) -> str:
-        name = "" if self.breaker is None else f" {self.breaker!r}"
-        text = f"circuit breaker{name} is {self.reason}"
-        if self.retry_in is None:
-            return text
-        return f"{text}; try again in {duration_in_words(self.retry_in)}"
+    @property
+    def breaker(self) -> str | None:
+        """The name, the scope or the key of the breaker; None if it has none."""
+        return self.limit
 
 
 class CommitUnknown(RetrykitError):  # noqa: N818  told by its name

@@ -94,6 +94,7 @@ READS_THE_CLOCK = {
     "_core.sync_driver",
     "budgets._ratio",
     "limits._circuit_breaker",
+    "limits._leases",
     "hints._retry_after_header",
     "hints._rate_limit_reset",
 }

@@ -44,6 +44,7 @@ def test_the_package_exports_these_names_and_no_others():
         "NestedRetryError",
         "Outcome",
         "Policy",
+        "RefusedError",
         "RetryAfter",
         "RetryError",
         "RetryState",

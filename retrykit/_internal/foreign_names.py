@@ -9,9 +9,9 @@ __all__ = ["HOMES", "suggest_import"]
 HOMES = {
     "retrykit": (
         "Again AsArgument AttemptTimeout Backoff CircuitOpenError ConfigError Failure "
-        "GiveUp Layer Layers NestedRetryError Outcome Policy RetryAfter RetryError "
-        "RetryState RetrykitError Rule Stop StopReason WithError WithValue aretry "
-        "aretrying current_state last_result layers observe policy_of resume retry "
+        "GiveUp Layer Layers NestedRetryError Outcome Policy RefusedError RetryAfter "
+        "RetryError RetryState RetrykitError Rule Stop StopReason WithError WithValue "
+        "aretry aretrying current_state last_result layers observe policy_of resume retry "
         "retrying state_of with_policy"
     ),
     "retrykit.schedules": (

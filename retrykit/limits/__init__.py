@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING
 from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
-    from retrykit.limits._base import Lease, Limit, Refusal
+    from retrykit.limits._base import Limit
     from retrykit.limits._circuit_breaker import CircuitBreaker
     from retrykit.limits._circuit_state import CircuitChange, CircuitMetrics
+    from retrykit.limits._leases import Lease, Refusal
     from retrykit.limits._registry import Registry
     from retrykit.limits._serialization import limit_from_dict
     from retrykit.limits._shared_limits import shared, states
@@ -36,9 +37,10 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "limits._base": "Lease Limit Refusal",
+            "limits._base": "Limit",
             "limits._circuit_breaker": "CircuitBreaker",
             "limits._circuit_state": "CircuitChange CircuitMetrics",
+            "limits._leases": "Lease Refusal",
             "limits._registry": "Registry",
             "limits._serialization": "limit_from_dict",
             "limits._shared_limits": "shared states",

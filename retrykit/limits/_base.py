@@ -1,71 +1,32 @@
-"""Protocol of limits: leases and refusals."""
+"""Base class of limits; the built-in ones are in `retrykit.limits`."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-__all__ = ["Lease", "Limit", "Refusal"]
+from retrykit._internal.validation import user_facing
+from retrykit.errors import RefusedError
+from retrykit.limits._leases import Lease, Refusal
+from retrykit.limits._standalone import Guard, guard_function
 
+__all__ = ["Limit"]
 
-class Refusal(NamedTuple):
-    """The answer of a limit that does not allow an attempt now.
-
-    Attributes:
-        reason: Why, in words.
-        retry_in: When the limit will allow one, in seconds, >= 0; None if that is
-            unknown.
-    """
-
-    reason: str
-    retry_in: float | None
-
-
-class Lease(ABC):
-    """Permission to make one attempt, whose outcome is reported to it.
-
-    The first report counts, and others have no effect. A lease that is dropped without
-    a report gives its place back, as one that is ignored. Any thread may report.
-
-    Attributes:
-        delay: How long to wait before the attempt, in seconds, >= 0.
-    """
-
-    __slots__ = ("__weakref__",)
-
-    delay: float = 0.0
-
-    @property
-    @abstractmethod
-    def generation(self) -> int:
-        """The number of the state that gave it, from 0.
-
-        Once the limit is in another state, a report counts for its metrics alone.
-        """
-
-    @abstractmethod
-    def succeeded(self) -> None:
-        """Report that the attempt succeeded."""
-
-    @abstractmethod
-    def failed(self, error: Exception | None = None) -> None:
-        """Report that the attempt failed.
-
-        Args:
-            error: Its error; None if its result was rejected.
-        """
-
-    @abstractmethod
-    def ignored(self) -> None:
-        """Report that the attempt says nothing: it was cancelled, or never made."""
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Limit(ABC):
     """Allows or refuses attempts. Many threads and tasks may ask at once.
 
+    Write `state` and `acquire` for a limit of your own. It decorates functions, guards
+    blocks, and stands in the `admission` of a policy.
+
     Attributes:
         key: The text of its key in a `Registry`; None without one.
+        judges_results: Whether results can be failures for it.
     """
 
     key: str | None = None
+    judges_results: bool = False
 
     @property
     @abstractmethod
@@ -77,5 +38,69 @@ class Limit(ABC):
         """Ask to make one attempt, without waiting.
 
         Returns:
-            A lease, to which the outcome of the attempt must be reported; or a refusal.
+            A lease, to which the outcome of the attempt must be reported, and which may
+            say how long to wait before it; or a refusal.
         """
+
+    @property
+    def label(self) -> str | None:
+        """Its name, else its scope, else its key in a `Registry`, for errors."""
+        named: Any = self
+        return getattr(named, "name", None) or getattr(named, "scope", None) or self.key
+
+    def is_failure(self, error: Exception, /) -> bool | None:  # noqa: ARG002
+        """Return whether an error is a failure; None leaves it to the policy.
+
+        A limit that stands alone has no policy: then every error is a failure but those
+        that a mistake in the code raises, as by a policy's default.
+        """
+        return None
+
+    def is_failed_result(self, result: object, /) -> bool | None:  # noqa: ARG002
+        """Return whether a result is a failure; None leaves it to the policy.
+
+        A limit that stands alone has no policy: then no result is a failure. It is
+        asked only if `judges_results`.
+        """
+        return None
+
+    def guard(self) -> Guard:
+        """Return a block that makes a call: ``with limit.guard():``.
+
+        It is for ``async with``, too. It waits as long as the limit says. What leaves
+        the block is reported as of a decorated function. The block has the lease, so
+        that a result can fail, too:
+
+        >>> from retrykit.limits import CircuitBreaker
+        >>> breaker = CircuitBreaker(consecutive_failures=1)
+        >>> with breaker.guard() as lease:
+        ...     status = 503
+        ...     if status >= 500:
+        ...         lease.failed()
+        >>> with breaker.guard():
+        ...     print("never printed")
+        Traceback (most recent call last):
+        ...
+        retrykit.errors.CircuitOpenError: circuit breaker is open, as the last call \
+failed; try again in 30 s
+
+        Returns:
+            A block that can be entered once.
+
+        Raises:
+            RefusedError: The limit refused the call; raised when it is entered.
+        """
+        return Guard(self)
+
+    @user_facing
+    def __call__(self, fn: F, /) -> F:
+        """Decorate a function or a coroutine function: each call asks the limit.
+
+        Raises:
+            ConfigError: *fn* is a generator function, or no function.
+        """
+        return guard_function(self, fn)
+
+    def error_of(self, refusal: Refusal) -> RefusedError:
+        """Return the error of a call that it refused."""
+        return RefusedError(self.label, refusal.reason, refusal.retry_in)

@@ -5,7 +5,13 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, Final, TypeVar, final
 
-from retrykit._conditions import Condition, default_condition, format_value
+from retrykit._conditions import (
+    Condition,
+    default_condition,
+    format_value,
+    matches_condition,
+    read_answer,
+)
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_positive_duration
 from retrykit._internal.error_texts import log_fault, type_to_name
@@ -17,7 +23,7 @@ from retrykit._internal.validation import (
     invalid_setting,
     user_facing,
 )
-from retrykit.limits._base import Lease, Refusal
+from retrykit.errors import CircuitOpenError
 from retrykit.limits._circuit_lease import CircuitLease, ProbeLease
 from retrykit.limits._circuit_settings import (
     DEFAULT_RATE,
@@ -43,8 +49,8 @@ from retrykit.limits._circuit_state import (
     State,
     is_valid,
 )
+from retrykit.limits._leases import Lease, Refusal
 from retrykit.limits._shared_limits import SerializableLimit
-from retrykit.limits._standalone import Guard, guard_function
 from retrykit.limits._windows import CountWindow, TimeWindow, Window
 from retrykit.schedules._base import Schedule, ScheduleLike
 from retrykit.schedules._randomness import call_random, new_seed
@@ -180,11 +186,6 @@ class CircuitBreaker(SerializableLimit):
         return {name: getattr(self, name) for name in _SETTINGS}
 
     @property
-    def label(self) -> str | None:
-        """Its name, else its scope, else its key in a `Registry`, for errors."""
-        return self.name or self.scope or self.key
-
-    @property
     def state(self) -> CircuitState:
         """The current state: "closed", "open", "half-open" or "isolated".
 
@@ -232,40 +233,27 @@ class CircuitBreaker(SerializableLimit):
             return lease
         return self._acquire_when_not_closed()
 
-    def guard(self) -> Guard:
-        """Return a block that makes a call: ``with breaker.guard():``.
+    @property
+    def judges_results(self) -> bool:  # type: ignore[override]
+        """True if it has a predicate of results."""
+        return self.on_result is not None
 
-        It is for ``async with``, too. What leaves the block is reported as of a
-        decorated function. The block has the lease, so that a result can fail, too:
+    def is_failure(self, error: Exception, /) -> bool | None:
+        """Return whether `on` matches; None if that is left to the default."""
+        if self.on is default_condition:
+            return None
+        return matches_condition("on", self.on, error)
 
-        >>> breaker = CircuitBreaker(consecutive_failures=1)
-        >>> with breaker.guard() as lease:
-        ...     status = 503
-        ...     if status >= 500:
-        ...         lease.failed()
-        >>> with breaker.guard():
-        ...     print("never printed")
-        Traceback (most recent call last):
-        ...
-        retrykit.errors.CircuitOpenError: circuit breaker is open, as the last call \
-failed; try again in 30 s
+    def is_failed_result(self, result: object, /) -> bool | None:
+        """Return the answer of `on_result`; None without one."""
+        predicate = self.on_result
+        if predicate is None:
+            return None
+        return read_answer("on_result", predicate, predicate(result))
 
-        Returns:
-            A block that can be entered once.
-
-        Raises:
-            CircuitOpenError: The breaker refused the call; raised when it is entered.
-        """
-        return Guard(self)
-
-    @user_facing
-    def __call__(self, fn: F, /) -> F:
-        """Decorate a function or a coroutine function: each call asks the breaker.
-
-        Raises:
-            ConfigError: *fn* is a generator function, or no function.
-        """
-        return guard_function(self, fn)
+    def error_of(self, refusal: Refusal) -> CircuitOpenError:
+        """Return the error of a call that it refused."""
+        return CircuitOpenError(self.label, refusal.reason, refusal.retry_in)
 
     def open(self) -> None:
         """Open it now, for the time of the next opening in a row.

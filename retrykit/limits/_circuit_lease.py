@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, final
 
-from retrykit.limits._base import Lease
 from retrykit.limits._circuit_state import State
+from retrykit.limits._leases import Lease
 
 if TYPE_CHECKING:
     from retrykit.limits._circuit_breaker import CircuitBreaker

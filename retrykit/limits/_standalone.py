@@ -1,11 +1,11 @@
-"""Decorators and blocks that ask a circuit breaker."""
+"""Decorators and blocks that ask a limit."""
 
 import functools
 from collections.abc import Callable
 from types import CoroutineType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast, final
 
-from retrykit._conditions import matches_condition, read_answer, reject_awaitable
+from retrykit._conditions import default_condition, reject_awaitable
 from retrykit._internal.error_texts import error_text, log_fault, type_name
 from retrykit._internal.introspection import (
     is_coroutine_function,
@@ -14,36 +14,33 @@ from retrykit._internal.introspection import (
 from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting
-from retrykit.errors import CircuitOpenError, NestingError, Signal
-from retrykit.limits._base import Lease, Refusal
+from retrykit.errors import NestingError, RefusedError, Signal
+from retrykit.limits._leases import Lease, Refusal
 
 if TYPE_CHECKING:
-    from retrykit.limits._circuit_breaker import CircuitBreaker
+    from retrykit.limits._base import Limit
 
-__all__ = ["Guard", "guard_function"]
+__all__ = ["Guard", "guard_function", "judge_error"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @final
 class Guard:
-    """A block that is a call of a breaker, with ``with`` or ``async with``."""
+    """A block that is a call under a limit, with ``with`` or ``async with``."""
 
-    __slots__ = ("_breaker", "_lease")
+    __slots__ = ("_lease", "_limit")
 
-    def __init__(self, breaker: "CircuitBreaker") -> None:
-        self._breaker = breaker
+    def __init__(self, limit: "Limit") -> None:
+        self._limit = limit
         self._lease: Lease | None = None
 
     def __enter__(self) -> Lease:
-        if self._lease is not None:
-            msg = "a guard is entered once; write breaker.guard() for each block"
-            raise NestingError(msg)
-        answer = self._breaker.acquire()
-        if isinstance(answer, Refusal):
-            raise _refuse(self._breaker, answer)
-        self._lease = answer
-        return answer
+        lease = self._acquire()
+        if lease.delay:
+            _raise_refusal(self._limit, lease.wait())
+        self._lease = lease
+        return lease
 
     def __exit__(
         self,
@@ -57,10 +54,14 @@ class Guard:
         if error is None:
             lease.succeeded()
         else:
-            _report(self._breaker, lease, error)
+            _report(self._limit, lease, error)
 
     async def __aenter__(self) -> Lease:
-        return self.__enter__()
+        lease = self._acquire()
+        if lease.delay:
+            _raise_refusal(self._limit, await lease.wait_async())
+        self._lease = lease
+        return lease
 
     async def __aexit__(
         self,
@@ -71,38 +72,47 @@ class Guard:
     ) -> None:
         self.__exit__(kind, error, trace)
 
+    def _acquire(self) -> Lease:
+        if self._lease is not None:
+            msg = "a guard is entered once; write limit.guard() for each block"
+            raise NestingError(msg)
+        answer = self._limit.acquire()
+        if isinstance(answer, Refusal):
+            raise self._limit.error_of(answer)
+        return answer
 
-def guard_function(breaker: "CircuitBreaker", fn: F) -> F:
-    """Return a function that asks a breaker before it calls another one."""
+
+def guard_function(limit: "Limit", fn: F) -> F:
+    """Return a function that asks a limit before it calls another one."""
     if isinstance(fn, classmethod | staticmethod):
         kind = type(fn).__name__
         rule = "a function"
-        raise invalid_setting("fn", rule, fn, f"write @{kind} above the breaker")
+        raise invalid_setting("fn", rule, fn, f"write @{kind} above the limit")
     if not callable(fn):
         raise invalid_setting("fn", "a function", fn)
     if is_generator_function(fn):
-        suggestion = "write with breaker.guard(): in its body"
+        suggestion = "write with limit.guard(): in its body"
         raise invalid_setting("fn", "no generator function", fn, suggestion)
     guard = _guard_coroutine if is_coroutine_function(fn) else _guard_sync
-    return cast("F", functools.update_wrapper(guard(breaker, fn), fn))
+    return cast("F", functools.update_wrapper(guard(limit, fn), fn))
 
 
-def _guard_sync(
-    breaker: "CircuitBreaker", fn: Callable[..., Any]
-) -> Callable[..., Any]:
-    acquire, judges_results = breaker.acquire, breaker.on_result is not None
+def _guard_sync(limit: "Limit", fn: Callable[..., Any]) -> Callable[..., Any]:
+    acquire, judges_results = limit.acquire, limit.judges_results
 
     def call(*args: Any, **kwargs: Any) -> Any:
         lease = acquire()
         if isinstance(lease, Refusal):
-            raise _refuse(breaker, lease)
+            raise limit.error_of(lease)
+        if lease.delay:
+            _raise_refusal(limit, lease.wait())
         try:
             result = fn(*args, **kwargs)
         except BaseException as error:
-            _report(breaker, lease, error)
+            _report(limit, lease, error)
             raise
         if judges_results or isinstance(result, CoroutineType):
-            _report_result(breaker, lease, result)
+            _report_result(limit, lease, result)
         else:
             lease.succeeded()
         return result
@@ -110,22 +120,22 @@ def _guard_sync(
     return call
 
 
-def _guard_coroutine(
-    breaker: "CircuitBreaker", fn: Callable[..., Any]
-) -> Callable[..., Any]:
-    acquire, judges_results = breaker.acquire, breaker.on_result is not None
+def _guard_coroutine(limit: "Limit", fn: Callable[..., Any]) -> Callable[..., Any]:
+    acquire, judges_results = limit.acquire, limit.judges_results
 
     async def call(*args: Any, **kwargs: Any) -> Any:
         lease = acquire()
         if isinstance(lease, Refusal):
-            raise _refuse(breaker, lease)
+            raise limit.error_of(lease)
+        if lease.delay:
+            _raise_refusal(limit, await lease.wait_async())
         try:
             result = await fn(*args, **kwargs)
         except BaseException as error:
-            _report(breaker, lease, error)
+            _report(limit, lease, error)
             raise
         if judges_results or isinstance(result, CoroutineType):
-            _report_result(breaker, lease, result)
+            _report_result(limit, lease, result)
         else:
             lease.succeeded()
         return result
@@ -133,36 +143,44 @@ def _guard_coroutine(
     return call
 
 
-def _refuse(breaker: "CircuitBreaker", refusal: Refusal) -> CircuitOpenError:
-    return CircuitOpenError(breaker.label, refusal.reason, refusal.retry_in)
+def _raise_refusal(limit: "Limit", refusal: Refusal | None) -> None:
+    """Raise the error of a refusal that ends a wait, if there is one."""
+    if refusal is not None:
+        raise limit.error_of(refusal)
 
 
-def _report(breaker: "CircuitBreaker", lease: Lease, error: BaseException) -> None:
+def _report(limit: "Limit", lease: Lease, error: BaseException) -> None:
     """Report what a call raised."""
-    if isinstance(error, Exception) and _is_failure(breaker, error):
+    if isinstance(error, Exception) and _is_failure(limit, error):
         lease.failed(error)
     else:
         lease.ignored()
 
 
-def _is_failure(breaker: "CircuitBreaker", error: Exception) -> bool:
-    if isinstance(error, CircuitOpenError):
-        # Of another breaker: a call that was not made says nothing.
+def _is_failure(limit: "Limit", error: Exception) -> bool:
+    judged = judge_error(limit, error)
+    if judged is None:
+        return default_condition(error.error if isinstance(error, Signal) else error)
+    return judged
+
+
+def judge_error(limit: "Limit", error: Exception) -> bool | None:
+    """Return whether an error is a failure for a limit; None if it does not judge."""
+    if isinstance(error, RefusedError):
+        # Of another limit: a call that was not made says nothing.
         return False
-    judged = error.error if isinstance(error, Signal) else error
     try:
-        return matches_condition("on", breaker.on, judged)
+        return limit.is_failure(error.error if isinstance(error, Signal) else error)
     except Exception as fault:  # noqa: BLE001  it must not hide the error of the call
         text = f"{type_name(type(fault))}: {error_text(fault)}"
-        add_note_once(error, f"ignored, because its breaker failed with {text}")
-        text = "an error was ignored, because the condition of its breaker failed"
+        add_note_once(error, f"ignored, because its limit failed with {text}")
+        text = "an error was ignored, because the condition of its limit failed"
         log_fault(logging.ERROR, fault, text)
         return False
 
 
-def _report_result(breaker: "CircuitBreaker", lease: Lease, result: object) -> None:
+def _report_result(limit: "Limit", lease: Lease, result: object) -> None:
     """Report what a call returned."""
-    predicate = breaker.on_result
     try:
         reject_awaitable(
             "the result",
@@ -170,9 +188,7 @@ def _report_result(breaker: "CircuitBreaker", lease: Lease, result: object) -> N
             "no coroutine",
             "declare the function with async def, and await it there",
         )
-        failed = predicate is not None and read_answer(
-            "on_result", predicate, predicate(result)
-        )
+        failed = limit.judges_results and limit.is_failed_result(result)
     except BaseException:
         lease.ignored()
         raise

@@ -139,11 +139,11 @@ ERRORS = {
     f"{Hidden!r}; leave it out, and add it with .replace(on=...)": (
         lambda: CircuitBreaker(on=Hidden).to_dict()
     ),
-    f"fn must be a function, got {of!r}; write @classmethod above the breaker": (
+    f"fn must be a function, got {of!r}; write @classmethod above the limit": (
         lambda: CircuitBreaker()(of)
     ),
     "fn must be a function, got 5": lambda: CircuitBreaker()(5),
-    f"fn must be no generator function, got {pages!r}; write with breaker.guard(): in "
+    f"fn must be no generator function, got {pages!r}; write with limit.guard(): in "
     "its body": lambda: CircuitBreaker()(pages),
     "make must be a function that builds a limit, got 5; name the class, or write "
     "lambda: CircuitBreaker(...)": lambda: Registry(5),

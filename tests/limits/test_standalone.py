@@ -123,10 +123,10 @@ def test_a_condition_that_fails_does_not_hide_the_error(form, caplog):
         form(breaker, raise_, OSError("gone"))
     [note] = caught.value.__notes__
     assert note == (
-        "retrykit: ignored, because its breaker failed with ZeroDivisionError: "
+        "retrykit: ignored, because its limit failed with ZeroDivisionError: "
         "division by zero"
     )
-    assert "the condition of its breaker failed" in caplog.text
+    assert "the condition of its limit failed" in caplog.text
     assert breaker.metrics.total_ignored == 1
 
 
