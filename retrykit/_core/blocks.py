@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn, Unpack, final
 
 from retrykit._core.call import Entry, current_entry
 from retrykit._core.decorators import list_settings
-from retrykit._core.drivers import check_resumable, check_sync_compatible
+from retrykit._core.drivers import (
+    check_limits_of,
+    check_resumable,
+    check_sync_compatible,
+)
 from retrykit._core.final_error import check_no_fallback
 from retrykit._core.ineffective import warn_of_blocking, would_block
 from retrykit._core.manual import ManualCall
@@ -59,12 +63,6 @@ class _BlockCall:
             _reject_entry(self.attempt())
         return self.call.running
 
-    def delay(self) -> float | None:
-        """Return the delay before this attempt, in seconds; None before the first."""
-        if self.entered is None:
-            return self.call.start()
-        return self.call.next_delay
-
     def attempt(self) -> "Attempt":
         """Return the attempt of this iteration."""
         self.entered = False
@@ -88,17 +86,16 @@ class Loop:
         block = self._block
         if not block.has_next():
             raise StopIteration
-        delay = block.delay()
-        if delay is not None:
-            if block.call.attempt == 1 and delay > 0 and would_block(sync_clock):
-                warn_of_blocking(block.call.state.name)
-            try:
-                stopped = block.call.pause(delay)
-            except BaseException as error:
-                block.call.abort(error)
-                raise
-            if stopped is not None:
-                raise stopped
+        call, delay = block.call, block.call.next_delay
+        if delay and call.attempt == 1 and would_block(sync_clock):
+            warn_of_blocking(call.state.name)
+        try:
+            stopped = call.begin() if block.entered is None else call.pause(delay or 0)
+        except BaseException as error:
+            call.abort(error)
+            raise
+        if stopped is not None:
+            raise stopped
         return block.attempt()
 
 
@@ -119,15 +116,16 @@ class AsyncLoop:
         block = self._block
         if not block.has_next():
             raise StopAsyncIteration
-        delay = block.delay()
-        if delay is not None:
-            try:
-                stopped = await block.call.apause(delay)
-            except BaseException as error:
-                block.call.abort(error)
-                raise
-            if stopped is not None:
-                raise stopped
+        call, is_first = block.call, block.entered is None
+        try:
+            stopped = await (
+                call.abegin() if is_first else call.apause(call.next_delay or 0.0)
+            )
+        except BaseException as error:
+            call.abort(error)
+            raise
+        if stopped is not None:
+            raise stopped
         return block.attempt()
 
 
@@ -351,6 +349,7 @@ class _RetriedBlock:
                 "attempt_timeout", rule, policy.attempt_timeout, suggestion
             )
         check_no_fallback(policy)
+        check_limits_of(policy)
         check_event_kind(policy.stop_event, awaited=cls._can_cancel)
         check_sleep_kind(policy.sleep, awaited=cls._can_cancel)
 

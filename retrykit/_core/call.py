@@ -32,6 +32,7 @@ from retrykit.schedules._randomness import Draws, SharedDraws
 
 if TYPE_CHECKING:
     from retrykit._core.controller import RetryController
+    from retrykit.limits._leases import Lease
 
 __all__ = ["ATTEMPT", "BEFORE", "DELAY", "DRAWS", "EARLIER", "ERROR", "FIRST"]
 __all__ += [
@@ -147,6 +148,7 @@ class RetryCall(CallFacts):
         notified: Whether observers were notified of an event of the call.
         pending: What async observers have returned and is not awaited yet.
         rule: The index of the rule that rejected the last result, or None.
+        leases: The leases of the attempt that runs, by the limits of the policy.
         warning_issued: Whether a warning was logged for this call: its hint
             fails, or its clock stands still.
     """
@@ -166,6 +168,7 @@ class RetryCall(CallFacts):
     arguments: Arguments | tuple[()] | None = None
     exhausted_marker: tuple[int, object] | None = None
     first_client: tuple[int, str] | None = None
+    leases: "list[Lease] | None" = None
     notified: bool = False
     pending: Pending | None = None
     rule: int | None = None

@@ -115,7 +115,8 @@ class CallFacts:
         started: The reading of its clock when it began, in seconds.
         read_clock: Reads the clock of a running call; None if it has ended, or if the
             clock is not known in this thread.
-        attempt: Number of the running or last attempt, from 1.
+        attempt: Number of the running or last attempt, from 1; 0 if the first one
+            was refused.
         attempt_started: When it began, in seconds since the call began.
         failures: The failed attempts that are kept, in order.
         next_delay: The delay before the next attempt, in seconds; None unless one is
@@ -130,6 +131,7 @@ class CallFacts:
         epoch: When the call began, by the wall clock, in seconds since 1970; None if
             nobody has asked yet.
         stop_detail: The limit that ended the call and its value, as text.
+        retry_in: When a limit that refused an attempt will allow one, in seconds.
         used_fallback: Whether the call returned the fallback of the policy.
         dropped_failures: Number of failures that were not kept.
         rule_counts: Number of failures that each rule of the policy matched.
@@ -165,6 +167,7 @@ class CallFacts:
     outer_deadline: float | None = None
     epoch: float | None = None
     stop_detail: str | None = None
+    retry_in: float | None = None
     used_fallback: bool = False
     dropped_failures: int = 0
     rule_counts: tuple[int, ...] = ()

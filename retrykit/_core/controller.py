@@ -3,9 +3,10 @@
 `retrykit._core.steps` decides what is recorded.
 """
 
+import math
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from retrykit._conditions import reject_awaitable
 from retrykit._core import events
@@ -77,6 +78,7 @@ from retrykit._core.retry_log import (
 from retrykit._core.retry_state import RetryState
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, read_together
+from retrykit._internal.late_modules import LateModule
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
     add_note_once,
@@ -92,8 +94,17 @@ from retrykit.schedules._randomness import SharedDraws, new_draws
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
+    from retrykit.limits._base import Limit
+    from retrykit.limits._leases import Lease, Refusal
 
 __all__ = ["RetryController"]
+
+# Imported with the first policy that has limits.
+admission: Any = LateModule("retrykit._core.admission")
+
+# In seconds: how often a limit is asked again that does not know when it will allow an
+# attempt.
+_POLLING: Final = 0.25
 
 
 class RetryController:
@@ -119,6 +130,7 @@ class RetryController:
         function: The function that events name; None for a block or a client.
         can_be_stopped: Whether the policy has a `stop_event`.
         only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
+        admits: Whether limits are asked before each attempt.
         plain: The type of the first result that could be returned as it is, which most
             results have, or None.
         judges: The conditions on results of the policy and its rules.
@@ -141,6 +153,7 @@ class RetryController:
         "_terms",
         "_time_limit",
         "_timed",
+        "admits",
         "answer",
         "budget",
         "can_be_stopped",
@@ -195,15 +208,16 @@ class RetryController:
         seed = policy.seed
         self._same_draws = None if seed is None else (SharedDraws(seed), 0)
         self.can_be_stopped = policy.stop_event is not None
-        own = policy.stop_event, policy.sleep
+        self.admits = bool(policy.admission)
+        own = policy.stop_event, policy.sleep, policy.admission or None
         delivers = self._awaits_observers and policy.observers
-        self.only_sleeps = own == (None, None) and not delivers
+        self.only_sleeps = own == (None, None, None) and not delivers
         judges: Judges = ()
         if policy.on_result is not None or policy.rules:
             judges = policy._derive(judges_of)
         self.judges = judges
         self._keeps_frames = policy.keep_tracebacks or policy.raises == "group"
-        watched = policy.observers or resumed
+        watched = policy.observers or resumed or policy.admission
         self.watch: Sequence[object] = (policy,) if watched else fast_path.blockers
 
     def with_overrides(self) -> "RetryController":
@@ -384,17 +398,17 @@ class RetryController:
             return tape
         return open_entry(entry, self._same_draws or new_draws())
 
-    def start(self, call: RetryCall) -> float | None:
-        """Begin a call that is watched or resumed.
+    def start(self, call: RetryCall) -> None:
+        """Record that the first attempt begins, of a call that is watched."""
+        if self.admits:
+            call.tape[-1] = call.elapsed
+        if self._observers or events.process_observers:
+            self._notify(call, events.AttemptStarted)
 
-        Returns:
-            The remaining delay before its next attempt, in seconds; None if an
-            attempt begins.
-        """
+    def resumed_delay(self, call: RetryCall) -> float | None:
+        """Return the delay that is left of a resumed call, in seconds, or None."""
         delay = None if self._resumed is None else call.next_delay
         if delay is None:
-            if self._observers or events.process_observers:
-                self._notify(call, events.AttemptStarted)
             return None
         waited, last = 0.0, call.last_failure
         if last is not None:
@@ -506,7 +520,8 @@ class RetryController:
             detail: str | None = describe_give_up(error, hinted=retryable)
         else:
             detail = describe_limit(self.policy, call, decision, failure)
-        call.end(decision, detail)
+        # Of a refusal it is known already.
+        call.end(decision, detail or call.stop_detail)
         return self._give_up(call, decision, failure, error, failed_now=True)
 
     def record_stop(self, call: RetryCall) -> Exception:
@@ -515,11 +530,122 @@ class RetryController:
         Returns:
             The error to raise.
         """
-        failure = cast("Failure", call.last_failure)
-        error = failure.error if isinstance(failure.error, Exception) else None
+        failure, error = call.last_failure, None
+        if failure is None:
+            # It waited for a limit, before its first attempt.
+            call.unrecorded = -1
+        elif isinstance(failure.error, Exception):
+            error = failure.error
+        self.give_back(call)
         reason = StopReason.STOPPED
         call.end(reason)
         return self._give_up(call, reason, failure, error, failed_now=False)
+
+    def report(
+        self, call: RetryCall, evaluation: Evaluation, error: Exception | None
+    ) -> Evaluation:
+        """Tell the limits of a failed attempt.
+
+        Returns:
+            The evaluation; if one of them will still refuse after the delay, without
+            that retry, or with the delay until it allows one.
+        """
+        failure, decision, retryable = evaluation
+        if call.leases:
+            admission.report_failure(self.policy, call.leases, evaluation, error)
+        if isinstance(decision, str):
+            return evaluation
+        refused = admission.foresee(self.policy, decision)
+        if refused is None:
+            return evaluation
+        limit, refusal = refused
+        delay = self._delay_until_allowed(call, refusal)
+        if delay is not None:
+            delay = max(delay, decision)
+            return Evaluation(failure._replace(delay=delay), delay, retryable)
+        self._note_refusal(call, limit, refusal)
+        return Evaluation(failure._replace(delay=None), StopReason.REFUSED, retryable)
+
+    def ask_limits(self, call: RetryCall) -> "Lease | float | Exception | None":
+        """Ask the limits that have not given a lease yet for the attempt that is due.
+
+        Returns:
+            None if all have; a lease that is a place in a queue; a delay in seconds, to
+            wait before they are asked again; the error to raise, if the call has ended.
+        """
+        leases, limits = call.leases, self.policy.admission
+        if leases is None:
+            leases = call.leases = []
+        for limit in limits[len(leases) :]:
+            answer = limit.acquire()
+            if isinstance(answer, tuple):
+                return self._refuse(call, limit, answer)
+            leases.append(answer)
+            if answer.delay == math.inf:
+                return answer
+            if answer.delay:
+                refusal = answer.refuse_long_wait(self.time_for_limits(call))
+                return answer.delay if refusal is None else self.refuse(call, refusal)
+        return None
+
+    def refuse(self, call: RetryCall, refusal: "Refusal") -> float | Exception:
+        """Handle a refusal by the limit of the last lease, as `ask_limits` does."""
+        leases = cast("list[Lease]", call.leases)
+        # It was given back.
+        leases.pop()
+        return self._refuse(call, self.policy.admission[len(leases)], refusal)
+
+    def _refuse(
+        self, call: RetryCall, limit: "Limit", refusal: "Refusal"
+    ) -> float | Exception:
+        """Return how long to wait after a refusal, or the error that ends the call."""
+        self.give_back(call)
+        delay = self._delay_until_allowed(call, refusal)
+        if delay is not None:
+            return delay
+        error: Exception | None = self._note_refusal(call, limit, refusal)
+        failure, reason = call.last_failure, StopReason.REFUSED
+        if failure is None:
+            # No attempt was made.
+            call.unrecorded = -1
+        else:
+            error = failure.error if isinstance(failure.error, Exception) else None
+            if self.budget is not None and call.retry_cost is not None:
+                self.budget.refund(call.retry_cost)
+        call.end(reason, call.stop_detail)
+        return self._give_up(call, reason, failure, error, failed_now=False)
+
+    def give_back(self, call: RetryCall) -> None:
+        """Return the leases of an attempt that is not made."""
+        if call.leases:
+            admission.give_back(call.leases)
+
+    def _note_refusal(
+        self, call: RetryCall, limit: "Limit", refusal: "Refusal"
+    ) -> Exception:
+        """Keep what a limit said; return its error."""
+        error = limit.error_of(refusal)
+        call.stop_detail, call.retry_in = str(error), refusal.retry_in
+        return error
+
+    def _delay_until_allowed(self, call: RetryCall, refusal: "Refusal") -> float | None:
+        """Return how long to wait before a limit is asked again, in seconds.
+
+        None if the policy does not wait, or there is not enough time.
+        """
+        if self.policy.on_refused != "wait":
+            return None
+        delay = _POLLING if refusal.retry_in is None else refusal.retry_in
+        left = self.time_for_limits(call)
+        return None if left is not None and delay > left else delay
+
+    def time_for_limits(self, call: RetryCall) -> float | None:
+        """Return how long a call may wait for its limits, in seconds; None if any."""
+        ends = [self.time_left(call)]
+        if call.outer_deadline is not None:
+            ends.append(call.outer_deadline - call.elapsed)
+        known = [end for end in ends if end is not None]
+        return max(min(known), 0.0) if known else None
 
     def kept_failure(self, call: RetryCall) -> Failure | None:
         """Return the last failure if its result is not released yet.
@@ -533,7 +659,7 @@ class RetryController:
         self,
         call: RetryCall,
         reason: StopReason,
-        failure: Failure,
+        failure: Failure | None,
         error: Exception | None,
         *,
         failed_now: bool,
@@ -550,9 +676,11 @@ class RetryController:
             self._notify(call, events.GaveUp)
         nested = reason is StopReason.NESTED and policy.nested == "raise"
         cause = error.error if isinstance(error, Signal) else error
-        final_error = build_final_error(
-            "nested" if nested else policy.raises, call, cause
-        )
+        form = "nested" if nested else policy.raises
+        if failure is None:
+            # There is nothing but the refusal to raise.
+            form = "last"
+        final_error = build_final_error(form, call, cause)
         outer = None if call.before is None else outer_call(call)
         if outer is not None and has_exhausted_retries(call):
             mark_exhausted(final_error, outer)
@@ -586,6 +714,8 @@ class RetryController:
         if not known and not self.clock.awaited:
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")
+        if call.leases:
+            admission.report_success(self.policy, call.leases, result)
         call.controller = None
         call.end(SUCCEEDED)
         if self._observers or events.process_observers:
@@ -599,6 +729,7 @@ class RetryController:
         """
         if call.pending:
             events.discard(call.pending)
+        self.give_back(call)
         if call.controller is None:
             if call.stop_reason is StopReason.STOPPED and self._driven:
                 # It was raised anew, by the driver.

@@ -27,7 +27,7 @@ from retrykit.errors import ConfigError
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
 
-__all__ = ["build_driver", "check_resumable", "check_retryable"]
+__all__ = ["build_driver", "check_limits_of", "check_resumable", "check_retryable"]
 __all__ += ["check_sync_compatible", "driver_factory", "ensure_awaitable"]
 __all__ += ["prepare_attempt", "qualified_name"]
 
@@ -93,12 +93,23 @@ def _check_sync(policy: "Policy") -> None:
     check_event_kind(policy.stop_event, awaited=False)
     check_sleep_kind(policy.sleep, awaited=False)
     check_sync_compatible(policy)
+    check_limits_of(policy)
 
 
 def _check_async(policy: "Policy") -> None:
     """Check that a policy suits a coroutine function."""
     check_event_kind(policy.stop_event, awaited=True)
     check_sleep_kind(policy.sleep, awaited=True)
+    check_limits_of(policy)
+
+
+def check_limits_of(policy: "Policy") -> None:
+    """Check that a policy may ask its limits, which others may ask, too."""
+    if policy.admission:
+        # Imported here: few policies have limits.
+        from retrykit._core.admission import join_limits  # noqa: PLC0415
+
+        join_limits(policy)
 
 
 def check_retryable(fn: object) -> None:

@@ -30,6 +30,7 @@ class StopReason(StrEnum):
     GAVE_UP = "gave_up"
     HINT = "hint"
     BUDGET = "budget"
+    REFUSED = "refused"
     NESTED = "nested"
     STOPPED = "stopped"
     CANCELLED = "cancelled"
@@ -49,6 +50,7 @@ EXPLANATIONS = {
     StopReason.GAVE_UP: "ended by give_up_on, GiveUp or a hint",
     StopReason.HINT: "it was asked to wait longer than allowed",
     StopReason.BUDGET: "the retry budget is spent",
+    StopReason.REFUSED: "a limit refused another attempt",
     StopReason.NESTED: "a nested call has given up",
     StopReason.STOPPED: "stop_event was set",
     StopReason.CANCELLED: "it was cancelled",

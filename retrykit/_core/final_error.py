@@ -71,7 +71,10 @@ def build_final_error(
         return wrapper
     state = attach_record(error, record)
     # No note if the first attempt failed with an error that is not retryable.
-    if record.stop_reason not in NEVER_RETRIED or record.attempt > 1:
+    # Nor if there was no attempt: it would say the same.
+    if record.attempt and (
+        record.stop_reason not in NEVER_RETRIED or record.attempt > 1
+    ):
         add_note_once(error, state.describe())
     return error
 
@@ -184,10 +187,10 @@ def last_result(state: RetryState) -> Any:
     return state.failures[-1].result
 
 
-def has_value(fallback: object, failure: Failure) -> bool:
+def has_value(fallback: object, failure: Failure | None) -> bool:
     """Return whether a fallback replaces the error after this last failure."""
     if fallback is last_result:
-        return failure.error is None
+        return failure is not None and failure.error is None
     return fallback is not NO_FALLBACK
 
 

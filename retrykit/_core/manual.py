@@ -17,9 +17,11 @@ from retrykit._core.final_error import check_no_fallback
 from retrykit._core.ineffective import warn_once
 from retrykit._core.retry_state import RetryState
 from retrykit._core.steps import (
+    abegin,
     ahandle_failure,
     ahandle_result,
     apause,
+    begin,
     handle_failure,
     handle_result,
     pause,
@@ -97,13 +99,30 @@ class ManualCall:
         return self._call.next_delay
 
     def start(self) -> float | None:
-        """Begin the call.
+        """Begin the call, without asking limits.
 
         Returns:
             The remaining delay of a resumed call, in seconds, after which `next` is
             due; None if an attempt begins.
         """
-        return self._controller.start(self._call)
+        delay = self._controller.resumed_delay(self._call)
+        if delay is None:
+            self._controller.start(self._call)
+        return delay
+
+    def begin(self) -> Exception | None:
+        """Wait for the rest of the delay of a resumed call, and begin an attempt.
+
+        Returns:
+            None; the error to raise, if the call has ended before.
+        """
+        outcome = begin(self._controller, self._call)
+        return None if outcome is None else self._end_with(outcome)
+
+    async def abegin(self) -> Exception | None:
+        """Wait for the rest of a delay, and begin an attempt, as `begin` does."""
+        outcome = await abegin(self._controller, self._call)
+        return None if outcome is None else self._end_with(outcome)
 
     def enter(self) -> Token[Entry | None]:
         """Make this the current call; reset `current_entry` with the token."""

@@ -61,6 +61,7 @@ _NO_RETRY_ALLOWED = {
     StopReason.ELAPSED,
     StopReason.HINT,
     StopReason.BUDGET,
+    StopReason.REFUSED,
     StopReason.NESTED,
     StopReason.STOPPED,
 }

@@ -48,6 +48,7 @@ from retrykit._core.settings import (
     NestedRule,
     PolicySettings,
     Raises,
+    RefusedRule,
     SleepFunction,
     StopEvent,
     suggest_setting,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from retrykit._core.timeouts import AsArgument
     from retrykit.budgets._base import Budget
     from retrykit.hints._base import Hint
+    from retrykit.limits._base import Limit
 
 __all__ = ["Policy"]
 
@@ -148,6 +150,15 @@ the first attempt counts; None is unlimited
             default; 0 adds nothing.
         budget: Limit on retries that many calls share: one of `retrykit.budgets`,
             or a subclass of `retrykit.budgets.Budget`. None by default.
+        admission: Limits that are asked before each attempt, the first included, in
+            this order: those of `retrykit.limits`, such as a `CircuitBreaker`. They are
+            told whether the attempt failed: whether the conditions of this policy allow
+            a retry. An attempt that is refused is not made, costs no budget, and is no
+            failure. Empty by default.
+        on_refused: What to do when a limit refuses an attempt: ``"give_up"``, the
+            default, ends the call with its last error, or with a `RefusedError` if
+            there is none; ``"wait"`` waits until the limit allows it, if `max_elapsed`
+            does.
         attempt_timeout: Time limit of each attempt. A duration, > 0; None, the
             default, is unlimited. Under `aretry` the attempt is cancelled, and fails
             with an `AttemptTimeout`, which is retried whatever `on` says. Blocking
@@ -217,6 +228,8 @@ the first attempt counts; None is unlimited
     on_long_hint: LongHintRule = "give_up"
     hint_jitter: float = 0.1
     budget: "Budget | None" = None
+    admission: "tuple[Limit, ...]" = ()
+    on_refused: RefusedRule = "give_up"
     attempt_timeout: "float | AsArgument | None" = None
     nested: NestedRule = "respect"
     raises: Raises = "last"

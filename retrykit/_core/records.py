@@ -309,7 +309,7 @@ def _epoch(value: object) -> float:
 
 
 # A state that waits in a queue may have been written before these were added.
-_ADDED = {"max_attempts", "stop_detail", "used_fallback"}
+_ADDED = {"max_attempts", "retry_in", "stop_detail", "used_fallback"}
 
 STATE_FIELDS: dict[str, Callable[[Any], Any]] = {
     "name": _string,
@@ -318,7 +318,8 @@ STATE_FIELDS: dict[str, Callable[[Any], Any]] = {
     "max_elapsed": read_delay,
     "max_failures": read_count,
     "max_attempts": lambda count: None if count is None else read_attempt(count),
-    "attempt": read_attempt,
+    # 0 if the first one was refused.
+    "attempt": lambda number: read_attempt(number) if number else read_count(number),
     "attempt_started": read_seconds,
     "failures": read_list(failure_from_dict),
     "dropped_failures": read_count,
@@ -326,6 +327,7 @@ STATE_FIELDS: dict[str, Callable[[Any], Any]] = {
     "next_delay": read_delay,
     "stop_reason": lambda reason: None if reason is None else StopReason(reason),
     "stop_detail": strict_type(str, type(None)),
+    "retry_in": read_delay,
     "used_fallback": strict_type(bool),
     "elapsed_at_end": read_seconds,
     "rule_counts": read_list(read_count),

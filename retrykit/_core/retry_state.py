@@ -45,7 +45,8 @@ class RetryState:  # noqa: PLW1641  it changes
         max_failures: Maximum number of failures kept; beyond it the middle ones are
             dropped.
         max_attempts: Maximum number of attempts; None if unlimited.
-        attempt: Number of the running or last attempt, from 1.
+        attempt: Number of the running or last attempt, from 1; 0 if the first one was
+            refused.
         attempt_started: When it began, in seconds since the call began.
         failures: The failed attempts, in order.
         dropped_failures: Number of failures that were not kept.
@@ -54,6 +55,7 @@ class RetryState:  # noqa: PLW1641  it changes
             one is scheduled.
         stop_reason: Why the call ended; None while it runs.
         stop_detail: The limit that ended the call and its value, as text.
+        retry_in: When the limit that refused an attempt will allow one, in seconds.
         used_fallback: Whether the call returned the policy's `fallback`.
         elapsed_at_end: The elapsed time of a call that has ended, in seconds.
         rule_counts: Number of failures that each of the policy's rules matched.
@@ -88,6 +90,7 @@ class RetryState:  # noqa: PLW1641  it changes
         next_delay: float | None = None,
         stop_reason: StopReason | None = None,
         stop_detail: str | None = None,
+        retry_in: float | None = None,
         used_fallback: bool = False,
         elapsed_at_end: float = 0.0,
         rule_counts: tuple[int, ...] = (),
@@ -104,6 +107,7 @@ class RetryState:  # noqa: PLW1641  it changes
         record.failures, record.dropped_failures = list(failures), dropped_failures
         record.total_delay, record.next_delay = total_delay, next_delay
         record.stop_reason, record.stop_detail = stop_reason, stop_detail
+        record.retry_in = retry_in
         record.used_fallback, record.elapsed_at_end = used_fallback, elapsed_at_end
         record.rule_counts, record.retry_cost = rule_counts, retry_cost
         record.depth, record.nested_state = depth, nested_state
@@ -163,7 +167,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def attempt(self) -> int:
-        """Number of the running or last attempt, from 1."""
+        """Number of the running or last attempt, from 1; 0 if it was refused."""
         return self._record.attempt
 
     @property
@@ -211,6 +215,14 @@ class RetryState:  # noqa: PLW1641  it changes
         A text such as ``max_attempts=5 reached``.
         """
         return self._record.stop_detail
+
+    @property
+    def retry_in(self) -> float | None:
+        """When the limit that refused an attempt will allow one, in seconds.
+
+        None if no limit did, or it does not know.
+        """
+        return self._record.retry_in
 
     @property
     def used_fallback(self) -> bool:
@@ -331,6 +343,8 @@ class RetryState:  # noqa: PLW1641  it changes
         why = record.stop_detail or EXPLANATIONS[reason]
         if record.nested_state is not None:
             why = f"nested call {self.innermost.name} {self.innermost.describe()}"
+        if not attempt:
+            return f"gave up before its first attempt: {why}"
         return f"gave up after {so_far}: {why}"
 
     @property

@@ -189,6 +189,33 @@ def _budget(_: str, data: object) -> Budget:
     return budget_from_dict(data)
 
 
+def _limits_data(name: str, limits: tuple[Any, ...]) -> list[dict[str, Any]] | None:
+    from retrykit.limits._shared_limits import SerializableLimit  # noqa: PLC0415  same
+
+    data = []
+    for index, limit in enumerate(limits):
+        item = f"{name}[{index}]"
+        if not isinstance(limit, SerializableLimit):
+            rule = "one of retrykit.limits in a policy that is written as data"
+            suggestion = f"leave it out, and add it with .replace({name}=...)"
+            raise invalid_setting(item, rule, limit, suggestion)
+        with prefix_errors(item):
+            data.append(limit.to_dict())
+    return data
+
+
+def _limits(name: str, data: object) -> object:
+    from retrykit.limits._serialization import limit_from_dict  # noqa: PLC0415  same
+
+    if not isinstance(data, list | tuple):
+        raise invalid_setting(name, "a list of dicts", data)
+    limits = []
+    for index, each in enumerate(data):
+        with prefix_errors(f"{name}[{index}]"):
+            limits.append(limit_from_dict(each))
+    return limits
+
+
 def _timeout_data(_: str, timeout: float | AsArgument) -> float | dict[str, Any]:
     if isinstance(timeout, AsArgument):
         return {"argument": timeout.name, "seconds": timeout.seconds}
@@ -214,6 +241,7 @@ _WRITERS: dict[str, Callable[[str, Any], Any]] = {
     "rules": _rules_data,
     "hint": _hint_text,
     "budget": _budget_data,
+    "limits": _limits_data,
     "timeout": _timeout_data,
 }
 _READERS: dict[str, Callable[[str, Any], Any]] = {
@@ -223,5 +251,6 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "rules": _rules,
     "hint": _hint,
     "budget": _budget,
+    "limits": _limits,
     "timeout": _timeout,
 }

@@ -46,9 +46,11 @@ if TYPE_CHECKING:
     from retrykit._core.timeouts import AsArgument
     from retrykit.budgets._base import Budget
     from retrykit.hints._base import Hint
+    from retrykit.limits._base import Limit
 
 __all__ = ["DeadlineRule", "GroupRule", "LimitRule", "LongHintRule", "NestedRule"]
-__all__ += ["OtherSettings", "PolicySettings", "Raises", "SleepFunction", "StopEvent"]
+__all__ += ["OtherSettings", "PolicySettings", "Raises", "RefusedRule"]
+__all__ += ["SleepFunction", "StopEvent"]
 __all__ += [
     "SETTINGS",
     "Setting",
@@ -73,6 +75,9 @@ LimitRule = Literal["any", "all"]
 
 GroupRule = Literal["all", "any", "whole"]
 """When to retry an ExceptionGroup."""
+
+RefusedRule = Literal["give_up", "wait"]
+"""What to do when a limit refuses an attempt."""
 
 LongHintRule = Literal["honor", "clip", "ignore", "give_up"]
 """What to do with a hint above `hint_cap`."""
@@ -116,6 +121,8 @@ class OtherSettings(TypedDict, total=False):
     on_long_hint: LongHintRule
     hint_jitter: float
     budget: "Budget | None"
+    admission: "Iterable[Limit]"
+    on_refused: RefusedRule
     attempt_timeout: "Duration | AsArgument | None"
     nested: NestedRule
     raises: Raises
@@ -166,6 +173,14 @@ def _budget(name: str, value: object) -> "Budget":
     if isinstance(value, type) and issubclass(value, Budget):
         suggestion = f"create one: {value.__name__}()"
     raise invalid_setting(name, "a budget", value, suggestion)
+
+
+def _admission(name: str, value: object) -> "tuple[Limit, ...]":
+    if value in ((), []):
+        return ()
+    from retrykit._core.admission import check_admission  # noqa: PLC0415  see above
+
+    return check_admission(name, value)
 
 
 def _attempt_timeout(name: str, value: object) -> "float | AsArgument":
@@ -450,6 +465,17 @@ SETTINGS: dict[str, Setting] = {
     ),
     "budget": _optional(
         Setting(_budget, "budget", "Limit on retries that many calls share.")
+    ),
+    "admission": Setting(
+        _admission,
+        "limits",
+        "Limits that are asked before each attempt, in order: circuit breakers, limits "
+        "of concurrency and of rate.",
+    ),
+    "on_refused": _choice(
+        RefusedRule,
+        'What to do when a limit refuses an attempt: "give_up" ends the call; "wait" '
+        "waits until the limit allows it, as long as the time limit allows.",
     ),
     "attempt_timeout": _optional(
         Setting(

@@ -1,7 +1,8 @@
 """The steps of a retried call, shared by the drivers, blocks and jobs.
 
-A failed attempt takes one pass: evaluate (conditions, hint, nesting, decision), pay
-(budget), record (state, events), exit (final error or fallback); then the call pauses.
+A failed attempt takes one pass: evaluate (conditions, hint, nesting, decision), report
+(limits), pay (budget), record (state, events), exit (final error or fallback); then the
+call pauses.
 The sync and async functions differ in ``await`` alone.
 """
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from retrykit.budgets._base import Budget
 
 __all__ = ["adeposit_safely", "ahandle_failure", "ahandle_result", "ajudge", "apause"]
-__all__ += ["astart", "deposit_safely"]
+__all__ += ["abegin", "astart", "begin", "deposit_safely"]
 __all__ += ["handle_failure", "handle_result", "judge", "pause", "start"]
 
 
@@ -49,20 +50,44 @@ def start(controller: RetryController, call: RetryCall) -> FallbackValue | None:
     """Begin a call that is watched or resumed, after the delay that is left of it.
 
     Returns:
-        None if an attempt begins; the value to return if the policy's event has ended
-        the call, or its error is raised.
+        None if an attempt begins; the value to return if the call has ended before, or
+        its error is raised.
     """
-    delay = controller.start(call)
+    return _raise_error(begin(controller, call))
+
+
+def begin(controller: RetryController, call: RetryCall) -> Outcome:
+    """Begin the first attempt of a call, or the next one of a resumed call.
+
+    Returns:
+        None if it begins; else how the call has ended, as `handle_failure`.
+    """
+    delay = controller.resumed_delay(call)
     if delay is not None:
-        return _raise_error(pause(controller, call, delay))
+        return pause(controller, call, delay)
+    if controller.admits:
+        outcome = admit(controller, call)
+        if outcome is not None:
+            return outcome
+    controller.start(call)
     return None
 
 
 async def astart(controller: RetryController, call: RetryCall) -> FallbackValue | None:
     """Begin a call that is watched or resumed, as `start` does."""
-    delay = controller.start(call)
+    return _raise_error(await abegin(controller, call))
+
+
+async def abegin(controller: RetryController, call: RetryCall) -> Outcome:
+    """Begin an attempt, as `begin` does."""
+    delay = controller.resumed_delay(call)
     if delay is not None:
-        return _raise_error(await apause(controller, call, delay))
+        return await apause(controller, call, delay)
+    if controller.admits:
+        outcome = await aadmit(controller, call)
+        if outcome is not None:
+            return outcome
+    controller.start(call)
     if call.pending:
         await events.deliver(call.pending)
     return None
@@ -90,6 +115,10 @@ def pause(controller: RetryController, call: RetryCall, delay: float) -> Outcome
     if not wait_delay(policy, controller.clock, delay):
         error = controller.record_stop(call)
         return use_fallback(policy, call) if call.used_fallback else error
+    if controller.admits:
+        outcome = admit(controller, call)
+        if outcome is not None:
+            return outcome
     last = controller.kept_failure(call)
     if last is not None:
         release_result(policy, last.rule, last.result)
@@ -105,6 +134,10 @@ async def apause(controller: RetryController, call: RetryCall, delay: float) -> 
         if call.pending:
             await events.deliver(call.pending)
         return await ause_fallback(policy, call) if call.used_fallback else error
+    if controller.admits:
+        outcome = await aadmit(controller, call)
+        if outcome is not None:
+            return outcome
     last = controller.kept_failure(call)
     if last is not None:
         await arelease_result(policy, last.rule, last.result)
@@ -112,6 +145,54 @@ async def apause(controller: RetryController, call: RetryCall, delay: float) -> 
     if call.pending:
         await events.deliver(call.pending)
     return None
+
+
+def admit(controller: RetryController, call: RetryCall) -> Outcome:
+    """Ask the limits of the policy for the attempt that is due, and wait for them.
+
+    A queue is waited for until its own end, whatever the policy's `stop_event`.
+
+    Returns:
+        None if it may be made; else how the call has ended, as `handle_failure`.
+    """
+    policy = controller.policy
+    while True:
+        answer = controller.ask_limits(call)
+        if answer is None:
+            return None
+        if not isinstance(answer, Exception | float):
+            # A place in a queue.
+            refusal = answer.wait(controller.time_for_limits(call))
+            if refusal is None:
+                continue
+            answer = controller.refuse(call, refusal)
+        if isinstance(answer, float):
+            if wait_delay(policy, controller.clock, answer):
+                continue
+            answer = controller.record_stop(call)
+        return use_fallback(policy, call) if call.used_fallback else answer
+
+
+async def aadmit(controller: RetryController, call: RetryCall) -> Outcome:
+    """Ask the limits of the policy for the attempt that is due, as `admit` does."""
+    policy = controller.policy
+    while True:
+        answer = controller.ask_limits(call)
+        if answer is None:
+            return None
+        if not isinstance(answer, Exception | float):
+            # A place in a queue.
+            refusal = await answer.wait_async(controller.time_for_limits(call))
+            if refusal is None:
+                continue
+            answer = controller.refuse(call, refusal)
+        if isinstance(answer, float):
+            if await await_delay(policy, controller.clock, answer):
+                continue
+            answer = controller.record_stop(call)
+        if call.pending:
+            await events.deliver(call.pending)
+        return await ause_fallback(policy, call) if call.used_fallback else answer
 
 
 def wait_delay(policy: "Policy", clock: ClockSource[Clock], delay: float) -> bool:
@@ -185,7 +266,7 @@ def stop_evaluation(policy: "Policy", evaluation: Evaluation) -> Evaluation:
     return Evaluation(failure._replace(delay=None), StopReason.STOPPED, retryable)
 
 
-def handle_failure(
+def handle_failure(  # noqa: C901  one pass, in its order
     controller: RetryController,
     call: RetryCall,
     error: Exception | None,
@@ -221,6 +302,8 @@ def handle_failure(
         )
     if controller.can_be_stopped:
         evaluation = stop_evaluation(policy, evaluation)
+    if controller.admits:
+        evaluation = controller.report(call, evaluation, error)
     if policy.budget is not None:
         try:
             cost = withdraw_safely(policy.budget, evaluation)
@@ -236,7 +319,7 @@ def handle_failure(
     return outcome
 
 
-async def ahandle_failure(  # noqa: C901  one pass, in its order
+async def ahandle_failure(  # noqa: C901, PLR0912  one pass, in its order
     controller: RetryController,
     call: RetryCall,
     error: Exception | None,
@@ -267,6 +350,8 @@ async def ahandle_failure(  # noqa: C901  one pass, in its order
         )
     if controller.can_be_stopped:
         evaluation = stop_evaluation(policy, evaluation)
+    if controller.admits:
+        evaluation = controller.report(call, evaluation, error)
     if policy.budget is not None:
         try:
             cost = await awithdraw_safely(policy.budget, evaluation)

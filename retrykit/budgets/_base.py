@@ -41,6 +41,13 @@ class Budget(ABC):
             cost: The cost of its last retry; None if the first attempt succeeded.
         """
 
+    def refund(self, cost: float, /) -> None:  # noqa: B027  optional
+        """Refund the cost of a retry that was not made, since a limit refused it.
+
+        Args:
+            cost: The cost that `withdraw` returned, >= 0.
+        """
+
     def failed(self, *, first: bool, retryable: bool) -> None:  # noqa: B027  optional
         """Record a failed attempt, before a retry of it is paid for.
 

@@ -120,6 +120,12 @@ class RatioBudget(SerializableBudget):
                     self._turn()
             next(self._requests)
 
+    def refund(self, cost: float, /) -> None:  # noqa: ARG002  it is always the same
+        """Refund a retry that was not made."""
+        with self._lock:
+            self._turn()
+            self._filled += self._retry
+
     def _now(self) -> float:
         return sync_clock.now() if blockers else sync_clock.real.now()
 

@@ -107,6 +107,10 @@ class TokenBucket(SerializableBudget):
             with self._lock:
                 self._tokens = min(self._tokens + gain, self.capacity)
 
+    def refund(self, cost: float, /) -> None:
+        """Refund the cost of a retry that was not made."""
+        self.deposit(cost)
+
     @user_facing
     def to_dict(self) -> dict[str, Any]:
         """Return the bucket as plain data, with its costs by the names of types."""

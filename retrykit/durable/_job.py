@@ -217,6 +217,10 @@ class Job:
 def check_job_policy(policy: Policy) -> None:
     """Check that a policy leaves the end and the waits of a job to its engine."""
     check_no_fallback(policy)
+    if policy.admission:
+        rule = "empty in a job, whose attempts others begin"
+        suggestion = "write with limit.guard(): in the function"
+        raise invalid_setting("admission", rule, [*policy.admission], suggestion)
     for name in ("stop_event", "sleep"):
         value = getattr(policy, name)
         if value is not None:
@@ -242,9 +246,10 @@ def fingerprint(policy: Policy) -> str:
     )
     # All of them, since limits may be the defaults or written.
     settings = {name: getattr(bare, name) for name in SETTINGS}
-    if bare.hint_jitter == Policy.hint_jitter:
-        # It came later: a waiting job would be logged as one of another policy.
-        del settings["hint_jitter"]
+    for name in ("hint_jitter", "admission", "on_refused"):
+        if settings[name] == getattr(Policy, name):
+            # It came later: a waiting job would be logged as one of another policy.
+            del settings[name]
     try:
         text = json.dumps(policy_to_dict(settings), sort_keys=True)
     except ConfigError:

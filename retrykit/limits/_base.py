@@ -9,9 +9,12 @@ from retrykit.errors import RefusedError
 from retrykit.limits._leases import Lease, Refusal
 from retrykit.limits._standalone import Guard, guard_function
 
-__all__ = ["Limit"]
+__all__ = ["Conditions", "Limit"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+Conditions = dict[str, object]
+"""What a policy judges failures by: the text of each setting by its name."""
 
 
 class Limit(ABC):
@@ -63,6 +66,23 @@ class Limit(ABC):
         asked only if `judges_results`.
         """
         return None
+
+    def refusal_after(self, delay: float, /) -> Refusal | None:  # noqa: ARG002
+        """Return the refusal that is certain after a delay; None if there is none.
+
+        A call that has failed does not wait for a delay at whose end it is refused.
+
+        Args:
+            delay: The delay before the next attempt, in seconds, >= 0.
+        """
+        return None
+
+    def join(self, conditions: Conditions, /) -> None:  # noqa: B027  optional
+        """Check that a policy with these conditions may ask this limit.
+
+        Raises:
+            ConfigError: Another policy that asks it judges failures differently.
+        """
 
     def guard(self) -> Guard:
         """Return a block that makes a call: ``with limit.guard():``.

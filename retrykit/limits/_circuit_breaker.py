@@ -24,6 +24,7 @@ from retrykit._internal.validation import (
     user_facing,
 )
 from retrykit.errors import CircuitOpenError
+from retrykit.limits._base import Conditions
 from retrykit.limits._circuit_lease import CircuitLease, ProbeLease
 from retrykit.limits._circuit_settings import (
     DEFAULT_RATE,
@@ -178,6 +179,7 @@ class CircuitBreaker(SerializableLimit):
         self._needs_time = self.slow_after is not None or self._seconds is not None
         self._state: State = Closed(0, self._new_window())
         self._succeeded = self._failed = self._ignored = self._refused = 0
+        self._conditions: Conditions | None = None
         super().__init__()
 
     @property
@@ -250,6 +252,31 @@ class CircuitBreaker(SerializableLimit):
         if predicate is None:
             return None
         return read_answer("on_result", predicate, predicate(result))
+
+    def refusal_after(self, delay: float, /) -> Refusal | None:
+        """Return the refusal that is certain after a delay in seconds, or None."""
+        state = self._state
+        if isinstance(state, Isolated):
+            return _ISOLATED
+        if not isinstance(state, Open):
+            return None
+        left = state.since + self._opening_of(state).delay - self._now()
+        return Refusal(f"open, as {state.reason}", left) if left > delay else None
+
+    @user_facing
+    def join(self, conditions: Conditions, /) -> None:
+        """Check that all policies that ask it judge alike, unless it has an `on`."""
+        if self.on is not default_condition:
+            return
+        with self._lock:
+            known = self._conditions = self._conditions or conditions
+        for name, text in conditions.items():
+            if text != known[name]:
+                rule = f"a breaker of policies with the same {name}, here {known[name]}"
+                suggestion = "give each its own breaker, or the breaker its own on"
+                raise invalid_setting(
+                    "admission", f"{rule}, not {text}", self, suggestion
+                )
 
     def error_of(self, refusal: Refusal) -> CircuitOpenError:
         """Return the error of a call that it refused."""
@@ -403,7 +430,7 @@ class CircuitBreaker(SerializableLimit):
             elif isinstance(state, Open):
                 answer = self._acquire_when_open(state)
             elif isinstance(state, Isolated):
-                answer = Refusal("isolated until close() is called", None)
+                answer = _ISOLATED
             else:
                 # Closed meanwhile.
                 return self.acquire()
@@ -524,6 +551,8 @@ class CircuitBreaker(SerializableLimit):
     def _now(self) -> float:
         return sync_clock.now() if blockers else _real_now()
 
+
+_ISOLATED: Final = Refusal("isolated until close() is called", None)
 
 _real_now: Final[Callable[[], float]] = sync_clock.real.now
 

@@ -70,7 +70,7 @@ class Lease(ABC):
             None if the attempt may be made; a refusal if the time is too short, and the
             lease is given back. It is so, too, if the wait is interrupted.
         """
-        refusal = self._refuse_long_wait(at_most)
+        refusal = self.refuse_long_wait(at_most)
         if refusal is None:
             try:
                 sync_clock.sleep(self.delay)
@@ -84,7 +84,7 @@ class Lease(ABC):
         # Imported here: sync code needs no event loop.
         from retrykit._internal.loop_clock import async_clock  # noqa: PLC0415
 
-        refusal = self._refuse_long_wait(at_most)
+        refusal = self.refuse_long_wait(at_most)
         if refusal is None:
             try:
                 await async_clock.sleep(self.delay)
@@ -93,7 +93,11 @@ class Lease(ABC):
                 raise
         return refusal
 
-    def _refuse_long_wait(self, at_most: float | None) -> Refusal | None:
+    def refuse_long_wait(self, at_most: float | None) -> Refusal | None:
+        """Return a refusal, and return the lease, if its delay is longer than this.
+
+        In seconds; None is unlimited.
+        """
         if at_most is None or self.delay <= at_most:
             return None
         self.ignored()

@@ -9,13 +9,14 @@ from time import sleep
 import pytest
 from hypothesis import given
 
-from retrykit import Policy, hints, presets, schedules as s
+from retrykit import Policy, hints, limits, presets, schedules as s
 from retrykit._conditions import default_condition
 from retrykit._core.final_error import NO_FALLBACK
 from retrykit._core.rules import Rule
 from retrykit._core.settings import SETTINGS
 from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import TokenBucket, shared
+from retrykit.limits import CircuitBreaker
 from retrykit.testing.strategies import policies
 from tests._support.exports import exports_of
 
@@ -67,6 +68,8 @@ OTHER = {
     "on_long_hint": "clip",
     "hint_jitter": 0.0,
     "budget": shared("key:test_policy", TokenBucket),
+    "admission": (limits.shared("key:test_policy", CircuitBreaker),),
+    "on_refused": "wait",
     "attempt_timeout": 5.0,
     "nested": "raise",
     "raises": "group",
@@ -101,6 +104,8 @@ def test_the_default_policy_is_safe():
         "on_long_hint": "give_up",
         "hint_jitter": 0.1,
         "budget": None,
+        "admission": (),
+        "on_refused": "give_up",
         "attempt_timeout": None,
         "nested": "respect",
         "raises": "last",

@@ -277,7 +277,12 @@ def nested_data(depth):
 DATA = state_with_result("busy").to_dict()
 FAILED = DATA["failures"][0]
 # A state that waits in a queue may have been written before these were added.
-ADDED = {"max_attempts": None, "stop_detail": None, "used_fallback": False}
+ADDED = {
+    "max_attempts": None,
+    "retry_in": None,
+    "stop_detail": None,
+    "used_fallback": False,
+}
 ERROR = {"type": "OSError", "message": "busy", "traceback": ""}
 
 
@@ -332,7 +337,7 @@ ERROR = {"type": "OSError", "message": "busy", "traceback": ""}
         pytest.param(DATA | {"max_elapsed": -1}, id="a negative limit"),
         pytest.param(DATA | {"epoch": -1}, id="a call before 1970"),
         pytest.param(DATA | {"epoch": 1e300}, id="a call after the year 9999"),
-        pytest.param(DATA | {"attempt": 0}, id="no attempt"),
+        pytest.param(DATA | {"attempt": -1}, id="no attempt"),
         pytest.param(DATA | {"attempt": 10**13}, id="too many attempts"),
         pytest.param(DATA | {"seed": 10**400}, id="a seed too large for JSON"),
         pytest.param(DATA | {"max_failures": -1}, id="a negative max_failures"),

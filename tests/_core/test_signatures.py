@@ -82,6 +82,7 @@ def test_a_state_shows_what_users_need():
         "redact",
         "remaining",
         "retry_cost",
+        "retry_in",
         "rule_counts",
         "seed",
         "started_at",

@@ -1,7 +1,8 @@
 """Messages of errors about limits, and what raises them."""
 
-from retrykit import schedules as s
-from retrykit.limits import CircuitBreaker, Registry, limit_from_dict, shared
+from retrykit import Policy, schedules as s
+from retrykit.durable import Job
+from retrykit.limits import CircuitBreaker, Limit, Registry, limit_from_dict, shared
 
 __all__ = ["CALL_ERRORS", "ERRORS"]
 
@@ -63,7 +64,67 @@ def of_data(**data):
     return limit_from_dict({"kind": "circuit_breaker", **data})
 
 
+BREAKER = CircuitBreaker()
+
+
+class AsyncLimit(Limit):
+    """A limit that must be awaited."""
+
+    state = "free"
+
+    async def acquire(self):
+        return None
+
+    def __repr__(self):
+        return "AsyncLimit()"
+
+
+class OwnLimit(AsyncLimit):
+    """A limit of the user's own."""
+
+    def acquire(self):
+        return None
+
+    def __repr__(self):
+        return "OwnLimit()"
+
+
+def judge_differently(setting, value):
+    """Ask one breaker by two policies."""
+    breaker = CircuitBreaker()
+    for policy in (Policy(), Policy(**{setting: value})):
+        policy.replace(admission=[breaker]).call(int)
+
+
 ERRORS = {
+    "admission must be a list of limits, got CircuitBreaker(); put brackets around "
+    "it": lambda: Policy(admission=BREAKER),
+    "admission must be a list of limits, got 5; see retrykit.limits": (
+        lambda: Policy(admission=5)
+    ),
+    "admission[0] must be a limit, got 5; use one of retrykit.limits": (
+        lambda: Policy(admission=[5])
+    ),
+    f"admission[0] must be a limit, got {CircuitBreaker!r}; create one: "
+    "CircuitBreaker()": lambda: Policy(admission=[CircuitBreaker]),
+    "admission[0] must be a limit whose acquire() is sync, got AsyncLimit(); return a "
+    "lease whose wait_async() waits": lambda: Policy(admission=[AsyncLimit()]),
+    "admission[1] must be in the list once, since each attempt would ask it twice, got "
+    "CircuitBreaker()": lambda: Policy(admission=[BREAKER, BREAKER]),
+    "admission[0] must be one of retrykit.limits in a policy that is written as data, "
+    "got OwnLimit(); leave it out, and add it with .replace(admission=...)": (
+        lambda: Policy(admission=[OwnLimit()]).to_dict()
+    ),
+    "admission must be a list of dicts, got {}": (
+        lambda: Policy.from_dict({"admission": {}})
+    ),
+    "admission must be empty in a job, whose attempts others begin, got "
+    "[CircuitBreaker()]; write with limit.guard(): in the function": (
+        lambda: Job(no_argument, Policy(admission=[BREAKER]))
+    ),
+    "admission must be a breaker of policies with the same give_up_on, here (), not "
+    "KeyError, got CircuitBreaker(); give each its own breaker, or the breaker its own "
+    "on": lambda: judge_differently("give_up_on", KeyError),
     f"failure_rate must be a number > 0 and <= 1, got 0; {RATE}": (
         lambda: CircuitBreaker(failure_rate=0)
     ),

@@ -19,6 +19,10 @@ def budget(kind, **settings):
     return {"budget": {"kind": kind, **settings}}
 
 
+def limit(kind="circuit_breaker", **settings):
+    return {"admission": [{"kind": kind, **settings}]}
+
+
 VALID = {
     "nothing": {},
     "a list": {"schedule": [0, 1.5, "500ms"]},
@@ -140,6 +144,12 @@ VALID = {
     },
     "no spread of hints": {"on_long_hint": "ignore", "hint_jitter": 0},
     "no budget": {"budget": None},
+    "no limits": {"admission": [], "on_refused": "give_up"},
+    "a breaker": limit() | {"on_refused": "wait"},
+    "a breaker of a host": limit(scope="host:a", on=["OSError"], window=50),
+    "a breaker that opens for longer": limit(
+        open_for="exponential('5s').cap('5m')", consecutive_failures=3, successes=0.5
+    ),
     "a bucket": budget("token_bucket"),
     "a bucket with costs": budget(
         "token_bucket",
@@ -239,6 +249,21 @@ INVALID = {
                 {"kind": None},
                 {"kind": "bucket"},
             ],
+            "admission": [
+                None,
+                {},
+                "breaker",
+                [5],
+                [{}],
+                [{"kind": "budget"}],
+                [{"kind": "circuit_breaker", "probes": 0}],
+                [{"kind": "circuit_breaker", "probe": 1}],
+                [{"kind": "circuit_breaker", "failure_rate": 2}],
+                [{"kind": "circuit_breaker", "window": True}],
+                [{"kind": "circuit_breaker", "open_for": {}}],
+                [{"kind": "circuit_breaker", "name": ""}],
+            ],
+            "on_refused": ["", "raise", None, 5],
             "attempt_timeout": [
                 0,
                 -1,

@@ -36,7 +36,7 @@ NEW, WAITING, LONG = (
 DEAD = stored_envelope(2, PLAIN.replace(max_attempts=2))
 SUCCEEDED = stored_envelope(1, fn=lambda: "verified")
 # They may be missing in a state: they were added later.
-ADDED = {"max_attempts", "stop_detail", "used_fallback"}
+ADDED = {"max_attempts", "retry_in", "stop_detail", "used_fallback"}
 STORED = {"new": NEW, "waiting": WAITING, "long": LONG, "dead": DEAD, "won": SUCCEEDED}
 
 
@@ -127,6 +127,7 @@ KINDS = [None, True, 7.5, "text", ["list"], {"key": "value"}]
 FREE = {
     "state.max_elapsed": (type(None), float),
     "state.max_attempts": (type(None), float),
+    "state.retry_in": (type(None), float),
     "state.stop_detail": (type(None), str),
     "state.retry_cost": (type(None), float),
     "state.next_delay": (type(None), float),

@@ -95,6 +95,7 @@ def test_policies_vary_all_settings_with_values(drawn_policies):
     found = [settings_of(policy) for policy in drawn_policies]
     values = {name: {repr(each[name]) for each in found} for name in found[0]}
     assert {name for name in values if len(values[name]) == 1} == {
+        "admission",
         "attempt_timeout",
         "budget",
         "fallback",

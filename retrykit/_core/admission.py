@@ -1,0 +1,127 @@
+"""Admission: limits allow each attempt, and hear of its outcome.
+
+They are asked in order, and their leases are reported or given back in reverse.
+"""
+
+from typing import TYPE_CHECKING
+
+from retrykit._conditions import format_value
+from retrykit._core.failures import Evaluation, StopReason
+from retrykit._internal.error_texts import log_fault
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.late_modules import logging
+from retrykit._internal.validation import invalid_setting
+from retrykit.errors import Signal
+from retrykit.limits._base import Conditions, Limit
+from retrykit.limits._leases import Lease, Refusal
+from retrykit.limits._standalone import judge_error
+
+if TYPE_CHECKING:
+    from retrykit._core.policy import Policy
+
+__all__ = ["check_admission", "foresee", "give_back", "join_limits", "report_failure"]
+__all__ += ["report_success"]
+
+
+def check_admission(name: str, value: object) -> tuple[Limit, ...]:
+    """Return the limits of a list of them.
+
+    Raises:
+        ConfigError: *value* is no list of limits, or has one twice.
+    """
+    # Not a tuple of a tuple: a limit is no iterable.
+    if isinstance(value, Limit):
+        raise invalid_setting(name, "a list of limits", value, "put brackets around it")
+    if not isinstance(value, list | tuple):
+        rule = "a list of limits"
+        raise invalid_setting(name, rule, value, "see retrykit.limits")
+    for index, each in enumerate(value):
+        item, suggestion = f"{name}[{index}]", "use one of retrykit.limits"
+        if not isinstance(each, Limit):
+            if isinstance(each, type) and issubclass(each, Limit):
+                suggestion = f"create one: {each.__name__}()"
+            raise invalid_setting(item, "a limit", each, suggestion)
+        if is_coroutine_function(each.acquire):
+            rule = "a limit whose acquire() is sync"
+            suggestion = "return a lease whose wait_async() waits"
+            raise invalid_setting(item, rule, each, suggestion)
+        if any(each is other for other in value[:index]):
+            rule = "in the list once, since each attempt would ask it twice"
+            raise invalid_setting(item, rule, each)
+    return tuple(value)
+
+
+def join_limits(policy: "Policy") -> None:
+    """Check that the limits of a policy are asked by none that judges differently."""
+    conditions: Conditions = {
+        "on": format_value(policy.on),
+        "give_up_on": format_value(policy.give_up_on),
+        "on_result": format_value(policy.on_result),
+        "rules": ", ".join(format_value(each.on) for each in policy.rules),
+    }
+    for limit in policy.admission:
+        limit.join(conditions)
+
+
+def give_back(leases: list[Lease]) -> None:
+    """Return leases whose attempt was not made, or says nothing."""
+    while leases:
+        lease = leases.pop()
+        try:
+            lease.ignored()
+        except Exception as fault:  # noqa: BLE001  the call is not about it
+            log_fault(logging.ERROR, fault, "a limit failed on a lease")
+
+
+def report_success(policy: "Policy", leases: list[Lease], result: object) -> None:
+    """Report an attempt whose result was accepted."""
+    while leases:
+        lease, limit = leases.pop(), policy.admission[len(leases)]
+        try:
+            if limit.judges_results and limit.is_failed_result(result):
+                lease.failed()
+            else:
+                lease.succeeded()
+        except Exception as fault:  # noqa: BLE001  the result must come through
+            log_fault(logging.ERROR, fault, "a limit failed on a result")
+
+
+def report_failure(
+    policy: "Policy",
+    leases: list[Lease],
+    evaluation: Evaluation,
+    error: Exception | None,
+) -> None:
+    """Report an attempt that failed.
+
+    By the policy's judgement it is a failure if its conditions allow a retry. A limit
+    with conditions of its own judges for itself.
+    """
+    _, decision, retryable = evaluation
+    by_policy = retryable or decision is StopReason.NESTED
+    while leases:
+        lease, limit = leases.pop(), policy.admission[len(leases)]
+        try:
+            judged = by_policy
+            if error is not None:
+                own = judge_error(limit, error)
+                judged = by_policy if own is None else own
+            if judged:
+                lease.failed(error.error if isinstance(error, Signal) else error)
+            else:
+                lease.ignored()
+        except Exception as fault:  # noqa: BLE001  the error must come through
+            log_fault(logging.ERROR, fault, "a limit failed on an error")
+
+
+def foresee(policy: "Policy", delay: float) -> tuple[Limit, Refusal] | None:
+    """Return the limit that will still refuse after a delay, and its refusal."""
+    for limit in policy.admission:
+        try:
+            refusal = limit.refusal_after(delay)
+        except Exception as fault:  # noqa: BLE001  it is asked again after the delay
+            log_fault(logging.ERROR, fault, "a limit failed on a delay")
+            continue
+        if refusal is not None:
+            return limit, refusal
+    return None
