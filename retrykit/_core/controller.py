@@ -97,10 +97,13 @@ if TYPE_CHECKING:
     from retrykit.limits._base import Limit
     from retrykit.limits._leases import Lease, Refusal
 
-__all__ = ["RetryController"]
+__all__ = ["Asked", "RetryController"]
 
 # Imported with the first policy that has limits.
 admission: Any = LateModule("retrykit._core.admission")
+
+Asked = tuple[list["Lease"], "Lease | Refusal"]
+"""The leases that the limits of a policy gave, and the answer of the next one."""
 
 # In seconds: how often a limit is asked again that does not know when it will allow an
 # attempt.
@@ -144,6 +147,7 @@ class RetryController:
         "_driven",
         "_evaluator",
         "_has_not_failed",
+        "_is_watched",
         "_keeps_frames",
         "_name",
         "_observers",
@@ -163,6 +167,7 @@ class RetryController:
         "only_sleeps",
         "plain",
         "policy",
+        "report_success",
         "watch",
     )
 
@@ -209,6 +214,9 @@ class RetryController:
         self._same_draws = None if seed is None else (SharedDraws(seed), 0)
         self.can_be_stopped = policy.stop_event is not None
         self.admits = bool(policy.admission)
+        if self.admits:
+            # Of the module, which takes longer to ask at each call.
+            self.report_success = admission.report_success
         own = policy.stop_event, policy.sleep, policy.admission or None
         delivers = self._awaits_observers and policy.observers
         self.only_sleeps = own == (None, None, None) and not delivers
@@ -217,7 +225,8 @@ class RetryController:
             judges = policy._derive(judges_of)
         self.judges = judges
         self._keeps_frames = policy.keep_tracebacks or policy.raises == "group"
-        watched = policy.observers or resumed or policy.admission
+        self._is_watched = bool(policy.observers or resumed)
+        watched = self._is_watched or self.admits
         self.watch: Sequence[object] = (policy,) if watched else fast_path.blockers
 
     def with_overrides(self) -> "RetryController":
@@ -275,14 +284,17 @@ class RetryController:
         if self.function is not None:
             warn_of_clients(self._name, self.policy, self.function, arguments, error)
 
-    def is_plain(self, kind: type) -> bool:
-        """Return whether results of a type can be returned as they are.
+    def accepts(self, result: object, leases: "list[Lease] | None") -> bool:
+        """Return whether a result can be returned as it is; tell the limits of it.
 
-        The first such type is remembered.
+        The type of the first such result is remembered, where nobody is to be told.
         """
-        if self.judges or not self.is_direct(kind):
+        kind = type(result)
+        if self.judges or not (kind is self._direct or self.is_direct(kind)):
             return False
-        if self.plain is None:
+        if leases:
+            self.report_success(self.policy, leases, result)
+        elif self.plain is None and not self.admits:
             self.plain = kind
         return True
 
@@ -306,6 +318,7 @@ class RetryController:
         entry: Entry,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
+        leases: "list[Lease] | None" = None,
     ) -> RetryCall:
         """Return the `RetryCall` of an entry; create it once.
 
@@ -313,6 +326,8 @@ class RetryController:
             entry: The entry of a call that began earlier, timed by the real clock.
             args: The positional arguments of the call.
             kwargs: Its keyword arguments; None if the caller has no arguments.
+            leases: The leases of its first attempt; None if the call has them, or
+                there are none.
         """
         owner = entry[OWNER]
         if not isinstance(owner, RetryCall):
@@ -330,6 +345,8 @@ class RetryController:
         ensured: RetryCall = owner
         if kwargs is not None:
             ensured.arguments = args, kwargs or {}
+        if leases:
+            ensured.leases = leases
         return ensured
 
     def begin(
@@ -566,8 +583,31 @@ class RetryController:
         self._note_refusal(call, limit, refusal)
         return Evaluation(failure._replace(delay=None), StopReason.REFUSED, retryable)
 
-    def ask_limits(self, call: RetryCall) -> "Lease | float | Exception | None":
+    def ask_at_once(self) -> "tuple[list[Lease] | None, Asked | None]":
+        """Ask the limits for the first attempt of a call that nothing else watches.
+
+        Returns:
+            The leases; None if the call must be watched. What was asked before that is
+            the second part.
+        """
+        if self._is_watched or fast_path.blockers:
+            return None, None
+        leases: list[Lease] = []
+        for limit in self.policy.admission:
+            answer = limit.acquire()
+            if isinstance(answer, tuple) or answer.delay:
+                return None, (leases, answer)
+            leases.append(answer)
+        return leases, None
+
+    def ask_limits(
+        self, call: RetryCall, asked: "Asked | None" = None
+    ) -> "Lease | float | Exception | None":
         """Ask the limits that have not given a lease yet for the attempt that is due.
+
+        Args:
+            call: The call.
+            asked: The leases that were given already, and the answer after them.
 
         Returns:
             None if all have; a lease that is a place in a queue; a delay in seconds, to
@@ -576,8 +616,11 @@ class RetryController:
         leases, limits = call.leases, self.policy.admission
         if leases is None:
             leases = call.leases = []
+        if asked is not None:
+            leases += asked[0]
         for limit in limits[len(leases) :]:
-            answer = limit.acquire()
+            answer = limit.acquire() if asked is None else asked[1]
+            asked = None
             if isinstance(answer, tuple):
                 return self._refuse(call, limit, answer)
             leases.append(answer)
@@ -715,7 +758,7 @@ class RetryController:
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")
         if call.leases:
-            admission.report_success(self.policy, call.leases, result)
+            self.report_success(self.policy, call.leases, result)
         call.controller = None
         call.end(SUCCEEDED)
         if self._observers or events.process_observers:

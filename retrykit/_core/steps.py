@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from retrykit._conditions import reject_awaitable
 from retrykit._core import events
 from retrykit._core.call import OWNER, Entry, FallbackValue, Outcome, RetryCall
-from retrykit._core.controller import RetryController
+from retrykit._core.controller import Asked, RetryController
 from retrykit._core.decision import (
     amatch_error,
     amatch_group,
@@ -40,23 +40,28 @@ from retrykit.schedules._randomness import MAX_DELAY
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
     from retrykit.budgets._base import Budget
+    from retrykit.limits._leases import Lease
 
 __all__ = ["adeposit_safely", "ahandle_failure", "ahandle_result", "ajudge", "apause"]
 __all__ += ["abegin", "astart", "begin", "deposit_safely"]
 __all__ += ["handle_failure", "handle_result", "judge", "pause", "start"]
 
 
-def start(controller: RetryController, call: RetryCall) -> FallbackValue | None:
+def start(
+    controller: RetryController, call: RetryCall, asked: Asked | None = None
+) -> FallbackValue | None:
     """Begin a call that is watched or resumed, after the delay that is left of it.
 
     Returns:
         None if an attempt begins; the value to return if the call has ended before, or
         its error is raised.
     """
-    return _raise_error(begin(controller, call))
+    return _raise_error(begin(controller, call, asked))
 
 
-def begin(controller: RetryController, call: RetryCall) -> Outcome:
+def begin(
+    controller: RetryController, call: RetryCall, asked: Asked | None = None
+) -> Outcome:
     """Begin the first attempt of a call, or the next one of a resumed call.
 
     Returns:
@@ -66,25 +71,29 @@ def begin(controller: RetryController, call: RetryCall) -> Outcome:
     if delay is not None:
         return pause(controller, call, delay)
     if controller.admits:
-        outcome = admit(controller, call)
+        outcome = admit(controller, call, asked)
         if outcome is not None:
             return outcome
     controller.start(call)
     return None
 
 
-async def astart(controller: RetryController, call: RetryCall) -> FallbackValue | None:
+async def astart(
+    controller: RetryController, call: RetryCall, asked: Asked | None = None
+) -> FallbackValue | None:
     """Begin a call that is watched or resumed, as `start` does."""
-    return _raise_error(await abegin(controller, call))
+    return _raise_error(await abegin(controller, call, asked))
 
 
-async def abegin(controller: RetryController, call: RetryCall) -> Outcome:
+async def abegin(
+    controller: RetryController, call: RetryCall, asked: Asked | None = None
+) -> Outcome:
     """Begin an attempt, as `begin` does."""
     delay = controller.resumed_delay(call)
     if delay is not None:
         return await apause(controller, call, delay)
     if controller.admits:
-        outcome = await aadmit(controller, call)
+        outcome = await aadmit(controller, call, asked)
         if outcome is not None:
             return outcome
     controller.start(call)
@@ -147,7 +156,9 @@ async def apause(controller: RetryController, call: RetryCall, delay: float) -> 
     return None
 
 
-def admit(controller: RetryController, call: RetryCall) -> Outcome:
+def admit(
+    controller: RetryController, call: RetryCall, asked: Asked | None = None
+) -> Outcome:
     """Ask the limits of the policy for the attempt that is due, and wait for them.
 
     A queue is waited for until its own end, whatever the policy's `stop_event`.
@@ -157,7 +168,7 @@ def admit(controller: RetryController, call: RetryCall) -> Outcome:
     """
     policy = controller.policy
     while True:
-        answer = controller.ask_limits(call)
+        answer, asked = controller.ask_limits(call, asked), None
         if answer is None:
             return None
         if not isinstance(answer, Exception | float):
@@ -173,11 +184,13 @@ def admit(controller: RetryController, call: RetryCall) -> Outcome:
         return use_fallback(policy, call) if call.used_fallback else answer
 
 
-async def aadmit(controller: RetryController, call: RetryCall) -> Outcome:
+async def aadmit(
+    controller: RetryController, call: RetryCall, asked: Asked | None = None
+) -> Outcome:
     """Ask the limits of the policy for the attempt that is due, as `admit` does."""
     policy = controller.policy
     while True:
-        answer = controller.ask_limits(call)
+        answer, asked = controller.ask_limits(call, asked), None
         if answer is None:
             return None
         if not isinstance(answer, Exception | float):
@@ -400,6 +413,7 @@ def judge(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     result: object,
+    leases: "list[Lease] | None" = None,
 ) -> RetryCall | None:
     """Judge a result of a call that has no state yet, and end the call.
 
@@ -411,11 +425,13 @@ def judge(
     rejection = match_result(controller.judges, result)
     stateless = entry[OWNER] is controller
     if stateless and rejection is None and controller.is_direct(type(result)):
+        if leases:
+            controller.report_success(controller.policy, leases, result)
         if controller.budget is not None:
             entry[OWNER] = None
             deposit_safely(controller.budget, None)
         return None
-    call: RetryCall = controller.ensure_call(entry, args, kwargs)
+    call: RetryCall = controller.ensure_call(entry, args, kwargs, leases)
     if rejection is not None:
         [call.rule] = rejection
         return call
@@ -428,6 +444,7 @@ async def ajudge(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     result: object,
+    leases: "list[Lease] | None" = None,
 ) -> RetryCall | None:
     """Judge a result of a call that has no state yet, as `judge` does."""
     owner = entry[OWNER]
@@ -435,11 +452,13 @@ async def ajudge(
     rejection = await amatch_result(controller.judges, result)
     stateless = entry[OWNER] is controller
     if stateless and rejection is None and controller.is_direct(type(result)):
+        if leases:
+            controller.report_success(controller.policy, leases, result)
         if controller.budget is not None:
             entry[OWNER] = None
             await adeposit_safely(controller.budget, None)
         return None
-    call: RetryCall = controller.ensure_call(entry, args, kwargs)
+    call: RetryCall = controller.ensure_call(entry, args, kwargs, leases)
     if rejection is not None:
         [call.rule] = rejection
         return call

@@ -58,17 +58,22 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         entry: Entry = [own, now(), _current(), give_ups.count]
         call: Any = None
         tape: Any = None
+        leases: Any = None
         try:
             if own.watch:
-                # Before others can find its entry.
-                call = own.with_overrides().begin(entry, args, kwargs)
-                token = _enter(entry)
-                outcome: Any = start(call.controller, call)
-                if outcome is not None:
-                    return outcome.value
+                leases, asked = own.ask_at_once()
+                if leases is None:
+                    # Before others can find its entry.
+                    call = own.with_overrides().begin(entry, args, kwargs)
+                    token = _enter(entry)
+                    outcome: Any = start(call.controller, call, asked)
+                    if outcome is not None:
+                        return outcome.value
+                else:
+                    token = _enter(entry)
                 # Python 3.11 takes an interrupt at the jump back to the loop for one of
                 # the statement before it, which must be in this `try`.
-                outcome = None
+                outcome = asked = None
             else:
                 token = _enter(entry)
             while True:
@@ -88,7 +93,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     else:
                         outcome = None
                     if outcome is None:
-                        call = call or own.ensure_call(entry, args, kwargs)
+                        call = call or own.ensure_call(entry, args, kwargs, leases)
                         outcome = handle_failure(call.controller, call, error)
                         if outcome is error:
                             # No frame may keep the error that it raises.
@@ -99,14 +104,14 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                         # Somebody began to observe after the last failure.
                         call = own.ensure_call(entry, args, kwargs)
                     if entry[0] is own and (
-                        type(outcome) is own.plain or own.is_plain(type(outcome))
+                        type(outcome) is own.plain or own.accepts(outcome, leases)
                     ):
                         if own.budget is not None:
                             entry[0] = None
                             deposit_safely(own.budget, None)
                         return outcome
                     if call is None:
-                        call = judge(entry, args, kwargs, outcome)
+                        call = judge(entry, args, kwargs, outcome, leases)
                         if call is None:
                             return outcome
                     elif handle_result(call.controller, call, outcome):
@@ -145,7 +150,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     del outcome
         except BaseException as error:
             if entry[0] is not None:
-                call = call or own.ensure_call(entry, args, kwargs)
+                call = call or own.ensure_call(entry, args, kwargs, leases)
                 (call.controller or own).record_interruption(call, error)
             raise
         finally:

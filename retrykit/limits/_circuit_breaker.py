@@ -171,6 +171,7 @@ class CircuitBreaker(SerializableLimit):
         )
         self.on: Any = check_on(on)
         self.on_result: Callable[[Any], bool] | None = check_on_result(on_result)
+        self.judges_results = on_result is not None
         self.name: str | None = None if name is None else check_text("name", name)
         self.observers: list[Observer] = [*observers]
         self._failure_limit = as_fraction(self.failure_rate)
@@ -234,11 +235,6 @@ class CircuitBreaker(SerializableLimit):
                 lease.started = self._now()
             return lease
         return self._acquire_when_not_closed()
-
-    @property
-    def judges_results(self) -> bool:  # type: ignore[override]
-        """True if it has a predicate of results."""
-        return self.on_result is not None
 
     def is_failure(self, error: Exception, /) -> bool | None:
         """Return whether `on` matches; None if that is left to the default."""
