@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         last_result,
         state_of,
     )
+    from retrykit._core.hedge import Hedge
     from retrykit._core.layers import Layer, Layers, layers
     from retrykit._core.policy import Policy
     from retrykit._core.retry_state import Failure, RetryState, StopReason
@@ -65,6 +66,7 @@ else:
             "_core.timeouts": "AsArgument",
             "_core.events": "observe",
             "_core.final_error": "Outcome WithError WithValue last_result state_of",
+            "_core.hedge": "Hedge",
             "_core.layers": "Layer Layers layers",
             "_core.retry_state": "Failure RetryState StopReason",
         },
@@ -73,7 +75,15 @@ else:
 
 __all__ = ["STOP", "Again", "AsArgument", "AttemptTimeout", "Backoff"]
 __all__ += ["CircuitOpenError", "ConfigError", "Decision", "Failure", "GiveUp"]
-__all__ += ["Layer", "Layers", "NestedRetryError", "Outcome", "Policy", "RefusedError"]
+__all__ += [
+    "Hedge",
+    "Layer",
+    "Layers",
+    "NestedRetryError",
+    "Outcome",
+    "Policy",
+    "RefusedError",
+]
 __all__ += ["RetryAfter", "RetryError", "RetryState", "RetrykitError", "Rule", "Stop"]
 __all__ += ["StopReason", "WithError", "WithValue", "aretry", "aretrying", "budgets"]
 __all__ += ["current_state", "hints", "last_result", "layers", "limits", "observe"]

@@ -11,6 +11,7 @@ from retrykit._core.events import (
     EventHooks,
     EventKind,
     GaveUp,
+    HedgeStarted,
     Observer,
     RetryScheduled,
     Succeeded,
@@ -19,5 +20,5 @@ from retrykit._core.events import (
 )
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "EventHook", "EventHooks"]
-__all__ += ["EventKind", "GaveUp", "Observer", "RetryScheduled", "Succeeded"]
-__all__ += ["Suspended", "observe"]
+__all__ += ["EventKind", "GaveUp", "HedgeStarted", "Observer", "RetryScheduled"]
+__all__ += ["Succeeded", "Suspended", "observe"]

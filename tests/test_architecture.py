@@ -54,6 +54,8 @@ UPWARD = {
     ("schedules._base", "schedules._composition"),
     ("schedules._base", "schedules._sequences"),
     ("schedules._base", "schedules._transforms"),
+    # A hedge alone has the rules of a policy that retries nothing.
+    ("_core.hedge", "_core.policy"),
     # Methods of a policy run calls. This one is not late: the first call may be made in
     # the child of a fork, which hangs in an import that another thread had begun.
     ("_core.policy", "_core.drivers"),
@@ -70,7 +72,7 @@ UPWARD = {
 DOORS = {
     "random": "",
     "time": "_internal.clocks _internal.late_modules testing._sleep_guard",
-    "asyncio": "_internal.loop_clock "
+    "asyncio": "_core.task_sends _internal.loop_clock "
     "durable._job_attempt integrations.dbos._job_functions "
     "integrations.dbos._killed_attempts "
     "integrations.procrastinate._serving testing._event_loops testing._fake_clock "
@@ -88,6 +90,7 @@ READS_THE_CLOCK = {
     "_core.call",
     "_core.common_failures",
     "_core.controller",
+    "_core.hedging",
     "_core.ineffective",
     "_core.manual",
     "_core.steps",
@@ -273,6 +276,11 @@ class AsyncEraser(ast.NodeTransformer):
         self.generic_visit(node)
         return ast.FunctionDef(**{name: getattr(node, name) for name in node._fields})
 
+    def visit_AsyncWith(self, node):
+        self.generic_visit(node)
+        block = ast.With(**{name: getattr(node, name) for name in node._fields})
+        return ast.copy_location(block, node)
+
     def visit_If(self, node):
         # What async observers have returned is awaited in one of the two alone.
         if ast.unparse(node.test) == "call.pending":
@@ -327,6 +335,8 @@ TWINS = [
     ("_core.steps", "begin"),
     ("_core.steps", "admit"),
     ("_core.manual", "begin"),
+    ("_core.hedging", "race"),
+    ("_core.hedging", "match"),
     ("_core.manual", "fail"),
     ("_core.manual", "succeed"),
     ("_core.manual", "pause"),

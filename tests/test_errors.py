@@ -254,12 +254,12 @@ MADE = "made of constructors, methods and operators of schedules"
 NAMES = (
     "schedule, max_attempts, max_elapsed, limits, deadline, on, give_up_on, on_result, "
     "exception_groups, rules, hint, hint_cap, on_long_hint, hint_jitter, budget, "
-    "admission, on_refused, attempt_timeout, nested, raises, fallback, stop_event, "
-    "sleep, redact, keep_tracebacks, max_failures, seed, observers, name"
+    "admission, on_refused, hedge, attempt_timeout, nested, raises, fallback, "
+    "stop_event, sleep, redact, keep_tracebacks, max_failures, seed, observers, name"
 )
 KINDS_OF_EVENTS = (
-    "'attempt_started', 'attempt_failed', 'retry_scheduled', 'suspended', "
-    "'succeeded', 'gave_up'"
+    "'attempt_started', 'hedge_started', 'attempt_failed', 'retry_scheduled', "
+    "'suspended', 'succeeded', 'gave_up'"
 )
 OR_SOURCE = "a Policy, or a function that returns one"
 OBSERVER = "a sync function that takes an event"

@@ -39,6 +39,7 @@ def test_the_package_exports_these_names_and_no_others():
         "Decision",
         "Failure",
         "GiveUp",
+        "Hedge",
         "Layer",
         "Layers",
         "NestedRetryError",

@@ -97,16 +97,17 @@ def report_failure(
     By the policy's judgement it is a failure if its conditions allow a retry. A limit
     with conditions of its own judges for itself.
     """
-    _, decision, retryable = evaluation
+    failure, decision, retryable = evaluation
     by_policy = retryable or decision is StopReason.NESTED
     while leases:
         lease, limit = leases.pop(), policy.admission[len(leases)]
         try:
-            judged = by_policy
+            own = None
             if error is not None:
                 own = judge_error(limit, error)
-                judged = by_policy if own is None else own
-            if judged:
+            elif limit.judges_results:
+                own = limit.is_failed_result(failure.result)
+            if by_policy if own is None else own:
                 lease.failed(error.error if isinstance(error, Signal) else error)
             else:
                 lease.ignored()

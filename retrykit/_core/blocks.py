@@ -13,6 +13,7 @@ from retrykit._core.call import Entry, current_entry
 from retrykit._core.decorators import list_settings
 from retrykit._core.drivers import (
     check_limits_of,
+    check_no_hedge,
     check_resumable,
     check_sync_compatible,
 )
@@ -350,6 +351,7 @@ class _RetriedBlock:
             )
         check_no_fallback(policy)
         check_limits_of(policy)
+        check_no_hedge(policy)
         check_event_kind(policy.stop_event, awaited=cls._can_cancel)
         check_sleep_kind(policy.sleep, awaited=cls._can_cancel)
 

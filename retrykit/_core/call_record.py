@@ -135,6 +135,7 @@ class CallFacts:
         used_fallback: Whether the call returned the fallback of the policy.
         dropped_failures: Number of failures that were not kept.
         rule_counts: Number of failures that each rule of the policy matched.
+        hedges: Number of sends besides the first ones of the attempts.
         retry_cost: What the last retry cost the budget of the policy.
         depth: Number of retried calls around this one.
         nested_state: The state of the nested call whose failure ended this one.
@@ -172,6 +173,7 @@ class CallFacts:
     dropped_failures: int = 0
     rule_counts: tuple[int, ...] = ()
     retry_cost: float | None = None
+    hedges: int = 0
     depth: int = 0
     nested_state: "RetryState | None" = None
     request: tuple[str, object] | None = None

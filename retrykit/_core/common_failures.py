@@ -103,6 +103,7 @@ def _allows(policy: "Policy") -> bool:
         policy.hint,
         policy.budget,
         policy.attempt_timeout,
+        policy.hedge,
         policy.on_result,
         policy.stop_event,
         policy.sleep,

@@ -197,7 +197,7 @@ class RetryController:
         self._name = policy.name or name
         self.clock: ClockSource[Any] = clock
         self._resumed = resumed
-        self._timed = policy.attempt_timeout is not None
+        self._timed = policy.attempt_timeout is not None or policy.hedge is not None
         # Where both limits must be reached, neither of them alone tells the end.
         joined = policy.limits == "all"
         self._time_limit = None if joined else policy.max_elapsed
@@ -689,6 +689,17 @@ class RetryController:
             ends.append(call.outer_deadline - call.elapsed)
         known = [end for end in ends if end is not None]
         return max(min(known), 0.0) if known else None
+
+    def record_hedge(self, call: RetryCall, number: int) -> None:
+        """Record that the attempt that runs was sent again.
+
+        Args:
+            call: The call.
+            number: The number of the send in its attempt, from 2.
+        """
+        call.hedges += 1
+        if self._observers or events.process_observers:
+            self._notify(call, events.HedgeStarted, number)
 
     def kept_failure(self, call: RetryCall) -> Failure | None:
         """Return the last failure if its result is not released yet.

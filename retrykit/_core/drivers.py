@@ -27,7 +27,8 @@ from retrykit.errors import ConfigError
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
 
-__all__ = ["build_driver", "check_limits_of", "check_resumable", "check_retryable"]
+__all__ = ["build_driver", "check_limits_of", "check_no_hedge", "check_resumable"]
+__all__ += ["check_retryable"]
 __all__ += ["check_sync_compatible", "driver_factory", "ensure_awaitable"]
 __all__ += ["prepare_attempt", "qualified_name"]
 
@@ -76,6 +77,19 @@ def prepare_attempt(
         suggestion = "use acall or arun, or decorate it with retry or aretry"
         raise invalid_setting("fn", "a function that is not async", fn, suggestion)
     policy._derive(_check_async if awaited else _check_sync)
+    attempt = _add_timeout(policy, fn, awaited=awaited)
+    if policy.hedge is None:
+        return attempt
+    # Imported here: few policies hedge.
+    from retrykit._core.hedging import hedged  # noqa: PLC0415
+
+    return hedged(policy, policy.hedge, attempt)
+
+
+def _add_timeout(
+    policy: "Policy", fn: Callable[..., Any], *, awaited: bool
+) -> Callable[..., Any]:
+    """Return a function that sends an attempt of *fn* once, within its timeout."""
     timeout = policy.attempt_timeout
     if timeout is None:
         return ensure_awaitable(fn) if awaited else fn
@@ -110,6 +124,14 @@ def check_limits_of(policy: "Policy") -> None:
         from retrykit._core.admission import join_limits  # noqa: PLC0415
 
         join_limits(policy)
+
+
+def check_no_hedge(policy: "Policy") -> None:
+    """Check that a policy does not hedge, where no function can be sent twice."""
+    if policy.hedge is not None:
+        rule = "None where there is no function: in a block, a client or a job"
+        suggestion = "put what is hedged into a function"
+        raise invalid_setting("hedge", rule, policy.hedge, suggestion)
 
 
 def check_retryable(fn: object) -> None:

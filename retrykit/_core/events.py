@@ -36,7 +36,7 @@ from retrykit._internal.late_modules import logging
 from retrykit._internal.validation import check_choice, invalid_setting, user_facing
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "EventHook"]
-__all__ += ["EventHooks", "EventKind", "GaveUp", "Observer", "Pending"]
+__all__ += ["EventHooks", "EventKind", "GaveUp", "HedgeStarted", "Observer", "Pending"]
 __all__ += ["RetryScheduled", "Succeeded", "Suspended", "check_observer", "deliver"]
 __all__ += ["discard", "function_of", "make_event", "notify_one", "observe"]
 __all__ += ["process_observers"]
@@ -44,6 +44,7 @@ __all__ += ["process_observers"]
 
 EventKind = Literal[
     "attempt_started",
+    "hedge_started",
     "attempt_failed",
     "retry_scheduled",
     "suspended",
@@ -130,6 +131,19 @@ class AttemptFailed(CallEvent):
 
 
 @final
+class HedgeStarted(CallEvent):
+    """The attempt that runs was sent again, since it takes long: send *number*, >= 2.
+
+    It is not another attempt; see `retrykit.Hedge`.
+    """
+
+    __slots__ = ("number", "state")
+    kind: ClassVar[Literal["hedge_started"]] = "hedge_started"
+    state: RetryState
+    number: int
+
+
+@final
 class RetryScheduled(CallEvent):
     """The call will be retried after *delay* seconds, >= 0."""
 
@@ -182,7 +196,8 @@ def make_event(
         kind: Its kind.
         call: The call, which has a `state` and `arguments`.
         function: Its function; None for a block of code.
-        detail: The `failure` of an `AttemptFailed`, the `delay` of a `RetryScheduled`.
+        detail: The `failure` of an `AttemptFailed`, the `delay` of a `RetryScheduled`,
+            the `number` of a `HedgeStarted`.
     """
     event = _new_event(kind)
     _set_source(event, (call, function, call.arguments))
@@ -190,6 +205,8 @@ def make_event(
         _set_failure(event, detail)
     elif kind is RetryScheduled:
         _set_delay(event, detail)
+    elif kind is HedgeStarted:
+        _set_number(event, detail)
     return event
 
 
@@ -197,8 +214,17 @@ def make_event(
 _new_event: Callable[[type["Event"]], "Event"] = object.__new__
 _set_failure = vars(AttemptFailed)["failure"].__set__
 _set_delay = vars(RetryScheduled)["delay"].__set__
+_set_number = vars(HedgeStarted)["number"].__set__
 
-Event = AttemptStarted | AttemptFailed | RetryScheduled | Suspended | Succeeded | GaveUp
+Event = (
+    AttemptStarted
+    | HedgeStarted
+    | AttemptFailed
+    | RetryScheduled
+    | Suspended
+    | Succeeded
+    | GaveUp
+)
 """An event of a call; each kind has the state of its call."""
 
 Observer = Callable[[Event], object]
@@ -274,6 +300,7 @@ class EventHooks(TypedDict, total=False):
     """Observers by the kind of their events; each takes events of its kind."""
 
     attempt_started: Callable[[AttemptStarted], object]
+    hedge_started: Callable[[HedgeStarted], object]
     attempt_failed: Callable[[AttemptFailed], object]
     retry_scheduled: Callable[[RetryScheduled], object]
     suspended: Callable[[Suspended], object]

@@ -62,6 +62,7 @@ from retrykit.schedules._base import Schedule
 from retrykit.schedules._basic import exponential
 
 if TYPE_CHECKING:
+    from retrykit._core.hedge import Hedge
     from retrykit._core.rules import Rule
     from retrykit._core.timeouts import AsArgument
     from retrykit.budgets._base import Budget
@@ -159,6 +160,9 @@ the first attempt counts; None is unlimited
             default, ends the call with its last error, or with a `RefusedError` if
             there is none; ``"wait"`` waits until the limit allows it, if `max_elapsed`
             does.
+        hedge: When an attempt that takes long is sent again while the first send goes
+            on: a `Hedge`. The first success counts. Each send has an `attempt_timeout`,
+            and each but the first is paid for by the `budget`. None by default.
         attempt_timeout: Time limit of each attempt. A duration, > 0; None, the
             default, is unlimited. Under `aretry` the attempt is cancelled, and fails
             with an `AttemptTimeout`, which is retried whatever `on` says. Blocking
@@ -230,6 +234,7 @@ the first attempt counts; None is unlimited
     budget: "Budget | None" = None
     admission: "tuple[Limit, ...]" = ()
     on_refused: RefusedRule = "give_up"
+    hedge: "Hedge | None" = None
     attempt_timeout: "float | AsArgument | None" = None
     nested: NestedRule = "respect"
     raises: Raises = "last"

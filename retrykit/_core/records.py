@@ -309,7 +309,7 @@ def _epoch(value: object) -> float:
 
 
 # A state that waits in a queue may have been written before these were added.
-_ADDED = {"max_attempts", "retry_in", "stop_detail", "used_fallback"}
+_ADDED = {"hedges", "max_attempts", "retry_in", "stop_detail", "used_fallback"}
 
 STATE_FIELDS: dict[str, Callable[[Any], Any]] = {
     "name": _string,
@@ -332,6 +332,7 @@ STATE_FIELDS: dict[str, Callable[[Any], Any]] = {
     "elapsed_at_end": read_seconds,
     "rule_counts": read_list(read_count),
     "retry_cost": read_delay,
+    "hedges": read_count,
     "depth": read_count,
     "nested_state": lambda data: None if data is None else read_state(data),
 }

@@ -60,6 +60,7 @@ class RetryState:  # noqa: PLW1641  it changes
         elapsed_at_end: The elapsed time of a call that has ended, in seconds.
         rule_counts: Number of failures that each of the policy's rules matched.
         retry_cost: What the last retry cost the policy's budget; None without one.
+        hedges: Number of sends besides the first ones of the attempts.
         depth: Number of retried calls around this one.
         nested_state: The state of the nested call whose failure ended this one.
         redact: Whether secrets of requests and URLs are left out of texts about the
@@ -95,6 +96,7 @@ class RetryState:  # noqa: PLW1641  it changes
         elapsed_at_end: float = 0.0,
         rule_counts: tuple[int, ...] = (),
         retry_cost: float | None = None,
+        hedges: int = 0,
         depth: int = 0,
         nested_state: "RetryState | None" = None,
         redact: Redaction = True,
@@ -107,7 +109,7 @@ class RetryState:  # noqa: PLW1641  it changes
         record.failures, record.dropped_failures = list(failures), dropped_failures
         record.total_delay, record.next_delay = total_delay, next_delay
         record.stop_reason, record.stop_detail = stop_reason, stop_detail
-        record.retry_in = retry_in
+        record.retry_in, record.hedges = retry_in, hedges
         record.used_fallback, record.elapsed_at_end = used_fallback, elapsed_at_end
         record.rule_counts, record.retry_cost = rule_counts, retry_cost
         record.depth, record.nested_state = depth, nested_state
@@ -215,6 +217,11 @@ class RetryState:  # noqa: PLW1641  it changes
         A text such as ``max_attempts=5 reached``.
         """
         return self._record.stop_detail
+
+    @property
+    def hedges(self) -> int:
+        """Number of sends besides the first ones of the attempts, under a `Hedge`."""
+        return self._record.hedges
 
     @property
     def retry_in(self) -> float | None:

@@ -216,6 +216,16 @@ def _limits(name: str, data: object) -> object:
     return limits
 
 
+def _hedge_data(_: str, hedge: Any) -> Any:
+    return hedge.to_dict()
+
+
+def _hedge(_: str, data: object) -> object:
+    from retrykit._core.hedge import hedge_from_dict  # noqa: PLC0415  same
+
+    return hedge_from_dict(data)
+
+
 def _timeout_data(_: str, timeout: float | AsArgument) -> float | dict[str, Any]:
     if isinstance(timeout, AsArgument):
         return {"argument": timeout.name, "seconds": timeout.seconds}
@@ -242,6 +252,7 @@ _WRITERS: dict[str, Callable[[str, Any], Any]] = {
     "hint": _hint_text,
     "budget": _budget_data,
     "limits": _limits_data,
+    "hedge": _hedge_data,
     "timeout": _timeout_data,
 }
 _READERS: dict[str, Callable[[str, Any], Any]] = {
@@ -252,5 +263,6 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "hint": _hint,
     "budget": _budget,
     "limits": _limits,
+    "hedge": _hedge,
     "timeout": _timeout,
 }

@@ -42,6 +42,7 @@ from retrykit.errors import ConfigError
 from retrykit.schedules._base import Schedule, ScheduleLike, as_schedule
 
 if TYPE_CHECKING:
+    from retrykit._core.hedge import Hedge
     from retrykit._core.rules import Rule
     from retrykit._core.timeouts import AsArgument
     from retrykit.budgets._base import Budget
@@ -123,6 +124,7 @@ class OtherSettings(TypedDict, total=False):
     budget: "Budget | None"
     admission: "Iterable[Limit]"
     on_refused: RefusedRule
+    hedge: "Hedge | None"
     attempt_timeout: "Duration | AsArgument | None"
     nested: NestedRule
     raises: Raises
@@ -181,6 +183,12 @@ def _admission(name: str, value: object) -> "tuple[Limit, ...]":
     from retrykit._core.admission import check_admission  # noqa: PLC0415  see above
 
     return check_admission(name, value)
+
+
+def _hedge(name: str, value: object) -> "Hedge":
+    from retrykit._core.hedge import check_hedge  # noqa: PLC0415  see above
+
+    return check_hedge(name, value)
 
 
 def _attempt_timeout(name: str, value: object) -> "float | AsArgument":
@@ -476,6 +484,13 @@ SETTINGS: dict[str, Setting] = {
         RefusedRule,
         'What to do when a limit refuses an attempt: "give_up" ends the call; "wait" '
         "waits until the limit allows it, as long as the time limit allows.",
+    ),
+    "hedge": _optional(
+        Setting(
+            _hedge,
+            "hedge",
+            "When an attempt that takes long is sent again; the first success counts.",
+        )
     ),
     "attempt_timeout": _optional(
         Setting(

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from retrykit.limits._leases import Lease
 
 __all__ = ["adeposit_safely", "ahandle_failure", "ahandle_result", "ajudge", "apause"]
-__all__ += ["abegin", "astart", "begin", "deposit_safely"]
+__all__ += ["abegin", "astart", "awithdraw_hedge", "begin", "deposit_safely"]
+__all__ += ["withdraw_hedge"]
 __all__ += ["handle_failure", "handle_result", "judge", "pause", "start"]
 
 
@@ -171,13 +172,13 @@ def admit(
         answer, asked = controller.ask_limits(call, asked), None
         if answer is None:
             return None
-        if not isinstance(answer, Exception | float):
+        if not isinstance(answer, Exception | float | int):
             # A place in a queue.
             refusal = answer.wait(controller.time_for_limits(call))
             if refusal is None:
                 continue
             answer = controller.refuse(call, refusal)
-        if isinstance(answer, float):
+        if isinstance(answer, float | int):
             if wait_delay(policy, controller.clock, answer):
                 continue
             answer = controller.record_stop(call)
@@ -193,13 +194,13 @@ async def aadmit(
         answer, asked = controller.ask_limits(call, asked), None
         if answer is None:
             return None
-        if not isinstance(answer, Exception | float):
+        if not isinstance(answer, Exception | float | int):
             # A place in a queue.
             refusal = await answer.wait_async(controller.time_for_limits(call))
             if refusal is None:
                 continue
             answer = controller.refuse(call, refusal)
-        if isinstance(answer, float):
+        if isinstance(answer, float | int):
             if await await_delay(policy, controller.clock, answer):
                 continue
             answer = controller.record_stop(call)
@@ -490,6 +491,29 @@ def withdraw_safely(budget: "Budget", evaluation: Evaluation) -> float | None:
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         _note_fault(evaluation.failure.error, fault)
         return None
+
+
+def withdraw_hedge(budget: "Budget | None") -> bool:
+    """Return whether the budget pays for another send of an attempt."""
+    try:
+        return budget is None or _check_cost(budget.withdraw(None)) is not None
+    except Exception as fault:  # noqa: BLE001  the attempt goes on
+        log_fault(logging.ERROR, fault, "not hedged, because the budget failed")
+        return False
+
+
+async def awithdraw_hedge(budget: "Budget | None") -> bool:
+    """Return whether the budget pays for another send, as `withdraw_hedge` does."""
+    try:
+        if budget is None:
+            return True
+        cost = budget.withdraw(None)
+        return (
+            _check_cost(await cost if isinstance(cost, Awaitable) else cost) is not None
+        )
+    except Exception as fault:  # noqa: BLE001  the attempt goes on
+        log_fault(logging.ERROR, fault, "not hedged, because the budget failed")
+        return False
 
 
 async def awithdraw_safely(budget: "Budget", evaluation: Evaluation) -> float | None:

@@ -9,10 +9,10 @@ __all__ = ["HOMES", "suggest_import"]
 HOMES = {
     "retrykit": (
         "Again AsArgument AttemptTimeout Backoff CircuitOpenError ConfigError Failure "
-        "GiveUp Layer Layers NestedRetryError Outcome Policy RefusedError RetryAfter "
-        "RetryError RetryState RetrykitError Rule Stop StopReason WithError WithValue "
-        "aretry aretrying current_state last_result layers observe policy_of resume "
-        "retry retrying state_of with_policy"
+        "GiveUp Hedge Layer Layers NestedRetryError Outcome Policy RefusedError "
+        "RetryAfter RetryError RetryState RetrykitError Rule Stop StopReason "
+        "WithError WithValue aretry aretrying current_state last_result layers "
+        "observe policy_of resume retry retrying state_of with_policy"
     ),
     "retrykit.schedules": (
         "Schedule constant decay decorrelated exponential fibonacci google_interval "

@@ -85,7 +85,11 @@ def skip_wrapper_frames(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-_WRAPPERS = {"retrykit._core.attempt_timeout", "retrykit._core.drivers"}
+_WRAPPERS = {
+    "retrykit._core.attempt_timeout",
+    "retrykit._core.drivers",
+    "retrykit._core.hedging",
+}
 
 
 def trim_traceback(trace: TracebackType | None, old: TracebackType | None) -> None:

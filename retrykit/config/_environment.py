@@ -31,7 +31,7 @@ __all__ = ["MUTUALLY_EXCLUSIVE", "VARIABLES", "policy_from_env"]
 _SETTINGS = {
     name.upper(): name
     for name, each in SETTINGS.items()
-    if each.form not in {"code", "rules", "budget", "limits"}
+    if each.form not in {"code", "rules", "budget", "limits", "hedge"}
 }
 _FORMULA = ("BACKOFF_BASE", "BACKOFF_EXPONENT", "BACKOFF_JITTER")
 _ZIZQ = ("RETRY_LIMIT", *_FORMULA)

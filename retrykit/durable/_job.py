@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, final
 
-from retrykit._core.drivers import prepare_attempt, qualified_name
+from retrykit._core.drivers import check_no_hedge, prepare_attempt, qualified_name
 from retrykit._core.final_error import check_no_fallback
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
@@ -217,6 +217,7 @@ class Job:
 def check_job_policy(policy: Policy) -> None:
     """Check that a policy leaves the end and the waits of a job to its engine."""
     check_no_fallback(policy)
+    check_no_hedge(policy)
     if policy.admission:
         rule = "empty in a job, whose attempts others begin"
         suggestion = "write with limit.guard(): in the function"
@@ -246,7 +247,7 @@ def fingerprint(policy: Policy) -> str:
     )
     # All of them, since limits may be the defaults or written.
     settings = {name: getattr(bare, name) for name in SETTINGS}
-    for name in ("hint_jitter", "admission", "on_refused"):
+    for name in ("hint_jitter", "admission", "on_refused", "hedge"):
         if settings[name] == getattr(Policy, name):
             # It came later: a waiting job would be logged as one of another policy.
             del settings[name]

@@ -31,6 +31,7 @@ from retrykit.events import (
     Event,
     EventKind,
     GaveUp,
+    HedgeStarted,
     Observer,
     RetryScheduled,
     Succeeded,
@@ -80,8 +81,8 @@ def observer(
             the methods ``debug``, ``info``, ``warning`` and ``error``, such as a logger
             of structlog; if it has a method ``bind``, it gets the fields from that.
         levels: The levels of events by their kinds that differ from the default: of
-            ``attempt_started``, ``attempt_failed``, ``retry_scheduled``,
-            ``suspended``, ``succeeded`` and ``gave_up``.
+            ``attempt_started``, ``hedge_started``, ``attempt_failed``,
+            ``retry_scheduled``, ``suspended``, ``succeeded`` and ``gave_up``.
 
     Raises:
         ConfigError: *logger* is no logger, or *levels* has an unknown event or level.
@@ -176,6 +177,8 @@ def _describe(event: Event) -> str:
             text = describe_retry(state._record, delay)
         case AttemptStarted():
             text = f"{text} has started"
+        case HedgeStarted(number=number):
+            text = f"{text} takes long: send {number} has started"
         case AttemptFailed():
             text = f"{text} failed{_failure(state)}"
         case Suspended():

@@ -4,7 +4,7 @@ from asyncio import AbstractEventLoop
 from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from retrykit._core.attempt_timeout import TimeoutScope
 from retrykit._core.limits import RetryOverrides, retry_overrides
@@ -23,6 +23,9 @@ from retrykit.testing._event_loops import AsyncioBackend, Backend, running_loop
 from retrykit.testing._scheduler import VirtualScheduler
 from retrykit.testing._sleep_guard import guard, unguard
 from retrykit.testing._virtual_loop import VirtualLoop
+
+if TYPE_CHECKING:
+    from retrykit._core.hedging import ThreadSends
 
 __all__ = ["FakeClock", "virtual_time"]
 
@@ -116,6 +119,13 @@ class FakeClock:
             RuntimeError: No event loop runs here.
         """
         return self._running("timeout_scope()").timeout_scope(timeout)
+
+    def thread_sends(self) -> "ThreadSends":
+        """Return the sends of an attempt that a `Hedge` runs in threads."""
+        # Imported here: few tests hedge.
+        from retrykit.testing._virtual_sends import VirtualSends  # noqa: PLC0415
+
+        return VirtualSends(self._scheduler)
 
     def new_event_loop(self) -> VirtualLoop:
         """Return a new event loop of asyncio whose time is this clock's.

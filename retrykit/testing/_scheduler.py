@@ -58,6 +58,8 @@ class TrackedCall:
         guarded: The thread and task in which real sleeps are rejected, or None.
         sleepers: How many sleepers it waits for; it holds time while there are none.
         ended: Whether the call is over.
+        lost: Whether it is a send of a hedged attempt that nobody waits for any more:
+            time does not move for its sleep alone.
     """
 
     scheduler: "VirtualScheduler"
@@ -67,6 +69,11 @@ class TrackedCall:
     guarded: tuple[int, Any] | None = None
     sleepers: int = 0
     ended: bool = False
+    lost: bool = False
+
+    def enter(self) -> None:
+        """Make this the innermost call of the context, which ends with its thread."""
+        _innermost.set(self)
 
 
 _innermost: ContextVar[TrackedCall | None] = ContextVar("retrykit call", default=None)
@@ -97,6 +104,11 @@ class Sleeper:
     wake: Callable[[], object]
     calls: list[TrackedCall]
     awake: bool = False
+
+    @property
+    def lost(self) -> bool:
+        """True if it is a send that nobody waits for."""
+        return any(call.lost for call in self.calls)
 
     def __lt__(self, other: "Sleeper") -> bool:
         return (self.when, self.order) < (other.when, other.order)
@@ -151,6 +163,9 @@ class VirtualScheduler(ForkSafe):
             remaining = [*self._calls.values()]
             for call in remaining:
                 self._end(call)
+            for sleeper in self._sleepers:
+                for call in sleeper.calls:
+                    call.lost = False
             self.move()
             return remaining
 
@@ -187,6 +202,32 @@ class VirtualScheduler(ForkSafe):
                 self._running[call.loop] += not call.sleepers and not call.ended
             self._changed()
 
+    def begin_send(self) -> TrackedCall:
+        """Track a send of a hedged attempt, which holds time until it ends or sleeps.
+
+        It runs in a thread, beside the other sends of the call that runs this code.
+        """
+        with self._lock:
+            around = current_call()
+            state: Any = None if around is None else around.state
+            # Not within the call, which waits for it, and holds time by itself.
+            call = TrackedCall(self, state, None, None)
+            self._running[None] += 1
+            self._changed()
+            return call
+
+    def end_send(self, call: TrackedCall, wake: Callable[[], object]) -> None:
+        """End a send, after a function was called with the lock held."""
+        with self._lock:
+            wake()
+            self._running[None] -= not call.sleepers
+            call.ended = True
+            self.move()
+
+    def locked(self) -> Any:
+        """Return a ``with`` block that holds the lock."""
+        return self._lock
+
     def add(
         self, delay: float, wake: Callable[[], object], *, sleeping: bool
     ) -> Sleeper:
@@ -213,7 +254,7 @@ class VirtualScheduler(ForkSafe):
         sleeper = self.add(delay, woken.set, sleeping=True)
         try:
             while not woken.wait(CHECK_INTERVAL):
-                error = self.check()
+                error = None if sleeper.lost else self.check()
                 if error is not None:
                     raise error
         finally:
@@ -225,6 +266,9 @@ class VirtualScheduler(ForkSafe):
             if self._running[None] or any(loop.holds_time() for loop in self.loops):
                 return
             earliest = self._earliest()
+            if earliest is not None and earliest.lost:
+                waiting = [x for x in self._sleepers if not (x.awake or x.lost)]
+                earliest = min(waiting, default=None)
             if earliest is not None:
                 self.now = earliest.when
                 self._wake_due()

@@ -9,7 +9,7 @@ from time import sleep
 import pytest
 from hypothesis import given
 
-from retrykit import Policy, hints, limits, presets, schedules as s
+from retrykit import Hedge, Policy, hints, limits, presets, schedules as s
 from retrykit._conditions import default_condition
 from retrykit._core.final_error import NO_FALLBACK
 from retrykit._core.rules import Rule
@@ -70,6 +70,7 @@ OTHER = {
     "budget": shared("key:test_policy", TokenBucket),
     "admission": (limits.shared("key:test_policy", CircuitBreaker),),
     "on_refused": "wait",
+    "hedge": Hedge("50ms", idempotent=True),
     "attempt_timeout": 5.0,
     "nested": "raise",
     "raises": "group",
@@ -106,6 +107,7 @@ def test_the_default_policy_is_safe():
         "budget": None,
         "admission": (),
         "on_refused": "give_up",
+        "hedge": None,
         "attempt_timeout": None,
         "nested": "respect",
         "raises": "last",

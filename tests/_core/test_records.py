@@ -278,6 +278,7 @@ DATA = state_with_result("busy").to_dict()
 FAILED = DATA["failures"][0]
 # A state that waits in a queue may have been written before these were added.
 ADDED = {
+    "hedges": 0,
     "max_attempts": None,
     "retry_in": None,
     "stop_detail": None,

@@ -221,8 +221,8 @@ UNKNOWN = {
     "hints": "did you mean hint?",
     "zzz": "the settings are schedule, max_attempts, max_elapsed, limits, deadline, "
     "on, give_up_on, on_result, exception_groups, rules, hint, hint_cap, on_long_hint, "
-    "hint_jitter, budget, admission, on_refused, attempt_timeout, nested, raises, "
-    "fallback, stop_event, sleep, redact, keep_tracebacks, max_failures, seed, "
+    "hint_jitter, budget, admission, on_refused, hedge, attempt_timeout, nested, "
+    "raises, fallback, stop_event, sleep, redact, keep_tracebacks, max_failures, seed, "
     "observers, name",
 }
 

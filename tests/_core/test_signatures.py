@@ -71,6 +71,7 @@ def test_a_state_shows_what_users_need():
         "failures",
         "from_dict",
         "function",
+        "hedges",
         "innermost",
         "kwargs",
         "max_attempts",

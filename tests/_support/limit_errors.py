@@ -1,6 +1,6 @@
 """Messages of errors about limits, and what raises them."""
 
-from retrykit import Policy, schedules as s
+from retrykit import Hedge, Policy, retrying, schedules as s
 from retrykit.durable import Job
 from retrykit.limits import CircuitBreaker, Limit, Registry, limit_from_dict, shared
 
@@ -89,6 +89,9 @@ class OwnLimit(AsyncLimit):
         return "OwnLimit()"
 
 
+HEDGE = Hedge(1, idempotent=True)
+
+
 def judge_differently(setting, value):
     """Ask one breaker by two policies."""
     breaker = CircuitBreaker()
@@ -97,6 +100,41 @@ def judge_differently(setting, value):
 
 
 ERRORS = {
+    'hedge must be a Hedge, got 5; write Hedge("50ms", idempotent=True)': (
+        lambda: Policy(hedge=5)
+    ),
+    "hedge must be None where there is no function: in a block, a client or a job, got "
+    "Hedge(1.0, idempotent=True); put what is hedged into a function": (
+        lambda: retrying(hedge=HEDGE)
+    ),
+    "hedge must be a dict of settings of a Hedge, got 5": (
+        lambda: Policy.from_dict({"hedge": 5})
+    ),
+    "hedge must be a dict with the keys delay, quantile, at_most, extra, idempotent, "
+    "got {'dela': 1}; did you mean delay?": (
+        lambda: Policy.from_dict({"hedge": {"dela": 1}})
+    ),
+    "delay must be given, or quantile, and not both, got None; write "
+    'Hedge("50ms", ...)': lambda: Hedge(idempotent=True),
+    "delay must be a finite number >= 0, got -1; give seconds as a number, a "
+    'timedelta, or text such as "1h30m"': lambda: Hedge(-1, idempotent=True),
+    "quantile must be a finite number >= 0 and <= 1, got 95": (
+        lambda: Hedge(quantile=95, idempotent=True)
+    ),
+    "extra must be a finite number >= 0 and <= 9, got 10": (
+        lambda: Hedge(1, extra=10, idempotent=True)
+    ),
+    "quantile must be a number > 0 and < 1, got 0; 0.95 is 95 %": (
+        lambda: Hedge(quantile=0, idempotent=True)
+    ),
+    "extra must be a number > 0 and <= 9, got 0; 0.1 is 10 % more load": (
+        lambda: Hedge(1, extra=0, idempotent=True)
+    ),
+    "at_most must be an integer >= 2, got 1; the first counts": (
+        lambda: Hedge(1, at_most=1, idempotent=True)
+    ),
+    "idempotent must be True for a function that is hedged, which may run twice at "
+    "once, got False; write idempotent=True if that does no harm": lambda: Hedge(1),
     "admission must be a list of limits, got CircuitBreaker(); put brackets around "
     "it": lambda: Policy(admission=BREAKER),
     "admission must be a list of limits, got 5; see retrykit.limits": (

@@ -144,6 +144,11 @@ VALID = {
     },
     "no spread of hints": {"on_long_hint": "ignore", "hint_jitter": 0},
     "no budget": {"budget": None},
+    "no hedge": {"hedge": None},
+    "a hedge": {"hedge": {"delay": "50ms", "idempotent": True}},
+    "a hedge at a quantile": {
+        "hedge": {"quantile": 0.95, "at_most": 3, "extra": 2, "idempotent": True}
+    },
     "no limits": {"admission": [], "on_refused": "give_up"},
     "a breaker": limit() | {"on_refused": "wait"},
     "a breaker of a host": limit(scope="host:a", on=["OSError"], window=50),
@@ -262,6 +267,21 @@ INVALID = {
                 [{"kind": "circuit_breaker", "window": True}],
                 [{"kind": "circuit_breaker", "open_for": {}}],
                 [{"kind": "circuit_breaker", "name": ""}],
+            ],
+            "hedge": [
+                5,
+                [],
+                {},
+                {"delay": 1},
+                {"idempotent": True},
+                {"delay": 1, "quantile": 0.5, "idempotent": True},
+                {"delay": -1, "idempotent": True},
+                {"quantile": 1, "idempotent": True},
+                {"quantile": 0, "idempotent": True},
+                {"delay": 1, "idempotent": 1},
+                {"delay": 1, "idempotent": True, "at_most": 1},
+                {"delay": 1, "idempotent": True, "extra": 0},
+                {"delay": 1, "idempotent": True, "most": 2},
             ],
             "on_refused": ["", "raise", None, 5],
             "attempt_timeout": [

@@ -83,7 +83,7 @@ def test_every_setting_that_can_be_a_string_has_a_variable():
     code = {"fallback", "stop_event", "sleep", "observers"}
     known = {name.lower() for name in VARIABLES}
     names = {*SETTINGS}
-    assert names - known == code | {"rules", "budget", "admission"}
+    assert names - known == code | {"rules", "budget", "admission", "hedge"}
 
 
 @pytest.mark.parametrize("prefix", ["APP_RETRY", "APP_RETRY_"])

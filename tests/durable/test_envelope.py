@@ -229,7 +229,7 @@ class TestAnEnvelopeOfTheFirstVersion:
 
     def test_is_written_with_the_parts_added_since(self, data):
         added = {"max_attempts": None, "stop_detail": None, "used_fallback": False}
-        added["retry_in"] = None
+        added |= {"retry_in": None, "hedges": 0}
         written = data | {"state": data["state"] | added}
         assert Envelope.from_dict(data).to_dict() == written
         assert list(Envelope.from_dict(data).to_dict()) == list(data)

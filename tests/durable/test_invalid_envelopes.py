@@ -36,7 +36,7 @@ NEW, WAITING, LONG = (
 DEAD = stored_envelope(2, PLAIN.replace(max_attempts=2))
 SUCCEEDED = stored_envelope(1, fn=lambda: "verified")
 # They may be missing in a state: they were added later.
-ADDED = {"max_attempts", "retry_in", "stop_detail", "used_fallback"}
+ADDED = {"hedges", "max_attempts", "retry_in", "stop_detail", "used_fallback"}
 STORED = {"new": NEW, "waiting": WAITING, "long": LONG, "dead": DEAD, "won": SUCCEEDED}
 
 

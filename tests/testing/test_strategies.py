@@ -99,6 +99,7 @@ def test_policies_vary_all_settings_with_values(drawn_policies):
         "attempt_timeout",
         "budget",
         "fallback",
+        "hedge",
         "observers",
         "on_result",
         "sleep",

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Container, Iterable
 from typing import Any, Final
 
+from retrykit._core.drivers import check_no_hedge
 from retrykit._core.final_error import check_no_fallback
 from retrykit._core.policy import Policy
 from retrykit._internal.validation import invalid_setting
@@ -42,6 +43,7 @@ class Transient(TransientErrors):
 def check_client_policy(policy: Policy) -> None:
     """Reject a policy that raises errors of retrykit instead of the client's."""
     check_no_fallback(policy)
+    check_no_hedge(policy)
     place = "in a client, whose callers expect its own errors"
     if policy.raises != "last":
         raise invalid_setting("raises", f"'last' {place}", policy.raises)

@@ -28,6 +28,7 @@ from retrykit.events import (
     AttemptStarted,
     Event,
     GaveUp,
+    HedgeStarted,
     RetryScheduled,
     Succeeded,
 )
@@ -56,6 +57,8 @@ class SpanEvents:
                 attributes["error.type"] = self._labels.error(record)
             case RetryScheduled(delay=delay):
                 attributes["retrykit.retry.delay"] = delay
+            case HedgeStarted(number=number):
+                attributes["retrykit.send"] = number
             case GaveUp():
                 attributes["retrykit.reason"] = reason_of(record)
             case _:
@@ -100,6 +103,10 @@ class AttemptSpans:
     def __call__(self, event: Event, /) -> None:
         """Start or end a span. An error of its processor leaves the context right."""
         if isinstance(event, RetryScheduled):
+            return
+        if isinstance(event, HedgeStarted):
+            attributes = {"retrykit.send": event.number}
+            get_current_span().add_event("retrykit.hedge_started", attributes)
             return
         record, context = event._record, get_current()
         innermost: Any = get_value(self._key, context)

@@ -1,0 +1,397 @@
+"""Hedging: the sends of one attempt, of which the first success counts."""
+
+import queue
+from collections.abc import Awaitable, Callable
+from contextvars import copy_context
+from functools import partial
+from threading import Thread
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
+
+from retrykit._core.call import current_entry, running_call
+from retrykit._core.decision import (
+    amatch_error,
+    amatch_group,
+    find_hint,
+    match_error,
+    match_group,
+)
+from retrykit._core.failures import StopReason
+from retrykit._core.final_error import is_own_timeout
+from retrykit._core.result_conditions import (
+    Judges,
+    amatch_result,
+    judges_of,
+    match_result,
+)
+from retrykit._core.steps import awithdraw_hedge, withdraw_hedge
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.error_texts import error_text, type_name
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.tracebacks import add_note_once
+from retrykit.errors import GiveUp, RetryAfter, requested_delay
+
+if TYPE_CHECKING:
+    from retrykit._core.hedge import Hedge
+    from retrykit._core.policy import Policy
+    from retrykit._core.task_sends import TaskSends
+
+__all__ = ["Race", "Sends", "SentOutcome", "ThreadSends", "amatch", "arace"]
+__all__ += ["best_of", "hedged", "match", "race"]
+
+
+class SentOutcome(NamedTuple):
+    """The end of a send.
+
+    Attributes:
+        number: The number of the send in its attempt, from 1.
+        result: What it returned.
+        error: What it raised; None if it returned.
+    """
+
+    number: int
+    result: Any
+    error: BaseException | None
+
+
+def hedged(
+    policy: "Policy", hedge: "Hedge", fn: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return a function that hedges each call of *fn*, under the rules of a policy."""
+    if is_coroutine_function(fn):
+        # Imported here: sync code needs no event loop.
+        from retrykit._core.task_sends import task_sends  # noqa: PLC0415
+        from retrykit._internal.loop_clock import async_clock  # noqa: PLC0415
+
+        async def ahedged_call(*args: Any, **kwargs: Any) -> Any:
+            hedge.begin()
+            if hedge.current_delay is None:
+                begun = async_clock.now()
+                result = await fn(*args, **kwargs)
+                hedge.note(async_clock.now() - begun)
+                return result
+            send = partial(fn, *args, **kwargs)
+            return _unwrap(
+                await arace(policy, hedge, send, task_sends(), async_clock.now)
+            )
+
+        return ahedged_call
+
+    def hedged_call(*args: Any, **kwargs: Any) -> Any:
+        hedge.begin()
+        if hedge.current_delay is None:
+            begun = sync_clock.now()
+            result = fn(*args, **kwargs)
+            hedge.note(sync_clock.now() - begun)
+            return result
+        send = partial(fn, *args, **kwargs)
+        return _unwrap(race(policy, hedge, send, _thread_sends(), sync_clock.now))
+
+    return hedged_call
+
+
+class Race:
+    """The sends of one attempt, when the next one is due, and the outcome that counts.
+
+    Args:
+        policy: The conditions on errors and results, and the hint.
+        hedge: The delay and the number of sends.
+        now: The reading of the clock, in seconds.
+
+    Attributes:
+        judges: The conditions on results.
+        outcome: The outcome of the attempt, once it is known.
+    """
+
+    def __init__(self, policy: "Policy", hedge: "Hedge", now: float) -> None:
+        self._policy, self._hedge = policy, hedge
+        self.judges = policy._derive(judges_of)
+        self._begun = now
+        self._delay = hedge.current_delay or 0.0
+        self._due = now + self._delay
+        self._left = hedge.at_most - 1
+        self._running = 1
+        self._failed: list[SentOutcome] = []
+        self.outcome: SentOutcome | None = None
+
+    def time_to_next(self, now: float) -> float | None:
+        """Return when the next send is due, in seconds; None if there is none."""
+        return max(self._due - now, 0.0) if self._left else None
+
+    def sent(self, now: float) -> None:
+        """Note that another send goes out."""
+        self._left -= 1
+        self._running += 1
+        self._due = now + self._delay
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        self._left = 0
+        self._end_if_all_failed()
+
+    def ended(self, outcome: SentOutcome, matched: "_Matched", now: float) -> None:
+        """Note the end of a send."""
+        if matched is _ACCEPTED:
+            # How long the first send would have taken is not known, if another won.
+            self._hedge.note(now - self._begun)
+            self.outcome = outcome
+            return
+        self._running -= 1
+        self._failed.append(outcome)
+        if isinstance(matched, StopReason):
+            # It is not to be retried, whatever the other sends do.
+            self.outcome = self._noted(outcome)
+            return
+        self._wait_for_hint(outcome, matched, now)
+        self._end_if_all_failed()
+
+    def _end_if_all_failed(self) -> None:
+        if not self._running and not self._left:
+            self.outcome = self._noted(self._failed[0])
+
+    def _wait_for_hint(
+        self, outcome: SentOutcome, matched: int | None, now: float
+    ) -> None:
+        """Send again at once, or when the failure of a send asks for it."""
+        error: Any = outcome.error
+        hint: Any = error if isinstance(error, RetryAfter) else None
+        if hint is None and (self._policy.hint is not None or self._policy.rules):
+            hint = find_hint(self._policy, error, outcome.result, matched)
+        if isinstance(hint, GiveUp):
+            self._left = 0
+        else:
+            self._due = now + (requested_delay(hint) or 0.0)
+
+    def _noted(self, outcome: SentOutcome) -> SentOutcome:
+        """Return the outcome of the attempt, with a note about its other failures."""
+        if isinstance(outcome.error, Exception):
+            for each in self._failed:
+                if isinstance(each.error, Exception) and each is not outcome:
+                    kind = type_name(type(each.error))
+                    text = error_text(each.error, redact=self._policy.redact)
+                    what = f"send {each.number} of this attempt failed with {kind}"
+                    add_note_once(outcome.error, f"{what}: {text}" if text else what)
+        return outcome
+
+
+_ACCEPTED: Final = object()
+"""The match of a send that has succeeded."""
+
+_Matched = Any
+"""`_ACCEPTED`, or the answer of `match_error`."""
+
+
+def race(
+    policy: "Policy",
+    hedge: "Hedge",
+    send: Callable[[], Any],
+    sends: "Sends",
+    now: Callable[[], float],
+) -> SentOutcome:
+    """Send an attempt, and send it again, until its outcome is known.
+
+    Args:
+        policy: The conditions on errors and results, the hint, the budget.
+        hedge: When it is sent again.
+        send: Sends it once.
+        sends: Runs the sends.
+        now: Reads the clock, in seconds.
+    """
+    with sends:
+        race = Race(policy, hedge, now())
+        sends.start(send)
+        while race.outcome is None:
+            outcome = sends.wait(race.time_to_next(now()))
+            if outcome is not None:
+                matched = match(policy, race.judges, outcome)
+                race.ended(outcome, matched, now())
+            elif _may_send(policy, hedge) and withdraw_hedge(policy.budget):
+                race.sent(now())
+                _notify(hedge, sends.start(send))
+            else:
+                race.stop()
+        return race.outcome
+
+
+def match(policy: "Policy", judges: Judges, outcome: SentOutcome) -> "_Matched":
+    """Return the rule that a failed send matches, as `match_error` does.
+
+    Returns:
+        `_ACCEPTED` if it has succeeded.
+    """
+    error = outcome.error
+    if error is None:
+        rejection = match_result(judges, outcome.result)
+        return _ACCEPTED if rejection is None else rejection[0]
+    if not isinstance(error, Exception):
+        return StopReason.NOT_RETRYABLE
+    if isinstance(error, ExceptionGroup):
+        return match_group(policy, error)
+    own = is_own_timeout(error)
+    return match_error(policy, error, own_timeout=own)
+
+
+async def arace(
+    policy: "Policy",
+    hedge: "Hedge",
+    send: Callable[[], Awaitable[Any]],
+    sends: "TaskSends",
+    now: Callable[[], float],
+) -> SentOutcome:
+    """Send, and send again, as `race` does."""
+    async with sends:
+        race = Race(policy, hedge, now())
+        sends.start(send)
+        while race.outcome is None:
+            outcome = await sends.wait(race.time_to_next(now()))
+            if outcome is not None:
+                matched = await amatch(policy, race.judges, outcome)
+                race.ended(outcome, matched, now())
+            elif _may_send(policy, hedge) and await awithdraw_hedge(policy.budget):
+                race.sent(now())
+                _notify(hedge, sends.start(send))
+            else:
+                race.stop()
+        return race.outcome
+
+
+async def amatch(policy: "Policy", judges: Judges, outcome: SentOutcome) -> "_Matched":
+    """Return the rule that a failed send matches, as `match` does."""
+    error = outcome.error
+    if error is None:
+        rejection = await amatch_result(judges, outcome.result)
+        return _ACCEPTED if rejection is None else rejection[0]
+    if not isinstance(error, Exception):
+        return StopReason.NOT_RETRYABLE
+    if isinstance(error, ExceptionGroup):
+        return await amatch_group(policy, error)
+    own = is_own_timeout(error)
+    return await amatch_error(policy, error, own_timeout=own)
+
+
+def _unwrap(outcome: SentOutcome) -> Any:
+    """Return the result of an attempt, or raise its error."""
+    error = outcome.error
+    if error is None:
+        return outcome.result
+    try:
+        raise error
+    finally:
+        # No frame may keep the error that it raises.
+        del error, outcome
+
+
+def _may_send(policy: "Policy", hedge: "Hedge") -> bool:
+    """Return whether the extra load and the policy's event allow another send."""
+    event = policy.stop_event
+    return (event is None or not event.is_set()) and hedge.may_send()
+
+
+def _notify(hedge: "Hedge", number: int) -> None:
+    """Record a hedge in the call whose attempt this is, if it is a retried one."""
+    entry = current_entry.get()
+    call = None if entry is None else running_call(entry)
+    controller = None if call is None else call.controller
+    if call is not None and controller is not None and controller.policy.hedge is hedge:
+        controller.record_hedge(call, number)
+
+
+class Sends(Protocol):
+    """Sends that run in threads, at the same time."""
+
+    def start(self, send: Callable[[], Any]) -> int:
+        """Begin a send; return its number, from 1."""
+        ...
+
+    def wait(self, delay: float | None) -> SentOutcome | None:
+        """Wait for the end of a send, for so many seconds at most.
+
+        Of several that have ended, one that succeeded comes first.
+        """
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+
+def _thread_sends() -> Sends:
+    """Return sends by this context's clock."""
+    clock: Any = sync_clock.current()
+    build: Callable[[], Sends] = getattr(clock, "thread_sends", ThreadSends)
+    return build()
+
+
+class ThreadSends:
+    """Sends, each in a thread of its own, that end when the program ends."""
+
+    def __init__(self) -> None:
+        self._outcomes: queue.SimpleQueue[SentOutcome | None] = queue.SimpleQueue()
+        self._ended: list[SentOutcome] = []
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Threads cannot be stopped; their outcomes are dropped.
+        pass
+
+    def start(self, send: Callable[[], Any]) -> int:
+        """Begin a send; return its number."""
+        self._number += 1
+        run, name = copy_context().run, f"hedge-{self._number}"
+        Thread(
+            target=run, args=(self.run, self._number, send), daemon=True, name=name
+        ).start()
+        return self._number
+
+    def run(self, number: int, send: Callable[[], Any]) -> None:
+        """Run a send in its thread."""
+        try:
+            outcome = SentOutcome(number, send(), None)
+        except BaseException as error:  # noqa: BLE001  raised where it is awaited
+            trace = error.__traceback__
+            outcome = SentOutcome(
+                number, None, error.with_traceback(trace and trace.tb_next)
+            )
+        self.put(outcome)
+
+    def put(self, outcome: SentOutcome) -> None:
+        """Hand over the outcome of a send, in its thread."""
+        self._outcomes.put(outcome)
+
+    def wait(self, delay: float | None) -> SentOutcome | None:
+        """Wait for the end of a send, as `Sends` says."""
+        if not self._ended:
+            try:
+                outcome = self._outcomes.get(timeout=delay)
+            except queue.Empty:
+                return None
+            self.collect(outcome)
+        return best_of(self._ended)
+
+    def collect(self, outcome: SentOutcome | None) -> None:
+        """Keep an outcome, and what else has ended."""
+        while True:
+            if outcome is not None:
+                self._ended.append(outcome)
+            try:
+                outcome = self._outcomes.get_nowait()
+            except queue.Empty:
+                return
+
+
+def best_of(ended: list[SentOutcome]) -> SentOutcome | None:
+    """Remove and return the outcome that counts first: a success, else the earliest."""
+    for each in ended:
+        if each.error is None:
+            ended.remove(each)
+            return each
+    return ended.pop(0) if ended else None
