@@ -9,7 +9,7 @@ from retrykit._core.rules import Rule
 from retrykit._internal.durations import Duration
 from retrykit.budgets import TokenBucket
 from retrykit.hints import milliseconds, retry_after
-from retrykit.presets._form import Attempts, preset
+from retrykit.presets._form import Attempts, client_policy, preset
 from retrykit.schedules import constant, exponential
 
 __all__ = ["aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_sdk", "aws_standard"]
@@ -66,14 +66,9 @@ def aws_standard(
 
 
 def _revised(first: Duration, max_attempts: int, throttled: Condition | None) -> Policy:
-    common = Policy(
-        schedule=exponential(first).cap(20).full_jitter(),
-        max_attempts=max_attempts,
-        hint=milliseconds("x-amz-retry-after"),
-        hint_cap=5,
-        on_long_hint="clip",
-        hint_jitter=0,
-    )
+    delays = exponential(first).cap(20).full_jitter()
+    hint = milliseconds("x-amz-retry-after")
+    common = client_policy(max_attempts - 1, delays, longest_hint=5, hint=hint)
     if throttled is None:
         return common.replace(budget=TokenBucket(cost=14, costs=()))
     slower = Rule(on=throttled, schedule=exponential(1).cap(20).full_jitter())

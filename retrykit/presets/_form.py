@@ -25,6 +25,7 @@ from typing import (
 )
 
 from retrykit._core.policy import Policy
+from retrykit._core.settings import DeadlineRule, LongHintRule
 from retrykit._internal.durations import (
     Duration,
     parse_duration,
@@ -38,11 +39,13 @@ from retrykit._internal.validation import (
     invalid_setting,
     user_facing,
 )
+from retrykit.hints import Hint, retry_after
 from retrykit.schedules import constant
 from retrykit.schedules._base import Schedule
 
 __all__ = ["Attempts", "Flag", "Growth", "Number", "Period", "Retries", "Share"]
-__all__ += ["Wait", "Waits", "between", "job_policy", "lasting", "preset", "seconds"]
+__all__ += ["Wait", "Waits", "between", "capped", "check_order", "client_policy"]
+__all__ += ["job_policy", "lasting", "limit_time", "preset", "seconds"]
 __all__ += ["whole_milliseconds"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -167,9 +170,50 @@ def seconds(duration: Duration) -> float:
     return cast("float", duration)
 
 
+def check_order(**durations: Duration | None) -> None:
+    """Raise `ConfigError` if the second of two parameters is shorter than the first.
+
+    If the second is None, it is unlimited.
+    """
+    (first_name, first), (name, longest) = durations.items()
+    if longest is not None:
+        rule, least = f"no shorter than {first_name}", seconds(first or 0)
+        check_number(name, longest, at_least=least, suggestion=rule)
+
+
+def capped(schedule: Schedule, longest: Duration | None) -> Schedule:
+    """Return a schedule with a longest delay, if there is one."""
+    return schedule if longest is None else schedule.cap(longest)
+
+
 def whole_milliseconds(schedule: Schedule) -> Schedule:
     """Return a schedule rounded to the nearest millisecond, as timers of Node are."""
     return (schedule + constant(0.0005)).round_down(0.001)
+
+
+def client_policy(  # noqa: PLR0913  what clients do in different ways
+    retries: int,
+    schedule: Schedule,
+    longest_hint: Duration | None,
+    *,
+    hint: Hint | None = None,
+    on_long_hint: LongHintRule = "clip",
+    hint_jitter: float = 0,
+) -> Policy:
+    """Return the policy of a client that obeys its server, by default a Retry-After."""
+    return Policy(
+        schedule=schedule,
+        max_attempts=retries + 1,
+        hint=hint or retry_after(),
+        hint_cap=longest_hint,
+        on_long_hint=on_long_hint,
+        hint_jitter=hint_jitter,
+    )
+
+
+def limit_time(policy: Policy, limit: Duration | None, rule: DeadlineRule) -> Policy:
+    """Return a policy with a time limit for the whole call; None is unlimited."""
+    return policy.replace(max_elapsed=limit, deadline="stop" if limit is None else rule)
 
 
 def job_policy(retries: int, schedule: Schedule) -> Policy:

@@ -15,13 +15,18 @@ from retrykit.presets._form import (
     Retries,
     Share,
     Wait,
+    capped,
+    check_order,
+    client_policy,
     job_policy,
     lasting,
+    limit_time,
     preset,
     seconds,
     whole_milliseconds,
 )
 from retrykit.schedules import constant, exponential, linear, uniform
+from retrykit.schedules._base import Schedule
 
 __all__ = ["axios_retry", "bullmq", "got", "ky", "node_retry", "p_retry", "undici"]
 
@@ -62,11 +67,11 @@ def axios_retry(
         "exponential": doubled + (doubled * 0.2).full_jitter(),
         "linear": linear(delay_factor),
     }
-    return Policy(
-        schedule=schedules[retry_delay],
-        max_attempts=retries + 1,
-        hint=retry_after(),
-        hint_cap=None,
+    return client_policy(
+        retries,
+        schedules[retry_delay],
+        longest_hint=None,
+        on_long_hint="give_up",
         hint_jitter=0.2 if retry_delay == "exponential" else 0,
     )
 
@@ -133,19 +138,12 @@ def got(
     Source:
         `calculateRetryDelay`, got 16.1.
     """
-    growing, most = exponential(1), limit
-    if backoff_limit is None:
-        # Retry 23 would come after 48.5 days.
-        most = min(limit, 22)
-    else:
-        growing = growing.cap(backoff_limit)
-    longest = LONGEST_TIMER if max_retry_after is None else seconds(max_retry_after)
-    return Policy(
-        schedule=(growing + uniform(0, noise)).at_least("1ms"),
-        max_attempts=most + 1,
-        hint=retry_after(),
-        hint_cap=min(longest, LONGEST_TIMER),
-        hint_jitter=0,
+    delays = capped(exponential(1), backoff_limit) + uniform(0, noise)
+    # Without a limit, retry 23 would come after 48.5 days.
+    retries = min(limit, 22) if backoff_limit is None else limit
+    longest = _shorter(max_retry_after)
+    return client_policy(
+        retries, delays.at_least("1ms"), longest, on_long_hint="give_up"
     )
 
 
@@ -178,14 +176,9 @@ def ky(
     """
     growing = exponential("300ms").full_jitter() if jitter else exponential("300ms")
     names = ["ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset"]
-    return Policy(
-        schedule=growing.cap(_shorter(backoff_limit)),
-        max_attempts=limit + 1,
-        hint=first_of(retry_after(), *map(reset_at, names)),
-        hint_cap=_shorter(max_retry_after),
-        on_long_hint="clip",
-        hint_jitter=0,
-    )
+    hint = first_of(retry_after(), *map(reset_at, names))
+    delays = growing.cap(_shorter(backoff_limit))
+    return client_policy(limit, delays, _shorter(max_retry_after), hint=hint)
 
 
 @preset
@@ -223,20 +216,10 @@ def node_retry(  # noqa: PLR0913  the options of retry
     """
     if randomize:
         check_number("factor", factor, at_least=2, suggestion="or randomize=False")
-    least = seconds(min_timeout)
-    first = max(least, 0.001)
-    growing = exponential(first * 2 if randomize else first, factor=factor)
-    schedule = whole_milliseconds(growing.equal_jitter() if randomize else growing)
-    if max_timeout is not None:
-        longest, rule = seconds(max_timeout), "no shorter than min_timeout"
-        check_number("max_timeout", longest, at_least=least, suggestion=rule)
-        schedule = schedule.cap(longest)
-    return Policy(
-        schedule=schedule,
-        max_attempts=retries + 1,
-        max_elapsed=max_retry_time,
-        deadline="stop" if max_retry_time is None else "overshoot",
-    )
+    check_order(min_timeout=min_timeout, max_timeout=max_timeout)
+    delays = timeouts(max(seconds(min_timeout), 0.001), factor, randomize=randomize)
+    policy = Policy(schedule=capped(delays, max_timeout), max_attempts=retries + 1)
+    return limit_time(policy, max_retry_time, "overshoot")
 
 
 @preset
@@ -271,17 +254,11 @@ def p_retry(  # noqa: PLR0913  the options of p-retry
     Source:
         `pRetry`, p-retry 9.0.
     """
-    first = seconds(min_timeout)
-    growing = exponential(first * 2 if randomize else first, factor=factor)
-    schedule = whole_milliseconds(growing.equal_jitter() if randomize else growing)
+    delays = timeouts(seconds(min_timeout), factor, randomize=randomize)
     # 1.1 * 1000 is just above 1100.
-    longest = math.ceil(round(_shorter(max_timeout) * 1000, 6))
-    return Policy(
-        schedule=schedule.cap(longest / 1000),
-        max_attempts=retries + 1,
-        max_elapsed=max_retry_time,
-        deadline="stop" if max_retry_time is None else "clip",
-    )
+    longest = math.ceil(round(_shorter(max_timeout) * 1000, 6)) / 1000
+    policy = Policy(schedule=delays.cap(longest), max_attempts=retries + 1)
+    return limit_time(policy, max_retry_time, "clip")
 
 
 @preset
@@ -310,14 +287,20 @@ def undici(
     Source:
         `RetryHandler`, undici 8.13.
     """
-    return Policy(
-        schedule=exponential(min_timeout, factor=timeout_factor).cap(max_timeout),
-        max_attempts=max_retries + 1,
-        hint=retry_after(),
-        hint_cap=max_timeout,
-        on_long_hint="clip",
-        hint_jitter=0,
-    )
+    delays = exponential(min_timeout, factor=timeout_factor).cap(max_timeout)
+    return client_policy(max_retries, delays, max_timeout)
+
+
+def timeouts(first: float, factor: float, *, randomize: bool = False) -> Schedule:
+    """Return the delays of `node_retry`, which others have too, without a longest one.
+
+    Args:
+        first: First delay, in seconds.
+        factor: Growth of the delay.
+        randomize: Whether each delay is multiplied by a random 1 to 2.
+    """
+    growing = exponential(first * 2 if randomize else first, factor=factor)
+    return whole_milliseconds(growing.equal_jitter() if randomize else growing)
 
 
 def _shorter(limit: Duration | None) -> float:

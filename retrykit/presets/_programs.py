@@ -4,18 +4,19 @@ from typing import Annotated
 
 from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration
-from retrykit._internal.validation import check_number
-from retrykit.hints import retry_after
 from retrykit.presets._form import (
     Growth,
     Period,
     Retries,
     Wait,
+    check_order,
+    client_policy,
     lasting,
+    limit_time,
     preset,
     seconds,
-    whole_milliseconds,
 )
+from retrykit.presets._javascript import timeouts
 from retrykit.presets._python_libraries import urllib3
 from retrykit.schedules import constant, exponential, linear, sequence, uniform
 
@@ -70,16 +71,9 @@ def curl(
         "curl.1", manual of curl 8.22, its code, and a run of curl 7.88.
     """
     growing = exponential(1).cap("10m")
-    return Policy(
-        schedule=constant(retry_delay) if seconds(retry_delay) else growing,
-        max_attempts=retry + 1,
-        max_elapsed=retry_max_time,
-        deadline="stop" if retry_max_time is None else "overshoot",
-        hint=retry_after(),
-        hint_cap="6h",
-        on_long_hint="clip",
-        hint_jitter=0,
-    )
+    delays = constant(retry_delay) if seconds(retry_delay) else growing
+    policy = client_policy(retry, delays, longest_hint="6h")
+    return limit_time(policy, retry_max_time, "overshoot")
 
 
 @preset
@@ -132,16 +126,9 @@ def npm(
         `promiseRetry`, npm 12.2.
     """
     first, longest = seconds(fetch_retry_mintimeout), seconds(fetch_retry_maxtimeout)
-    name, suggestion = (
-        "fetch_retry_maxtimeout",
-        "no shorter than fetch_retry_mintimeout",
-    )
-    check_number(name, longest, at_least=first, suggestion=suggestion)
-    growing = exponential(max(first, 0.001), factor=fetch_retry_factor)
-    return Policy(
-        schedule=whole_milliseconds(growing).cap(longest),
-        max_attempts=fetch_retries + 1,
-    )
+    check_order(fetch_retry_mintimeout=first, fetch_retry_maxtimeout=longest)
+    delays = timeouts(max(first, 0.001), fetch_retry_factor).cap(longest)
+    return Policy(schedule=delays, max_attempts=fetch_retries + 1)
 
 
 @preset

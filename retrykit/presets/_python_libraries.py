@@ -1,7 +1,6 @@
 """Policies of libraries that retry, in Python."""
 
 from retrykit._core.policy import Policy
-from retrykit.hints import retry_after
 from retrykit.presets._form import (
     Attempts,
     Growth,
@@ -10,6 +9,8 @@ from retrykit.presets._form import (
     Retries,
     Share,
     Wait,
+    capped,
+    client_policy,
     preset,
     seconds,
 )
@@ -75,9 +76,7 @@ def backoff_expo(
     Source:
         `on_exception`, `expo` and `full_jitter`, backoff 2.2.
     """
-    delays = exponential(factor, factor=base)
-    if max_value is not None:
-        delays = delays.cap(max_value)
+    delays = capped(exponential(factor, factor=base), max_value)
     return Policy(schedule=delays.full_jitter(), max_attempts=max_tries or None)
 
 
@@ -145,14 +144,8 @@ def httpx_retries(
     """
     steady = exponential(backoff_factor * 2 * (1 - backoff_jitter))
     random = exponential(backoff_factor * 2 * backoff_jitter).full_jitter()
-    return Policy(
-        schedule=(steady + random).cap(max_backoff_wait),
-        max_attempts=total + 1,
-        hint=retry_after(),
-        hint_cap=max_backoff_wait,
-        on_long_hint="clip",
-        hint_jitter=0,
-    )
+    delays = (steady + random).cap(max_backoff_wait)
+    return client_policy(total, delays, longest_hint=max_backoff_wait)
 
 
 @preset
@@ -184,9 +177,7 @@ def langchain(
         `Runnable.with_retry` and its `exponential_jitter_params`, langchain-core 1.8.
     """
     delays = exponential(initial, factor=exp_base) + uniform(0, jitter)
-    if max is not None:
-        delays = delays.cap(max)
-    return Policy(schedule=delays, max_attempts=stop_after_attempt or None)
+    return Policy(schedule=capped(delays, max), max_attempts=stop_after_attempt or None)
 
 
 @preset
@@ -298,11 +289,5 @@ def urllib3(
     delays = exponential(backoff_factor)
     if backoff_jitter:
         delays += uniform(0, backoff_jitter)
-    return Policy(
-        schedule=constant(0).switch(after=1, to=delays.cap(backoff_max)),
-        max_attempts=total + 1,
-        hint=retry_after(),
-        hint_cap=retry_after_max,
-        on_long_hint="clip",
-        hint_jitter=0,
-    )
+    delays = constant(0).switch(after=1, to=delays.cap(backoff_max))
+    return client_policy(total, delays, longest_hint=retry_after_max)

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration
-from retrykit._internal.validation import check_number
 from retrykit.presets._form import (
     Growth,
     Number,
     Retries,
     Wait,
+    check_order,
     job_policy,
     lasting,
     preset,
@@ -143,8 +143,7 @@ def temporal(
     """
     first = seconds(initial_interval)
     longest = first * 100 if maximum_interval is None else seconds(maximum_interval)
-    suggestion = "no shorter than initial_interval"
-    check_number("maximum_interval", longest, at_least=first, suggestion=suggestion)
+    check_order(initial_interval=first, maximum_interval=longest)
     return Policy(
         schedule=exponential(first, factor=backoff_coefficient).cap(longest),
         max_attempts=maximum_attempts or None,

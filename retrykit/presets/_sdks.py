@@ -11,6 +11,7 @@ from retrykit.presets._form import (
     Number,
     Retries,
     Wait,
+    client_policy,
     preset,
     seconds,
 )
@@ -75,12 +76,12 @@ def azure_core(
     fixed = retry_mode == "fixed"
     delays = exponential(retry_backoff_factor, factor=1 if fixed else 2)
     headers = milliseconds("retry-after-ms"), milliseconds("x-ms-retry-after-ms")
-    return Policy(
-        schedule=constant(0).switch(after=1, to=delays.cap(retry_backoff_max)),
-        max_attempts=min(retry_total, retry_status) + 1,
+    return client_policy(
+        min(retry_total, retry_status),
+        constant(0).switch(after=1, to=delays.cap(retry_backoff_max)),
+        longest_hint=None,
         hint=first_of(retry_after(), *headers),
-        hint_cap=None,
-        hint_jitter=0,
+        on_long_hint="give_up",
     )
 
 
@@ -115,15 +116,11 @@ def azure_storage(
         `ExponentialRetry`, azure-storage-blob 12.31.
     """
     initial, spread = seconds(initial_backoff), seconds(random_jitter_range)
-    suggestion = "no longer than initial_backoff"
-    name, most = "random_jitter_range", initial
-    check_number(name, spread, at_least=0, at_most=most, suggestion=suggestion)
-    shortest = constant(initial - spread)
+    rule = "no longer than initial_backoff"
+    check_number("random_jitter_range", spread, at_most=initial, suggestion=rule)
     growing = exponential(increment_base, factor=increment_base)
-    return Policy(
-        schedule=shortest + growing + uniform(0, 2 * spread),
-        max_attempts=min(retry_total, retry_status) + 1,
-    )
+    delays = constant(initial - spread) + growing + uniform(0, 2 * spread)
+    return Policy(schedule=delays, max_attempts=min(retry_total, retry_status) + 1)
 
 
 @preset
@@ -204,14 +201,9 @@ def fern(*, max_retries: Retries = 2) -> Policy:
     Source:
         `_retry_timeout`, cohere 7.3 and squareup 46.
     """
-    return Policy(
-        schedule=exponential(1).cap(60).jitter(0.1),
-        max_attempts=max_retries + 1,
-        hint=first_of(milliseconds("retry-after-ms"), retry_after()),
-        hint_cap=60,
-        on_long_hint="clip",
-        hint_jitter=0,
-    )
+    delays = exponential(1).cap(60).jitter(0.1)
+    hint = first_of(milliseconds("retry-after-ms"), retry_after())
+    return client_policy(max_retries, delays, longest_hint=60, hint=hint)
 
 
 @preset
@@ -315,14 +307,9 @@ def stainless(
     """
     # A half and the other half, of which up to a half is taken off.
     half = exponential(initial_retry_delay).cap(max_retry_delay) * 0.5
-    return Policy(
-        schedule=half + half.equal_jitter(),
-        max_attempts=max_retries + 1,
-        hint=first_of(milliseconds("retry-after-ms"), retry_after()),
-        hint_cap=60,
-        on_long_hint="ignore",
-        hint_jitter=0,
-    )
+    delays = half + half.equal_jitter()
+    hint = first_of(milliseconds("retry-after-ms"), retry_after())
+    return client_policy(max_retries, delays, 60, hint=hint, on_long_hint="ignore")
 
 
 @preset
