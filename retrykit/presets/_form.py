@@ -40,12 +40,12 @@ from retrykit._internal.validation import (
     user_facing,
 )
 from retrykit.hints import Hint, retry_after
-from retrykit.schedules import constant
+from retrykit.schedules import constant, uniform
 from retrykit.schedules._base import Schedule
 
 __all__ = ["Attempts", "Flag", "Growth", "Number", "Period", "Retries", "Share"]
-__all__ += ["Wait", "Waits", "between", "capped", "check_order", "client_policy"]
-__all__ += ["job_policy", "lasting", "limit_time", "preset", "seconds"]
+__all__ += ["Wait", "Waits", "add_random", "between", "capped", "check_order"]
+__all__ += ["client_policy", "job_policy", "lasting", "limit_time", "preset", "seconds"]
 __all__ += ["whole_milliseconds"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -186,6 +186,11 @@ def capped(schedule: Schedule, longest: Duration | None) -> Schedule:
     return schedule if longest is None else schedule.cap(longest)
 
 
+def add_random(schedule: Schedule, most: Duration) -> Schedule:
+    """Return a schedule with a random 0 to *most* more, if that is not 0."""
+    return schedule + uniform(0, most) if seconds(most) else schedule
+
+
 def whole_milliseconds(schedule: Schedule) -> Schedule:
     """Return a schedule rounded to the nearest millisecond, as timers of Node are."""
     return (schedule + constant(0.0005)).round_down(0.001)
@@ -201,6 +206,9 @@ def client_policy(  # noqa: PLR0913  what clients do in different ways
     hint_jitter: float = 0,
 ) -> Policy:
     """Return the policy of a client that obeys its server, by default a Retry-After."""
+    if longest_hint is None:
+        # No hint is too long.
+        on_long_hint = "give_up"
     return Policy(
         schedule=schedule,
         max_attempts=retries + 1,
@@ -216,12 +224,13 @@ def limit_time(policy: Policy, limit: Duration | None, rule: DeadlineRule) -> Po
     return policy.replace(max_elapsed=limit, deadline="stop" if limit is None else rule)
 
 
-def job_policy(retries: int, schedule: Schedule) -> Policy:
-    """Return the policy of a job that keeps all its errors."""
+def job_policy(retries: int | None, schedule: Schedule) -> Policy:
+    """Return the policy of a job that keeps all its errors; None is without end."""
+    attempts = None if retries is None else retries + 1
     return Policy(
         schedule=schedule,
-        max_attempts=retries + 1,
+        max_attempts=attempts,
         # A job is retried whatever its error.
         on=Exception,
-        max_failures=max(retries + 1, 100),
+        max_failures=max(attempts or 0, 100),
     )

@@ -67,13 +67,8 @@ def axios_retry(
         "exponential": doubled + (doubled * 0.2).full_jitter(),
         "linear": linear(delay_factor),
     }
-    return client_policy(
-        retries,
-        schedules[retry_delay],
-        longest_hint=None,
-        on_long_hint="give_up",
-        hint_jitter=0.2 if retry_delay == "exponential" else 0,
-    )
+    spread = 0.2 if retry_delay == "exponential" else 0
+    return client_policy(retries, schedules[retry_delay], None, hint_jitter=spread)
 
 
 @preset
@@ -138,13 +133,11 @@ def got(
     Source:
         `calculateRetryDelay`, got 16.1.
     """
-    delays = capped(exponential(1), backoff_limit) + uniform(0, noise)
+    delays = (capped(exponential(1), backoff_limit) + uniform(0, noise)).at_least("1ms")
     # Without a limit, retry 23 would come after 48.5 days.
     retries = min(limit, 22) if backoff_limit is None else limit
     longest = _shorter(max_retry_after)
-    return client_policy(
-        retries, delays.at_least("1ms"), longest, on_long_hint="give_up"
-    )
+    return client_policy(retries, delays, longest, on_long_hint="give_up")
 
 
 @preset

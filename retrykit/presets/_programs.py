@@ -9,6 +9,7 @@ from retrykit.presets._form import (
     Period,
     Retries,
     Wait,
+    add_random,
     check_order,
     client_policy,
     lasting,
@@ -18,7 +19,7 @@ from retrykit.presets._form import (
 )
 from retrykit.presets._javascript import timeouts
 from retrykit.presets._python_libraries import urllib3
-from retrykit.schedules import constant, exponential, linear, sequence, uniform
+from retrykit.schedules import constant, exponential, linear, sequence
 
 __all__ = ["apt", "curl", "kubernetes", "npm", "pip", "systemd", "uv", "wget"]
 
@@ -185,8 +186,7 @@ def systemd(
             factor = (longest / first) ** (1 / restart_steps)
             growing = exponential(first, factor=factor).round_down("1us")
             schedule = growing.take(restart_steps).then(constant(longest))
-    if seconds(restart_randomized_delay_sec):
-        schedule += uniform(0, restart_randomized_delay_sec)
+    schedule = add_random(schedule, restart_randomized_delay_sec)
     return Policy(schedule=schedule, max_attempts=None, on=Exception)
 
 

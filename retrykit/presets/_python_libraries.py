@@ -9,8 +9,10 @@ from retrykit.presets._form import (
     Retries,
     Share,
     Wait,
+    add_random,
     capped,
     client_policy,
+    limit_time,
     preset,
     seconds,
 )
@@ -106,13 +108,9 @@ def google_api_core(
     Source:
         `google.api_core.retry.Retry`, google-api-core 2.44.
     """
-    delays = exponential(initial, factor=multiplier).cap(maximum)
-    return Policy(
-        schedule=delays.full_jitter(),
-        max_attempts=None,
-        max_elapsed=timeout,
-        raises="retry_error",
-    )
+    delays = exponential(initial, factor=multiplier).cap(maximum).full_jitter()
+    policy = Policy(schedule=delays, max_attempts=None, raises="retry_error")
+    return limit_time(policy, timeout, "stop")
 
 
 @preset
@@ -286,8 +284,6 @@ def urllib3(
     Source:
         `Retry`, urllib3 2.8.
     """
-    delays = exponential(backoff_factor)
-    if backoff_jitter:
-        delays += uniform(0, backoff_jitter)
-    delays = constant(0).switch(after=1, to=delays.cap(backoff_max))
+    growing = add_random(exponential(backoff_factor), backoff_jitter)
+    delays = constant(0).switch(after=1, to=growing.cap(backoff_max))
     return client_policy(total, delays, longest_hint=retry_after_max)

@@ -10,11 +10,12 @@ from retrykit.presets._form import (
     Retries,
     Wait,
     Waits,
+    add_random,
     between,
     job_policy,
     preset,
 )
-from retrykit.schedules import constant, exponential, linear, sequence, uniform
+from retrykit.schedules import constant, exponential, linear, sequence
 
 __all__ = ["dbos_step", "huey", "procrastinate", "rq", "taskiq"]
 
@@ -97,8 +98,7 @@ def procrastinate(
         delays += sequence([0]).then(linear(linear_wait))
     if exponential_wait:
         delays += exponential(exponential_wait, factor=exponential_wait)
-    policy = job_policy(max_attempts, delays)
-    return policy if max_attempts else policy.replace(max_attempts=None)
+    return job_policy(max_attempts or None, delays)
 
 
 @preset
@@ -127,8 +127,7 @@ def rq(
         `Retry` and `Job.get_retry_interval`, code of RQ 3.
     """
     waits = cast("list[float]", interval)[-max:]
-    early = max - len(waits)
-    delays = constant(waits[0])
+    early, delays = max - len(waits), constant(waits[0])
     if len(waits) > 1:
         listed = sequence(waits)
         delays = delays.take(early).then(listed) if early else listed
@@ -165,9 +164,7 @@ def taskiq(
     Source:
         `SmartRetryMiddleware`, code of taskiq 0.13.
     """
-    delays = constant(default_delay)
-    if use_delay_exponent:
-        delays = linear(default_delay).cap(max_delay_exponent)
-    if use_jitter:
-        delays += uniform(0, 1)
+    growing = linear(default_delay).cap(max_delay_exponent)
+    delays = growing if use_delay_exponent else constant(default_delay)
+    delays = add_random(delays, 1 if use_jitter else 0)
     return job_policy(default_retry_count - 1, delays)

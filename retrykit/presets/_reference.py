@@ -5,7 +5,7 @@ Every number of these tables is reproduced in a test.
 
 from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration
-from retrykit.presets._form import Period, preset
+from retrykit.presets._form import Period, limit_time, preset
 from retrykit.schedules import exponential, google_interval
 
 __all__ = ["google", "hostname_verification"]
@@ -77,9 +77,5 @@ def google(
         multiplier=multiplier,
         max_interval=max_interval,
     )
-    return Policy(
-        schedule=schedule,
-        max_attempts=None,
-        max_elapsed=max_elapsed_time,
-        deadline="overshoot",
-    )
+    policy = Policy(schedule=schedule, max_attempts=None)
+    return limit_time(policy, max_elapsed_time, "overshoot")

@@ -73,16 +73,12 @@ def azure_core(
     Source:
         `RetryPolicy`, azure-core 1.41.
     """
-    fixed = retry_mode == "fixed"
-    delays = exponential(retry_backoff_factor, factor=1 if fixed else 2)
-    headers = milliseconds("retry-after-ms"), milliseconds("x-ms-retry-after-ms")
-    return client_policy(
-        min(retry_total, retry_status),
-        constant(0).switch(after=1, to=delays.cap(retry_backoff_max)),
-        longest_hint=None,
-        hint=first_of(retry_after(), *headers),
-        on_long_hint="give_up",
-    )
+    growth = 1 if retry_mode == "fixed" else 2
+    growing = exponential(retry_backoff_factor, factor=growth).cap(retry_backoff_max)
+    delays = constant(0).switch(after=1, to=growing)
+    names = ["retry-after-ms", "x-ms-retry-after-ms"]
+    hint = first_of(retry_after(), *map(milliseconds, names))
+    return client_policy(min(retry_total, retry_status), delays, None, hint=hint)
 
 
 @preset

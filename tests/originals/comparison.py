@@ -1,20 +1,21 @@
 """How the delays of a preset are compared with those of its original."""
 
 import importlib.metadata
+import inspect
 import itertools
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from retrykit import Policy
 from retrykit.config._preset_names import BUILT_IN
 
 __all__ = ["ORIGINALS", "RETRIES", "Original", "Row", "compare", "documented"]
-__all__ += ["original", "without_sleep"]
+__all__ += ["failing", "original", "run_by_hand", "with_defaults", "without_sleep"]
 
 # Calls of the original with random delays, and of the preset beside them.
 CALLS = 2_000
@@ -59,8 +60,8 @@ ORIGINALS: list[Original] = []
 
 def original(
     preset: str,
-    distribution: str,
     *settings: dict[str, Any],
+    package: str = "",
     version: Callable[[], str] | None = None,
     how: str = "its function",
 ) -> Callable[[Callable[..., Iterable[float]]], Callable[..., Iterable[float]]]:
@@ -71,15 +72,16 @@ def original(
 
     Args:
         preset: The name of the preset.
-        distribution: The package whose version is told.
         *settings: The parameters to compare, besides the defaults.
+        package: The package whose version is told, if it is not named as the preset.
         version: Returns the version, if no installed package has it.
         how: What is compared.
     """
 
     def read_version() -> str:
-        number = importlib.metadata.version(distribution) if version is None else ""
-        return f"{distribution} {number or version()}"
+        name = package or preset
+        number = importlib.metadata.version(name) if version is None else version()
+        return f"{name} {number}"
 
     def register(delays: Callable[..., Iterable[float]]) -> Any:
         every = [{}, *settings]
@@ -99,23 +101,51 @@ def run_by_hand(preset: str, what: str) -> None:
     ORIGINALS.append(Original(preset, lambda: what, "a run by hand", None, []))
 
 
+class _Enough(BaseException):
+    """Ends a call that has made as many retries as are compared."""
+
+
+class _Waits(list[float]):
+    def append(self, wait: float) -> None:
+        super().append(wait)
+        if len(self) == RETRIES:
+            raise _Enough
+
+
 @contextmanager
 def without_sleep(module: str, name: str = "time") -> Iterator[list[float]]:
-    """Collect the sleeps of a module, instead of sleeping.
+    """Collect the sleeps of a call that fails in the end, instead of sleeping.
+
+    Its error is expected. A call without an end is left after `RETRIES` sleeps.
 
     Args:
         module: The module that sleeps, by its name.
         name: Its name for `time`, or for `time.sleep`.
     """
-    waits: list[float] = []
-    sleeps = waits.append if name == "sleep" else SimpleNamespace(sleep=waits.append)
-    sleeper = import_module(module)
+    waits, sleeper = _Waits(), import_module(module)
     before = getattr(sleeper, name)
-    setattr(sleeper, name, sleeps)
+    others = {} if name == "sleep" else {**vars(before), "sleep": waits.append}
+    setattr(sleeper, name, SimpleNamespace(**others) if others else waits.append)
     try:
-        yield waits
+        with suppress(Exception, _Enough):
+            yield waits
     finally:
         setattr(sleeper, name, before)
+
+
+def failing(error: type[Exception]) -> Callable[..., NoReturn]:
+    """Return a function that raises an error whenever it is called."""
+
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    return fail
+
+
+def with_defaults(function: Callable[..., Any], settings: dict[str, Any]) -> Any:
+    """Return what a function gets as its parameters: settings, and its own defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    return SimpleNamespace(**{x.name: x.default for x in parameters} | settings)
 
 
 def compare(original: Original) -> Row:

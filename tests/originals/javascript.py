@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+from retrykit.config._preset_names import BUILT_IN
 from tests.originals.comparison import CALLS, RETRIES, original
 
 __all__ = ["register"]
@@ -26,11 +28,21 @@ PACKAGES = {
 }
 
 # Timers record their delays, and do not wait. The script after this defines `call`,
-# which makes one call that fails until it gives up.
+# which makes one call that fails until it gives up, or lets `follow` collect the delays
+# that a function returns for retry 1, 2 and so on; false is none.
 BEFORE = """
-const [folder, settings, calls, retries] = JSON.parse(process.argv[1]);
+const [folder, path, settings, calls, retries] = JSON.parse(process.argv[1]);
 const load = (path) => import("file://" + folder + "/node_modules/" + path);
+const library = await load(path);
+const original = library.default;
 let waits = [];
+const follow = (most, delayOf) => {
+  for (let retry = 1; retry <= most; retry++) {
+    const delay = delayOf(retry);
+    if (delay === false) return;
+    waits.push(delay);
+  }
+};
 globalThis.setTimeout = (after, delay) => {
   waits.push(delay);
   return setImmediate(waits.length < retries + 5 ? after : () => {});
@@ -40,7 +52,7 @@ AFTER = """
 const walks = [];
 for (let i = 0; i < calls; i++) {
   waits = [];
-  await call();
+  await Promise.resolve().then(call).catch(() => {});
   walks.push(waits.slice(0, retries).map((wait) => wait / 1000));
 }
 console.log(JSON.stringify(walks));
@@ -48,33 +60,44 @@ console.log(JSON.stringify(walks));
 
 
 def register(
-    preset: str,
-    package: str,
+    path: str,
     script: str,
     *settings: dict[str, Any],
-    in_seconds: tuple[str, ...] = (),
+    preset: str = "",
+    spell: Callable[[str], str] | None = None,
     how: str = "its function",
 ) -> None:
     """Register an original in JavaScript, as `original` does.
 
     Args:
-        preset: The name of the preset.
-        package: The package of npm whose version is told.
-        script: Defines the function `call`, for some `settings`.
+        path: The module that the script has as `library`, and its default export as
+            `original`; it begins with the package of npm whose version is told.
+        script: Defines the function `call`, for some `settings`, in which durations are
+            milliseconds.
         *settings: The parameters to compare, besides the defaults.
-        in_seconds: Those that are durations; the script gets milliseconds.
+        preset: The name of the preset, if it is not that of the package.
+        spell: Returns the name that a parameter has there; None is in camel case.
         how: What is compared.
     """
 
     def delays(**given: Any) -> Iterator[float]:
         converted = {
-            _camel_case(name): value * 1000 if name in in_seconds else value
+            (spell or _camel_case)(name): value * 1000
+            if _is_duration(hints[name])
+            else value
             for name, value in given.items()
         }
-        return iter(next(_calls(script, json.dumps(converted))))
+        return iter(next(_calls(path, script, json.dumps(converted))))
 
+    package, _, _ = path.partition("/")
+    preset = preset or package
+    hints = get_type_hints(BUILT_IN[preset])
     version: Callable[[], str] = functools.partial(_read_version, package)
-    original(preset, package, *settings, version=version, how=how)(delays)
+    original(preset, *settings, package=package, version=version, how=how)(delays)
+
+
+def _is_duration(hint: Any) -> bool:
+    return hint is timedelta or any(map(_is_duration, get_args(hint)))
 
 
 def _read_version(package: str) -> str:
@@ -83,8 +106,8 @@ def _read_version(package: str) -> str:
 
 
 @functools.cache
-def _calls(script: str, settings: str) -> Iterator[list[float]]:
-    given = [str(_folder().parent), json.loads(settings), CALLS, RETRIES]
+def _calls(path: str, script: str, settings: str) -> Iterator[list[float]]:
+    given = [str(_folder().parent), path, json.loads(settings), CALLS, RETRIES]
     program = BEFORE + script + AFTER
     # The same random numbers in each run.
     words = ["node", "--random-seed=7", "--input-type=module", "-e", program]

@@ -51,11 +51,11 @@ def google_waits(
 if shutil.which("java") and all(Path(each).exists() for each in CLASSES):
     original(
         "google",
-        "google-http-client",
         {"initial_interval": 1, "randomization_factor": 0, "multiplier": 2},
         {"randomization_factor": 0.9, "multiplier": 30, "max_interval": LONGEST},
         {"initial_interval": LONGEST, "max_interval": LONGEST},
         {"initial_interval": 0.007, "multiplier": 1.1, "max_interval": 0.02},
+        package="google-http-client",
         version=version,
         how="its class, in Java",
     )(google_waits)

@@ -14,32 +14,20 @@ run_by_hand("uv", "uv 0.13.9")
 run_by_hand("wget", "wget 1.21.3")
 
 register(
-    "npm",
-    "npm",
+    "npm/node_modules/@npmcli/config/lib/definitions/index.js",
     """
-    const { default: found } =
-      await load("npm/node_modules/@npmcli/config/lib/definitions/index.js");
-    const { default: { promiseRetry } } =
+    const { promiseRetry } =
       await load("npm/node_modules/@gar/promise-retry/lib/index.js");
-    const config = (name) =>
-      settings[name.replace(/-./g, (found) => found[1].toUpperCase())] ??
-      found.definitions[name].default;
-    const options = {
-      retries: config("fetch-retries"),
-      factor: config("fetch-retry-factor"),
-      minTimeout: config("fetch-retry-mintimeout"),
-      maxTimeout: config("fetch-retry-maxtimeout"),
-    };
-    const fail = (again) => again(new Error());
-    const call = () => promiseRetry(fail, options).catch(() => {});
+    const { retry } = original.flatten({ ...original.defaults, ...settings });
+    const call = () => promiseRetry((again) => again(new Error()), retry);
     """,
     {"fetch_retries": 9, "fetch_retry_factor": 1.7, "fetch_retry_mintimeout": 0.3},
-    in_seconds=("fetch_retry_mintimeout", "fetch_retry_maxtimeout"),
+    spell=lambda name: name.replace("_", "-"),
     how="its function and its defaults",
 )
 
 
-@original("pip", "pip", {"retries": 9})
+@original("pip", {"retries": 9})
 def pip_waits(*, retries: int = 5) -> Iterator[float]:
     from pip._internal.network.session import PipSession
     from pip._vendor.urllib3.exceptions import MaxRetryError

@@ -1,49 +1,36 @@
 """The job queues in Python."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from datetime import UTC, datetime
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
-from tests.originals.comparison import original, without_sleep
+from tests.originals.comparison import failing, original, without_sleep
 
 
 @original(
     "dbos-step",
-    "dbos",
     {"interval_seconds": 100, "max_attempts": 6, "backoff_rate": 3},
+    package="dbos",
     how="a run",
 )
 def dbos_waits(**settings: Any) -> list[float]:
-    from dbos import DBOS, DBOSConfig
+    from dbos import DBOS
 
-    with TemporaryDirectory() as folder, without_sleep("dbos._outcome") as waits:
-        DBOS(
-            config=DBOSConfig(
-                name="original",
-                system_database_url=f"sqlite:///{folder}/original.sqlite",
-                log_level="CRITICAL",
-            )
-        )
-
-        @DBOS.step(retries_allowed=True, **settings)
-        def fail() -> None:
-            raise OSError
-
-        @DBOS.workflow()
-        def call() -> None:
-            fail()
-
+    with TemporaryDirectory() as folder:
+        config = {"name": "original", "log_level": "CRITICAL"}
+        DBOS(config={**config, "system_database_url": f"sqlite:///{folder}/database"})
+        step = DBOS.step(name="step", retries_allowed=True, **settings)
+        call = DBOS.workflow(name="call")(step(failing(OSError)))
         DBOS.launch()
-        with suppress(Exception):
+        with without_sleep("dbos._outcome") as waits:
             call()
         DBOS.destroy(destroy_registry=True)
     return waits
 
 
 @original(
-    "huey",
     "huey",
     {"retries": 4, "retry_delay": 10},
     {"retries": 9, "retry_delay": 1.5, "retry_backoff": 2},
@@ -61,23 +48,20 @@ def huey_waits(**settings: float) -> Iterator[float]:
 
 @original(
     "procrastinate",
-    "procrastinate",
     {"max_attempts": 3, "wait": 1, "linear_wait": 10, "exponential_wait": 2},
     {"linear_wait": 60, "exponential_wait": 1},
 )
 def procrastinate_waits(**settings: int) -> Iterator[float]:
     from procrastinate import RetryStrategy
-    from procrastinate.utils import utcnow
 
     strategy, job = RetryStrategy(**settings), SimpleNamespace(attempts=0)
     while decision := strategy.get_retry_decision(exception=OSError(), job=job):
         # Its delays are whole seconds.
-        yield round((decision.retry_at - utcnow()).total_seconds())
+        yield round((decision.retry_at - datetime.now(UTC)).total_seconds())
         job.attempts += 1
 
 
 @original(
-    "rq",
     "rq",
     {"max": 2, "interval": 30},
     {"max": 4, "interval": [1, 5]},
@@ -94,7 +78,6 @@ def rq_waits(*, max: int = 3, **settings: Any) -> Iterator[float]:  # noqa: A002
 
 
 @original(
-    "taskiq",
     "taskiq",
     {"default_retry_count": 9, "default_delay": 9, "use_delay_exponent": True},
     {"use_jitter": True},

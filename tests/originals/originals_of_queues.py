@@ -12,52 +12,46 @@ documented("temporal", '"Retry Policies", documentation of Temporal, 2026')
 
 @original(
     "celery",
-    "celery",
     {"max_retries": 12, "retry_backoff": 5, "retry_backoff_max": 100},
     {"max_retries": 12, "retry_jitter": "none"},
     {"retry_backoff": 0},
 )
 def celery_waits(
-    *,
-    max_retries: int = 3,
-    retry_backoff: int = 1,
-    retry_backoff_max: int = 600,
-    retry_jitter: str = "full",
+    *, retry_backoff: int = 1, retry_jitter: str = "full", **settings: int
 ) -> Iterator[float]:
     from celery import Task
     from celery.utils.time import get_exponential_backoff_interval
 
-    for retries in range(max_retries):
-        if retry_backoff:
-            yield get_exponential_backoff_interval(
-                retry_backoff, retries, retry_backoff_max, retry_jitter == "full"
-            )
-        else:
-            yield Task.default_retry_delay
+    is_random, longest = retry_jitter == "full", settings.get("retry_backoff_max", 600)
+    for retries in range(settings.get("max_retries", Task.max_retries)):
+        growing = get_exponential_backoff_interval(
+            retry_backoff, retries, longest, is_random
+        )
+        yield growing if retry_backoff else Task.default_retry_delay
 
 
 @original(
     "dramatiq",
-    "dramatiq",
     # Where these two are a power of 2 apart, no retry is the exception of the preset.
     {"max_retries": 9, "min_backoff": 1, "max_backoff": 16},
 )
-def dramatiq_waits(
-    *, max_retries: int = 20, min_backoff: float = 15, max_backoff: float = 604_800
-) -> Iterator[float]:
+def dramatiq_waits(*, max_retries: int = 20, **settings: int) -> Iterator[float]:
     from dramatiq.common import compute_backoff
+    from dramatiq.middleware import Retries
 
-    for retries in range(max_retries):
+    given = {name: value * 1000 for name, value in settings.items()}
+    own = Retries(max_retries=max_retries, **given)
+    for retries in range(own.max_retries):
         _, milliseconds = compute_backoff(
-            retries, factor=int(min_backoff * 1000), max_backoff=int(max_backoff * 1000)
+            retries, factor=own.min_backoff, max_backoff=own.max_backoff
         )
         yield milliseconds / 1000
 
 
 @original(
     "zizq",
-    '"Backoff & Retry Policies",',
     {"retry_limit": 9, "base": 5, "exponent": 2.5, "jitter": 10},
+    package='"Backoff & Retry Policies",',
     version=lambda: "documentation of Zizq",
     how="its formula",
 )

@@ -8,7 +8,7 @@ from tests.originals.comparison import original
 
 @original(
     "hostname-verification",
-    '"Hostname verification backoff schedule",',
+    package='"Hostname verification backoff schedule",',
     version=lambda: "2021",
     how="its table",
 )

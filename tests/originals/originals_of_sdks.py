@@ -1,13 +1,15 @@
 """The SDKs of services, for Python."""
 
+import dataclasses
 import functools
 import itertools
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from unittest import mock
 
-from tests.originals.comparison import documented, original
+from tests.originals.comparison import documented, failing, original
 
 
 @functools.cache
@@ -23,37 +25,30 @@ def generated(module: str, name: str, max_retries: int) -> Iterator[float]:
         yield client(module, name)._calculate_retry_timeout(remaining, options)
 
 
-@original("openai", "openai", {"max_retries": 9})
+@original("openai", {"max_retries": 9})
 def openai_waits(*, max_retries: int = 2) -> Iterator[float]:
     return generated("openai", "OpenAI", max_retries)
 
 
-@original("anthropic", "anthropic", {"max_retries": 9})
+@original("anthropic", {"max_retries": 9})
 def anthropic_waits(*, max_retries: int = 2) -> Iterator[float]:
     return generated("anthropic", "Anthropic", max_retries)
 
 
 @original(
     "stainless",
-    "groq",
     {"max_retries": 9},
     # The constants of together.
     {"max_retries": 5, "initial_retry_delay": 1.0, "max_retry_delay": 10.0},
+    package="groq",
 )
-def groq_waits(
-    *,
-    max_retries: int = 2,
-    initial_retry_delay: float = 0.5,
-    max_retry_delay: float = 8.0,
-) -> Iterator[float]:
-    from groq import _base_client as module
-
-    module.INITIAL_RETRY_DELAY = initial_retry_delay
-    module.MAX_RETRY_DELAY = max_retry_delay
-    return generated("groq", "Groq", max_retries)
+def groq_waits(*, max_retries: int = 2, **settings: float) -> Iterator[float]:
+    constants = {name.upper(): value for name, value in settings.items()}
+    with mock.patch.dict("groq._base_client.__dict__", constants):
+        yield from generated("groq", "Groq", max_retries)
 
 
-@original("fern", "squareup", {"max_retries": 9})
+@original("fern", {"max_retries": 9}, package="squareup")
 def fern_waits(*, max_retries: int = 2) -> Iterator[float]:
     from httpx import Response
     from square.core import http_client
@@ -62,7 +57,7 @@ def fern_waits(*, max_retries: int = 2) -> Iterator[float]:
         yield http_client._retry_timeout(Response(503), retry)
 
 
-@original("stripe", "stripe", {"max_network_retries": 7})
+@original("stripe", {"max_network_retries": 7})
 def stripe_waits(*, max_network_retries: int = 2) -> Iterator[float]:
     import stripe
 
@@ -74,19 +69,16 @@ def stripe_waits(*, max_network_retries: int = 2) -> Iterator[float]:
 
 @original(
     "azure-core",
-    "azure-core",
     {"retry_total": 2},
     {"retry_status": 9, "retry_backoff_factor": 3, "retry_backoff_max": 20},
     {"retry_status": 5, "retry_backoff_factor": 3, "retry_mode": "fixed"},
     {"retry_status": 0},
 )
 def azure_waits(**settings: Any) -> Iterator[float]:
-    from azure.core.pipeline import PipelineResponse
     from azure.core.pipeline.policies import RetryPolicy
 
-    request, answer = mock.Mock(body=None, files=None), mock.Mock(status_code=503)
-    response = PipelineResponse(request, answer, mock.Mock())
-    policy = RetryPolicy(**settings)
+    policy, response = RetryPolicy(**settings), mock.Mock()
+    response.http_request = mock.Mock(body=None, files=None)
     state = policy.configure_retries({})
     while policy.increment(state, response=response):
         yield policy.get_backoff_time(state)
@@ -94,10 +86,10 @@ def azure_waits(**settings: Any) -> Iterator[float]:
 
 @original(
     "azure-storage",
-    "azure-storage-blob",
     {"retry_total": 2, "increment_base": 1, "random_jitter_range": 0},
     {"retry_total": 9, "retry_status": 7, "random_jitter_range": 15},
     {"initial_backoff": 4, "increment_base": 2},
+    package="azure-storage-blob",
 )
 def azure_storage_waits(**settings: Any) -> Iterator[float]:
     from azure.storage.blob import ExponentialRetry
@@ -114,7 +106,6 @@ def azure_storage_waits(**settings: Any) -> Iterator[float]:
 
 @original(
     "google-genai",
-    "google-genai",
     {"attempts": 9},
     {"initial_delay": 2, "exp_base": 3, "jitter": 5, "max_delay": 20},
 )
@@ -130,25 +121,21 @@ def genai_waits(**settings: Any) -> Iterator[float]:
 
 @original(
     "client-go",
-    "kubernetes",
     {"steps": 4, "factor": 5},
     {"steps": 9, "duration": 0.3, "factor": 1.5, "jitter": 2},
+    package="kubernetes",
 )
-def client_go_waits(
-    *, steps: int = 5, duration: float = 0.01, factor: float = 1, jitter: float = 0.1
-) -> Iterator[float]:
-    from kubernetes.utils.retry import Backoff, on_error
+def client_go_waits(**settings: float) -> list[float]:
+    from kubernetes.utils.retry import DEFAULT_RETRY, on_error
 
     waits: list[float] = []
-    backoff = Backoff(steps, duration, factor, jitter)
-    try:
-        on_error(backoff, lambda _: True, lambda: 1 / 0, waits.append, random.random)
-    except ZeroDivisionError:
-        yield from waits
+    backoff = dataclasses.replace(DEFAULT_RETRY, **settings)
+    with suppress(OSError):
+        on_error(backoff, lambda _: True, failing(OSError), waits.append)
+    return waits
 
 
 @original(
-    "elastic-transport",
     "elastic-transport",
     {"max_retries": 7, "retry_backoff_base": 1, "retry_backoff_cap": 9},
     {"max_retries": 5, "retry_backoff_base": 3, "retry_backoff_cap": 2},
@@ -156,21 +143,20 @@ def client_go_waits(
     how="a run",
 )
 def elastic_waits(*, max_retries: int = 3, **settings: float) -> Iterator[float]:
-    import elastic_transport
+    import elastic_transport as library
 
     # Nobody listens there.
-    node = elastic_transport.NodeConfig("http", "127.0.0.1", 9)
-    transport = elastic_transport.Transport([node], max_retries=max_retries, **settings)
-    waits: list[float] = []
+    node, waits = library.NodeConfig("http", "127.0.0.1", 9), []
+    transport = library.Transport([node], max_retries=max_retries, **settings)
     with mock.patch("elastic_transport._transport.time.sleep", waits.append):
         try:
             transport.perform_request("GET", "/")
-        except elastic_transport.ConnectionError as error:
+        except library.ConnectionError as error:
             # It does not sleep for no time.
             yield from waits or [0.0] * len(error.errors)
 
 
-@original("pymongo", "pymongo", {"max_adaptive_retries": 9})
+@original("pymongo", {"max_adaptive_retries": 9})
 def pymongo_waits(*, max_adaptive_retries: int = 2) -> Iterator[float]:
     from pymongo.helpers_shared import _RetryPolicy
 
@@ -193,13 +179,13 @@ def botocore_waits(service: str, max_attempts: int) -> Iterator[float]:
         yield backoff.delay_amount(context)
 
 
-@original("aws-standard", "botocore", {"max_attempts": 12})
-@original("aws-adaptive", "botocore", {"max_attempts": 12})
+@original("aws-standard", {"max_attempts": 12}, package="botocore")
+@original("aws-adaptive", {"max_attempts": 12}, package="botocore")
 def standard_waits(*, max_attempts: int = 3) -> Iterator[float]:
     return botocore_waits("s3", max_attempts)
 
 
-@original("aws-dynamodb", "botocore", {"max_attempts": 12})
+@original("aws-dynamodb", {"max_attempts": 12}, package="botocore")
 def dynamodb_waits(*, max_attempts: int = 4) -> Iterator[float]:
     return botocore_waits("dynamodb", max_attempts)
 
@@ -207,7 +193,7 @@ def dynamodb_waits(*, max_attempts: int = 4) -> Iterator[float]:
 documented("aws-sdk", "the code of the AWS SDKs, 2025")
 
 
-@original("aws-legacy", "botocore", {"service": "dynamodb"})
+@original("aws-legacy", {"service": "dynamodb"}, package="botocore")
 def legacy_waits(*, service: str = "other") -> Iterator[float]:
     from botocore import retryhandler
 
