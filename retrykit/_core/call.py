@@ -143,8 +143,9 @@ class RetryCall(CallFacts):
         tape: The tape of the entry.
         exhausted_marker: The number of an attempt, and what is attached to the final
             errors of calls nested in it that have exhausted their retries.
-        first_client: The number of the first attempt in which a client of an
-            integration has exhausted its retries, and the name of the client's call.
+        exhausted_client: The number of the last attempt in which a client of an
+            integration has exhausted its retries, the name of the client's call, and
+            the number of its requests.
         notified: Whether observers were notified of an event of the call.
         pending: What async observers have returned and is not awaited yet.
         rule: The index of the rule that rejected the last result, or None.
@@ -167,7 +168,7 @@ class RetryCall(CallFacts):
     unrecorded: int = 0
     arguments: Arguments | tuple[()] | None = None
     exhausted_marker: tuple[int, object] | None = None
-    first_client: tuple[int, str] | None = None
+    exhausted_client: tuple[int, str, int] | None = None
     leases: "list[Lease] | None" = None
     notified: bool = False
     pending: Pending | None = None

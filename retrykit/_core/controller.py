@@ -35,6 +35,7 @@ from retrykit._core.common_failures import (
     Evaluator,
     answer_of,
     evaluator_of,
+    leave_to_steps,
 )
 from retrykit._core.failures import NEVER_RETRIED, Evaluation, Failure, StopReason
 from retrykit._core.final_error import (
@@ -143,6 +144,7 @@ class RetryController:
 
     __slots__ = (
         "_awaits_observers",
+        "_client_gave_up",
         "_direct",
         "_driven",
         "_evaluator",
@@ -188,6 +190,8 @@ class RetryController:
         self._runner = None if runner is None else weakref.ref(runner)
         # What is checked once, at the first failure. Blocks do it by themselves.
         self._has_not_failed = runner is None
+        # Whether it was a client of an integration, in an attempt of some call.
+        self._client_gave_up = False
         self.policy, self.budget = policy, policy.budget
         self.answer: Answer | None = None
         self._evaluator: Evaluator | None = None
@@ -258,6 +262,9 @@ class RetryController:
 
     def find_answer(self, arguments: Arguments, error: Exception) -> Answer:
         """Return the answer to common failures, at the first of them."""
+        if self._client_gave_up:
+            # `record_failure` sees whether its retries are repeated.
+            return leave_to_steps
         self.answer = answer = answer_of(self.policy)
         if self._has_not_failed:
             self.check_surroundings(arguments, error)
@@ -271,13 +278,24 @@ class RetryController:
         message = RetryMessage(self._terms, request, failure, elapsed)
         events.notify_one(log_retry, message, None)
 
-    def check_surroundings(self, arguments: Arguments, error: Exception | None) -> None:
+    def check_surroundings(
+        self,
+        arguments: Arguments,
+        error: Exception | None,
+        call: RetryCall | None = None,
+    ) -> None:
         """Warn of what is around a call that fails, at the first failure.
 
         The first delay of sync code may block an event loop, and a client in the
-        function, or where its error comes from, may retry by itself.
+        function, or where its error comes from, may retry by itself. A call that is
+        given is retried, with the client of an integration that has given up in it.
         """
         self._has_not_failed = False
+        if call is not None and self._client_gave_up:
+            self._client_gave_up = False
+            warn_of_repeated_client(call, self.policy)
+        if self._runner is not None:
+            return
         blocking = not self.clock.awaited and would_block(self.clock)
         if blocking and longest_first_delay(self.policy) > 0:
             warn_of_blocking(self._name)
@@ -525,7 +543,7 @@ class RetryController:
                 self._notify(call, events.AttemptFailed, failure)
                 self._notify(call, events.RetryScheduled, decision)
             if self._has_not_failed:
-                self.check_surroundings(call.known_arguments(), error)
+                self.check_surroundings(call.known_arguments(), error, call)
             if is_logged() and not self._logs_retries():
                 message = RetryMessage(call.terms, call.request, failure, call.elapsed)
                 events.notify_one(log_retry, message, None)
@@ -738,9 +756,15 @@ class RetryController:
         outer = None if call.before is None else outer_call(call)
         if outer is not None and has_exhausted_retries(call):
             mark_exhausted(final_error, outer)
-            if self._driven and self.function is None:
-                warn_of_repeated_client(outer, call)
+            if self._driven and self.function is None and outer.controller is not None:
+                outer.exhausted_client = outer.attempt, call.terms.name, call.attempt
+                outer.controller.expect_repetition()
         return final_error
+
+    def expect_repetition(self) -> None:
+        """Look at the next failure: if it is retried, a client repeats its retries."""
+        self._has_not_failed = self._client_gave_up = True
+        self.answer = None
 
     def start_next_attempt(self, call: RetryCall, *, waited: bool = True) -> None:
         """Record that the next attempt begins.

@@ -127,23 +127,24 @@ def warn_of_clients(
         return
 
 
-def warn_of_repeated_client(outer: RetryCall, client: RetryCall) -> None:
-    """Warn if a client of an integration exhausts its retries in a second attempt.
+def warn_of_repeated_client(call: RetryCall, policy: "Policy") -> None:
+    """Warn if a client of an integration used up its retries in a retried attempt.
 
-    The call around it ends with the error of the client, unless the function raises one
-    that does not lead there, or the policy has ``nested="retry"``.
+    A call ends with the error of such a client, unless the function raises one that
+    does not lead there, or the policy has ``nested="retry"``.
+
+    Args:
+        call: A call that has another attempt after its failure.
+        policy: Its policy.
     """
-    name, controller = client.terms.name, outer.controller
-    first = outer.first_client = outer.first_client or (outer.attempt, name)
-    if controller is None or name != first[1] or outer.attempt <= first[0]:
+    failed, name, requests = call.exhausted_client or (0, "", 0)
+    if failed != call.attempt:
         return
     way_out = "an error with its response, as of raise_for_status(), is not retried"
-    if controller.policy.nested == "retry":
+    if policy.nested == "retry":
         way_out = 'nested="respect" does not repeat them'
-    switch, most = "max_attempts=1 in its client", most_attempts(controller.policy)
-    warn_of_product(
-        outer.terms.name, name, client.attempt, most, switch, f"; {way_out}"
-    )
+    switch, most = "max_attempts=1 in its client", most_attempts(policy)
+    warn_of_product(call.terms.name, name, requests, most, switch, f"; {way_out}")
 
 
 def warn_of_product(  # noqa: PLR0913, PLR0917  the parts of a sentence

@@ -391,14 +391,56 @@ def in_turn(*steps):
     return swallows(step)
 
 
+def test_the_first_failure_tells_that_the_retries_of_a_client_are_repeated(warnings):
+    told = []
+
+    def fetch(send):
+        told.append(warnings())
+        swallows(send)()
+
+    exhaust(retry(THREE)(fetch), request_with_retries())
+    assert [len(texts) for texts in told] == [0, 1, 1]
+
+
+def test_a_client_is_warned_of_after_a_failure_without_it(warnings):
+    fetch = retry(THREE)(lambda send: swallows(send)())
+    exhaust(fetch, fail)
+    assert warnings() == []
+    exhaust(fetch, in_turn(fail, request_with_retries(), fail))
+    assert len(warnings()) == 1
+
+
+def test_a_block_warns_of_a_client_whose_retries_it_repeats(warnings):
+    send = request_with_retries()
+    with suppress(ConnectionError):
+        for attempt in retrying(THREE):
+            with attempt:
+                swallows(send)()
+    [text] = warnings()
+    assert text.startswith(REPEATED)
+
+
+def test_a_call_that_goes_on_without_its_client_is_not_warned_of(warnings):
+    """It gives up in a call that succeeds, and the next call fails without it."""
+    results = iter([None, OSError(), OSError(), OSError()])
+
+    def fetch(send):
+        with suppress(OSError):
+            send()
+        if error := next(results):
+            raise error
+
+    fetch_retried = retry(THREE)(fetch)
+    fetch_retried(request_with_retries())
+    exhaust(fetch_retried, lambda: None)
+    assert warnings() == []
+
+
 NOT_REPEATED = {
     "an error of the client": request_with_retries(),
     "a request that is sent once": swallows(request_with_retries(max_attempts=1)),
     "a retried function inside": swallows(retry(THREE)(fail)),
-    "a client of the first attempt": in_turn(request_with_retries(), fail, fail),
-    "another client": in_turn(
-        request_with_retries(), request_with_retries(name="POST b"), fail
-    ),
+    "a client of the last attempt": in_turn(fail, fail, request_with_retries()),
 }
 
 

@@ -121,8 +121,16 @@ def requests_of(client, raises, policy, caplog):
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_an_error_without_the_response_repeats_the_retries_of_a_client(client, caplog):
-    made, [text] = requests_of(client, an_error_of_its_own, THREE, caplog)
+    told = []
+
+    def an_error(response):
+        told.append(sum("makes up to" in each.getMessage() for each in caplog.records))
+        an_error_of_its_own(response)
+
+    made, [text] = requests_of(client, an_error, THREE, caplog)
     assert made == 9
+    # The first failure tells.
+    assert told == [0, 1, 1]
     way_out = "an error with its response, as of raise_for_status(), is not retried"
     assert text == f"{PRODUCT}; max_attempts=1 in its client makes one; {way_out}"
 
