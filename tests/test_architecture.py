@@ -25,6 +25,7 @@ ROOMS = {
     "schedules": "_internal",
     "_conditions": "_internal",
     "_own_retries": "_internal",
+    "_throttling": "",
     "hints": "errors _internal schedules _conditions",
     "budgets": "_internal _conditions",
     "limits": "errors _internal schedules _conditions",
@@ -39,8 +40,8 @@ ROOMS = {
     "durable": "errors _internal schedules _core",
     "testing": "errors _internal schedules hints _core events",
     "analysis": "errors _internal schedules _conditions _core config",
-    "integrations": "errors _internal _conditions _own_retries hints budgets _core "
-    "events presets config durable",
+    "integrations": "errors _internal _conditions _own_retries _throttling hints "
+    "budgets _core events config durable",
     "_cli": "errors _internal schedules _core config analysis durable",
 }
 

@@ -23,10 +23,10 @@ from typing import Any, Final
 from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
 from retrykit._own_retries import OWN_RETRIES, OwnRetries
+from retrykit._throttling import throttling
 from retrykit.hints import Hint, first_of, milliseconds, retry_after as _retry_after
 from retrykit.integrations._sdk import field
 from retrykit.integrations._transient import TransientErrors
-from retrykit.presets._aws import throttling
 
 with needs("botocore"):
     from botocore.exceptions import (

@@ -1,6 +1,5 @@
 """Policies of the AWS SDKs."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 from retrykit._conditions import Condition
@@ -13,7 +12,6 @@ from retrykit.presets._form import Attempts, client_policy, preset
 from retrykit.schedules import constant, exponential
 
 __all__ = ["aws_adaptive", "aws_dynamodb", "aws_legacy", "aws_sdk", "aws_standard"]
-__all__ += ["throttling"]
 
 Version = Literal["2.0", "2.1"]
 
@@ -191,46 +189,3 @@ def aws_adaptive(
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026.
     """
     return aws_standard(version=version, max_attempts=max_attempts, throttled=throttled)
-
-
-def throttling(error: Exception) -> bool:
-    """Return whether an error of an AWS client is a throttling error.
-
-    It is one with an error code for throttling, or with the status 429 and a code that
-    the model of the service does not have.
-
-    >>> throttling(OSError("refused"))
-    False
-
-    Source:
-        "Retry behavior", AWS SDKs and Tools Reference Guide, 2026.
-    """
-    response = getattr(error, "response", None)
-    if not isinstance(response, Mapping):
-        return False
-    error_data, metadata = response.get("Error"), response.get("ResponseMetadata")
-    if isinstance(error_data, Mapping) and error_data.get("Code") in _THROTTLING:
-        return True
-    # The class of an error whose code the model has is made by botocore's factory.
-    modeled = type(error).__module__ == "botocore.errorfactory"
-    status = metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None
-    return status == _TOO_MANY_REQUESTS and not modeled
-
-
-_TOO_MANY_REQUESTS = 429
-_THROTTLING = {
-    "BandwidthLimitExceeded",
-    "EC2ThrottledException",
-    "LimitExceededException",
-    "PriorRequestNotComplete",
-    "ProvisionedThroughputExceededException",
-    "RequestLimitExceeded",
-    "RequestThrottled",
-    "RequestThrottledException",
-    "SlowDown",
-    "ThrottledException",
-    "Throttling",
-    "ThrottlingException",
-    "TooManyRequestsException",
-    "TransactionInProgressException",
-}

@@ -32,10 +32,10 @@ from retrykit import Policy
 from retrykit._core import ineffective
 from retrykit._core.layers import clients_of
 from retrykit._own_retries import OWN_RETRIES, find_clients
+from retrykit._throttling import throttling
 from retrykit.integrations import google_api_core, stripe as for_stripe
 from retrykit.integrations.requests import RetryAdapter
 from retrykit.integrations.urllib3 import RetryPoolManager
-from retrykit.presets._aws import throttling
 from tests._support.scripted_server import answer, serve
 from tests._support.sdk_clients import MESSAGES, aws, call_genai
 

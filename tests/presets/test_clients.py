@@ -16,9 +16,9 @@ from retrykit import (
     schedules as s,
     state_of,
 )
+from retrykit._throttling import throttling
 from retrykit.analysis.lint import check
 from retrykit.config.grpc_service_config import StatusCodes, from_service_config
-from retrykit.presets._aws import throttling
 from retrykit.testing import ScriptedFunction, virtual_time
 from retrykit.testing.strategies import seeds
 from tests._support.exhausted_calls import exhaust
