@@ -28,7 +28,7 @@ ROOMS = {
     "_throttling": "",
     "hints": "errors _internal schedules _conditions",
     "budgets": "_internal _conditions",
-    "limits": "errors _internal schedules _conditions",
+    "limits": "errors _internal schedules _conditions _throttling",
     "conditions": "_internal _conditions hints",
     "_core": "errors _internal schedules _conditions _own_retries hints budgets "
     "limits conditions",
@@ -97,6 +97,7 @@ READS_THE_CLOCK = {
     "_core.steps",
     "_core.sync_driver",
     "budgets._ratio",
+    "limits._adaptive_rate",
     "limits._circuit_breaker",
     "limits._leases",
     "hints._retry_after_header",

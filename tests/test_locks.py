@@ -39,6 +39,8 @@ UNDER_LOCKS = {
     "budgets/_token_bucket.py": "min",
     # The keys of a registry are hashed and compared: they must make no retried calls.
     "_internal/keyed_objects.py": "items len list move_to_end popitem setdefault",
+    # The rate of a limit. Its clock is one of retrykit.
+    "limits/_adaptive_rate.py": "Refusal _fill _until add after_call fill min now",
     # The state of a breaker, and its window. Its clock is one of retrykit.
     "limits/_circuit_breaker.py": "Closed HalfOpen Isolated ProbeLease Refusal "
     "_count_call _count_probe _enter _is_slow _judge _new_window _now _open "

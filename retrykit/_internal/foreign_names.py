@@ -28,7 +28,8 @@ HOMES = {
         "AnyOf ErrorNames Excluding HttpFailures StatusCodes any_of"
     ),
     "retrykit.limits": (
-        "CircuitBreaker CircuitChange CircuitMetrics Lease Limit Refusal"
+        "AdaptiveRateLimit AdaptiveRateMetrics CircuitBreaker CircuitChange "
+        "CircuitMetrics Lease Limit Refusal"
     ),
     "retrykit.integrations.redis": "RedisBudget",
     "retrykit.presets": (
@@ -63,6 +64,8 @@ _ADVICE = {
     "write for attempt in retrying(...)": "retry_context",
     "write raise RetryAfter": "TryAgain",
     "write CircuitBreaker of retrykit.limits": "circuit circuit_breaker",
+    "write AdaptiveRateLimit of retrykit.limits": "AdaptiveRateLimiter "
+    "ClientRateLimiter",
     "put a semaphore into the function": "Bulkhead ConcurrencyLimit Semaphore",
     "put a rate limiter into the function": "RateLimit RateLimiter Limiter",
     "write fallback=... in the policy": "Fallback fallback",

@@ -1,4 +1,4 @@
-"""Limits around an attempt: circuit breakers.
+"""Limits around an attempt: circuit breakers and adaptive rates.
 
 A limit is asked before an attempt is made. It answers with a `Lease`, to which the
 outcome is reported, or with a `Refusal`.
@@ -10,13 +10,14 @@ outcome is reported, or with a `Refusal`.
 >>> breaker.state, breaker.acquire().reason
 ('open', 'open, as 2 calls in a row failed')
 
-A `CircuitBreaker` refuses calls for a time after too many of them failed. It decorates
-functions, and guards blocks: ``with breaker.guard():``. Threads and tasks may share it.
-A `Registry` holds one for each key, such as a host; `shared` finds one by its scope in
-the whole process, and `states` lists all of those.
+A `CircuitBreaker` refuses calls for a time after too many of them failed. An
+`AdaptiveRateLimit` delays calls once a service throttled one of them. They decorate
+functions, and guard blocks: ``with breaker.guard():``. Threads and tasks may share
+them. A `Registry` holds one for each key, such as a host; `shared` finds one by its
+scope in the whole process, and `states` lists all of those.
 
-The state of a breaker never leaves its process: copied, pickled or written with
-``to_dict()``, a breaker comes back closed, and one with a scope comes back as the
+The state of a limit never leaves its process: copied, pickled or written with
+``to_dict()``, a limit comes back as a new one, and one with a scope comes back as the
 shared one of that scope. The child of a fork continues with the current state, and
 never waits for a thread of its parent.
 """
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING
 from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
+    from retrykit.limits._adaptive_rate import AdaptiveRateLimit, AdaptiveRateMetrics
     from retrykit.limits._base import Limit
     from retrykit.limits._circuit_breaker import CircuitBreaker
     from retrykit.limits._circuit_state import CircuitChange, CircuitMetrics
@@ -37,6 +39,7 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "limits._adaptive_rate": "AdaptiveRateLimit AdaptiveRateMetrics",
             "limits._base": "Limit",
             "limits._circuit_breaker": "CircuitBreaker",
             "limits._circuit_state": "CircuitChange CircuitMetrics",
@@ -47,5 +50,6 @@ else:
         },
     )
 
-__all__ = ["CircuitBreaker", "CircuitChange", "CircuitMetrics", "Lease", "Limit"]
-__all__ += ["Refusal", "Registry", "limit_from_dict", "shared", "states"]
+__all__ = ["AdaptiveRateLimit", "AdaptiveRateMetrics", "CircuitBreaker"]
+__all__ += ["CircuitChange", "CircuitMetrics", "Lease", "Limit", "Refusal"]
+__all__ += ["Registry", "limit_from_dict", "shared", "states"]

@@ -13,12 +13,15 @@ from retrykit._internal.validation import (
     prefix_errors,
     user_facing,
 )
+from retrykit.limits._adaptive_rate import AdaptiveRateLimit
 from retrykit.limits._circuit_breaker import CircuitBreaker
 from retrykit.limits._shared_limits import SerializableLimit, shared
 
 __all__ = ["KINDS", "limit_from_dict"]
 
-KINDS: dict[str, type[SerializableLimit]] = {CircuitBreaker.kind: CircuitBreaker}
+KINDS: dict[str, type[SerializableLimit]] = {
+    each.kind: each for each in (CircuitBreaker, AdaptiveRateLimit)
+}
 """Classes of limits by their kind in data."""
 
 # Data names types, and no code.

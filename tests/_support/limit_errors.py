@@ -2,7 +2,14 @@
 
 from retrykit import Hedge, Policy, retrying, schedules as s
 from retrykit.durable import Job
-from retrykit.limits import CircuitBreaker, Limit, Registry, limit_from_dict, shared
+from retrykit.limits import (
+    AdaptiveRateLimit,
+    CircuitBreaker,
+    Limit,
+    Registry,
+    limit_from_dict,
+    shared,
+)
 
 __all__ = ["CALL_ERRORS", "ERRORS"]
 
@@ -25,6 +32,10 @@ def is_busy(error):
 
 
 async def later(_):
+    return True
+
+
+async def throttles(_):
     return True
 
 
@@ -251,15 +262,48 @@ ERRORS = {
     "class, or write lambda: CircuitBreaker(...)": lambda: shared("process", int),
     "make must be a function that builds CircuitBreaker(), as before in this scope, "
     "got CircuitBreaker(on=OSError); give another limit another scope": share_another,
-    "limit must be a dict whose kind is one of circuit_breaker, got {'kind': "
-    "'circuit-breaker'}; did you mean circuit_breaker?": (
+    "limit must be a dict whose kind is one of circuit_breaker, adaptive_rate, got "
+    "{'kind': 'circuit-breaker'}; did you mean circuit_breaker?": (
         lambda: limit_from_dict({"kind": "circuit-breaker"})
     ),
-    "limit must be a dict whose kind is one of circuit_breaker, got 5": (
+    "limit must be a dict whose kind is one of circuit_breaker, adaptive_rate, got 5": (
         lambda: limit_from_dict(5)
     ),
     f"limit must be a dict with the keys {KEYS}, got {{'kind': 'circuit_breaker', "
     "'probe': 2}; did you mean probes?": lambda: of_data(probe=2),
+}
+
+ERRORS |= {
+    "max_wait must be a finite number >= 0, got -1; give seconds as a number, a "
+    'timedelta, or text such as "1h30m"': lambda: AdaptiveRateLimit(max_wait=-1),
+    'max_wait must be a duration such as "12.5s", "500ms" or "1h30m", got \'5\'; write '
+    "the unit (us, ms, s, m, h, d, w)": lambda: AdaptiveRateLimit(max_wait="5"),
+    "on must be an Exception type, a tuple of them, or a predicate of the error, got "
+    "429": lambda: AdaptiveRateLimit(on=429),
+    f"on must be a sync predicate, got {throttles!r}": (
+        lambda: AdaptiveRateLimit(on=throttles)
+    ),
+    "on_result must be a predicate that takes the result, got 429": (
+        lambda: AdaptiveRateLimit(on_result=429)
+    ),
+    f"on_result must be a sync predicate, got {throttles!r}": (
+        lambda: AdaptiveRateLimit(on_result=throttles)
+    ),
+    "name must be a non-empty string, got 5": lambda: AdaptiveRateLimit(name=5),
+    "arguments of AdaptiveRateLimit must be given by name, got 5; write on=5": (
+        lambda: AdaptiveRateLimit(5)
+    ),
+    f"on_result must be left out of a limit that is written as data, got {is_busy!r}": (
+        lambda: AdaptiveRateLimit(on_result=is_busy).to_dict()
+    ),
+    f"on must be importable exception types in a policy that is written as data, got "
+    f"{is_busy!r}; leave it out, and add it with .replace(on=...)": (
+        lambda: AdaptiveRateLimit(on=is_busy).to_dict()
+    ),
+    "limit must be a dict with the keys kind, on, max_wait, name, scope, got {'kind': "
+    "'adaptive_rate', 'maxwait': 2}; did you mean max_wait?": (
+        lambda: limit_from_dict({"kind": "adaptive_rate", "maxwait": 2})
+    ),
 }
 
 CALL_ERRORS = {

@@ -1,8 +1,10 @@
-"""Types of circuit breakers; checked, never run."""
+"""Types of limits; checked, never run."""
 
 from typing import assert_type
 
 from retrykit.limits import (
+    AdaptiveRateLimit,
+    AdaptiveRateMetrics,
     CircuitBreaker,
     CircuitMetrics,
     Lease,
@@ -11,6 +13,7 @@ from retrykit.limits import (
     shared,
 )
 
+RATE = AdaptiveRateLimit(on=(OSError, EOFError), max_wait="30s")
 BREAKER = CircuitBreaker(window=50, open_for=[1, "5s"], on=(OSError, EOFError))
 
 
@@ -22,6 +25,12 @@ def fetch(url: str, *, timeout: float = 5) -> bytes:
 
 @BREAKER
 async def afetch(url: str) -> bytes:
+    """Return a response."""
+    return url.encode()
+
+
+@RATE
+def send(url: str) -> bytes:
     """Return a response."""
     return url.encode()
 
@@ -45,6 +54,10 @@ def call() -> Lease | Refusal:
     assert_type(shared("process", make=CircuitBreaker), CircuitBreaker)
     assert_type(Registry(CircuitBreaker)["a"], CircuitBreaker)
     assert_type(BREAKER.metrics, CircuitMetrics)
+    assert_type(send("/"), bytes)
+    assert_type(RATE.metrics, AdaptiveRateMetrics)
+    assert_type(RATE.acquire(), Lease | Refusal)
+    assert_type(shared("process", make=AdaptiveRateLimit), AdaptiveRateLimit)
     return BREAKER.acquire()
 
 

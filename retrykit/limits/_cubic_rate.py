@@ -1,0 +1,142 @@
+"""Token bucket whose rate follows a cubic curve: the state of an adaptive rate."""
+
+import math
+from typing import Final, NamedTuple, Self
+
+__all__ = ["MEASURED_EVERY", "CubicRate", "start_rate"]
+
+MEASURED_EVERY: Final = 0.5
+"""The time in which calls are counted, in seconds."""
+
+# Of the AWS SDKs: how much of the last count is in the measured rate.
+_SMOOTHING: Final = 0.8
+# What is left of the rate after throttling, and how steep it grows again.
+_BETA: Final = 0.7
+_SCALE: Final = 0.4
+# In calls per second.
+_LOWEST_RATE: Final = 0.5
+_LOWEST_CAPACITY: Final = 1.0
+# How far the rate may exceed the measured one.
+_HEADROOM: Final = 2.0
+
+
+class CubicRate(NamedTuple):
+    """The rate of calls, and the tokens that are there. Times are clock seconds.
+
+    It is never changed, but replaced as a whole: whatever interrupts a change, a limit
+    has the old state or the new one.
+
+    Attributes:
+        limiting: Whether calls need tokens: once one was throttled.
+        fill_rate: Tokens per second.
+        capacity: Maximum number of tokens.
+        tokens: The tokens that are there; below 0, those that are owed to calls.
+        filled: The tokens that have been filled in since the start, full or not.
+        filled_at: When the tokens were filled in last.
+        measured_rate: Calls per second that ended, smoothed.
+        counted: Number of calls that ended since `measured_at`.
+        measured_at: When the rate was measured last, in half seconds.
+        last_max: The rate at the last throttling, in calls per second.
+        throttled_at: When a call was throttled last; when it started, before the first.
+        window: How long after throttling the rate is `last_max` again, in seconds.
+    """
+
+    limiting: bool
+    fill_rate: float
+    capacity: float
+    tokens: float
+    filled: float
+    filled_at: float
+    measured_rate: float
+    counted: int
+    measured_at: float
+    last_max: float
+    throttled_at: float
+    window: float
+
+    def fill(self, now: float) -> Self:
+        """Return it with the tokens until now."""
+        state = self.follow_clock(now)
+        filled = (now - state.filled_at) * state.fill_rate
+        return state._replace(
+            tokens=min(state.capacity, state.tokens + filled),
+            filled=state.filled + filled,
+            filled_at=now,
+        )
+
+    def add(self, tokens: float) -> Self:
+        """Return it with more tokens, or with fewer, after `fill`."""
+        return self._replace(tokens=min(self.capacity, self.tokens + tokens))
+
+    def after_call(self, now: float, *, throttled: bool) -> Self:
+        """Return it after a call that ended now."""
+        state = self.follow_clock(now).measure(now)
+        if throttled:
+            rate = state.measured_rate
+            if state.limiting:
+                rate = min(rate, state.fill_rate)
+            state = state._replace(
+                limiting=True,
+                last_max=rate,
+                throttled_at=now,
+                window=(rate * (1 - _BETA) / _SCALE) ** (1 / 3),
+            )
+            rate *= _BETA
+        else:
+            passed = now - state.throttled_at
+            rate = _SCALE * (passed - state.window) ** 3 + state.last_max
+        rate = min(rate, _HEADROOM * state.measured_rate)
+        # Until now, tokens are filled in at the old rate.
+        return (
+            state.fill(now)
+            ._replace(
+                fill_rate=max(rate, _LOWEST_RATE), capacity=max(rate, _LOWEST_CAPACITY)
+            )
+            .add(0)
+        )
+
+    def measure(self, now: float) -> Self:
+        """Return it with one more call that ended."""
+        counted, half = self.counted + 1, _half_second(now)
+        if half <= self.measured_at:
+            return self._replace(counted=counted)
+        rate = counted / (half - self.measured_at)
+        return self._replace(
+            measured_rate=rate * _SMOOTHING + self.measured_rate * (1 - _SMOOTHING),
+            counted=0,
+            measured_at=half,
+        )
+
+    def follow_clock(self, now: float) -> Self:
+        """Return it with earlier times if the clock was replaced by an earlier one."""
+        back = self.filled_at - now
+        if back <= 0:
+            return self
+        return self._replace(
+            filled_at=now,
+            measured_at=_half_second(now),
+            throttled_at=self.throttled_at - back,
+        )
+
+
+def start_rate(now: float) -> CubicRate:
+    """Return the state of a client that has made no call."""
+    return CubicRate(
+        limiting=False,
+        fill_rate=1.0,
+        capacity=_LOWEST_CAPACITY,
+        tokens=0.0,
+        filled=0.0,
+        filled_at=now,
+        measured_rate=0.0,
+        counted=0,
+        # As in botocore, though the rate is measured in half seconds.
+        measured_at=math.floor(now),
+        last_max=0.0,
+        throttled_at=now,
+        window=0.0,
+    )
+
+
+def _half_second(now: float) -> float:
+    return math.floor(now / MEASURED_EVERY) * MEASURED_EVERY
