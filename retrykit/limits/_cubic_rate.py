@@ -56,7 +56,7 @@ class CubicRate(NamedTuple):
 
     def fill(self, now: float) -> Self:
         """Return it with the tokens until now."""
-        state = self.follow_clock(now)
+        state = self if now >= self.filled_at else self._follow_clock(now)
         filled = (now - state.filled_at) * state.fill_rate
         return state._replace(
             tokens=min(state.capacity, state.tokens + filled),
@@ -68,54 +68,53 @@ class CubicRate(NamedTuple):
         """Return it with more tokens, or with fewer, after `fill`."""
         return self._replace(tokens=min(self.capacity, self.tokens + tokens))
 
-    def after_call(self, now: float, *, throttled: bool) -> Self:
+    def after_call(self, now: float, *, throttled: bool) -> "CubicRate":
         """Return it after a call that ended now."""
-        state = self.follow_clock(now).measure(now)
-        if throttled:
-            rate = state.measured_rate
-            if state.limiting:
-                rate = min(rate, state.fill_rate)
-            state = state._replace(
-                limiting=True,
-                last_max=rate,
-                throttled_at=now,
-                window=(rate * (1 - _BETA) / _SCALE) ** (1 / 3),
-            )
-            rate *= _BETA
-        else:
-            passed = now - state.throttled_at
-            rate = _SCALE * (passed - state.window) ** 3 + state.last_max
-        rate = min(rate, _HEADROOM * state.measured_rate)
+        state = self if now >= self.filled_at else self._follow_clock(now)
+        # One after the other, and put together once, since every call does this.
+        limiting, fill_rate, capacity, tokens, filled, filled_at = state[:6]
+        measured_rate, counted, measured_at, last_max, throttled_at, window = state[6:]
+        counted, half = counted + 1, _half_second(now)
+        if half > measured_at:
+            count = counted / (half - measured_at)
+            measured_rate = count * _SMOOTHING + measured_rate * (1 - _SMOOTHING)
+            counted, measured_at = 0, half
         # Until now, tokens are filled in at the old rate.
-        return (
-            state.fill(now)
-            ._replace(
-                fill_rate=max(rate, _LOWEST_RATE), capacity=max(rate, _LOWEST_CAPACITY)
-            )
-            .add(0)
+        new_tokens = (now - filled_at) * fill_rate
+        if throttled:
+            last_max = min(measured_rate, fill_rate) if limiting else measured_rate
+            limiting, throttled_at = True, now
+            window = (last_max * (1 - _BETA) / _SCALE) ** (1 / 3)
+            rate = last_max * _BETA
+        else:
+            rate = _SCALE * (now - throttled_at - window) ** 3 + last_max
+        rate = min(rate, _HEADROOM * measured_rate)
+        tokens = min(capacity, tokens + new_tokens)
+        capacity = max(rate, _LOWEST_CAPACITY)
+        return CubicRate(
+            limiting,
+            max(rate, _LOWEST_RATE),
+            capacity,
+            min(capacity, tokens),
+            filled + new_tokens,
+            now,
+            measured_rate,
+            counted,
+            measured_at,
+            last_max,
+            throttled_at,
+            window,
         )
 
-    def measure(self, now: float) -> Self:
-        """Return it with one more call that ended."""
-        counted, half = self.counted + 1, _half_second(now)
-        if half <= self.measured_at:
-            return self._replace(counted=counted)
-        rate = counted / (half - self.measured_at)
-        return self._replace(
-            measured_rate=rate * _SMOOTHING + self.measured_rate * (1 - _SMOOTHING),
-            counted=0,
-            measured_at=half,
-        )
+    def _follow_clock(self, now: float) -> Self:
+        """Return it with earlier times, after the clock was replaced by an earlier one.
 
-    def follow_clock(self, now: float) -> Self:
-        """Return it with earlier times if the clock was replaced by an earlier one."""
-        back = self.filled_at - now
-        if back <= 0:
-            return self
+        What was to be measured until now goes on.
+        """
         return self._replace(
             filled_at=now,
-            measured_at=_half_second(now),
-            throttled_at=self.throttled_at - back,
+            measured_at=min(self.measured_at, _half_second(now)),
+            throttled_at=self.throttled_at - (self.filled_at - now),
         )
 
 

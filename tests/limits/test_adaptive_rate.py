@@ -299,6 +299,29 @@ class TestTokens:
             assert limit.metrics.measured_rate == pytest.approx(10, rel=0.05)
             assert limit.metrics.fill_rate > 1
 
+    def test_a_clock_that_goes_back_a_little_ends_no_measuring(self, clock):
+        limits = [AdaptiveRateLimit(), AdaptiveRateLimit()]
+        for limit in limits:
+            for _ in range(5):
+                succeed(limit)
+        clock.advance(0.875)
+        limits[0].metrics, limits[1].metrics
+        with virtual_time(start=0.75) as earlier:
+            succeed(limits[1])
+            earlier.advance(0.125)
+        succeed(limits[0])
+        assert limits[0].metrics.measured_rate == limits[1].metrics.measured_rate > 0
+
+    def test_a_rate_is_measured_from_a_whole_second(self):
+        """As in botocore: then the first one is too low, not too high."""
+        with virtual_time(start=7.875) as clock:
+            limit = AdaptiveRateLimit()
+            succeed(limit)
+            assert limit.metrics.measured_rate == 0.8 / 0.5
+            clock.advance(0.125)
+            succeed(limit)
+            assert limit.metrics.measured_rate == pytest.approx(1.92)
+
 
 class TestWaiting:
     @pytest.mark.parametrize("kind", ["sync", "asyncio", "trio"])
@@ -483,6 +506,7 @@ def pickled(value):
     return pickle.loads(pickle.dumps(value))  # noqa: S301  pickled here
 
 
+@pytest.mark.usefixtures("clock")
 class TestSettings:
     @pytest.fixture(params=LIMITS.values(), ids=LIMITS)
     def limit(self, request):

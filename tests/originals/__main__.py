@@ -1,8 +1,9 @@
 """``python -m tests.originals [--write] [PRESET]...`` compares presets with originals.
 
-It also measures how many requests SDKs make by themselves. The exit code is 1 if a
-preset differs, or if a page has another table than the one that is printed. With
-``--write`` the tables are written there.
+It also measures how many requests SDKs make by themselves, and compares the adaptive
+rate limit with that of botocore. The exit code is 1 if anything differs, or if a page
+has another table than the one that is printed. With ``--write`` the tables are written
+there.
 """
 
 import sys
@@ -11,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from retrykit.config._preset_names import BUILT_IN
+from tests.originals.adaptive_rate import compare_rates
 from tests.originals.comparison import ORIGINALS, Row, compare
 from tests.originals.own_retries import SdkRow, measure_sdks
 
@@ -43,6 +45,8 @@ def main(words: list[str]) -> int:
     ]
     missing = BUILT_IN.keys() - {each.preset for each in every}
     problems += [f"{name} has no original" for name in sorted(missing)]
+    if not chosen and (difference := compare_rates()):
+        problems.append(f"AdaptiveRateLimit: {difference}")
     for page, table in tables.items():
         print(table)
         if not chosen and not put(DOCS / page, table, write=write):
