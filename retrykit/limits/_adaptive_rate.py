@@ -85,8 +85,8 @@ class AdaptiveRateLimit(SerializableLimit):
 
     Args:
         on: Which errors are throttling: Exception types or a predicate, as those of a
-            policy. By default, those of AWS clients: see `retrykit.integrations
-            .botocore.throttling`. Other errors count as answers, like successes.
+            policy. By default those of AWS clients, which `throttling` of
+            `retrykit.integrations.botocore` knows. Other errors count as successes do.
         on_result: A predicate of results that are throttling, such as responses with
             the status 429. With it, a failure that is reported without an error is one.
         max_wait: The longest wait for a token; a call that would wait longer is

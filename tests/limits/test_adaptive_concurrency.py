@@ -79,19 +79,18 @@ def test_calls_of_64_threads_are_all_counted():
 
 
 @pytest.mark.needs("threads")
-def test_64_threads_wait_at_the_rate_of_the_limit(clock):
-    limit, went = throttled(), []
+def test_of_64_threads_none_goes_before_its_time(clock):
+    limit, went = throttled(), {}
+    # The rate stays as it is, since no call ends.
+    leases = [limit.acquire() for _ in range(THREADS)]
 
-    def call(_):
-        lease = limit.acquire()
-        assert lease.wait() is None
-        went.append(clock.now())
-        # The rate stays as it is, since no call ends.
-        kept.append(lease)
+    def call(number):
+        assert leases[number].wait() is None
+        went[number] = clock.now()
 
-    kept = []
     on_threads(call)
-    assert sorted(went) == [2.0 * number for number in range(1, THREADS + 1)]
+    # Later, as virtual time does not wait for threads that do not sleep yet.
+    assert all(went[number] >= 2.0 * number + 2 for number in range(THREADS))
 
 
 async def steps(number):
@@ -223,6 +222,7 @@ print(code)
 """
 
 
+@pytest.mark.needs("processes")
 def test_a_child_never_waits_for_a_thread_of_its_parent():
     ended = subprocess.run(  # noqa: S603  our own script
         [sys.executable, "-W", "ignore", "-c", FORKING],
