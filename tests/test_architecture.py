@@ -34,9 +34,9 @@ ROOMS = {
     "limits conditions",
     "events": "_core",
     "backoff": "_internal schedules _core",
-    "presets": "_internal schedules _conditions hints budgets _core",
-    "config": "errors _internal schedules _conditions hints budgets conditions _core "
-    "presets",
+    "presets": "_internal schedules _conditions _throttling hints budgets limits _core",
+    "config": "errors _internal schedules _conditions hints budgets limits conditions "
+    "_core presets",
     "durable": "errors _internal schedules _core",
     "testing": "errors _internal schedules hints _core events",
     "analysis": "errors _internal schedules _conditions _core config",

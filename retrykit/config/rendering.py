@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from keyword import iskeyword
 from typing import Any, NamedTuple, cast
 
+from retrykit._core.hedge import Hedge
 from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule
 from retrykit._core.serialization import setting_to_data
@@ -21,6 +22,7 @@ from retrykit.conditions import (
     StatusCodes,
 )
 from retrykit.hints._base import FirstOf, SerializableHint
+from retrykit.limits._shared_limits import SerializableLimit
 from retrykit.schedules._base import Schedule, iter_parts
 from retrykit.schedules._kinds import CONSTRUCTORS
 
@@ -142,6 +144,11 @@ def to_expression(setting: str, value: object) -> Expression:
                 parts.append(_rule_expression(each))
         return _tuple_expression(parts)
     setting_to_data(setting, value)  # raises for user code
+    if setting == "admission":
+        limits = cast("tuple[SerializableLimit, ...]", value)
+        return _tuple_expression(
+            [Expression(repr(x), _find_imports(x)) for x in limits]
+        )
     if isinstance(value, tuple):
         return _tuple_expression([to_expression(setting, each) for each in value])
     if isinstance(value, type):
@@ -223,14 +230,29 @@ def _find_imports(value: object) -> tuple[str, ...]:
     if isinstance(value, FirstOf):
         kinds = {x.kind for x in value.hints if isinstance(x, SerializableHint)}
         return (_import_line("hints", {"first_of", *kinds}),)
-    if isinstance(value, SerializableBudget):
-        names = {type(value).__name__} | ({"shared"} if value.scope else set())
-        own = Expression("", (_import_line("budgets", names),))
-        errors = (kind for kind, _ in value.settings.get("costs", ()))
-        return _import_lines([own, *(to_expression("costs", each) for each in errors)])
-    if isinstance(value, AsArgument):
-        return ("from retrykit import AsArgument",)
+    if isinstance(value, SerializableBudget | SerializableLimit):
+        return _shareable_imports(value)
+    if isinstance(value, AsArgument | Hedge):
+        return (f"from retrykit import {type(value).__name__}",)
     return ()
+
+
+def _shareable_imports(
+    value: SerializableBudget | SerializableLimit,
+) -> tuple[str, ...]:
+    """Return the import lines that a budget or a limit needs."""
+    module = "budgets" if isinstance(value, SerializableBudget) else "limits"
+    names = {type(value).__name__} | ({"shared"} if value.scope else set())
+    parts = [Expression("", (_import_line(module, names),))]
+    written = value.to_dict()
+    for name, x in value.settings.items():
+        if name == "costs":
+            parts += [to_expression(name, kind) for kind, _ in x]
+        elif name == "on" and name in written:
+            parts.append(to_expression(name, x))
+        else:
+            parts.append(Expression("", _find_imports(x)))
+    return _import_lines(parts)
 
 
 def _import_line(module: str, names: Iterable[str]) -> str:

@@ -1,13 +1,16 @@
 """Policies of the AWS SDKs."""
 
+from functools import partial
 from typing import Literal
 
 from retrykit._conditions import Condition
 from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule
 from retrykit._internal.durations import Duration
+from retrykit._throttling import throttling
 from retrykit.budgets import TokenBucket
 from retrykit.hints import milliseconds, retry_after
+from retrykit.limits import AdaptiveRateLimit, shared
 from retrykit.presets._form import Attempts, client_policy, preset
 from retrykit.schedules import constant, exponential
 
@@ -169,23 +172,38 @@ def aws_adaptive(
     version: Version = "2.1",
     max_attempts: Attempts = 3,
     throttled: Condition | None = None,
+    scope: str | None = None,
 ) -> Policy:
-    """Return the retries of the adaptive mode of the AWS SDKs.
+    """Return the adaptive mode of the AWS SDKs.
 
-    They are those of the standard mode. The adaptive part is a rate limiter: it
-    measures the request rate of a client, cuts it to 70 % when it is throttled, lets it
-    grow again along a cubic curve, and delays every request until a token is available.
-    A policy never delays the first attempt: put a rate limiter before it.
+    It is the standard mode with an `AdaptiveRateLimit` in its `admission`: once a call
+    is throttled, each attempt waits for a token, the first one as well. The rate of
+    tokens is cut to 70 % when a call is throttled, and grows again along a cubic curve.
+
+    One limit belongs to one client. Without *scope* each call of this function makes
+    one; with it, all policies of that scope share one.
 
     >>> aws_adaptive().schedule == aws_standard().schedule
     True
+    >>> aws_adaptive().admission
+    (AdaptiveRateLimit(),)
 
     Args:
         version: As for `aws_standard`.
         max_attempts: Maximum number of attempts, including the first. Count, >= 1.
-        throttled: As for `aws_standard`.
+        throttled: Throttling errors, in the forms of a policy's `on`. By default, for
+            the rate, those of AWS clients; the delays and the budget distinguish none,
+            as those of `aws_standard`.
+        scope: The scope of the client, such as ``"key:dynamodb"``, as for
+            `retrykit.limits.shared`.
 
     Source:
-        "Retry behavior", AWS SDKs and Tools Reference Guide, 2026.
+        `ClientRateLimiter`, botocore 1.44; "Retry behavior", AWS SDKs and Tools
+        Reference Guide, 2026.
     """
-    return aws_standard(version=version, max_attempts=max_attempts, throttled=throttled)
+    make = partial(AdaptiveRateLimit, on=throttling if throttled is None else throttled)
+    limit = make() if scope is None else shared(scope, make=make)
+    policy = aws_standard(
+        version=version, max_attempts=max_attempts, throttled=throttled
+    )
+    return policy.replace(admission=[limit])

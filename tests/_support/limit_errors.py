@@ -127,8 +127,8 @@ ERRORS = {
     ),
     "delay must be given, or quantile, and not both, got None; write "
     'Hedge("50ms", ...)': lambda: Hedge(idempotent=True),
-    "delay must be a finite number >= 0, got -1; give seconds as a number, a "
-    'timedelta, or text such as "1h30m"': lambda: Hedge(-1, idempotent=True),
+    "delay must be a finite number >= 0, got -2; give seconds as a number, a "
+    'timedelta, or text such as "1h30m"': lambda: Hedge(-2, idempotent=True),
     "quantile must be a finite number >= 0 and <= 1, got 95": (
         lambda: Hedge(quantile=95, idempotent=True)
     ),

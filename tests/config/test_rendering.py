@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import ConfigError, Policy, hints, presets, schedules as s
+from retrykit import ConfigError, Hedge, Policy, hints, limits, presets, schedules as s
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
@@ -100,6 +100,22 @@ POLICIES = {
             lambda: TokenBucket(costs=[(zipfile.BadZipFile, 3), (ssl.SSLError, 1)]),
         )
     ),
+    "limits": Policy(
+        admission=[
+            limits.shared("key:a_source", limits.CircuitBreaker),
+            limits.shared(
+                "key:types",
+                lambda: limits.CircuitBreaker(
+                    on=(zipfile.BadZipFile, ssl.SSLError),
+                    open_for=s.exponential(5).cap(60),
+                    failure_rate=0.25,
+                ),
+            ),
+        ],
+        on_refused="wait",
+    ),
+    "a_hedge": Policy(hedge=Hedge("50ms", at_most=3, idempotent=True)),
+    "a_quantile": Policy(hedge=Hedge(quantile=0.9, extra=1, idempotent=True)),
     "a_timeout": Policy(attempt_timeout=0.5),
     "a_timeout_that_is_told": Policy(attempt_timeout=AsArgument(5)),
     "named": Policy(name='pay "now" it\'s\n\x7f\x00\\ \U0001f600\u2028'),

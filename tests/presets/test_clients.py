@@ -73,8 +73,17 @@ def test_aws_defaults_to_the_version_of_2026():
 def test_aws_adaptive_retries_as_the_standard_mode_does(version):
     adaptive = presets.aws_adaptive(version=version, max_attempts=5)
     standard = presets.aws_standard(version=version, max_attempts=5)
-    assert repr(adaptive) == repr(standard)
-    assert "is a rate limiter" in presets.aws_adaptive.__doc__
+    assert repr(adaptive.replace(admission=())) == repr(standard)
+    [limit] = adaptive.admission
+    assert repr(limit) == "AdaptiveRateLimit()"
+
+
+def test_aws_adaptive_shares_a_limit_in_a_scope():
+    make = presets.aws_adaptive
+    assert make(scope="key:a").admission == make(scope="key:a").admission
+    assert make().admission != make().admission
+    [limit] = make(throttled=TimeoutError).admission
+    assert limit.on is TimeoutError
 
 
 class ClientError(Exception):
