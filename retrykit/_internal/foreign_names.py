@@ -28,7 +28,7 @@ HOMES = {
         "AnyOf ErrorNames Excluding HttpFailures StatusCodes any_of"
     ),
     "retrykit.limits": (
-        "AdaptiveRateLimit AdaptiveRateMetrics CircuitBreaker CircuitChange "
+        "Adapted AdaptiveRateLimit AdaptiveRateMetrics CircuitBreaker CircuitChange "
         "CircuitMetrics Lease Limit Refusal"
     ),
     "retrykit.integrations.redis": "RedisBudget",

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
+    from retrykit.limits._adapted import Adapted
     from retrykit.limits._adaptive_rate import AdaptiveRateLimit, AdaptiveRateMetrics
     from retrykit.limits._base import Limit
     from retrykit.limits._circuit_breaker import CircuitBreaker
@@ -39,6 +40,7 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "limits._adapted": "Adapted",
             "limits._adaptive_rate": "AdaptiveRateLimit AdaptiveRateMetrics",
             "limits._base": "Limit",
             "limits._circuit_breaker": "CircuitBreaker",
@@ -50,6 +52,6 @@ else:
         },
     )
 
-__all__ = ["AdaptiveRateLimit", "AdaptiveRateMetrics", "CircuitBreaker"]
+__all__ = ["Adapted", "AdaptiveRateLimit", "AdaptiveRateMetrics", "CircuitBreaker"]
 __all__ += ["CircuitChange", "CircuitMetrics", "Lease", "Limit", "Refusal"]
 __all__ += ["Registry", "limit_from_dict", "shared", "states"]

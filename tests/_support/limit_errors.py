@@ -1,8 +1,11 @@
 """Messages of errors about limits, and what raises them."""
 
+import asyncio
+
 from retrykit import Hedge, Policy, retrying, schedules as s
 from retrykit.durable import Job
 from retrykit.limits import (
+    Adapted,
     AdaptiveRateLimit,
     CircuitBreaker,
     Limit,
@@ -100,6 +103,7 @@ class OwnLimit(AsyncLimit):
         return "OwnLimit()"
 
 
+ASYNC_LIMIT = AsyncLimit()
 HEDGE = Hedge(1, idempotent=True)
 
 
@@ -262,6 +266,9 @@ ERRORS = {
     "class, or write lambda: CircuitBreaker(...)": lambda: shared("process", int),
     "make must be a function that builds CircuitBreaker(), as before in this scope, "
     "got CircuitBreaker(on=OSError); give another limit another scope": share_another,
+    "limiter must be an object with acquire(), such as a semaphore, got 5": (
+        lambda: Adapted(5)
+    ),
     "limit must be a dict whose kind is one of circuit_breaker, adaptive_rate, got "
     "{'kind': 'circuit-breaker'}; did you mean circuit_breaker?": (
         lambda: limit_from_dict({"kind": "circuit-breaker"})
@@ -309,4 +316,12 @@ ERRORS |= {
 CALL_ERRORS = {
     "the result must be no coroutine, got Awaited(); declare the function with async "
     "def, and await it there": CircuitBreaker(on_result=bool)(Awaited),
+    "limiter must be a limiter whose acquire() blocks, where nothing can await it, got "
+    f"{ASYNC_LIMIT!r}; use it under aretry, or a threading.Semaphore": (
+        lambda: Adapted(ASYNC_LIMIT).acquire().wait()
+    ),
+    "limiter must be a limiter whose acquire() can be awaited, in an event loop, got "
+    "OwnLimit(); a threading.Semaphore would block it: use asyncio.Semaphore": (
+        lambda: asyncio.run(Adapted(OwnLimit()).acquire().wait_async())
+    ),
 }
