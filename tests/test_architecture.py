@@ -100,6 +100,7 @@ READS_THE_CLOCK = {
     "limits._adaptive_rate",
     "limits._circuit_breaker",
     "limits._leases",
+    "limits._rate",
     "hints._retry_after_header",
     "hints._rate_limit_reset",
 }

@@ -29,7 +29,7 @@ HOMES = {
     ),
     "retrykit.limits": (
         "Adapted AdaptiveRateLimit AdaptiveRateMetrics CircuitBreaker CircuitChange "
-        "CircuitMetrics Lease Limit Refusal"
+        "CircuitMetrics Lease Limit RateLimit RateMetrics Refusal"
     ),
     "retrykit.integrations.redis": "RedisBudget",
     "retrykit.presets": (
@@ -67,7 +67,7 @@ _ADVICE = {
     "write AdaptiveRateLimit of retrykit.limits": "AdaptiveRateLimiter "
     "ClientRateLimiter",
     "put a semaphore into the function": "Bulkhead ConcurrencyLimit Semaphore",
-    "put a rate limiter into the function": "RateLimit RateLimiter Limiter",
+    "write RateLimit of retrykit.limits": "RateLimiter Limiter",
     "write fallback=... in the policy": "Fallback fallback",
     "write attempt_timeout=... in the policy": "Timeout timeout",
     "write RetryState": "RetryCallState",

@@ -1,4 +1,4 @@
-"""Limits around an attempt: circuit breakers and adaptive rates.
+"""Limits around an attempt: circuit breakers, rates, concurrency.
 
 A limit is asked before an attempt is made. It answers with a `Lease`, to which the
 outcome is reported, or with a `Refusal`.
@@ -10,8 +10,10 @@ outcome is reported, or with a `Refusal`.
 >>> breaker.state, breaker.acquire().reason
 ('open', 'open, as 2 calls in a row failed')
 
-A `CircuitBreaker` refuses calls for a time after too many of them failed. An
-`AdaptiveRateLimit` delays calls once a service throttled one of them. They decorate
+A `CircuitBreaker` refuses calls for a time after too many of them failed. A `RateLimit`
+lets at most a number of calls through in any period, and lets others wait. An
+`AdaptiveRateLimit` delays calls once a service throttled one of them. `Adapted` takes a
+limiter of another library. They stand in the `admission` of a policy, decorate
 functions, and guard blocks: ``with breaker.guard():``. Threads and tasks may share
 them. A `Registry` holds one for each key, such as a host; `shared` finds one by its
 scope in the whole process, and `states` lists all of those.
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from retrykit.limits._circuit_breaker import CircuitBreaker
     from retrykit.limits._circuit_state import CircuitChange, CircuitMetrics
     from retrykit.limits._leases import Lease, Refusal
+    from retrykit.limits._rate import RateLimit, RateMetrics
     from retrykit.limits._registry import Registry
     from retrykit.limits._serialization import limit_from_dict
     from retrykit.limits._shared_limits import shared, states
@@ -46,6 +49,7 @@ else:
             "limits._circuit_breaker": "CircuitBreaker",
             "limits._circuit_state": "CircuitChange CircuitMetrics",
             "limits._leases": "Lease Refusal",
+            "limits._rate": "RateLimit RateMetrics",
             "limits._registry": "Registry",
             "limits._serialization": "limit_from_dict",
             "limits._shared_limits": "shared states",
@@ -53,5 +57,6 @@ else:
     )
 
 __all__ = ["Adapted", "AdaptiveRateLimit", "AdaptiveRateMetrics", "CircuitBreaker"]
-__all__ += ["CircuitChange", "CircuitMetrics", "Lease", "Limit", "Refusal"]
-__all__ += ["Registry", "limit_from_dict", "shared", "states"]
+__all__ += ["CircuitChange", "CircuitMetrics", "Lease", "Limit", "RateLimit"]
+__all__ += ["RateMetrics", "Refusal", "Registry", "limit_from_dict", "shared"]
+__all__ += ["states"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from retrykit._internal.durations import DURATION_PATTERN
 from retrykit._internal.error_texts import type_from_name
+from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import (
     did_you_mean,
     invalid_setting,
@@ -15,17 +16,18 @@ from retrykit._internal.validation import (
 )
 from retrykit.limits._adaptive_rate import AdaptiveRateLimit
 from retrykit.limits._circuit_breaker import CircuitBreaker
+from retrykit.limits._rate import RateLimit
 from retrykit.limits._shared_limits import SerializableLimit, shared
 
 __all__ = ["KINDS", "limit_from_dict"]
 
 KINDS: dict[str, type[SerializableLimit]] = {
-    each.kind: each for each in (CircuitBreaker, AdaptiveRateLimit)
+    each.kind: each for each in (CircuitBreaker, AdaptiveRateLimit, RateLimit)
 }
 """Classes of limits by their kind in data."""
 
 # Data names types, and no code.
-_CODE = ("on_result",)
+_CODE = ("on_result", "observers")
 
 
 @user_facing
@@ -46,7 +48,8 @@ def limit_from_dict(data: object) -> SerializableLimit:
         rule = f"a dict whose kind is one of {', '.join(KINDS)}"
         raise invalid_setting("limit", rule, data, did_you_mean(kind, KINDS))
     make: Any = KINDS[kind]
-    names = [name for name in make().settings if name not in _CODE]
+    parameters = inspect.signature(make).parameters
+    names = [name for name in parameters if name not in _CODE]
     keys = ["kind", *names, "scope"]
     for key in data:
         if key not in keys:

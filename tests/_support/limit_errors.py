@@ -9,14 +9,17 @@ from retrykit.limits import (
     AdaptiveRateLimit,
     CircuitBreaker,
     Limit,
+    RateLimit,
     Registry,
     limit_from_dict,
     shared,
 )
+from retrykit.limits._serialization import KINDS as LIMIT_KINDS
 
 __all__ = ["CALL_ERRORS", "ERRORS"]
 
 RATE = "0.5 is 50 %"
+SLOWER = 'for fewer than one a second, write RateLimit(1, per="2s")'
 
 
 class Local:
@@ -269,15 +272,32 @@ ERRORS = {
     "limiter must be an object with acquire(), such as a semaphore, got 5": (
         lambda: Adapted(5)
     ),
-    "limit must be a dict whose kind is one of circuit_breaker, adaptive_rate, got "
+    f"limit must be a dict whose kind is one of {', '.join(LIMIT_KINDS)}, got "
     "{'kind': 'circuit-breaker'}; did you mean circuit_breaker?": (
         lambda: limit_from_dict({"kind": "circuit-breaker"})
     ),
-    "limit must be a dict whose kind is one of circuit_breaker, adaptive_rate, got 5": (
+    f"limit must be a dict whose kind is one of {', '.join(LIMIT_KINDS)}, got 5": (
         lambda: limit_from_dict(5)
     ),
     f"limit must be a dict with the keys {KEYS}, got {{'kind': 'circuit_breaker', "
     "'probe': 2}; did you mean probes?": lambda: of_data(probe=2),
+    f"calls must be an integer >= 1, got 0; {SLOWER}": lambda: RateLimit(0),
+    f"calls must be an integer >= 1, got 0.5; {SLOWER}": lambda: RateLimit(0.5),
+    f"calls must be an integer >= 1 and <= 100000, got 100001; {SLOWER}": (
+        lambda: RateLimit(100_001)
+    ),
+    "RateLimit must be given a value for calls": RateLimit,
+    "per must be a duration > 0, got 0": lambda: RateLimit(5, 0),
+    "spread must be a bool, got 1": lambda: RateLimit(5, spread=1),
+    "max_wait must be a finite number >= 0, got inf; give seconds as a number, a "
+    'timedelta, or text such as "1h30m"': lambda: RateLimit(5, max_wait=float("inf")),
+    "name must be a non-empty string, got ' '": lambda: RateLimit(5, name=" "),
+    "burst is not a parameter of RateLimit, got 2; the parameters are calls, per, "
+    "spread, max_wait, name": lambda: RateLimit(5, burst=2),
+    "limit must be a dict with the keys kind, calls, per, spread, max_wait, name, "
+    "scope, got {'kind': 'rate', 'call': 2}; did you mean calls?": (
+        lambda: limit_from_dict({"kind": "rate", "call": 2})
+    ),
 }
 
 ERRORS |= {

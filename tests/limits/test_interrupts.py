@@ -25,8 +25,18 @@ class Interrupt(BaseException):
 CHECKED = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "RESUME"}
 
 
-def interrupt(fn, after):
-    """Call a function; raise an interrupt where Python may, the one after others."""
+def raise_interrupt():
+    raise Interrupt
+
+
+def interrupt(fn, after, act=raise_interrupt):
+    """Call a function; raise an interrupt where Python may, the one after others.
+
+    Or do something else there, as a signal handler does.
+
+    Returns:
+        Whether there was such a place.
+    """
     left, previous = [after], {}
 
     def trace(frame, event, _):
@@ -41,18 +51,23 @@ def interrupt(fn, after):
                 if left[0] < 0:
                     sys.settrace(None)
                     previous.clear()
-                    raise Interrupt
+                    act()
+                    return None
         return trace
 
     before = sys.gettrace()
+    # Tracing makes objects at each instruction, so that a collection could call
+    # finalizers where Python does not.
+    gc.disable()
     sys.settrace(trace)
     try:
         fn()
     except Interrupt:
-        return True
+        pass
     finally:
         sys.settrace(before)
-    return False
+        gc.enable()
+    return left[0] < 0
 
 
 def is_free(breaker):

@@ -6,10 +6,11 @@ import pickle
 
 import pytest
 
-from retrykit import schedules as s
+from retrykit import RefusedError, schedules as s
 from retrykit.limits import (
     CircuitBreaker,
     Limit,
+    RateLimit,
     Refusal,
     Registry,
     limit_from_dict,
@@ -119,6 +120,62 @@ def test_predicates_are_pickled_but_not_written():
     breaker = CircuitBreaker(on=is_busy, on_result=is_busy)
     assert pickled(breaker).on is is_busy
     assert repr(breaker) == "CircuitBreaker(on=is_busy, on_result=is_busy)"
+
+
+LIMITS = {
+    "a rate": RateLimit(10),
+    "a slow one": RateLimit(1, per="2s", name="api"),
+    "all settings": RateLimit(90, "1m", spread=True, max_wait="5m", name="api"),
+}
+
+
+@pytest.fixture(params=LIMITS.values(), ids=LIMITS)
+def limit(request):
+    return request.param
+
+
+class TestRateLimits:
+    def test_its_expression_makes_an_equal_one(self, limit):
+        assert eval(repr(limit)).settings == limit.settings  # noqa: S307
+
+    def test_data_and_back(self, limit):
+        data = json.loads(json.dumps(limit.to_dict()))
+        again = limit_from_dict(data)
+        assert again.settings == limit.settings
+        assert again.to_dict() == data
+
+    def test_data_of_all_settings(self):
+        assert LIMITS["all settings"].to_dict() == {
+            "kind": "rate",
+            "calls": 90,
+            "per": 60.0,
+            "spread": True,
+            "max_wait": 300.0,
+            "name": "api",
+        }
+
+    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
+    def test_a_copy_has_the_settings_and_no_calls(self, limit, again):
+        limit.acquire().succeeded()
+        copied = again(limit)
+        assert copied.settings == limit.settings
+        assert copied.metrics.calls == 0
+
+    def test_a_scope_has_one(self):
+        limit = shared("key:limits-5", make=lambda: RateLimit(3))
+        assert shared("key:limits-5", make=lambda: RateLimit(3)) is limit
+        assert copy.copy(limit) is pickled(limit) is limit
+        assert limit_from_dict(limit.to_dict()) is limit
+        assert repr(limit) == "shared('key:limits-5', make=lambda: RateLimit(3))"
+        assert limit.label == "key:limits-5"
+
+    def test_a_registry_has_one_for_each_key(self):
+        hosts = Registry(lambda: RateLimit(1, max_wait=0))
+        hosts["a"].acquire()
+        assert hosts["b"].state == "free"
+        assert hosts.states() == {"a": "busy", "b": "free"}
+        with pytest.raises(RefusedError, match="limit 'a' is busy: 1 call per 1 s"):
+            hosts["a"](int)()
 
 
 class TestScopes:

@@ -1,0 +1,372 @@
+"""Rate limit: at most a number of calls in any period, each at a time that is known."""
+
+from bisect import bisect_right, insort
+from collections import deque
+from typing import Any, Final, Literal, NamedTuple, final
+
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.durations import (
+    Duration,
+    duration_in_words,
+    parse_duration,
+    parse_positive_duration,
+)
+from retrykit._internal.fast_path import blockers
+from retrykit._internal.validation import (
+    check_instance,
+    check_integer,
+    check_text,
+    user_facing,
+)
+from retrykit.limits._leases import Lease, Refusal
+from retrykit.limits._shared_limits import SerializableLimit
+
+__all__ = ["RateLimit", "RateMetrics", "RateState"]
+
+RateState = Literal["free", "busy"]
+"""The name of a state."""
+
+_MOST_CALLS: Final = 100_000
+
+# In seconds, as a clock shows no difference below it. A caller who had to wait for less
+# might ask again at the same time.
+_RESOLUTION: Final = 1e-9
+
+# In seconds: on Windows, timers end up to 15.6 ms early. A lease that is given back so
+# shortly before its time may have been used.
+_EARLY: Final = 0.016
+
+
+class RateMetrics(NamedTuple):
+    """Counts of the calls of a rate limit.
+
+    Attributes:
+        calls: Number of calls whose time was within the last period.
+        waiting: Number of calls whose time is still to come.
+        delay: How long the next call would wait, in seconds, >= 0.
+        total_allowed: Number of calls that got a time, since the limit was made.
+        total_returned: Number of those that gave it back.
+        total_refused: Number of calls that were refused.
+    """
+
+    calls: int
+    waiting: int
+    delay: float
+    total_allowed: int
+    total_returned: int
+    total_refused: int
+
+
+@final
+class RateLimit(SerializableLimit):
+    """Allows at most a number of calls in any period; others wait for their time.
+
+    Each call gets its own time at once: it waits for that, no two wait for the same,
+    and nobody asks twice. Between any two times that are a period apart there are
+    never more than *calls*, wherever the period begins: a token bucket that holds that
+    many lets twice as many through in its first period, and a window that begins at
+    fixed times does so around each beginning.
+
+    >>> limit = RateLimit(2, per="1s", name="api")
+    >>> leases = [limit.acquire() for _ in range(6)]
+    >>> [round(lease.delay) for lease in leases]
+    [0, 0, 1, 1, 2, 2]
+    >>> limit.state
+    'busy'
+
+    A call that would have to wait for too long is refused, and takes nothing away from
+    others. One that is given back before its time, as when a waiting task is cancelled,
+    leaves its time to the next that asks; those that wait keep theirs. Ask it last if
+    there are other limits: a call that another limit refuses after its time has used
+    it up.
+
+    The promise is about the times that calls get: calls that start late, since the
+    event loop was blocked, may still start together.
+
+    Several threads, tasks and event loops may share it. It reads the monotonic clock,
+    which tests replace by `virtual_time`: a limit starts anew if its clock is replaced.
+
+    Args:
+        calls: Maximum number of calls in any period. Count, 1 to 100,000. For less
+            than one each second, give a longer period.
+        per: The period, a duration > 0.
+        spread: Whether calls are spread evenly over the period, *per* / *calls* apart,
+            instead of as many at once as the period has left. For several calls at once
+            but not all of them, use two limits, such as 100 per minute and 5 per
+            second.
+        max_wait: The longest time that a call waits, a duration >= 0. Calls that would
+            wait for longer are refused; with 0, all that would wait. By default as long
+            as the `max_elapsed` of a policy.
+        name: Its name in errors. By default the scope, or the key of a `Registry`.
+
+    Source:
+        A log of the times of the last calls (a "sliding window log"), which is exact;
+        with *spread*, of the last one: the generic cell rate algorithm without
+        tolerance, ITU-T I.371. A call takes the same time for any number of calls; the
+        log takes 32 bytes for each call of the last period.
+    """
+
+    kind = "rate"
+
+    @user_facing
+    def __init__(
+        self,
+        calls: int,
+        per: Duration = 1.0,
+        *,
+        spread: bool = False,
+        max_wait: Duration = 60.0,
+        name: str | None = None,
+    ) -> None:
+        suggestion = 'for fewer than one a second, write RateLimit(1, per="2s")'
+        self.calls: int = check_integer(
+            "calls", calls, at_least=1, at_most=_MOST_CALLS, suggestion=suggestion
+        )
+        self.per: float = parse_positive_duration("per", per)
+        self.spread: bool = check_instance("spread", spread, bool)
+        self.max_wait: float = parse_duration("max_wait", max_wait)
+        self.name: str | None = None if name is None else check_text("name", name)
+        self._longest = max(self.max_wait, _RESOLUTION)
+        # At most `_room` calls in any `_window` seconds.
+        self._room = 1 if self.spread else self.calls
+        self._window = self.per / self.calls if self.spread else self.per
+        self._clock = _real_clock
+        self._generation = 0
+        self._seen = 0.0
+        # The times of calls, in order; those to come that were given back, in order;
+        # and what leases have given back since, with the generation of each.
+        self._times: deque[float] = deque()
+        self._free: list[float] = []
+        self._returned: deque[tuple[int, float]] = deque()
+        self._allowed = self._given_back = self._refused = 0
+        super().__init__()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments it was made with, by name."""
+        return {name: getattr(self, name) for name in _SETTINGS}
+
+    @property
+    def expression(self) -> str:
+        """The expression that makes an equivalent limit, without its scope."""
+        defaults = RateLimit(self.calls).settings
+        arguments = [
+            f"{name}={value!r}"
+            for name, value in self.settings.items()
+            if value != defaults[name]
+        ]
+        return f"RateLimit({', '.join([repr(self.calls), *arguments])})"
+
+    @property
+    def state(self) -> RateState:
+        """The current state: "free", or "busy" if the next call would wait."""
+        with self._lock:
+            now = self._read_clock()
+            self._take_back(now)
+            wait = self._next_time(now) - now
+        return "busy" if wait > _RESOLUTION else "free"
+
+    @property
+    def metrics(self) -> RateMetrics:
+        """Its counts of calls, for gauges and counters."""
+        with self._lock:
+            now = self._read_clock()
+            self._take_back(now)
+            wait = self._next_time(now) - now
+            times, free = [*self._times], len(self._free)
+        past = bisect_right(times, now + _RESOLUTION)
+        return RateMetrics(
+            past - bisect_right(times, now - self.per + _RESOLUTION),
+            len(times) - past - free,
+            wait if wait > _RESOLUTION else 0.0,
+            self._allowed,
+            self._given_back,
+            self._refused,
+        )
+
+    @user_facing
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain data, for JSON and TOML."""
+        data = super().to_dict()
+        return {name: value for name, value in data.items() if value is not None}
+
+    def acquire(self) -> Lease | Refusal:
+        """Ask to make one call, without waiting.
+
+        >>> limit = RateLimit(1, per="10s", max_wait="5s")
+        >>> limit.acquire().succeeded()
+        >>> limit.acquire().reason
+        'busy: 1 call per 10 s'
+
+        Returns:
+            A lease, whose delay is how long to wait before the call; or a refusal,
+            whose `retry_in` is when the call could be made.
+        """
+        with self._lock:
+            while True:
+                allowed = self._allowed
+                now = self._read_clock()
+                if self._returned or self._free:
+                    self._take_back(now)
+                time = self._next_time(now)
+                wait = time - now
+                if wait > self._longest:
+                    self._refused += 1
+                    return Refusal(self._reason, wait)
+                if self._take(time, allowed):
+                    break
+            generation = self._generation
+        if wait <= _RESOLUTION:
+            return RateLease(generation)
+        return WaitingLease(generation, self, time, wait)
+
+    def give_back(self, lease: "WaitingLease") -> None:
+        """Take the time of a lease back, if it has not come."""
+        if lease.time - self._clock.now() > _EARLY:
+            # One operation without the lock, since a garbage collection may drop a
+            # lease at any point.
+            self._returned.append((lease.generation, lease.time))
+
+    # A signal handler may ask at any call below, and an interrupt may end it there. So
+    # what belongs together is not separated by a call, and what an interrupt leaves
+    # undone only takes a time from later calls, until that has passed.
+    def _read_clock(self) -> float:
+        """Read the clock, with the lock held; start anew if it was replaced."""
+        clock = sync_clock.current() if blockers else _real_clock
+        seen = self._seen
+        now: float = clock.now()
+        if clock is not self._clock or now < seen:
+            self._generation += 1
+            self._free = []
+            self._times = deque()
+            self._clock = clock
+        self._seen = now
+        return now
+
+    def _take_back(self, now: float) -> None:
+        """Sort in what leases have given back, with the lock held."""
+        free, times = self._free, self._times
+        while self._returned:
+            generation, time = self._returned.popleft()
+            if generation == self._generation:
+                insort(free, time)
+                self._given_back += 1
+        while free and free[0] < now:
+            del free[0]
+        # The last times are as if they had never been given.
+        while free and free[-1] == times[-1]:
+            del free[-1]
+            del times[-1]
+
+    def _next_time(self, now: float) -> float:
+        """Return the earliest time of another call, with the lock held."""
+        times = self._times
+        # Two, where a call adds one, so that those that matter no more become fewer.
+        for _ in _TWICE:
+            if times and times[0] + self.per <= now:
+                del times[0]
+        if self._free:
+            return self._free[0]
+        try:
+            time = (
+                times[-self._room] + self._window if len(times) >= self._room else now
+            )
+        except IndexError:
+            return now
+        return time if time > now else now
+
+    def _take(self, time: float, allowed: int) -> bool:
+        """Take a time that `_next_time` returned, with the lock held.
+
+        Returns:
+            False if another call was allowed since there were *allowed*, or its time
+            has passed.
+        """
+        free, times = self._free, self._times
+        if self._allowed != allowed:
+            return False
+        if free and free[0] == time:
+            del free[0]
+        elif times and time < times[-1]:
+            return False
+        else:
+            times.append(time)
+        self._allowed += 1
+        return True
+
+    @property
+    def _reason(self) -> str:
+        many = f"{self.calls} call{'' if self.calls == 1 else 's'}"
+        return f"busy: {many} per {duration_in_words(self.per)}"
+
+
+class RateLease(Lease):
+    """A call that a rate limit let through."""
+
+    __slots__ = ("_generation",)
+
+    def __init__(self, generation: int) -> None:
+        self._generation = generation
+
+    @property
+    def generation(self) -> int:
+        """The number of clocks that the limit had before."""
+        return self._generation
+
+    def succeeded(self) -> None:
+        """Do nothing: the time of the call is used up."""
+
+    def failed(self, error: Exception | None = None) -> None:
+        """Do nothing, as `succeeded`."""
+
+    def ignored(self) -> None:
+        """Do nothing, as `succeeded`: perhaps the call was made."""
+
+    def __repr__(self) -> str:
+        return "<lease of a rate limit>"
+
+
+@final
+class WaitingLease(RateLease):
+    """A call that has to wait for its time, and may give it back before.
+
+    Attributes:
+        limit: The limit; None once an outcome was reported.
+        time: The time, in seconds of the clock.
+    """
+
+    __slots__ = ("delay", "limit", "time")
+
+    def __init__(
+        self, generation: int, limit: RateLimit, time: float, delay: float
+    ) -> None:
+        super().__init__(generation)
+        self.delay: float = delay
+        self.time: float = time
+        self.limit: RateLimit | None = limit
+
+    def succeeded(self) -> None:
+        """Keep the time of the call."""
+        self.limit = None
+
+    def failed(self, error: Exception | None = None) -> None:  # noqa: ARG002
+        """Keep the time of the call."""
+        self.limit = None
+
+    def ignored(self) -> None:
+        """Free the time, unless it has come."""
+        limit = self.limit
+        if limit is not None:
+            # First, since a time that is given back twice would be given out twice.
+            self.limit = None
+            limit.give_back(self)
+
+    def __del__(self) -> None:
+        # An interrupt may come before it has a limit.
+        if getattr(self, "limit", None) is not None:
+            self.ignored()
+
+
+_real_clock: Final[Any] = sync_clock.real
+_TWICE: Final = (1, 2)
+_SETTINGS: Final = ("calls", "per", "spread", "max_wait", "name")
