@@ -28,8 +28,9 @@ HOMES = {
         "AnyOf ErrorNames Excluding HttpFailures StatusCodes any_of"
     ),
     "retrykit.limits": (
-        "Adapted AdaptiveRateLimit AdaptiveRateMetrics CircuitBreaker CircuitChange "
-        "CircuitMetrics Lease Limit RateLimit RateMetrics Refusal"
+        "AIMD Adapted AdaptiveLimit AdaptiveRateLimit AdaptiveRateMetrics "
+        "CircuitBreaker CircuitChange CircuitMetrics Gradient2 Lease Limit RateLimit "
+        "RateMetrics Refusal Vegas"
     ),
     "retrykit.integrations.redis": "RedisBudget",
     "retrykit.presets": (

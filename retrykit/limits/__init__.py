@@ -18,6 +18,9 @@ functions, and guard blocks: ``with breaker.guard():``. Threads and tasks may sh
 them. A `Registry` holds one for each key, such as a host; `shared` finds one by its
 scope in the whole process, and `states` lists all of those.
 
+`AIMD`, `Gradient2` and `Vegas` find out how many calls may run at once, from how long
+calls take.
+
 The state of a limit never leaves its process: copied, pickled or written with
 ``to_dict()``, a limit comes back as a new one, and one with a scope comes back as the
 shared one of that scope. The child of a fork continues with the current state, and
@@ -30,6 +33,7 @@ from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit.limits._adapted import Adapted
+    from retrykit.limits._adaptive import AIMD, AdaptiveLimit, Gradient2, Vegas
     from retrykit.limits._adaptive_rate import AdaptiveRateLimit, AdaptiveRateMetrics
     from retrykit.limits._base import Limit
     from retrykit.limits._circuit_breaker import CircuitBreaker
@@ -44,6 +48,7 @@ else:
         __name__,
         {
             "limits._adapted": "Adapted",
+            "limits._adaptive": "AIMD AdaptiveLimit Gradient2 Vegas",
             "limits._adaptive_rate": "AdaptiveRateLimit AdaptiveRateMetrics",
             "limits._base": "Limit",
             "limits._circuit_breaker": "CircuitBreaker",
@@ -56,7 +61,7 @@ else:
         },
     )
 
-__all__ = ["Adapted", "AdaptiveRateLimit", "AdaptiveRateMetrics", "CircuitBreaker"]
-__all__ += ["CircuitChange", "CircuitMetrics", "Lease", "Limit", "RateLimit"]
-__all__ += ["RateMetrics", "Refusal", "Registry", "limit_from_dict", "shared"]
-__all__ += ["states"]
+__all__ = ["AIMD", "Adapted", "AdaptiveLimit", "AdaptiveRateLimit"]
+__all__ += ["AdaptiveRateMetrics", "CircuitBreaker", "CircuitChange"]
+__all__ += ["CircuitMetrics", "Gradient2", "Lease", "Limit", "RateLimit", "RateMetrics"]
+__all__ += ["Refusal", "Registry", "Vegas", "limit_from_dict", "shared", "states"]

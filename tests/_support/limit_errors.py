@@ -5,20 +5,25 @@ import asyncio
 from retrykit import Hedge, Policy, retrying, schedules as s
 from retrykit.durable import Job
 from retrykit.limits import (
+    AIMD,
     Adapted,
     AdaptiveRateLimit,
     CircuitBreaker,
+    Gradient2,
     Limit,
     RateLimit,
     Registry,
+    Vegas,
     limit_from_dict,
     shared,
 )
+from retrykit.limits._adaptive import adaptive_from_dict
 from retrykit.limits._serialization import KINDS as LIMIT_KINDS
 
 __all__ = ["CALL_ERRORS", "ERRORS"]
 
 RATE = "0.5 is 50 %"
+OTHERS, SET = "the other limits", "set min_limit or max_limit, too"
 SLOWER = 'for fewer than one a second, write RateLimit(1, per="2s")'
 
 
@@ -297,6 +302,55 @@ ERRORS = {
     "limit must be a dict with the keys kind, calls, per, spread, max_wait, name, "
     "scope, got {'kind': 'rate', 'call': 2}; did you mean calls?": (
         lambda: limit_from_dict({"kind": "rate", "call": 2})
+    ),
+    "min_limit must be an integer >= 1, got 0": lambda: AIMD(min_limit=0),
+    "min_limit must be an integer >= 1, got -1": lambda: Gradient2(min_limit=-1),
+    "max_limit must be an integer >= 1, got 0": lambda: AIMD(max_limit=0),
+    "initial_limit must be an integer >= 1, got 0": lambda: AIMD(initial_limit=0),
+    "max_limit must be an integer >= min_limit, 20, got 10; set min_limit, too": (
+        lambda: Gradient2(max_limit=10)
+    ),
+    f"initial_limit must be an integer from 20 to 200, {OTHERS}, got 10; {SET}": (
+        lambda: AIMD(initial_limit=10)
+    ),
+    f"initial_limit must be an integer from 20 to 200, {OTHERS}, got 201; {SET}": (
+        lambda: Gradient2(initial_limit=201)
+    ),
+    f"initial_limit must be an integer from 1 to 10, {OTHERS}, got 20; {SET}": (
+        lambda: Vegas(max_limit=10)
+    ),
+    "max_limit must be an integer >= 1, got 0.5": lambda: Vegas(max_limit=0.5),
+    "backoff_ratio must be a number >= 0.5 and < 1, got 1": (
+        lambda: AIMD(backoff_ratio=1)
+    ),
+    "backoff_ratio must be a finite number >= 0.5 and <= 1, got 0.4": (
+        lambda: AIMD(backoff_ratio=0.4)
+    ),
+    "timeout must be a duration > 0, got 0": lambda: AIMD(timeout=0),
+    "alpha must be an integer >= 1, got 0": lambda: Vegas(alpha=0),
+    "beta must be an integer >= 1, got None": lambda: Vegas(beta=None),
+    "beta must be an integer >= alpha, 9, got 6": lambda: Vegas(alpha=9),
+    "probe_every must be an integer >= 1, got 0": lambda: Vegas(probe_every=0),
+    "seed must be an integer >= 0, got -1": lambda: Vegas(seed=-1),
+    "smoothing must be a number > 0 and <= 1, got 0": lambda: Vegas(smoothing=0),
+    "smoothing must be a finite number >= 0 and <= 1, got 2": (
+        lambda: Gradient2(smoothing=2)
+    ),
+    "queue_size must be an integer >= 0, got -1": lambda: Gradient2(queue_size=-1),
+    "long_window must be an integer >= 1, got 0": lambda: Gradient2(long_window=0),
+    "tolerance must be a finite number >= 1, got 0.5": (
+        lambda: Gradient2(tolerance=0.5)
+    ),
+    "limit must be a dict whose kind is one of aimd, gradient2, vegas, got {'kind': "
+    "'gradient'}; did you mean gradient2?": (
+        lambda: adaptive_from_dict({"kind": "gradient"})
+    ),
+    "limit must be a dict whose kind is one of aimd, gradient2, vegas, got 5": (
+        lambda: adaptive_from_dict(5)
+    ),
+    "limit must be a dict with the keys kind, initial_limit, min_limit, max_limit, "
+    "backoff_ratio, timeout, got {'kind': 'aimd', 'max': 5}": (
+        lambda: adaptive_from_dict({"kind": "aimd", "max": 5})
     ),
 }
 
