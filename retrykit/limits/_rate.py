@@ -126,6 +126,8 @@ class RateLimit(SerializableLimit):
         self.spread: bool = check_instance("spread", spread, bool)
         self.max_wait: float = parse_duration("max_wait", max_wait)
         self.name: str | None = None if name is None else check_text("name", name)
+        many = f"{self.calls} call{'' if self.calls == 1 else 's'}"
+        self._reason = f"busy: {many} per {duration_in_words(self.per)}"
         self._longest = max(self.max_wait, _RESOLUTION)
         # At most `_room` calls in any `_window` seconds.
         self._room = 1 if self.spread else self.calls
@@ -216,9 +218,12 @@ class RateLimit(SerializableLimit):
                 if self._take(time, allowed):
                     break
             generation = self._generation
-        if wait <= _RESOLUTION:
-            return RateLease(generation)
-        return WaitingLease(generation, self, time, wait)
+        if wait > _RESOLUTION:
+            return WaitingLease(generation, self, time, wait)
+        # Without a function that sets the attribute, as this is most calls.
+        lease = RateLease()
+        lease.number = generation
+        return lease
 
     def give_back(self, lease: "WaitingLease") -> None:
         """Take the time of a lease back, if it has not come."""
@@ -271,7 +276,7 @@ class RateLimit(SerializableLimit):
             time = (
                 times[-self._room] + self._window if len(times) >= self._room else now
             )
-        except IndexError:
+        except IndexError:  # pragma: no cover  (a signal handler had times taken back)
             return now
         return time if time > now else now
 
@@ -294,24 +299,22 @@ class RateLimit(SerializableLimit):
         self._allowed += 1
         return True
 
-    @property
-    def _reason(self) -> str:
-        many = f"{self.calls} call{'' if self.calls == 1 else 's'}"
-        return f"busy: {many} per {duration_in_words(self.per)}"
-
 
 class RateLease(Lease):
-    """A call that a rate limit let through."""
+    """A call that a rate limit let through.
 
-    __slots__ = ("_generation",)
+    Attributes:
+        number: The number of clocks that the limit had before.
+    """
 
-    def __init__(self, generation: int) -> None:
-        self._generation = generation
+    __slots__ = ("number",)
+
+    number: int
 
     @property
     def generation(self) -> int:
         """The number of clocks that the limit had before."""
-        return self._generation
+        return self.number
 
     def succeeded(self) -> None:
         """Do nothing: the time of the call is used up."""
@@ -340,7 +343,7 @@ class WaitingLease(RateLease):
     def __init__(
         self, generation: int, limit: RateLimit, time: float, delay: float
     ) -> None:
-        super().__init__(generation)
+        self.number = generation
         self.delay: float = delay
         self.time: float = time
         self.limit: RateLimit | None = limit

@@ -214,6 +214,25 @@ def test_a_signal_handler_that_asks_anywhere_takes_no_time_of_another(
     assert after > 5
 
 
+# As above at one place each, which coverage sees.
+@pytest.mark.parametrize("act", [use, read])
+def test_a_time_that_was_found_before_a_signal_handler_ran_is_found_again(act):
+    with virtual_time() as clock:
+        limit, leases = waiting_limit(clock, 1, (3,) if act is read else ())
+        find = limit._next_time  # noqa: SLF001  there is no other way
+
+        def find_and_handle(now):
+            time = find(now)
+            del limit._next_time  # noqa: SLF001  same
+            clock.advance("40s")
+            act(limit, leases)
+            return time
+
+        limit._next_time = find_and_handle  # noqa: SLF001  same
+        use(limit, leases)
+        check_times(limit, clock, leases)
+
+
 FORKING = """
 import os, signal, threading
 from retrykit.limits import Lease, RateLimit
