@@ -102,8 +102,8 @@ class RateLimit(SerializableLimit):
     Source:
         A log of the times of the last calls (a "sliding window log"), which is exact;
         with *spread*, of the last one: the generic cell rate algorithm without
-        tolerance, ITU-T I.371. A call takes the same time for any number of calls; the
-        log takes 32 bytes for each call of the last period.
+        tolerance, ITU-T I.371. The log takes 32 bytes for each call of the last period
+        or to come.
     """
 
     kind = "rate"

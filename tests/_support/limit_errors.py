@@ -274,6 +274,7 @@ ERRORS = {
     "class, or write lambda: CircuitBreaker(...)": lambda: shared("process", int),
     "make must be a function that builds CircuitBreaker(), as before in this scope, "
     "got CircuitBreaker(on=OSError); give another limit another scope": share_another,
+    "name must be a non-empty string, got []": lambda: Adapted(ASYNC_LIMIT, name=[]),
     "limiter must be an object with acquire(), such as a semaphore, got 5": (
         lambda: Adapted(5)
     ),
