@@ -45,6 +45,8 @@ UNDER_LOCKS = {
     "limits/_circuit_breaker.py": "Closed HalfOpen Isolated ProbeLease Refusal "
     "_count_call _count_probe _enter _is_slow _judge _new_window _now _open "
     "_real_now add count drop_expired id isinstance len min now pop",
+    # The times of a rate limit. Its clock is one of retrykit, too.
+    "limits/_rate.py": "Refusal _next_time _read_clock _take _take_back len",
     # The headers of which a value could not be read.
     "hints/_retry_after_header.py": "add clear len lower",
     # The tokens of a budget on Redis, without I/O.
