@@ -127,7 +127,7 @@ class Sender(_BaseSender):
         try:
             driver = self._driver(request, repeatable=reason is None)
             response = driver(self._send, request, in_flight)
-            attach_record(response, in_flight.call)
+            attach_record(response, cast("RetryCall", in_flight.call))
         except Exception as error:
             response = _final_response(error, reason, in_flight.call)
             if response is None:
@@ -152,7 +152,7 @@ class AsyncSender(_BaseSender):
         try:
             driver = self._driver(request, repeatable=reason is None)
             response = await driver(self._send, request, in_flight)
-            attach_record(response, in_flight.call)
+            attach_record(response, cast("RetryCall", in_flight.call))
         except Exception as error:
             response = _final_response(error, reason, in_flight.call)
             if response is None:
@@ -171,13 +171,13 @@ class _InFlight:
     """A request that is being sent.
 
     Attributes:
-        call: Its call, from the first attempt on.
+        call: Its call, from the first attempt on; None if that was refused.
         response: The response of the current attempt, once it has arrived. It must be
             released if the call ends without returning it: by an error of a
             condition, or by cancellation.
     """
 
-    call: RetryCall
+    call: RetryCall | None = None
     response: Any = None
 
     def __init__(self, policy: Policy) -> None:
@@ -229,14 +229,18 @@ async def _aattempt(
     return in_flight.response
 
 
-def _final_response(error: Exception, reason: str | None, call: RetryCall) -> Any:
+def _final_response(
+    error: Exception, reason: str | None, call: RetryCall | None
+) -> Any:
     """Return the response to return in place of an error, or None.
 
     Args:
         error: The error that ended the call.
         reason: Why the request was not repeatable; None if it was.
-        call: The call.
+        call: The call; None if no attempt was made.
     """
+    if call is None:
+        return None
     not_retried = reason is not None and call.stop_reason is StopReason.ATTEMPTS
     if not isinstance(error, RetryError) or error.state._record is not call:
         if not_retried:
