@@ -99,6 +99,7 @@ READS_THE_CLOCK = {
     "budgets._ratio",
     "limits._adaptive_rate",
     "limits._circuit_breaker",
+    "limits._circuit_lease",
     "limits._leases",
     "limits._rate",
     "hints._retry_after_header",

@@ -1,6 +1,7 @@
 """Circuit breaker: refuses calls for a time after too many of them failed."""
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, Final, TypeVar, final
@@ -48,6 +49,7 @@ from retrykit.limits._circuit_state import (
     Open,
     Opening,
     State,
+    Successes,
     is_valid,
 )
 from retrykit.limits._leases import Lease, Refusal
@@ -83,7 +85,9 @@ class CircuitBreaker(SerializableLimit):
     ('closed', 'fetched')
 
     Several threads, tasks and event loops may share it. No lock is held while a call
-    runs. It reads the monotonic clock, which tests replace by `virtual_time`.
+    runs. A success that is reported while another thread reports a failure, or changes
+    the state, may be counted before or after that. The breaker reads the monotonic
+    clock, which tests replace by `virtual_time`.
 
     Args:
         failure_rate: Share of failed calls at which it opens, 0 < rate <= 1. By default
@@ -178,7 +182,9 @@ class CircuitBreaker(SerializableLimit):
         self._slow_limit = as_fraction(self.slow_rate)
         # Neither a window of calls nor failures in a row depend on the time.
         self._needs_time = self.slow_after is not None or self._seconds is not None
-        self._state: State = Closed(0, self._new_window())
+        self._may_be_quiet = self.slow_after is None and _HAS_GIL
+        self._successes = Successes()
+        self._state: State = self._new_closed(0)
         self._succeeded = self._failed = self._ignored = self._refused = 0
         self._conditions: Conditions | None = None
         super().__init__()
@@ -201,13 +207,14 @@ class CircuitBreaker(SerializableLimit):
         """Its counts of calls, for gauges and counters."""
         with self._lock:
             calls, failures, slow = self._state.count(self._now())
+            succeeded = self._succeeded + self._successes.total()
         return CircuitMetrics(
             calls,
             failures,
             slow,
             failures / calls if calls else None,
             slow / calls if calls else None,
-            self._succeeded,
+            succeeded,
             self._failed,
             self._ignored,
             self._refused,
@@ -292,10 +299,8 @@ class CircuitBreaker(SerializableLimit):
     def close(self) -> None:
         """Close it, with an empty window, whatever state it is in."""
         with self._lock:
-            change = self._enter(
-                Closed(self._state.generation + 1, self._new_window()),
-                "it was closed by hand",
-            )
+            closed = self._new_closed(self._state.generation + 1)
+            change = self._enter(closed, "it was closed by hand")
         self._notify(change)
 
     def isolate(self) -> None:
@@ -352,9 +357,7 @@ class CircuitBreaker(SerializableLimit):
                     if self._needs_time:
                         now = sync_clock.now() if blockers else _real_now()
                     slow = self.slow_after is not None and self._is_slow(lease, now)
-                    # Mostly, all is well.
-                    if state.window.add(now, failed, slow) or state.failures:
-                        change = self._count_call(state, now, failed=failed)
+                    change = self._count_call(state, now, failed, slow)
                 elif isinstance(state, HalfOpen):  # pragma: no branch  (no other gives)
                     change = self._count_probe(state, lease, failed=failed)
             if failed:
@@ -377,9 +380,19 @@ class CircuitBreaker(SerializableLimit):
                 lease.breaker = None
 
     def _count_call(
-        self, state: Closed, now: float, *, failed: bool
+        self,
+        state: Closed,
+        now: float,
+        failed: bool,  # noqa: FBT001
+        slow: bool,  # noqa: FBT001
     ) -> CircuitChange | None:
-        """Return the change if a call that is in the window opens the breaker."""
+        """Count a call; return the change if it opens the breaker."""
+        state.catch_up()
+        if not state.window.add(now, failed, slow):
+            # Mostly, all is well.
+            state.failures = 0
+            state.quiet = self._may_be_quiet
+            return None
         state.failures = state.failures + 1 if failed else 0
         if failed and state.failures == self.consecutive_failures:
             many = state.failures > 1
@@ -391,6 +404,11 @@ class CircuitBreaker(SerializableLimit):
                 return self._open(f"{failures} of {calls} calls failed")
             if _reaches(slow_calls, calls, self._slow_limit):
                 return self._open(f"{slow_calls} of {calls} calls were slow")
+        elif self._failure_limit is not None:
+            # The success that completes the minimum may open it.
+            return None
+        # Below the rate, successes only lower it.
+        state.quiet = self._may_be_quiet
         return None
 
     def _count_probe(
@@ -407,7 +425,7 @@ class CircuitBreaker(SerializableLimit):
     def _judge(self, state: HalfOpen) -> CircuitChange | None:
         """Return the change if enough probes ended, with the lock held."""
         if state.good >= self.successes:
-            closed = Closed(state.generation + 1, self._new_window())
+            closed = self._new_closed(state.generation + 1)
             text = f"{state.good} of {_many(self.probes, 'probe')} succeeded"
             return self._enter(closed, text)
         if state.bad > self.probes - self.successes:
@@ -477,7 +495,10 @@ class CircuitBreaker(SerializableLimit):
 
     def _enter(self, state: State, reason: str) -> CircuitChange | None:
         """Replace the state, with the lock held; return the change to tell of."""
-        old, self._state = self._state, state
+        old = self._state
+        if isinstance(old, Closed):
+            old.quiet = False
+        self._state = state
         if old.name == state.name:
             return None
         return CircuitChange(self, old.name, state.name, reason, state.generation, None)
@@ -539,16 +560,24 @@ class CircuitBreaker(SerializableLimit):
                 text = "an observer of a circuit breaker failed"
                 log_fault(logging.ERROR, fault, text)
 
-    def _new_window(self) -> Window:
-        if self._seconds is not None:
-            return TimeWindow(self._seconds)
-        return CountWindow(int(self.window))
+    def _new_closed(self, generation: int) -> Closed:
+        """Return a state with an empty window."""
+        seen = self._successes.total()
+        if self._seconds is None:
+            window: Window = CountWindow(int(self.window), seen)
+        else:
+            window = TimeWindow(self._seconds, seen=seen)
+        return Closed(generation, window, self._successes)
 
     def _now(self) -> float:
         return sync_clock.now() if blockers else _real_now()
 
 
 _ISOLATED: Final = Refusal("isolated until close() is called", None)
+
+# Without it, another thread runs between any two instructions, and `itertools.count`
+# may lose steps, as that of Python 3.13.
+_HAS_GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 _real_now: Final[Callable[[], float]] = sync_clock.real.now
 

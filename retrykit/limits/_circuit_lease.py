@@ -1,7 +1,9 @@
 """Leases of a circuit breaker."""
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, Final, final
 
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.fast_path import blockers
 from retrykit.limits._circuit_state import State
 from retrykit.limits._leases import Lease
 
@@ -33,7 +35,19 @@ class CircuitLease(Lease):
 
     def succeeded(self) -> None:
         """Report that the call succeeded."""
-        if self.breaker is not None:
+        state: Any = self.state
+        quiet, timed = state.quiet, state.timed
+        if quiet and timed is not None:
+            now = sync_clock.now() if blockers else _real_now()
+            quiet = now // timed.width == timed.index and state.quiet
+        # From here to the step is no call, after which another thread could run, or an
+        # interrupt could come.
+        if self.breaker is None:
+            return
+        if quiet:
+            self.breaker = None
+            next(state.steps)
+        else:
             self.breaker.settle(self, False)  # noqa: FBT003  quicker than by name
 
     def failed(self, error: Exception | None = None) -> None:  # noqa: ARG002
@@ -50,6 +64,9 @@ class CircuitLease(Lease):
         return f"<lease of a breaker that was {self.state.name}>"
 
 
+_real_now: Final = sync_clock.real.now
+
+
 @final
 class ProbeLease(CircuitLease):
     """A call that a half-open breaker let through.
@@ -58,6 +75,11 @@ class ProbeLease(CircuitLease):
     """
 
     __slots__ = ()
+
+    def succeeded(self) -> None:
+        """Report that the call succeeded."""
+        if self.breaker is not None:
+            self.breaker.settle(self, False)  # noqa: FBT003  as above
 
     def __del__(self) -> None:
         # An interrupt may come before it has a breaker.

@@ -1,9 +1,10 @@
 """States of a circuit breaker, their changes, and counts of calls."""
 
+from itertools import count
 from typing import Final, Literal, NamedTuple, final
 
 from retrykit.limits._base import Limit
-from retrykit.limits._windows import Counts, Window
+from retrykit.limits._windows import Counts, TimeWindow, Window
 
 __all__ = ["CircuitChange", "CircuitMetrics", "CircuitState", "Closed", "HalfOpen"]
 __all__ += ["Isolated", "Open", "Opening", "State", "is_valid"]
@@ -78,6 +79,28 @@ class Opening(NamedTuple):
     delay: float
 
 
+@final
+class Successes:
+    """Counts successes, each in one step, so that threads need no lock.
+
+    Attributes:
+        steps: Counts one when it is asked for the next number.
+    """
+
+    __slots__ = ("_readings", "steps")
+
+    def __init__(self) -> None:
+        self.steps: count[int] = count()
+        self._readings = 0
+
+    def total(self) -> int:
+        """Return their number, with the lock held."""
+        # Each reading is a step, too. It is counted before, as an interrupt may come
+        # after the step, or a signal handler may read it then.
+        self._readings = readings = self._readings + 1
+        return next(self.steps) + 1 - readings
+
+
 # A state is replaced as a whole, by one assignment: whatever interrupts a change, the
 # breaker is in the old state or in the new one.
 @final
@@ -85,19 +108,49 @@ class Closed:
     """A breaker that lets all calls through, and counts them.
 
     Attributes:
-        failures: The number of failures in a row.
+        failures: The number of failures in a row, before the last `catch_up`.
+        quiet: Whether a success, in the current slot of the window if it has slots,
+            cannot change the state. Then it needs nothing but a step of *steps*.
+        steps: Those of the successes of the breaker.
+        timed: The window, if it is one of time.
     """
 
-    __slots__ = ("failures", "generation", "window")
+    __slots__ = (
+        "_seen",
+        "_successes",
+        "failures",
+        "generation",
+        "quiet",
+        "steps",
+        "timed",
+        "window",
+    )
     name: Final = "closed"
 
-    def __init__(self, generation: int, window: Window) -> None:
+    def __init__(self, generation: int, window: Window, successes: Successes) -> None:
         self.generation: int = generation
         self.window: Window = window
+        self.timed: TimeWindow | None = window if type(window) is TimeWindow else None
         self.failures: int = 0
+        self.quiet: bool = False
+        self.steps: count[int] = successes.steps
+        self._successes, self._seen = successes, 0
+
+    def catch_up(self) -> None:
+        """Count the successes that needed nothing but a step; the next one needs more.
+
+        For it is not known yet what is added to the window, or dropped from it.
+        """
+        self.quiet = False
+        successes = self._successes.total()
+        self.window.catch_up(successes)
+        if successes != self._seen:
+            self._seen = successes
+            self.failures = 0
 
     def count(self, now: float) -> Counts:
         """Count the calls of the window."""
+        self.catch_up()
         return self.window.count(now)
 
 

@@ -17,6 +17,13 @@ class Window(Protocol):
         """Add a call; return whether any call of the window failed or was slow."""
         ...
 
+    def catch_up(self, successes: int) -> None:
+        """Add the successes since the last time; their total is given.
+
+        If it is interrupted, the next time adds all of them.
+        """
+        ...
+
     def count(self, now: float) -> Counts:
         """Count the calls."""
         ...
@@ -28,12 +35,13 @@ class CountWindow:
 
     Args:
         size: Number of calls. Count, >= 1.
+        seen: The total of successes that it does not have.
     """
 
-    __slots__ = ("_calls", "_failed", "_mask", "_size", "_slow")
+    __slots__ = ("_calls", "_failed", "_mask", "_seen", "_size", "_slow")
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self, size: int, seen: int = 0) -> None:
+        self._size, self._seen = size, seen
         self._mask = (1 << size) - 1
         self._calls = self._failed = self._slow = 0
 
@@ -46,6 +54,19 @@ class CountWindow:
         self._failed = (self._failed << 1 | failed) & self._mask
         self._slow = (self._slow << 1 | slow) & self._mask
         return True
+
+    def catch_up(self, successes: int) -> None:
+        """Add the successes since the last time; their total is given."""
+        # Without a call, after which an interrupt could come.
+        added, size = successes - self._seen, self._size
+        if added <= 0:
+            return
+        self._seen, calls = successes, self._calls + added
+        self._calls = calls if calls < size else size
+        if self._failed or self._slow:
+            shift = added if added < size else size
+            self._failed = self._failed << shift & self._mask
+            self._slow = self._slow << shift & self._mask
 
     def count(self, now: float) -> Counts:  # noqa: ARG002
         """Count the calls."""
@@ -63,22 +84,28 @@ class TimeWindow:
     Args:
         seconds: How long calls count, > 0; they may count for one slot less.
         slots: Number of slots.
+        seen: The total of successes that it does not have.
+
+    Attributes:
+        width: How long a slot is, in seconds.
+        index: The number of the slot that is being filled: the time by the width.
     """
 
-    __slots__ = ("_current", "_index", "_past", "_slots", "_some", "_width")
+    __slots__ = ("_current", "_past", "_seen", "_slots", "_some", "index", "width")
 
-    def __init__(self, seconds: float, slots: int = _SLOTS) -> None:
-        self._width = seconds / slots
+    def __init__(self, seconds: float, slots: int = _SLOTS, *, seen: int = 0) -> None:
+        self.width: float = seconds / slots
+        self._seen = seen
         self._slots = deque([[0, 0, 0] for _ in range(slots)], slots)
         self._current = self._slots[-1]
         self._past: Counts = (0, 0, 0)
         self._some = False
-        self._index = 0.0
+        self.index: float = 0.0
 
     def add(self, now: float, failed: bool, slow: bool) -> bool:  # noqa: FBT001
         """Add a call; return whether any call of the window failed or was slow."""
-        if now // self._width != self._index:
-            self._turn(now // self._width)
+        if now // self.width != self.index:
+            self._turn(now // self.width)
         current = self._current
         current[0] += 1
         if failed or slow:
@@ -87,19 +114,26 @@ class TimeWindow:
             self._some = True
         return self._some
 
+    def catch_up(self, successes: int) -> None:
+        """Add the successes since the last time, to the slot that is being filled."""
+        added = successes - self._seen
+        if added > 0:
+            self._seen = successes
+            self._current[0] += added
+
     def count(self, now: float) -> Counts:
         """Count the calls."""
-        if now // self._width != self._index:
-            self._turn(now // self._width)
+        if now // self.width != self.index:
+            self._turn(now // self.width)
         (calls, failures, slow), current = self._past, self._current
         return calls + current[0], failures + current[1], slow + current[2]
 
     def _turn(self, index: float) -> None:
         """Begin the slot of a new time, and drop those of the past."""
         # Time goes back if the clock was replaced: then nothing is dropped.
-        for _ in range(int(min(max(index - self._index, 0), len(self._slots)))):
+        for _ in range(int(min(max(index - self.index, 0), len(self._slots)))):
             self._slots.append([0, 0, 0])
-        self._index = index
+        self.index = index
         self._current = self._slots[-1]
         # Summed afresh, so that no error lasts longer than a window.
         past = [*self._slots][:-1]

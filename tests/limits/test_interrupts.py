@@ -118,3 +118,30 @@ def test_loses_no_place_and_leaves_no_lock(state, call):
                 answer = breaker.acquire()
             assert isinstance(answer, Lease), after
     assert after > 5
+
+
+def look(breaker):
+    assert breaker.metrics
+
+
+@pytest.mark.parametrize("call", [succeed, fail, look])
+@pytest.mark.parametrize("window", [100, "1m"])
+def test_loses_no_other_call(window, call):
+    with virtual_time(process_wide=True):
+        for after in count():
+            breaker = CircuitBreaker(window=window, consecutive_failures=3)
+            for _ in range(2):
+                breaker.acquire().failed()
+            for _ in range(5):
+                breaker.acquire().succeeded()
+            interrupted = interrupt(partial(call, breaker), after)
+            metrics = breaker.metrics
+            assert metrics.calls - 7 in {0, call is not look}, after
+            assert metrics.failures - 2 in {0, call is fail}, after
+            assert metrics.total_succeeded - 5 in {0, call is succeed}, after
+            # The successes ended the row.
+            breaker.acquire().failed()
+            assert breaker.state == "closed"
+            if not interrupted:
+                break
+    assert after > 5
