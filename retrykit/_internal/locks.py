@@ -17,7 +17,8 @@ class ForkSafe:
     an incomplete change must do no lasting harm.
     """
 
-    __slots__ = ("__weakref__", "_lock")
+    # Without slots, since Python 3.13 is slow to find attributes of objects that have
+    # both slots and a dict.
 
     def __init__(self) -> None:
         self._renew()
