@@ -1,5 +1,6 @@
 """Answers of limits: leases and refusals."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -19,6 +20,14 @@ class Refusal(NamedTuple):
 
     reason: str
     retry_in: float | None
+
+    @property
+    def delay(self) -> float:
+        """Infinite, as nobody may make the attempt: that of a lease that may is 0.
+
+        So one look at an answer tells whether the attempt may be made now.
+        """
+        return math.inf
 
 
 class Lease(ABC):

@@ -38,9 +38,9 @@ class Guard:
     def __enter__(self) -> Lease:
         lease = self._acquire()
         if lease.delay:
-            _raise_refusal(self._limit, lease.wait())
-        self._lease = lease
-        return lease
+            _wait(self._limit, lease)
+        self._lease = cast("Lease", lease)
+        return self._lease
 
     def __exit__(
         self,
@@ -59,9 +59,9 @@ class Guard:
     async def __aenter__(self) -> Lease:
         lease = self._acquire()
         if lease.delay:
-            _raise_refusal(self._limit, await lease.wait_async())
-        self._lease = lease
-        return lease
+            await _wait_async(self._limit, lease)
+        self._lease = cast("Lease", lease)
+        return self._lease
 
     async def __aexit__(
         self,
@@ -72,14 +72,11 @@ class Guard:
     ) -> None:
         self.__exit__(kind, error, trace)
 
-    def _acquire(self) -> Lease:
+    def _acquire(self) -> Lease | Refusal:
         if self._lease is not None:
             msg = "a guard is entered once; write limit.guard() for each block"
             raise NestingError(msg)
-        answer = self._limit.acquire()
-        if isinstance(answer, Refusal):
-            raise self._limit.error_of(answer)
-        return answer
+        return self._limit.acquire()
 
 
 def guard_function(limit: "Limit", fn: F) -> F:
@@ -101,17 +98,15 @@ def _guard_sync(limit: "Limit", fn: Callable[..., Any]) -> Callable[..., Any]:
     acquire, judges_results = limit.acquire, limit.judges_results
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        lease = acquire()
-        if isinstance(lease, Refusal):
-            raise limit.error_of(lease)
+        lease: Any = acquire()
         if lease.delay:
-            _raise_refusal(limit, lease.wait())
+            _wait(limit, lease)
         try:
             result = fn(*args, **kwargs)
         except BaseException as error:
             _report(limit, lease, error)
             raise
-        if judges_results or isinstance(result, CoroutineType):
+        if type(result) is CoroutineType or judges_results:
             _report_result(limit, lease, result)
         else:
             lease.succeeded()
@@ -124,17 +119,15 @@ def _guard_coroutine(limit: "Limit", fn: Callable[..., Any]) -> Callable[..., An
     acquire, judges_results = limit.acquire, limit.judges_results
 
     async def call(*args: Any, **kwargs: Any) -> Any:
-        lease = acquire()
-        if isinstance(lease, Refusal):
-            raise limit.error_of(lease)
+        lease: Any = acquire()
         if lease.delay:
-            _raise_refusal(limit, await lease.wait_async())
+            await _wait_async(limit, lease)
         try:
             result = await fn(*args, **kwargs)
         except BaseException as error:
             _report(limit, lease, error)
             raise
-        if judges_results or isinstance(result, CoroutineType):
+        if type(result) is CoroutineType or judges_results:
             _report_result(limit, lease, result)
         else:
             lease.succeeded()
@@ -143,8 +136,16 @@ def _guard_coroutine(limit: "Limit", fn: Callable[..., Any]) -> Callable[..., An
     return call
 
 
-def _raise_refusal(limit: "Limit", refusal: Refusal | None) -> None:
-    """Raise the error of a refusal that ends a wait, if there is one."""
+def _wait(limit: "Limit", answer: Lease | Refusal) -> None:
+    """Wait until a call may be made; raise the error of a refusal."""
+    refusal = answer if isinstance(answer, Refusal) else answer.wait()
+    if refusal is not None:
+        raise limit.error_of(refusal)
+
+
+async def _wait_async(limit: "Limit", answer: Lease | Refusal) -> None:
+    """Wait until a call may be made, as `_wait` does."""
+    refusal = answer if isinstance(answer, Refusal) else await answer.wait_async()
     if refusal is not None:
         raise limit.error_of(refusal)
 

@@ -3,13 +3,14 @@
 import asyncio
 import functools
 import inspect
+import math
 import pickle
 
 import pytest
 
 from retrykit import CircuitOpenError, ConfigError, GiveUp, RetryAfter, hints, retry
 from retrykit.errors import NestingError
-from retrykit.limits import CircuitBreaker, Lease
+from retrykit.limits import CircuitBreaker, Lease, Limit
 from retrykit.testing import virtual_time
 from tests._support.optional_trio import trio
 
@@ -298,3 +299,40 @@ class TestUnderRetry:
         hint = hints.attribute("retry_in")
         made, sleeps, _ = self.attempts(hint=hint, hint_jitter=0, max_attempts=4)
         assert (made, sleeps) == (3, [1, 1, 19])
+
+
+def test_one_look_tells_whether_a_call_may_be_made_now():
+    breaker = CircuitBreaker()
+    assert not breaker.acquire().delay
+    breaker.isolate()
+    assert breaker.acquire().delay == math.inf
+
+
+class Pacer(Limit):
+    """A limit that lets a call through after two seconds."""
+
+    state = "pacing"
+
+    class Later(Lease):
+        delay = 2.0
+        generation = 0
+
+        def succeeded(self): ...
+
+        def failed(self, error=None): ...
+
+        ignored = succeeded
+
+    def acquire(self):
+        return self.Later()
+
+
+@pytest.mark.parametrize("form", [in_decorator, in_block, in_coroutine, in_async_block])
+def test_a_call_waits_as_long_as_its_limit_says(form):
+    with virtual_time() as clock:
+        assert form(Pacer(), double, 1) == 2
+        assert clock.now() == 2
+
+
+def test_a_breaker_without_a_condition_leaves_results_to_the_policy():
+    assert CircuitBreaker().is_failed_result("any") is None
