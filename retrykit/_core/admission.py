@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from retrykit._core.policy import Policy
 
 __all__ = ["check_admission", "foresee", "give_back", "join_limits", "report_failure"]
-__all__ += ["report_success"]
+__all__ += ["log_fault_of_lease", "report_success"]
 
 
 def check_admission(name: str, value: object) -> tuple[Limit, ...]:
@@ -83,7 +83,12 @@ def report_success(policy: "Policy", leases: list[Lease], result: object) -> Non
             else:
                 lease.succeeded()
         except Exception as fault:  # noqa: BLE001  the result must come through
-            log_fault(logging.ERROR, fault, "a limit failed on a result")
+            log_fault_of_lease(fault)
+
+
+def log_fault_of_lease(fault: Exception) -> None:
+    """Log an error that a limit raised when a result was reported to it."""
+    log_fault(logging.ERROR, fault, "a limit failed on a result")
 
 
 def report_failure(

@@ -151,6 +151,8 @@ class RetryController:
         "_has_not_failed",
         "_is_watched",
         "_keeps_frames",
+        "_limits",
+        "_limits_judge",
         "_name",
         "_observers",
         "_resumed",
@@ -217,6 +219,8 @@ class RetryController:
         seed = policy.seed
         self._same_draws = None if seed is None else (SharedDraws(seed), 0)
         self.can_be_stopped = policy.stop_event is not None
+        self._limits = policy.admission
+        self._limits_judge = any(each.judges_results for each in policy.admission)
         self.admits = bool(policy.admission)
         if self.admits:
             # Of the module, which takes longer to ask at each call.
@@ -310,8 +314,16 @@ class RetryController:
         kind = type(result)
         if self.judges or not (kind is self._direct or self.is_direct(kind)):
             return False
-        if leases:
+        if leases and self._limits_judge:
             self.report_success(self.policy, leases, result)
+        elif leases:
+            # As that does, since every call comes here.
+            try:
+                while leases:
+                    leases.pop().succeeded()
+            except Exception as fault:  # noqa: BLE001  the result must come through
+                admission.log_fault_of_lease(fault)
+                self.report_success(self.policy, leases, result)
         elif self.plain is None and not self.admits:
             self.plain = kind
         return True
@@ -610,10 +622,11 @@ class RetryController:
         """
         if self._is_watched or fast_path.blockers:
             return None, None
-        leases: list[Lease] = []
-        for limit in self.policy.admission:
+        leases: list[Any] = []
+        for limit in self._limits:
             answer = limit.acquire()
-            if isinstance(answer, tuple) or answer.delay:
+            # That of a refusal is infinite.
+            if answer.delay:
                 return None, (leases, answer)
             leases.append(answer)
         return leases, None

@@ -479,6 +479,17 @@ def test_a_fault_of_a_lease_is_logged(form, caplog):
     assert "a limit failed on a lease" in caplog.text
 
 
+@pytest.mark.parametrize("judges", [False, True])
+def test_a_fault_of_a_lease_keeps_no_result_from_another_limit(form, caplog, judges):
+    first, last = Script(name="first"), Script(name="last")
+    first.judges_results = judges
+    policy = Policy(admission=[first, Faulty(), Faulty(), last])
+    assert form(policy, failing(0)[0]) == "fetched"
+    assert first.notes == ["first asked", "first succeeded"]
+    assert last.notes == ["last asked", "last succeeded"]
+    assert caplog.text.count("a limit failed on a result") == 2
+
+
 def test_what_ends_the_program_says_nothing(form):
     limit = Script()
 
