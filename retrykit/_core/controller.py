@@ -134,7 +134,8 @@ class RetryController:
         function: The function that events name; None for a block or a client.
         can_be_stopped: Whether the policy has a `stop_event`.
         only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
-        admits: Whether limits are asked before each attempt.
+        limits: The limits that are asked before each attempt.
+        admits: Whether there are any.
         plain: The type of the first result that could be returned as it is, which most
             results have, or None.
         judges: The conditions on results of the policy and its rules.
@@ -151,7 +152,6 @@ class RetryController:
         "_has_not_failed",
         "_is_watched",
         "_keeps_frames",
-        "_limits",
         "_limits_judge",
         "_name",
         "_observers",
@@ -168,6 +168,7 @@ class RetryController:
         "clock",
         "function",
         "judges",
+        "limits",
         "only_sleeps",
         "plain",
         "policy",
@@ -219,8 +220,9 @@ class RetryController:
         seed = policy.seed
         self._same_draws = None if seed is None else (SharedDraws(seed), 0)
         self.can_be_stopped = policy.stop_event is not None
-        self._limits = policy.admission
-        self._limits_judge = any(each.judges_results for each in policy.admission)
+        # Without a registry, which only a client may have, and takes its limits from.
+        self.limits = cast("tuple[Limit, ...]", policy.admission)
+        self._limits_judge = any(each.judges_results for each in self.limits)
         self.admits = bool(policy.admission)
         if self.admits:
             # Of the module, which takes longer to ask at each call.
@@ -315,7 +317,7 @@ class RetryController:
         if self.judges or not (kind is self._direct or self.is_direct(kind)):
             return False
         if leases and self._limits_judge:
-            self.report_success(self.policy, leases, result)
+            self.report_success(self.limits, leases, result)
         elif leases:
             # As that does, since every call comes here.
             try:
@@ -323,7 +325,7 @@ class RetryController:
                     leases.pop().succeeded()
             except Exception as fault:  # noqa: BLE001  the result must come through
                 admission.log_fault_of_lease(fault)
-                self.report_success(self.policy, leases, result)
+                self.report_success(self.limits, leases, result)
         elif self.plain is None and not self.admits:
             self.plain = kind
         return True
@@ -599,10 +601,10 @@ class RetryController:
         """
         failure, decision, retryable = evaluation
         if call.leases:
-            admission.report_failure(self.policy, call.leases, evaluation, error)
+            admission.report_failure(self.limits, call.leases, evaluation, error)
         if isinstance(decision, str):
             return evaluation
-        refused = admission.foresee(self.policy, decision)
+        refused = admission.foresee(self.limits, decision)
         if refused is None:
             return evaluation
         limit, refusal = refused
@@ -623,7 +625,7 @@ class RetryController:
         if self._is_watched or fast_path.blockers:
             return None, None
         leases: list[Any] = []
-        for limit in self._limits:
+        for limit in self.limits:
             answer = limit.acquire()
             # That of a refusal is infinite.
             if answer.delay:
@@ -644,7 +646,7 @@ class RetryController:
             None if all have; a lease that is a place in a queue; a delay in seconds, to
             wait before they are asked again; the error to raise, if the call has ended.
         """
-        leases, limits = call.leases, self.policy.admission
+        leases, limits = call.leases, self.limits
         if leases is None:
             leases = call.leases = []
         if asked is not None:
@@ -667,7 +669,7 @@ class RetryController:
         leases = cast("list[Lease]", call.leases)
         # It was given back.
         leases.pop()
-        return self._refuse(call, self.policy.admission[len(leases)], refusal)
+        return self._refuse(call, self.limits[len(leases)], refusal)
 
     def _refuse(
         self, call: RetryCall, limit: "Limit", refusal: "Refusal"
@@ -806,7 +808,7 @@ class RetryController:
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")
         if call.leases:
-            self.report_success(self.policy, call.leases, result)
+            self.report_success(self.limits, call.leases, result)
         call.controller = None
         call.end(SUCCEEDED)
         if self._observers or events.process_observers:

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from retrykit.budgets._base import Budget
     from retrykit.hints._base import Hint
     from retrykit.limits._base import Limit
+    from retrykit.limits._registry import Registry
 
 __all__ = ["Policy"]
 
@@ -155,7 +156,8 @@ the first attempt counts; None is unlimited
             this order: those of `retrykit.limits`, such as a `CircuitBreaker`. They are
             told whether the attempt failed: whether the conditions of this policy allow
             a retry. An attempt that is refused is not made, costs no budget, and is no
-            failure. Empty by default.
+            failure. In an HTTP client a `retrykit.limits.Registry` has a limit for each
+            host. Empty by default.
         on_refused: What to do when a limit refuses an attempt: ``"give_up"``, the
             default, ends the call with its last error, or with a `RefusedError` if
             there is none; ``"wait"`` waits until the limit allows it, if `max_elapsed`
@@ -232,7 +234,7 @@ the first attempt counts; None is unlimited
     on_long_hint: LongHintRule = "give_up"
     hint_jitter: float = 0.1
     budget: "Budget | None" = None
-    admission: "tuple[Limit, ...]" = ()
+    admission: "tuple[Limit | Registry[Any], ...]" = ()
     on_refused: RefusedRule = "give_up"
     hedge: "Hedge | None" = None
     attempt_timeout: "float | AsArgument | None" = None

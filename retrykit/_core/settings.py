@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from retrykit.budgets._base import Budget
     from retrykit.hints._base import Hint
     from retrykit.limits._base import Limit
+    from retrykit.limits._registry import Registry
 
 __all__ = ["DeadlineRule", "GroupRule", "LimitRule", "LongHintRule", "NestedRule"]
 __all__ += ["OtherSettings", "PolicySettings", "Raises", "RefusedRule"]
@@ -122,7 +123,7 @@ class OtherSettings(TypedDict, total=False):
     on_long_hint: LongHintRule
     hint_jitter: float
     budget: "Budget | None"
-    admission: "Iterable[Limit]"
+    admission: "Iterable[Limit | Registry[Any]]"
     on_refused: RefusedRule
     hedge: "Hedge | None"
     attempt_timeout: "Duration | AsArgument | None"
@@ -177,7 +178,7 @@ def _budget(name: str, value: object) -> "Budget":
     raise invalid_setting(name, "a budget", value, suggestion)
 
 
-def _admission(name: str, value: object) -> "tuple[Limit, ...]":
+def _admission(name: str, value: object) -> "tuple[Limit | Registry[Any], ...]":
     if value in ((), []):
         return ()
     from retrykit._core.admission import check_admission  # noqa: PLC0415  see above

@@ -427,7 +427,7 @@ def judge(
     stateless = entry[OWNER] is controller
     if stateless and rejection is None and controller.is_direct(type(result)):
         if leases:
-            controller.report_success(controller.policy, leases, result)
+            controller.report_success(controller.limits, leases, result)
         if controller.budget is not None:
             entry[OWNER] = None
             deposit_safely(controller.budget, None)
@@ -454,7 +454,7 @@ async def ajudge(
     stateless = entry[OWNER] is controller
     if stateless and rejection is None and controller.is_direct(type(result)):
         if leases:
-            controller.report_success(controller.policy, leases, result)
+            controller.report_success(controller.limits, leases, result)
         if controller.budget is not None:
             entry[OWNER] = None
             await adeposit_safely(controller.budget, None)

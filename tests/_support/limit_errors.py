@@ -112,6 +112,7 @@ class OwnLimit(AsyncLimit):
 
 
 ASYNC_LIMIT = AsyncLimit()
+REGISTRY = Registry(CircuitBreaker)
 HEDGE = Hedge(1, idempotent=True)
 
 
@@ -172,6 +173,10 @@ ERRORS = {
     "lease whose wait_async() waits": lambda: Policy(admission=[AsyncLimit()]),
     "admission[1] must be in the list once, since each attempt would ask it twice, got "
     "CircuitBreaker()": lambda: Policy(admission=[BREAKER, BREAKER]),
+    "admission must be limits, and a Registry only in an HTTP client, which has hosts, "
+    f"got {REGISTRY!r}; take the limit of a key: registry[key]": (
+        lambda: Policy(admission=[REGISTRY]).call(no_argument)
+    ),
     "admission[0] must be one of retrykit.limits in a policy that is written as data, "
     "got OwnLimit(); leave it out, and add it with .replace(admission=...)": (
         lambda: Policy(admission=[OwnLimit()]).to_dict()

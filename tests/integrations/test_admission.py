@@ -12,7 +12,7 @@ from retrykit.integrations.aiohttp import RetryMiddleware
 from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport
 from retrykit.integrations.requests import RetryAdapter
 from retrykit.integrations.urllib3 import RetryPoolManager
-from retrykit.limits import CircuitBreaker
+from retrykit.limits import CircuitBreaker, Registry
 from tests._support.scripted_server import answer, serve
 
 UNAVAILABLE = answer(503, [], b"", close=True)
@@ -57,9 +57,12 @@ def by_aiohttp(url, settings):
     return lambda: asyncio.run(get())
 
 
-@pytest.mark.parametrize(
+every_client = pytest.mark.parametrize(
     "requests_by", [by_httpx, by_async_httpx, by_requests, by_urllib3, by_aiohttp]
 )
+
+
+@every_client
 def test_a_client_asks_its_breaker(requests_by):
     breaker = CircuitBreaker(consecutive_failures=2, name="api")
     settings = {"schedule": [0, 0, 0], "admission": [breaker]}
@@ -76,3 +79,16 @@ def test_a_client_asks_its_breaker(requests_by):
     status = getattr(response, "status_code", None) or response.status
     assert status == 200
     assert breaker.metrics[:2] == (1, 0)
+
+
+@every_client
+def test_a_client_has_a_breaker_for_each_host(requests_by):
+    hosts = Registry(lambda: CircuitBreaker(consecutive_failures=1))
+    settings = {"schedule": [0, 0], "admission": [hosts]}
+    with serve(UNAVAILABLE, OK) as server:
+        requests_by(server.url, settings)()
+        with pytest.raises(CircuitOpenError, match="'127.0.0.1' is open"):
+            requests_by(server.url, settings)()
+        other = server.url.replace("127.0.0.1", "localhost")
+        requests_by(other, settings)()
+    assert hosts.states() == {"127.0.0.1": "open", "localhost": "closed"}

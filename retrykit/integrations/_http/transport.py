@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Self, cast
 
 from retrykit._conditions import format_value
+from retrykit._core.admission import at_host
 from retrykit._core.call import Entry, RetryCall, current_entry, running_call
 from retrykit._core.drivers import check_sync_compatible, driver_factory
 from retrykit._core.failures import Failure, StopReason
@@ -87,10 +88,8 @@ class _BaseSender:
         self._send = send
         self._transient = transient
         self._methods = check_methods(methods)
-        attempt = _aattempt if self._awaited else _attempt
-        self._retrying = driver_factory(policy, attempt, awaited=self._awaited)
-        single = override(policy, max_attempts=1, limits="any")
-        self._single = driver_factory(single, attempt, awaited=self._awaited)
+        # So that an error is raised here, and not by the first request.
+        self._factory(at_host(policy, None))
         # By the name of their calls: each may be made twice, by several threads.
         self._drivers: dict[tuple[bool, str, str], Callable[..., Any]] = {}
 
@@ -109,10 +108,16 @@ class _BaseSender:
         if driver is None:
             if len(self._drivers) >= _MAX_DRIVERS:
                 self._drivers.clear()
-            factory = self._retrying if repeatable else self._single
-            driver = factory(f"{request.method} {request.host}", None)
+            policy = at_host(self.policy, request.host)
+            if not repeatable:
+                policy = override(policy, max_attempts=1, limits="any")
+            driver = self._factory(policy)(f"{request.method} {request.host}", None)
             self._drivers[key] = driver
         return driver
+
+    def _factory(self, policy: Policy) -> Callable[..., Callable[..., Any]]:
+        attempt = _aattempt if self._awaited else _attempt
+        return driver_factory(policy, attempt, awaited=self._awaited)
 
 
 class Sender(_BaseSender):
