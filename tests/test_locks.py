@@ -59,8 +59,8 @@ UNDER_LOCKS = {
     "testing/_scripted_function.py": "append",
     # Virtual time: its clocks and what wakes its sleepers are those of retrykit.
     "testing/_scheduler.py": "Sleeper TrackedCall _after _changed _earliest _end "
-    "_stalled _wake_due any append current_call get heappush holds_time id isinstance "
-    "move next now resume set suspend values",
+    "_stalled _wake_due add any append cancel current_call get heappush holds_time id "
+    "isinstance locked move next now resume set suspend values wake_thread",
 }
 
 

@@ -4,7 +4,9 @@ The clock of coroutines is in `retrykit._internal.loop_clock`. Calls read the ti
 sleep through these two modules only.
 """
 
+import math
 import time
+from _thread import allocate_lock
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from time import monotonic
@@ -13,9 +15,13 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from retrykit._internal.context import ContextOverride, Override
 from retrykit._internal.fast_path import blockers
 
-__all__ = ["LONGEST_SLEEP", "AsyncClock", "Clock", "ClockSource", "SystemClock"]
+__all__ = ["LONGEST_SLEEP", "Arm", "AsyncClock", "Clock", "ClockSource", "SystemClock"]
 __all__ += ["read_together", "sync_clock", "time_passed", "wait_for_event", "wall"]
-__all__ += ["wall_clock_override"]
+__all__ += ["wake_thread", "wall_clock_override"]
+
+Arm = Callable[[Callable[[], object]], bool]
+"""Takes the function that wakes a waiting thread or task, which any thread may call,
+and more than once; returns whether there is something to wait for."""
 
 
 class Clock(Protocol):
@@ -74,9 +80,35 @@ class SystemClock:
                 delay = max(end - monotonic(), 0.0)
         time.sleep(delay)
 
+    def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
+        """Block this thread until it is woken, for at most *delay* seconds, > 0."""
+        # Not an event of threading: a finalizer that runs in this thread could not set
+        # it while this thread looks at it.
+        woken = allocate_lock()
+        woken.acquire()
+        if not arm(lambda: wake_thread(woken)):
+            return
+        if delay == math.inf:
+            woken.acquire()
+            return
+        end = monotonic() + delay
+        while not woken.acquire(timeout=min(delay, self._longest_sleep)):
+            delay = end - monotonic()
+            if delay <= 0:
+                return
+
     class _MonotonicTime:
         # Of the class, which is quicker to call than that of an object.
         time = monotonic
+
+
+def wake_thread(woken: Any) -> None:
+    """Release the lock for which a thread waits, unless it is released."""
+    # Another thread may do so at the same time.
+    try:  # noqa: SIM105  no code of others runs under the lock of virtual time
+        woken.release()
+    except RuntimeError:
+        pass
 
 
 # In seconds: shorter delays may be invisible to clocks of a low resolution.
@@ -149,6 +181,16 @@ class ClockSource(Generic[C]):
         """Sleep by this context's clock; returns an awaitable if `awaited`."""
         clock = self._override.get() if blockers else self.real
         return clock.sleep(delay)
+
+    def wait_until_woken(self, arm: Arm, delay: float) -> Any:
+        """Wait by this context's clock; returns an awaitable if `awaited`.
+
+        Args:
+            arm: Called in this thread before it waits.
+            delay: The longest time to wait, in seconds, > 0; may be infinite.
+        """
+        wait = getattr(self.current(), "wait_until_woken", self.real.wait_until_woken)
+        return wait(arm, delay)
 
     def reader(self) -> Callable[[], float] | None:
         """Return a function that reads this context's clock, from any thread.

@@ -9,7 +9,7 @@ from sys import modules
 from types import ModuleType, TracebackType
 from typing import Any
 
-from retrykit._internal.clocks import AsyncClock, ClockSource
+from retrykit._internal.clocks import LONGEST_SLEEP, Arm, AsyncClock, ClockSource
 from retrykit._internal.validation import invalid_setting
 
 __all__ = ["LoopClock", "async_clock", "move_on_after", "running_trio"]
@@ -76,8 +76,56 @@ class LoopClock:
         sleeping: Awaitable[None] = (running_trio() or asyncio).sleep(delay)
         return sleeping
 
+    async def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
+        """Suspend the task until it is woken, for at most *delay* seconds, > 0.
+
+        It may also return after 30 days.
+        """
+        trio = running_trio()
+        if trio is not None:
+            event, token = trio.Event(), trio.lowlevel.current_trio_token()
+            if arm(lambda: token.run_sync_soon(event.set)):
+                with trio.move_on_after(delay):
+                    await event.wait()
+            return
+        loop = asyncio.get_running_loop()
+        woken = loop.create_future()
+        if not arm(lambda: _wake_task(loop, woken)):
+            return
+        timer = None
+        if delay < math.inf:
+            # Some loops reject longer timers.
+            timer = loop.call_later(min(delay, LONGEST_SLEEP), _finish, woken)
+        try:
+            await woken
+        finally:
+            if timer is not None:
+                timer.cancel()
+
     def __reduce__(self) -> str:
         return "async_clock.real"
+
+
+def _wake_task(loop: asyncio.AbstractEventLoop, woken: "asyncio.Future[None]") -> None:
+    """Wake a task of a loop, from any thread.
+
+    Raises:
+        RuntimeError: The loop is closed.
+    """
+    try:
+        here = asyncio.get_running_loop()
+    except RuntimeError:
+        here = None
+    if here is loop and asyncio.current_task() is not None:
+        _finish(woken)
+    else:
+        # Also in a signal handler, which may have interrupted the wait for files.
+        loop.call_soon_threadsafe(_finish, woken)
+
+
+def _finish(woken: "asyncio.Future[None]") -> None:
+    if not woken.done():
+        woken.set_result(None)
 
 
 class _TrioTimer:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from retrykit._core.attempt_timeout import TimeoutScope
+from retrykit._internal.clocks import Arm
 from retrykit.testing._scheduler import CHECK_INTERVAL, VirtualScheduler
 
 __all__ = ["AsyncioBackend", "Backend", "Wake", "running_loop"]
@@ -55,9 +56,13 @@ class Backend(ABC):
     def post(self, wake: Wake) -> None:
         """Call *wake* in the loop, from any thread, and hold time until then."""
 
-    @abstractmethod
     async def sleep(self, delay: float, /) -> None:
         """Run other tasks until *delay* virtual seconds have passed."""
+        await self.wait_until_woken(lambda _: True, delay)
+
+    @abstractmethod
+    async def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
+        """Run other tasks until woken, for at most *delay* virtual seconds."""
 
     def timeout_scope(self, timeout: float, /) -> TimeoutScope:
         """Return a ``with`` block that takes at most *timeout* virtual seconds."""
@@ -138,12 +143,14 @@ class AsyncioBackend(Backend):
         self.posted.discard(wake)
         wake(None)
 
-    async def sleep(self, delay: float, /) -> None:
-        """Run other tasks until *delay* virtual seconds have passed."""
+    async def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
+        """Run other tasks until woken, for at most *delay* virtual seconds."""
         woken = self._loop.create_future()
-        stop = self.call_later(delay, partial(_finish, woken), sleeping=True)
+        wake = partial(_finish, woken)
+        stop = self.call_later(delay, wake, sleeping=True)
         try:
-            await woken
+            if arm(partial(self.post, wake)):
+                await woken
         finally:
             stop()
 

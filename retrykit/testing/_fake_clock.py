@@ -1,5 +1,6 @@
 """Virtual time: a fake clock that retried calls read and sleep on."""
 
+import math
 from asyncio import AbstractEventLoop
 from contextlib import ExitStack
 from functools import partial
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from retrykit._core.attempt_timeout import TimeoutScope
 from retrykit._core.limits import RetryOverrides, retry_overrides
-from retrykit._internal.clocks import sync_clock, wall, wall_clock_override
+from retrykit._internal.clocks import Arm, sync_clock, wall, wall_clock_override
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.loop_clock import async_clock, running_trio
 from retrykit._internal.validation import (
@@ -107,6 +108,33 @@ class FakeClock:
         """
         backend = self._running("asleep()")
         await backend.sleep(self._record(delay))
+
+    def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
+        """Wait until woken, for at most *delay* seconds; it is no sleep.
+
+        Retried calls that wait for their turn use it.
+
+        Args:
+            arm: Takes the function that wakes this thread; returns whether to wait.
+            delay: Virtual seconds, > 0; may be infinite.
+
+        Raises:
+            TimeStalledError: Time stood still for too long.
+        """
+        if self._backend() is None or delay == math.inf:
+            self._scheduler.wait_until_woken(arm, delay)
+        elif arm(int):
+            # The loop is blocked, and so are those of its tasks that could wake it.
+            self._scheduler.advance(delay)
+
+    async def await_until_woken(self, arm: Arm, delay: float, /) -> None:
+        """Wait as `wait_until_woken` does, under asyncio or trio; other tasks go on.
+
+        Raises:
+            RuntimeError: No event loop runs here.
+            TimeStalledError: Time stood still for too long.
+        """
+        await self._running("await_until_woken()").wait_until_woken(arm, delay)
 
     def timeout_scope(self, timeout: float, /) -> TimeoutScope:
         """Return a ``with`` block of a coroutine that takes at most *timeout*.
@@ -215,6 +243,7 @@ class _AsyncClock:
         self.now = clock.now
         self.sleep = clock.asleep
         self.timeout_scope = clock.timeout_scope
+        self.wait_until_woken = clock.await_until_woken
 
 
 def _check_duration(name: str, duration: object) -> float:

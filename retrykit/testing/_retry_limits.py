@@ -10,7 +10,7 @@ from typing import Any, final
 
 from retrykit._core.attempt_timeout import TimeoutScope, timeout_scope
 from retrykit._core.limits import RetryOverrides, retry_overrides
-from retrykit._internal.clocks import AsyncClock, Clock, sync_clock
+from retrykit._internal.clocks import Arm, AsyncClock, Clock, sync_clock
 from retrykit._internal.loop_clock import LoopClock, async_clock
 from retrykit._internal.validation import check_instance, check_integer, user_facing
 from retrykit.testing._context_block import Block
@@ -150,23 +150,30 @@ class _SkippingClock:
     """A clock on which delays take no real time, but count as elapsed."""
 
     def __init__(self, clock: Clock) -> None:
-        self.inner = clock
+        # Any, since it has more than the protocol asks for.
+        self.inner: Any = clock
 
     def now(self) -> float:
-        return self.inner.now() + _skipped.get()
+        now: float = self.inner.now()
+        return now + _skipped.get()
 
     def sleep(self, delay: float, /) -> None:
         _skipped.set(_skipped.get() + delay)
+
+    def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
+        # Another call ends it: it is not skipped.
+        self.inner.wait_until_woken(arm, delay)
 
 
 class _AsyncSkippingClock:
     """The same for coroutines."""
 
     def __init__(self, clock: AsyncClock) -> None:
-        self.inner = clock
+        self.inner: Any = clock
 
     def now(self) -> float:
-        return self.inner.now() + _skipped.get()
+        now: float = self.inner.now()
+        return now + _skipped.get()
 
     def reader(self) -> Callable[[], float]:
         clock = self.inner
@@ -180,3 +187,6 @@ class _AsyncSkippingClock:
         _skipped.set(_skipped.get() + delay)
         # Lets other tasks run, and delivers a cancellation.
         await async_clock.real.sleep(0)
+
+    async def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
+        await self.inner.wait_until_woken(arm, delay)

@@ -7,8 +7,9 @@ call that does. An event loop holds it while its tasks have something to do.
 One lock guards all state, since threads and event loops may share a clock.
 """
 
+import math
 import sys
-import threading
+from _thread import allocate_lock
 from collections import Counter
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -18,7 +19,7 @@ from itertools import count
 from typing import Any, Final, Protocol, final
 
 from retrykit._core.retry_state import RetryState
-from retrykit._internal.clocks import sync_clock
+from retrykit._internal.clocks import Arm, sync_clock, wake_thread
 from retrykit._internal.durations import format_duration
 from retrykit._internal.locks import ForkSafe
 from retrykit.events import AttemptStarted, Event, GaveUp, Succeeded, Suspended
@@ -231,11 +232,15 @@ class VirtualScheduler(ForkSafe):
     def add(
         self, delay: float, wake: Callable[[], object], *, sleeping: bool
     ) -> Sleeper:
-        """Add a sleeper, and move time if nothing holds it."""
+        """Add a sleeper, and move time if nothing holds it.
+
+        After an infinite delay it never wakes.
+        """
         with self._lock:
             calls = self.suspend() if sleeping else []
             sleeper = Sleeper(self._after(delay), next(self._orders), wake, calls)
-            heappush(self._sleepers, sleeper)
+            if delay < math.inf:
+                heappush(self._sleepers, sleeper)
             self.move()
             return sleeper
 
@@ -250,15 +255,36 @@ class VirtualScheduler(ForkSafe):
 
     def block(self, delay: float) -> None:
         """Sleep in a thread."""
-        woken = threading.Event()
-        sleeper = self.add(delay, woken.set, sleeping=True)
+        self.wait_until_woken(lambda _: True, delay)
+
+    def wait_until_woken(self, arm: Arm, delay: float) -> None:
+        """Wait in a thread until it is woken, for at most *delay* virtual seconds."""
+        woken = allocate_lock()
+        woken.acquire()
+        sleeper: Sleeper | None = None
+
+        def wake() -> None:
+            with self._lock:
+                # Time stands still from now on, not only once the thread runs.
+                if sleeper is not None:
+                    self.cancel(sleeper)
+                wake_thread(woken)
+
+        if not arm(wake):
+            return
+        with self._lock:
+            # Unless it was woken before: then no time passes.
+            if woken.locked():
+                sleeper = self.add(delay, lambda: wake_thread(woken), sleeping=True)
         try:
-            while not woken.wait(CHECK_INTERVAL):
-                error = None if sleeper.lost else self.check()
+            while not woken.acquire(timeout=CHECK_INTERVAL):
+                lost = sleeper is not None and sleeper.lost
+                error = None if lost else self.check()
                 if error is not None:
                     raise error
         finally:
-            self.cancel(sleeper)
+            if sleeper is not None:
+                self.cancel(sleeper)
 
     def move(self) -> None:
         """Move to the time of the earliest sleeper, unless something holds time."""

@@ -1,10 +1,12 @@
 """Sleeping and timeouts in virtual time under trio; imported only where trio runs."""
 
 import contextvars
+from functools import partial
 
 import trio
 import trio.testing
 
+from retrykit._internal.clocks import Arm
 from retrykit.testing._event_loops import Backend, Wake
 from retrykit.testing._scheduler import CHECK_INTERVAL, VirtualScheduler
 
@@ -50,8 +52,8 @@ class TrioBackend(Backend):
         self.posted.discard(wake)
         wake(None)
 
-    async def sleep(self, delay: float, /) -> None:
-        """Run other tasks until *delay* virtual seconds have passed."""
+    async def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
+        """Run other tasks until woken, for at most *delay* virtual seconds."""
         woken, errors = trio.Event(), []
 
         def wake(error: BaseException | None) -> None:
@@ -61,7 +63,8 @@ class TrioBackend(Backend):
 
         stop = self.call_later(delay, wake, sleeping=True)
         try:
-            await woken.wait()
+            if arm(partial(self.post, wake)):
+                await woken.wait()
         finally:
             stop()
         if errors:

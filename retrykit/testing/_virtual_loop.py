@@ -1,6 +1,7 @@
 """Event loop of asyncio whose own time is virtual."""
 
 import asyncio
+import math
 import selectors
 import socket
 from collections.abc import Callable, Mapping
@@ -10,6 +11,7 @@ from itertools import count
 from typing import Any, TypeVar, TypeVarTuple, Unpack, final
 
 from retrykit._core.attempt_timeout import TimeoutScope
+from retrykit._internal.clocks import Arm
 from retrykit.testing._event_loops import running_loop
 from retrykit.testing._scheduler import CHECK_INTERVAL, VirtualScheduler
 
@@ -92,6 +94,29 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         try:
             await asyncio.sleep(delay)
         finally:
+            self.scheduler.resume(calls)
+
+    async def wait_until_woken(self, arm: Arm, delay: float) -> None:
+        """Run other tasks until woken, for at most *delay* virtual seconds."""
+        woken = self.create_future()
+
+        def finish() -> None:
+            if not woken.done():
+                woken.set_result(None)
+
+        def wake() -> None:
+            # Time stands still from now on, not only once the loop runs.
+            self._files.idle = False
+            self.call_soon_threadsafe(finish)
+
+        calls = self.scheduler.suspend()
+        timer = self.call_later(delay, finish) if delay < math.inf else None
+        try:
+            if arm(wake):
+                await woken
+        finally:
+            if timer is not None:
+                timer.cancel()
             self.scheduler.resume(calls)
 
     def timeout_scope(self, timeout: float) -> TimeoutScope:
