@@ -31,6 +31,10 @@ UNDER_LOCKS = {
     "_core/call.py": "_view ref",
     "_core/controller.py": "",
     "_core/nesting.py": "add len object",
+    # The times of recent attempts, which a hedge keeps.
+    "_core/hedge.py": "append int len max min sorted",
+    # Whether a permit of another library's limiter is held.
+    "limits/_adapted.py": "",
     # How many calls have given up.
     "_core/call_record.py": "",
     # The tokens of a budget. Its clock is one of retrykit.
@@ -47,6 +51,9 @@ UNDER_LOCKS = {
     "drop_expired id isinstance len min now pop total",
     # The times of a rate limit. Its clock is one of retrykit, too.
     "limits/_rate.py": "Refusal _next_time _read_clock _take _take_back len",
+    # The calls that run and wait. Algorithms are called here: they are pure.
+    "limits/_concurrency.py": "_grant _leave _queue_or_refuse _sample _start add "
+    "discard is_waiting isinstance len",
     # The headers of which a value could not be read.
     "hints/_retry_after_header.py": "add clear len lower",
     # The tokens of a budget on Redis, without I/O.
@@ -60,7 +67,7 @@ UNDER_LOCKS = {
     # Virtual time: its clocks and what wakes its sleepers are those of retrykit.
     "testing/_scheduler.py": "Sleeper TrackedCall _after _changed _earliest _end "
     "_stalled _wake_due add any append cancel current_call get heappush holds_time id "
-    "isinstance locked move next now resume set suspend values wake_thread",
+    "isinstance locked min move next now resume set suspend values wake wake_thread",
 }
 
 

@@ -28,9 +28,9 @@ HOMES = {
         "AnyOf ErrorNames Excluding HttpFailures StatusCodes any_of"
     ),
     "retrykit.limits": (
-        "AIMD Adapted AdaptiveLimit AdaptiveRateLimit AdaptiveRateMetrics "
-        "CircuitBreaker CircuitChange CircuitMetrics Gradient2 Lease Limit RateLimit "
-        "RateMetrics Refusal Vegas"
+        "AIMD Adapted Adaptive AdaptiveLimit AdaptiveRateLimit AdaptiveRateMetrics "
+        "CircuitBreaker CircuitChange CircuitMetrics Concurrency ConcurrencyMetrics "
+        "Gradient2 Lease Limit RateLimit RateMetrics Refusal Vegas"
     ),
     "retrykit.integrations.redis": "RedisBudget",
     "retrykit.presets": (
@@ -67,7 +67,9 @@ _ADVICE = {
     "write CircuitBreaker of retrykit.limits": "circuit circuit_breaker",
     "write AdaptiveRateLimit of retrykit.limits": "AdaptiveRateLimiter "
     "ClientRateLimiter",
-    "put a semaphore into the function": "Bulkhead ConcurrencyLimit Semaphore",
+    "write Concurrency of retrykit.limits": (
+        "Bulkhead CapacityLimiter ConcurrencyLimit Semaphore bulkhead"
+    ),
     "write RateLimit of retrykit.limits": "RateLimiter Limiter",
     "write fallback=... in the policy": "Fallback fallback",
     "write attempt_timeout=... in the policy": "Timeout timeout",

@@ -32,10 +32,15 @@ class Shareable(ForkSafe):
     def settings(self) -> dict[str, Any]:
         """The arguments it was made with, by name."""
 
+    @classmethod
+    def default_settings(cls) -> dict[str, Any]:
+        """Return the defaults of the arguments, by name."""
+        return cls().settings
+
     @property
     def expression(self) -> str:
         """The expression that makes an equivalent object, without its scope."""
-        defaults = type(self)().settings
+        defaults = self.default_settings()
         settings = self.settings.items()
         arguments = [
             f"{name}={self.format_setting(x)}"

@@ -10,10 +10,11 @@ outcome is reported, or with a `Refusal`.
 >>> breaker.state, breaker.acquire().reason
 ('open', 'open, as 2 calls in a row failed')
 
-A `CircuitBreaker` refuses calls for a time after too many of them failed. A `RateLimit`
-lets at most a number of calls through in any period, and lets others wait. An
-`AdaptiveRateLimit` delays calls once a service throttled one of them. `Adapted` takes a
-limiter of another library. They stand in the `admission` of a policy, decorate
+A `CircuitBreaker` refuses calls for a time after too many of them failed. `Concurrency`
+limits how many calls run at once, and `RateLimit` how many there are in any period:
+others wait, or are refused. An `AdaptiveRateLimit` delays calls once a service
+throttled one of them. `Adapted` takes a limiter of another library. They stand in the
+`admission` of a policy, decorate
 functions, and guard blocks: ``with breaker.guard():``. Threads and tasks may share
 them. A `Registry` holds one for each key, such as a host; `shared` finds one by its
 scope in the whole process, and `states` lists all of those.
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from retrykit.limits._base import Limit
     from retrykit.limits._circuit_breaker import CircuitBreaker
     from retrykit.limits._circuit_state import CircuitChange, CircuitMetrics
+    from retrykit.limits._concurrency import Adaptive, Concurrency, ConcurrencyMetrics
     from retrykit.limits._leases import Lease, Refusal
     from retrykit.limits._rate import RateLimit, RateMetrics
     from retrykit.limits._registry import Registry
@@ -53,6 +55,7 @@ else:
             "limits._base": "Limit",
             "limits._circuit_breaker": "CircuitBreaker",
             "limits._circuit_state": "CircuitChange CircuitMetrics",
+            "limits._concurrency": "Adaptive Concurrency ConcurrencyMetrics",
             "limits._leases": "Lease Refusal",
             "limits._rate": "RateLimit RateMetrics",
             "limits._registry": "Registry",
@@ -61,7 +64,8 @@ else:
         },
     )
 
-__all__ = ["AIMD", "Adapted", "AdaptiveLimit", "AdaptiveRateLimit"]
+__all__ = ["AIMD", "Adapted", "Adaptive", "AdaptiveLimit", "AdaptiveRateLimit"]
 __all__ += ["AdaptiveRateMetrics", "CircuitBreaker", "CircuitChange"]
-__all__ += ["CircuitMetrics", "Gradient2", "Lease", "Limit", "RateLimit", "RateMetrics"]
-__all__ += ["Refusal", "Registry", "Vegas", "limit_from_dict", "shared", "states"]
+__all__ += ["CircuitMetrics", "Concurrency", "ConcurrencyMetrics", "Gradient2", "Lease"]
+__all__ += ["Limit", "RateLimit", "RateMetrics", "Refusal", "Registry", "Vegas"]
+__all__ += ["limit_from_dict", "shared", "states"]

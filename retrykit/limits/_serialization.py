@@ -14,15 +14,18 @@ from retrykit._internal.validation import (
     prefix_errors,
     user_facing,
 )
+from retrykit.limits._adaptive import adaptive_from_dict
 from retrykit.limits._adaptive_rate import AdaptiveRateLimit
 from retrykit.limits._circuit_breaker import CircuitBreaker
+from retrykit.limits._concurrency import Concurrency
 from retrykit.limits._rate import RateLimit
 from retrykit.limits._shared_limits import SerializableLimit, shared
 
 __all__ = ["KINDS", "limit_from_dict"]
 
 KINDS: dict[str, type[SerializableLimit]] = {
-    each.kind: each for each in (CircuitBreaker, AdaptiveRateLimit, RateLimit)
+    each.kind: each
+    for each in (CircuitBreaker, AdaptiveRateLimit, Concurrency, RateLimit)
 }
 """Classes of limits by their kind in data."""
 
@@ -55,7 +58,11 @@ def limit_from_dict(data: object) -> SerializableLimit:
         if key not in keys:
             rule = f"a dict with the keys {', '.join(keys)}"
             raise invalid_setting("limit", rule, dict(data), did_you_mean(key, keys))
-    readers = {"on": _read_condition, "open_for": _read_open_for}
+    readers = {
+        "at_most": _read_at_most,
+        "on": _read_condition,
+        "open_for": _read_open_for,
+    }
     settings = {
         name: readers[name](data[name]) if name in readers else data[name]
         for name in names
@@ -64,6 +71,14 @@ def limit_from_dict(data: object) -> SerializableLimit:
     build = partial(make, **settings)
     limit: SerializableLimit = build()
     return shared(data["scope"], build) if "scope" in data else limit
+
+
+def _read_at_most(value: object) -> object:
+    """Return the number or the algorithm of data."""
+    if not isinstance(value, Mapping):
+        return value
+    with prefix_errors("at_most"):
+        return adaptive_from_dict(value)
 
 
 def _read_condition(value: object) -> object:

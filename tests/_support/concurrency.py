@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import functools
 import sys
+import time
 from contextlib import contextmanager
 from threading import Thread
 
@@ -36,6 +37,14 @@ def in_own_context(test):
         contextvars.copy_context().run(test, *args, **kwargs)
 
     return wrapper
+
+
+def eventually(condition, seconds=20.0):
+    """Let other threads run until a condition is true, for a bounded time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "never became true"
+        time.sleep(0)
 
 
 @contextmanager

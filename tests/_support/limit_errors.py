@@ -9,6 +9,7 @@ from retrykit.limits import (
     Adapted,
     AdaptiveRateLimit,
     CircuitBreaker,
+    Concurrency,
     Gradient2,
     Limit,
     RateLimit,
@@ -390,6 +391,74 @@ ERRORS |= {
     "limit must be a dict with the keys kind, on, max_wait, name, scope, got {'kind': "
     "'adaptive_rate', 'maxwait': 2}; did you mean max_wait?": (
         lambda: limit_from_dict({"kind": "adaptive_rate", "maxwait": 2})
+    ),
+}
+
+ADAPTS = "or an algorithm that adapts it"
+QUEUE = "give queue=10, so that calls can wait"
+
+
+class Fixed:
+    """An algorithm that data cannot name."""
+
+    limit = 5
+
+    def sample(self, **_):
+        return self.limit
+
+    def __repr__(self):
+        return "Fixed()"
+
+
+def of_concurrency(**data):
+    return limit_from_dict({"kind": "concurrency", **data})
+
+
+ERRORS |= {
+    f"at_most must be an integer >= 1, got 0; {ADAPTS}": lambda: Concurrency(0),
+    f"at_most must be an integer >= 1, got '5'; {ADAPTS}": lambda: Concurrency("5"),
+    f"at_most must be an integer >= 1, got True; {ADAPTS}": lambda: Concurrency(True),
+    f"at_most must be an integer >= 1, got {Fixed!r}; {ADAPTS}": (
+        lambda: Concurrency(Fixed)
+    ),
+    f"at_most must be an integer >= 1 and <= 1000000, got 1000001; {ADAPTS}": (
+        lambda: Concurrency(1_000_001)
+    ),
+    "Concurrency must be given a value for at_most": lambda: Concurrency(queue=5),
+    "arguments of Concurrency must be given by name after the first, got 5; write "
+    "queue=5": lambda: Concurrency(10, 5),
+    "queue must be an integer >= 0, got -1": lambda: Concurrency(1, queue=-1),
+    "queue must be an integer >= 0 and <= 1000000, got 1000001": (
+        lambda: Concurrency(1, queue=1_000_001)
+    ),
+    "queue must be an integer >= 0, got None": lambda: Concurrency(1, queue=None),
+    "max_wait must be a duration > 0, got 0": (
+        lambda: Concurrency(1, queue=1, max_wait=0)
+    ),
+    f"max_wait must be None for a limit without a queue, got '2s'; {QUEUE}": (
+        lambda: Concurrency(1, max_wait="2s")
+    ),
+    f"order must be 'fifo' for a limit without a queue, got 'lifo'; {QUEUE}": (
+        lambda: Concurrency(1, order="lifo")
+    ),
+    "order must be one of 'fifo', 'lifo', got 'newest'": (
+        lambda: Concurrency(1, queue=1, order="newest")
+    ),
+    "name must be a non-empty string, got ' '": lambda: Concurrency(1, name=" "),
+    "at_most must be an integer >= 1, got 2.5": lambda: Concurrency(1).resize(2.5),
+    "at_most must be a number in a limit that is resized, got Fixed(); it adapts "
+    "itself": lambda: Concurrency(Fixed()).resize(2),
+    "at_most must be a number, or an algorithm with to_dict(), in data, got Fixed()": (
+        lambda: Concurrency(Fixed()).to_dict()
+    ),
+    "at_most: limit must be a dict whose kind is one of aimd, gradient2, vegas, got "
+    "{'kind': 'cubic'}": (lambda: of_concurrency(at_most={"kind": "cubic"})),
+    f"at_most must be an integer >= 1, got None; {ADAPTS}": (
+        lambda: of_concurrency(at_most=None)
+    ),
+    "limit must be a dict with the keys kind, at_most, queue, max_wait, order, name, "
+    "scope, got {'kind': 'concurrency', 'at_most': 1, 'waiting': 5}": (
+        lambda: of_concurrency(at_most=1, waiting=5)
     ),
 }
 

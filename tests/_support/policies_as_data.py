@@ -155,6 +155,10 @@ VALID = {
     "a breaker that opens for longer": limit(
         open_for="exponential('5s').cap('5m')", consecutive_failures=3, successes=0.5
     ),
+    "a bulkhead": limit("concurrency", at_most=5),
+    "a bulkhead with a queue": limit(
+        "concurrency", at_most=5, queue=9, max_wait="2s", order="lifo", name="db"
+    ),
     "a bucket": budget("token_bucket"),
     "a bucket with costs": budget(
         "token_bucket",
@@ -267,6 +271,13 @@ INVALID = {
                 [{"kind": "circuit_breaker", "window": True}],
                 [{"kind": "circuit_breaker", "open_for": {}}],
                 [{"kind": "circuit_breaker", "name": ""}],
+                [{"kind": "concurrency"}],
+                [{"kind": "concurrency", "at_most": 0}],
+                [{"kind": "concurrency", "at_most": "5"}],
+                [{"kind": "concurrency", "at_most": 5, "queue": -1}],
+                [{"kind": "concurrency", "at_most": 5, "queue": 1, "max_wait": 0}],
+                [{"kind": "concurrency", "at_most": 5, "queue": 1, "order": "new"}],
+                [{"kind": "concurrency", "at_most": 5, "waiting": 1}],
             ],
             "hedge": [
                 5,

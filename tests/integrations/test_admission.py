@@ -87,7 +87,7 @@ def test_a_client_has_a_breaker_for_each_host(requests_by):
     settings = {"schedule": [0, 0], "admission": [hosts]}
     with serve(UNAVAILABLE, OK) as server:
         requests_by(server.url, settings)()
-        with pytest.raises(CircuitOpenError, match="'127.0.0.1' is open"):
+        with pytest.raises(CircuitOpenError, match=r"'127\.0\.0\.1' is open"):
             requests_by(server.url, settings)()
         other = server.url.replace("127.0.0.1", "localhost")
         requests_by(other, settings)()

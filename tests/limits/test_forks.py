@@ -1,4 +1,4 @@
-"""Circuit breakers in a forked child, while other threads used them in the parent."""
+"""Limits in a forked child, while other threads used them in the parent."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 FORKING = """
 import os, signal, threading
 from contextlib import ExitStack
-from retrykit.limits import CircuitBreaker, Registry, Lease, shared, states
+from retrykit.limits import CircuitBreaker, Concurrency, Registry, Lease, shared, states
 from retrykit.limits._shared_limits import _SHARED
 from retrykit.testing import virtual_time
 
@@ -31,15 +31,31 @@ def after_a_lost_probe():
         clock.advance("1m")
         assert isinstance(probed.acquire(), Lease)
 
+bulkhead = Concurrency(2, queue=3)
+mine = bulkhead.acquire()
+
+def after_lost_permits():
+    # Those that the other thread has, and those for which it waits, are not here.
+    assert bulkhead.metrics[:2] == (1, 0)
+    second = bulkhead.acquire()
+    assert second.delay == 0
+    waiting = bulkhead.acquire()
+    mine.succeeded()
+    assert waiting.wait(at_most=5) is None
+    waiting.succeeded()
+    second.succeeded()
+    assert bulkhead.metrics[:2] == (0, 0)
+
 steps = [lambda: use(CircuitBreaker()), lambda: use(shared("key:old", CircuitBreaker))]
 steps += [lambda: use(hosts["old"]), lambda: use(hosts["new"]), hosts.states, states]
-steps += [after_a_lost_probe]
+steps += [after_a_lost_probe, after_lost_permits]
 
 def hold():
     global probe
     probe = probed.acquire()
+    others = [bulkhead.acquire() for _ in range(3)]
     with ExitStack() as held:
-        for each in [hosts["old"], shared("key:old", CircuitBreaker), probed]:
+        for each in [hosts["old"], shared("key:old", CircuitBreaker), probed, bulkhead]:
             held.enter_context(each._lock)
         for each in [hosts, _SHARED]:
             held.enter_context(each._lock)
@@ -71,4 +87,4 @@ def test_a_child_never_waits_for_a_thread_of_its_parent():
         text=True,
         check=False,
     )
-    assert (ended.stdout.split(), ended.stderr) == (["7"] * 7, "")
+    assert (ended.stdout.split(), ended.stderr) == (["7"] * 8, "")

@@ -1,7 +1,8 @@
-"""An interrupt between any two instructions of a breaker, as Ctrl-C makes it."""
+"""An interrupt between any two instructions of a limit, as Ctrl-C makes it."""
 
 import gc
 import sys
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from opcode import opname
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import retrykit
-from retrykit.limits import CircuitBreaker, Lease
+from retrykit import RefusedError
+from retrykit._internal.clocks import sync_clock
+from retrykit.limits import CircuitBreaker, Concurrency, Lease
 from retrykit.testing import virtual_time
 from tests._support.concurrency import in_thread
 
@@ -70,9 +73,9 @@ def interrupt(fn, after, act=raise_interrupt):
     return left[0] < 0
 
 
-def is_free(breaker):
-    """Return whether this thread can get the lock of a breaker."""
-    lock = breaker._lock  # noqa: SLF001  there is no other way
+def is_free(limit):
+    """Return whether this thread can get the lock of a limit."""
+    lock = limit._lock  # noqa: SLF001  there is no other way
     free = lock.acquire(blocking=False)
     if free:
         lock.release()
@@ -144,4 +147,79 @@ def test_loses_no_other_call(window, call):
             assert breaker.state == "closed"
             if not interrupted:
                 break
+    assert after > 5
+
+
+class Freed:
+    """A clock on which those that wait are woken by what frees their permits."""
+
+    def __init__(self, free):
+        self.time, self._free = 0.0, free
+
+    def now(self):
+        return self.time
+
+    def wait_until_woken(self, arm, delay):
+        woken = []
+        if arm(partial(woken.append, 1)):
+            self._free()
+        if not woken:
+            self.time += delay
+
+
+def wait_for_permit(limit, running):
+    clock = sync_clock.use(Freed(running.succeeded))
+    # The oldest is next, and this one waits for too long, if the order is fifo.
+    with clock, suppress(RefusedError), limit.guard():
+        pass
+
+
+def hand_on(limit, running):
+    limit.acquire().wait(at_most=0)
+    running.succeeded()
+
+
+def resize(limit, running):
+    waiting = limit.acquire()
+    limit.resize(2)
+    running.succeeded()
+    if isinstance(waiting, Lease):
+        waiting.wait(at_most=0)
+
+
+@pytest.mark.parametrize("call", [succeed, fail, ignore, decorated])
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_loses_no_permit(call):
+    for after in count():
+        limit = Concurrency(1, queue=1)
+        if not interrupt(partial(call, limit), after):
+            break
+        gc.collect(0)
+        assert in_thread(partial(is_free, limit))
+        assert limit.metrics[:2] == (0, 0), after
+        assert limit.acquire().delay == 0
+    assert after > 5
+
+
+@pytest.mark.parametrize("call", [wait_for_permit, hand_on, resize])
+@pytest.mark.parametrize("order", ["fifo", "lifo"])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_loses_no_permit_and_no_place_while_others_wait(order, call):
+    for after in count():
+        limit = Concurrency(1, queue=2, order=order, max_wait=5)
+        running, other = limit.acquire(), limit.acquire()
+        woken = []
+        other._arm(partial(woken.append, 1))  # noqa: SLF001  as its wait does
+        if not interrupt(partial(call, limit, running), after):
+            break
+        running.ignored()
+        del running
+        gc.collect(0)
+        assert in_thread(partial(is_free, limit))
+        # All others have left: the permit is for the one that waits.
+        assert limit.metrics.running == 1, after
+        assert woken, after
+        assert other.wait(at_most=0) is None, after
+        other.succeeded()
+        assert limit.metrics[:2] == (0, 0), after
     assert after > 5

@@ -1,4 +1,4 @@
-"""Circuit breakers by key and by scope, as text and as data."""
+"""Limits by key and by scope, as text and as data."""
 
 import copy
 import json
@@ -6,9 +6,11 @@ import pickle
 
 import pytest
 
-from retrykit import RefusedError, schedules as s
+from retrykit import ConfigError, RefusedError, schedules as s
 from retrykit.limits import (
+    AIMD,
     CircuitBreaker,
+    Concurrency,
     Limit,
     RateLimit,
     Refusal,
@@ -240,3 +242,80 @@ class TestRegistry:
         limits = Registry(Closed)
         assert limits["shop"].acquire().retry_in == 86_400
         assert limits.states() == {"shop": "closed for today"}
+
+
+CONCURRENCY = {
+    "a number": (Concurrency(5), {"at_most": 5, "queue": 0, "order": "fifo"}),
+    "everything": (
+        Concurrency(2, queue=9, max_wait="2s", order="lifo", name="db"),
+        {"at_most": 2, "queue": 9, "max_wait": 2.0, "order": "lifo", "name": "db"},
+    ),
+    "an algorithm": (
+        Concurrency(AIMD(max_limit=50)),
+        {
+            "at_most": AIMD(max_limit=50).to_dict(),
+            "queue": 0,
+            "order": "fifo",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("limit", "data"), CONCURRENCY.values(), ids=CONCURRENCY.keys()
+)
+class TestConcurrency:
+    def test_its_expression_makes_an_equal_one(self, limit, data):
+        names = {"Concurrency": Concurrency, "AIMD": AIMD}
+        again = eval(repr(limit), names)  # noqa: S307  our own
+        assert again.settings == limit.settings
+
+    def test_data_and_back(self, limit, data):
+        assert limit.to_dict() == {"kind": "concurrency", **data}
+        again = limit_from_dict(json.loads(json.dumps(limit.to_dict())))
+        assert again.settings == limit.settings
+
+    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
+    def test_a_copy_has_the_settings_and_nobody_in_it(self, limit, data, again):
+        lease = limit.acquire()
+        copied = again(limit)
+        assert copied is not limit
+        assert copied.settings == limit.settings
+        assert (copied.state, copied.metrics[:2]) == ("free", (0, 0))
+        lease.ignored()
+
+    def test_a_scope_has_one_limit(self, limit, data):
+        scope = f"key:concurrency-{data['at_most']}"
+        first = shared(scope, make=lambda: copy.copy(limit))
+        assert shared(scope, make=lambda: copy.copy(limit)) is first
+        assert pickled(first) is limit_from_dict(first.to_dict()) is first
+        assert states()[scope] == "free"
+
+
+def test_a_copy_has_learned_nothing():
+    limit = Concurrency(AIMD())
+    leases = [limit.acquire() for _ in range(20)]
+    leases[-1].failed()
+    assert (limit.at_most, copy.copy(limit).at_most) == (20, 20)
+    limit = Concurrency(AIMD(initial_limit=50))
+    limit.acquire().failed()
+    assert (limit.at_most, copy.copy(limit).at_most) == (45, 50)
+    assert repr(limit) == "Concurrency(at_most=AIMD(initial_limit=50))"
+
+
+@pytest.mark.parametrize("kind", ["vega", 5])
+def test_an_unknown_algorithm_is_an_error(kind):
+    data = {"kind": "concurrency", "at_most": {"kind": kind, "first": 1}}
+    meant = "; did you mean vegas" if kind == "vega" else "}$"
+    with pytest.raises(ConfigError, match=f"gradient2, vegas, got .*{meant}"):
+        limit_from_dict(data)
+
+
+def test_concurrency_by_key():
+    hosts = Registry(lambda: Concurrency(1))
+    lease = hosts["a"].acquire()
+    assert hosts["b"].acquire().delay == 0
+    assert hosts.states() == {"a": "full", "b": "free"}
+    error = hosts["a"].error_of(hosts["a"].acquire())
+    assert str(error) == "limit 'a' is full: 1 call runs"
+    lease.ignored()

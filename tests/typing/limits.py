@@ -7,6 +7,8 @@ from retrykit.limits import (
     AdaptiveRateMetrics,
     CircuitBreaker,
     CircuitMetrics,
+    Concurrency,
+    ConcurrencyMetrics,
     Lease,
     Refusal,
     Registry,
@@ -15,6 +17,26 @@ from retrykit.limits import (
 
 RATE = AdaptiveRateLimit(on=(OSError, EOFError), max_wait="30s")
 BREAKER = CircuitBreaker(window=50, open_for=[1, "5s"], on=(OSError, EOFError))
+
+
+class Fixed:
+    """An algorithm."""
+
+    limit = 5
+
+    def sample(self, *, rtt: float, in_flight: int, dropped: bool) -> int:
+        """Learn nothing."""
+        return self.limit + in_flight if dropped else int(rtt)
+
+
+BULKHEAD = Concurrency(5, queue=5, max_wait="2s", order="lifo")
+ADAPTIVE = Concurrency(Fixed())
+
+
+@BULKHEAD
+async def query(table: str) -> list[str]:
+    """Return rows."""
+    return [table]
 
 
 @BREAKER
@@ -58,6 +80,10 @@ def call() -> Lease | Refusal:
     assert_type(RATE.metrics, AdaptiveRateMetrics)
     assert_type(RATE.acquire(), Lease | Refusal)
     assert_type(shared("process", make=AdaptiveRateLimit), AdaptiveRateLimit)
+    assert_type(BULKHEAD.metrics, ConcurrencyMetrics)
+    assert_type(Registry(lambda: Concurrency(5))["a"], Concurrency)
+    Concurrency(5, order="newest")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Concurrency("5")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     return BREAKER.acquire()
 
 
@@ -65,4 +91,5 @@ async def acall() -> bytes:
     """Use a breaker in a coroutine."""
     async with BREAKER.guard() as lease:
         lease.failed(OSError())
+    assert_type(await query("users"), list[str])
     return await afetch("/")
