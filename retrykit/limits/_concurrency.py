@@ -138,9 +138,10 @@ class Concurrency(SerializableLimit):
         algorithm: Adapts how many calls may run; None if that is a number.
 
     Source:
-        M. Nygard, "Release It!", 2007, for bulkheads; `LifoBlockingLimiter` of
-        Netflix' concurrency-limits for the order of the newest first, as in B. Maurer,
-        "Fail at Scale", ACM Queue 13(8), 2015.
+        M. Nygard, "Release It!", 2007, for bulkheads. The newest first: B. Maurer,
+        "Fail at Scale", ACM Queue 13(8), 2015, and `LifoBlockingLimiter` of Netflix'
+        concurrency-limits; a full queue drops the oldest as that of .NET's
+        `ConcurrencyLimiter` does.
     """
 
     kind = "concurrency"

@@ -8,6 +8,7 @@ import weakref
 import pytest
 
 from retrykit import ConfigError, RefusedError
+from retrykit._internal.clocks import sync_clock
 from retrykit.limits import Concurrency, Lease, Refusal
 from tests._support.concurrency import in_thread
 from tests._support.optional_trio import trio
@@ -59,6 +60,17 @@ class TestPermits:
         gc.collect()
         assert counts(limit) == (0, 0)
 
+    def test_places_come_back_with_a_lease_in_a_cycle(self):
+        limit = Concurrency(1, queue=1)
+        running = limit.acquire()
+        cycle = [limit.acquire()]
+        cycle.append(cycle)
+        del cycle
+        gc.collect()
+        assert counts(limit) == (1, 0)
+        running.succeeded()
+        assert counts(limit) == (0, 0)
+
     def test_come_back_even_if_the_finalizer_is_interrupted(self, monkeypatch):
         limit = Concurrency(1, queue=1)
         lease, waiting = limit.acquire(), limit.acquire()
@@ -69,6 +81,30 @@ class TestPermits:
         # The next that asks finds out.
         limit.acquire()
         assert is_granted(waiting)
+
+    def test_that_nobody_gave_back_go_to_those_that_wait(self, monkeypatch):
+        limit = Concurrency(1, queue=2)
+        lease, waiting = limit.acquire(), limit.acquire()
+        with monkeypatch.context() as patch:
+            patch.delattr(type(lease), "__del__")
+            del lease
+        assert limit.acquire().delay == float("inf")
+        assert is_granted(waiting)
+
+    def test_that_come_back_while_a_call_takes_its_place_are_handed_on(self):
+        """As by a finalizer that runs in between."""
+        limit = Concurrency(1, queue=1)
+        running = limit.acquire()
+
+        class Finalizing:
+            def now(self):
+                running.succeeded()
+                return 0.0
+
+        with sync_clock.use(Finalizing()):
+            waiting = limit.acquire()
+        assert not limit.is_waiting(waiting)
+        assert counts(limit) == (1, 0)
 
     def test_keep_no_lease_alive(self):
         limit = Concurrency(1, queue=5)
@@ -213,6 +249,16 @@ class TestQueue:
         assert newer.delay
         assert limit.metrics.total_displaced == 0
         del waiting
+
+    def test_a_grant_that_was_interrupted_leaves_no_place_behind(self):
+        limit = Concurrency(2, queue=1)
+        _running, other = limit.acquire(), limit.acquire()
+        waiting = limit.acquire()
+        other.succeeded()
+        # As if the interrupt came before its place was taken away.
+        limit._waiting.add(waiting.place)  # noqa: SLF001
+        assert is_granted(waiting)
+        assert counts(limit) == (2, 0)
 
     def test_a_line_without_anybody_is_left(self):
         limit = Concurrency(1, queue=1)

@@ -148,6 +148,38 @@ class TestTasks:
         ):
             self.run(clock, run, main)
 
+    @pytest.mark.needs("threads")
+    @pytest.mark.parametrize("run", ["asyncio", "trio", "virtual loop"])
+    @pytest.mark.parametrize("delay", [99, math.inf])
+    def test_time_stands_still_from_the_moment_of_the_wake_up(self, run, delay):
+        """The thread that wakes it may sleep before the loop runs."""
+        times, wakes, waits = [], [], threading.Event()
+
+        @aretry
+        async def wait():
+            def arm(wake):
+                wakes.append(wake)
+                waits.set()
+                return True
+
+            await async_clock.wait_until_woken(arm, delay)
+            times.append(clock.now())
+
+        @retry
+        def wake():
+            thread = threading.Thread(target=self.run, args=[clock, run, wait])
+            thread.start()
+            assert waits.wait(20)
+            clock.sleep(3)
+            wakes[0]()
+            clock.sleep(3)
+            thread.join(20)
+            times.append(clock.now())
+
+        with virtual_time(process_wide=True) as clock:
+            wake()
+        assert times == [3, 6]
+
     def test_needs_an_event_loop(self):
         waiting = FakeClock().await_until_woken(never, 1)
         with pytest.raises(RuntimeError, match="no event loop runs here"):
