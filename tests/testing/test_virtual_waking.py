@@ -96,6 +96,14 @@ class TestTasks:
 
         assert loop(main) == (0, [])
 
+    @pytest.mark.parametrize("arm", [never, at_once])
+    def test_a_wait_on_a_loop_of_the_clock_may_end_early(self, clock, arm):
+        async def main():
+            await async_clock.wait_until_woken(arm, 5)
+
+        self.run(clock, "virtual loop", main)
+        assert clock.now() == 0
+
     @pytest.mark.parametrize("run", ["asyncio", "trio", "virtual loop"])
     def test_a_wait_ends_after_its_delay(self, clock, run):
         async def main():
