@@ -152,6 +152,9 @@ VALID = {
     "no limits": {"admission": [], "on_refused": "give_up"},
     "a breaker": limit() | {"on_refused": "wait"},
     "a breaker of a host": limit(scope="host:a", on=["OSError"], window=50),
+    "a rate": limit("rate", calls=5, per="1m", spread=True),
+    "an adaptive rate": limit("adaptive_rate", on=["OSError"], max_wait="5s"),
+    "an adaptive limit": limit("concurrency", at_most={"kind": "vegas"}),
     "a breaker that opens for longer": limit(
         open_for="exponential('5s').cap('5m')", consecutive_failures=3, successes=0.5
     ),
@@ -271,6 +274,12 @@ INVALID = {
                 [{"kind": "circuit_breaker", "window": True}],
                 [{"kind": "circuit_breaker", "open_for": {}}],
                 [{"kind": "circuit_breaker", "name": ""}],
+                [{"kind": "rate"}],
+                [{"kind": "rate", "calls": 0}],
+                [{"kind": "rate", "calls": 5, "per": 0}],
+                [{"kind": "rate", "calls": 5, "max_wait": None}],
+                [{"kind": "adaptive_rate", "max_wait": -1}],
+                [{"kind": "concurrency", "at_most": {"kind": "netflix"}}],
                 [{"kind": "concurrency"}],
                 [{"kind": "concurrency", "at_most": 0}],
                 [{"kind": "concurrency", "at_most": "5"}],

@@ -1,6 +1,7 @@
 """The JSON Schema of policies accepts what the loader accepts."""
 
 import copy
+import inspect
 import json
 import math
 import re
@@ -15,6 +16,7 @@ from retrykit._internal.durations import DURATION_PATTERN, parse_duration
 from retrykit.budgets._serialization import KINDS
 from retrykit.config._files import policy_names
 from retrykit.config.json_schema import policy_schema
+from retrykit.limits._serialization import KINDS as LIMIT_KINDS
 from retrykit.schedules._base import iter_parts
 from retrykit.schedules._kinds import SCHEDULE_KINDS
 from retrykit.schedules._randomness import MAX_DELAY
@@ -110,6 +112,14 @@ def test_every_kind_is_in_the_valid_data():
     assert kinds == set(SCHEDULE_KINDS)
     budgets = [data["budget"] for data in VALID.values() if data.get("budget")]
     assert {each["kind"] for each in budgets} == set(KINDS)
+
+
+def test_every_limit_is_in_the_schema():
+    assert {*SCHEMA["$defs"]["limit"]["properties"]["kind"]["enum"]} == {*LIMIT_KINDS}
+    for kind, make in LIMIT_KINDS.items():
+        names = {*inspect.signature(make).parameters} - {"on_result", "observers"}
+        known = {*SCHEMA["$defs"][kind]["properties"]} - {"kind", "scope"}
+        assert known == names
 
 
 @given(policies())
