@@ -263,7 +263,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
     retried: type | None = None
 
     def answer(  # noqa: C901, PLR0911, PLR0912  one step, to be read in one piece
-        entry: Entry, tape: Any, error: Exception, timer: Any
+        entry: Entry, tape: Any, error: Any, timer: Any
     ) -> float | None:
         # Numbers in place of the names of `call`, which are looked up at each use. Of
         # an entry: 1 start, 2 before, 4 tape; of a tape: 0 draws, 1 number, 3 trace,
@@ -277,13 +277,14 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
         ):
             return None
         if type(error) is not retried:
+            kind: Any = type(error)
             if (
                 isinstance(error, _SPECIAL)
-                or type(error).__setattr__ is not BaseException.__setattr__
+                or kind.__setattr__ is not BaseException.__setattr__
                 or match_error(policy, error) is not None
             ):
                 return None
-            retried = type(error)
+            retried = kind
         if tape is None:
             if entry[2] and innermost_running(entry[2]):
                 return None
@@ -291,14 +292,13 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             shared, number = same_draws or new_draws()
             entry.append([shared, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
             # Another thread may have been the first.
-            tape, now, attempt = entry[4], 4, 1
-            draws, started, previous, last = tape[0], FIRST_ATTEMPT, None, None
+            tape = entry[4]
+            now, attempt, started, previous, last = 4, 1, 0.0, None, None
         else:
             # Indices from the end take longer.
             now = len(tape) - 1
             failure, started = tape[now - 1], tape[now]
-            attempt, previous = failure[0] + 1, failure[1]
-            draws, last = tape[0], failure[5]
+            attempt, previous, last = failure[0] + 1, failure[1], failure[5]
             if previous is error or (
                 is_endless and last >= _LONG and _stands_still(tape)
             ):
@@ -308,16 +308,15 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             delay, step = delays[attempt]
             if step:
                 # As `uniform_between`.
-                delay += step * draws[attempt][tape[1]]
+                delay += step * tape[0][attempt][tape[1]]
             elif step is None:
-                delay = delays.draw(attempt, last, draws.seed + tape[1])
+                delay = delays.draw(attempt, last, tape[0].seed + tape[1])
         except Exception:  # noqa: BLE001  `steps` will tell
             return None
         if elapsed + delay >= limit:
             return None
         # Without the frame of the driver.
-        trace: Any = error.__traceback__
-        trace = error.__traceback__ = trace.tb_next
+        trace = error.__traceback__ = error.__traceback__.tb_next
         if previous is None or keeps_frames:
             tape[3] = trace
             tape[now] = attempt, error, None, started, elapsed, delay
