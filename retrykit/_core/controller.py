@@ -73,6 +73,7 @@ from retrykit._core.retry_log import (
     RetryMessage,
     describe_last_failure,
     is_logged,
+    log_check,
     log_retry,
     logs_retries,
 )
@@ -137,8 +138,9 @@ class RetryController:
         limits: The limits that are asked before each attempt.
         admits: Whether there are any.
         plain: The type of the first result that could be returned as it is, which most
-            results have, or None.
+            results have; None if there was none, or the policy has a budget.
         judges: The conditions on results of the policy and its rules.
+        is_logged: Tells whether retries are logged at a level, such as 30 for warnings.
         watch: Not empty if calls need their state from the beginning: for observers,
             a resumed state, or whatever blocks the fast path.
     """
@@ -167,6 +169,7 @@ class RetryController:
         "can_be_stopped",
         "clock",
         "function",
+        "is_logged",
         "judges",
         "limits",
         "only_sleeps",
@@ -197,6 +200,7 @@ class RetryController:
         self._client_gave_up = False
         self.policy, self.budget = policy, policy.budget
         self.answer: Answer | None = None
+        self.is_logged: Callable[[int], bool] = is_logged
         self._evaluator: Evaluator | None = None
         self.plain: type | None = None
         self._direct: type | None = None
@@ -271,10 +275,10 @@ class RetryController:
         if self._client_gave_up:
             # `record_failure` sees whether its retries are repeated.
             return leave_to_steps
-        self.answer = answer = answer_of(self.policy)
+        self.answer, self.is_logged = answer_of(self.policy), log_check()
         if self._has_not_failed:
             self.check_surroundings(arguments, error)
-        return answer
+        return self.answer
 
     def log_failure(self, entry: Entry) -> None:
         """Log the retry after a common failure."""
@@ -311,7 +315,7 @@ class RetryController:
     def accepts(self, result: object, leases: "list[Lease] | None") -> bool:
         """Return whether a result can be returned as it is; tell the limits of it.
 
-        The type of the first such result is remembered, where nobody is to be told.
+        The type of the first such result is remembered, where nobody has to know.
         """
         kind = type(result)
         if self.judges or not (kind is self._direct or self.is_direct(kind)):
@@ -326,7 +330,7 @@ class RetryController:
             except Exception as fault:  # noqa: BLE001  the result must come through
                 admission.log_fault_of_lease(fault)
                 self.report_success(self.limits, leases, result)
-        elif self.plain is None and not self.admits:
+        elif self.plain is None and self.budget is None and not self.admits:
             self.plain = kind
         return True
 

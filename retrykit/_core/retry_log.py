@@ -8,6 +8,7 @@ in one place: ``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
 
 import os
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final, cast, final
 
@@ -26,7 +27,8 @@ __all__ = [
     "describe_last_failure",
     "describe_retry",
 ]
-__all__ += ["is_logged", "log_retry", "logs_retries", "record_fields", "title_of"]
+__all__ += ["is_logged", "log_check", "log_retry", "logs_retries", "record_fields"]
+__all__ += ["title_of"]
 
 # As in `logging`, which is imported late.
 _WARNING: Final = 30
@@ -43,13 +45,18 @@ def _retry_log() -> "logging.Logger":
     return _log
 
 
-def is_logged() -> bool:
+def is_logged(level: int = _WARNING) -> bool:
     """Return whether scheduled retries are logged that no observer logs."""
     try:
-        return (_log or _retry_log()).isEnabledFor(_WARNING)
+        return (_log or _retry_log()).isEnabledFor(level)
     except OSError:
         # Nobody has imported logging, and no file can be opened to do it.
         return False
+
+
+def log_check() -> Callable[[int], bool]:
+    """Return `is_logged`, or what it asks, once logging is imported."""
+    return is_logged if _log is None else _log.isEnabledFor
 
 
 @final

@@ -17,7 +17,6 @@ from retrykit._core.call import (
 )
 from retrykit._core.call_record import give_ups
 from retrykit._core.controller import RetryController
-from retrykit._core.retry_log import is_logged
 from retrykit._core.retry_state import RetryState
 from retrykit._core.steps import (
     deposit_safely,
@@ -83,8 +82,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                 except Exception as error:
                     if call is None:
                         if tape is None:
-                            timer, sleeper = clock.real.parts
-                            logs = is_logged()
+                            timer, sleeper = clock.parts or clock.real.find_parts()
+                            # In two steps, which Python 3.11 takes quicker than a
+                            # call of an attribute; 30 is the level of warnings.
+                            is_logged = own.is_logged
+                            logs = is_logged(30)
                             # Without an empty dict while the call waits.
                             kwargs = kwargs or _NONE
                         outcome = (
@@ -103,13 +105,14 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     if tape is not None and own.watch and call is None:
                         # Somebody began to observe after the last failure.
                         call = own.ensure_call(entry, args, kwargs)
-                    if entry[0] is own and (
-                        type(outcome) is own.plain or own.accepts(outcome, leases)
-                    ):
-                        if own.budget is not None:
-                            entry[0] = None
-                            deposit_safely(own.budget, None)
-                        return outcome
+                    if entry[0] is own:
+                        if type(outcome) is own.plain:
+                            return outcome
+                        if own.accepts(outcome, leases):
+                            if own.budget is not None:
+                                entry[0] = None
+                                deposit_safely(own.budget, None)
+                            return outcome
                     if call is None:
                         call = judge(entry, args, kwargs, outcome, leases)
                         if call is None:

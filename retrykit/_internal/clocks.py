@@ -64,12 +64,7 @@ class SystemClock:
 
     def __init__(self, longest_sleep: float = LONGEST_SLEEP) -> None:
         self._longest_sleep = longest_sleep
-        # Of the object, where Python 3.11 finds it quicker than in its class.
         self.parts: Final = self._MonotonicTime, time
-        """An object with this `time`, and one with `sleep`.
-
-        They are quicker, but sleep for at most `LONGEST_SLEEP`.
-        """
 
     def sleep(self, delay: float, /) -> None:
         """Block this thread for *delay* seconds."""
@@ -157,13 +152,17 @@ class ClockSource(Generic[C]):
     Attributes:
         real: The real clock, which drivers read while nothing blocks the fast path.
         awaited: Whether its sleep is awaited.
+        parts: An object with the real clock's `time`, and one with its `sleep`, which
+            are quicker, but sleep for at most `LONGEST_SLEEP`. None if each event loop
+            has its own.
     """
 
-    __slots__ = ("_override", "_real_now", "awaited", "real")
+    __slots__ = ("_override", "_real_now", "awaited", "parts", "real")
 
     def __init__(self, real: C, *, awaited: bool) -> None:
-        # Any, since it has `parts` as well, which replacements need not have.
+        # Any, since it has its parts as well, which replacements need not have.
         self.real: Any = real
+        self.parts: tuple[Any, Any] | None = getattr(real, "parts", None)
         self.awaited: bool = awaited
         self._override: ContextOverride[C] = ContextOverride(real)
         # That of a loop is another one for each loop.

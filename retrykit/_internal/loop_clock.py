@@ -28,9 +28,8 @@ class LoopClock:
                 return asyncio.get_running_loop().time()
             return self.reader()()
 
-        @property
-        def parts(self) -> tuple[Any, ModuleType]:
-            """An object with the loop's `time`, and one with its `sleep`."""
+        def find_parts(self) -> tuple[Any, ModuleType]:
+            """Return an object with the loop's `time`, and one with its `sleep`."""
             return _trio_parts() or (asyncio.get_running_loop(), asyncio)
 
     else:
@@ -42,19 +41,18 @@ class LoopClock:
             """Return the loop's own time."""
             loop = self._loop
             if loop is None or loop._thread_id != get_ident() or "trio" in modules:
-                loop, _ = self._find_parts()
+                loop, _ = self._find_loop()
             time: float = loop.time()
             return time
 
-        @property
-        def parts(self) -> tuple[Any, ModuleType]:
-            """An object with the loop's `time`, and one with its `sleep`."""
+        def find_parts(self) -> tuple[Any, ModuleType]:
+            """Return an object with the loop's `time`, and one with its `sleep`."""
             loop = self._loop
             if loop is None or loop._thread_id != get_ident() or "trio" in modules:
-                return self._find_parts()
+                return self._find_loop()
             return loop, asyncio
 
-        def _find_parts(self) -> tuple[Any, ModuleType]:
+        def _find_loop(self) -> tuple[Any, ModuleType]:
             self._loop = None
             parts = _trio_parts()
             if parts is not None:
@@ -66,7 +64,7 @@ class LoopClock:
 
     def reader(self) -> Callable[[], float]:
         """Return a function that reads the loop's time, from any thread."""
-        read: Callable[[], float] = self.parts[0].time
+        read: Callable[[], float] = self.find_parts()[0].time
         return read
 
     def sleep(self, delay: float, /) -> Awaitable[None]:

@@ -199,7 +199,8 @@ def run(policy, script, *, awaited, monkeypatch):  # noqa: C901, PLR0915  a worl
             patched.setattr("retrykit._internal.clocks.monotonic", lambda: clock.now)
             real = SystemClock()
             real.now = lambda: clock.now
-            real.parts = SimpleNamespace(time=real.now), time
+            parts = SimpleNamespace(time=real.now), time
+            patched.setattr(sync_clock, "parts", parts)
             patched.setattr(sync_clock, "real", real)
             patched.setattr(sync_clock, "_real_now", real.now)
             patched.setattr(sync_clock, "_override", ContextOverride(real))
@@ -448,7 +449,7 @@ def test_a_failure_that_is_recorded_while_the_state_is_made_is_not_lost():
                 assert answer(self, None, raised(ConnectionError()), time_) == 1
             super().__setitem__(index, value)
 
-    time_ = sync_clock.real.parts[0]
+    time_, _ = sync_clock.parts
     controller = RetryController(policy, "fetch", sync_clock, None)
     entry = LateEntry([controller, time.monotonic(), None, 0])
     state = controller.ensure_call(entry).state
