@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from retrykit._core import events
 from retrykit._core.call import (
+    OWNER,
+    START,
     Entry,
     RetryCall,
     attempt_time_limit,
@@ -71,12 +73,17 @@ class ManualCall:
         check_no_fallback(policy)
         controller = RetryController(
             policy, name, clock, resumed, driven=driven, runner=runner
-        ).with_overrides()
-        self._controller = controller
-        before = innermost_running(current_entry.get())
-        self._entry: Entry = [controller, 0.0, before, give_ups.count]
-        self._call: RetryCall = controller.begin(self._entry)
-        self.policy = controller.policy
+        )
+        before, read_clock = innermost_running(current_entry.get()), clock.real_reader()
+        # It may begin before there is an event loop.
+        started = 0.0 if read_clock is None else read_clock()
+        self._entry: Entry = [controller, started, before, give_ups.count]
+        # As in a driver, most calls end before anybody needs their state.
+        self._call: RetryCall | None = None
+        if controller.watch or read_clock is None:
+            controller = controller.with_overrides()
+            self._call = controller.begin(self._entry)
+        self._controller, self.policy = controller, controller.policy
 
     @property
     def running(self) -> bool:
@@ -86,17 +93,17 @@ class ManualCall:
     @property
     def state(self) -> RetryState:
         """The state of the running call."""
-        return self._call.state
+        return self._ensure_call().state
 
     @property
     def attempt(self) -> int:
         """Number of the running or last attempt, from 1."""
-        return self._call.attempt
+        return 1 if self._call is None else self._call.attempt
 
     @property
     def next_delay(self) -> float | None:
         """The delay before the next attempt, in seconds, or None."""
-        return self._call.next_delay
+        return None if self._call is None else self._call.next_delay
 
     def start(self) -> float | None:
         """Begin the call, without asking limits.
@@ -105,6 +112,8 @@ class ManualCall:
             The remaining delay of a resumed call, in seconds, after which `next` is
             due; None if an attempt begins.
         """
+        if self._call is None:
+            return None
         delay = self._controller.resumed_delay(self._call)
         if delay is None:
             self._controller.start(self._call)
@@ -116,11 +125,15 @@ class ManualCall:
         Returns:
             None; the error to raise, if the call has ended before.
         """
+        if self._call is None:
+            return None
         outcome = begin(self._controller, self._call)
         return None if outcome is None else self._end_with(outcome)
 
     async def abegin(self) -> Exception | None:
         """Wait for the rest of a delay, and begin an attempt, as `begin` does."""
+        if self._call is None:
+            return None
         outcome = await abegin(self._controller, self._call)
         return None if outcome is None else self._end_with(outcome)
 
@@ -130,7 +143,7 @@ class ManualCall:
 
     def attempt_time_limit(self) -> float:
         """Return the time limit of the attempt that begins, in seconds."""
-        return attempt_time_limit(self._call)
+        return attempt_time_limit(self._ensure_call())
 
     def fail(self, error: Exception | None, result: object = None) -> float | Exception:
         """Handle a failed attempt.
@@ -143,7 +156,7 @@ class ManualCall:
             The delay before `next`, in seconds; or the error to raise, which may be
             *error* itself, if the call has given up.
         """
-        ended = handle_failure(self._controller, self._call, error, result)
+        ended = handle_failure(self._controller, self._ensure_call(), error, result)
         outcome: float | Exception = self._end_with(ended)
         return outcome
 
@@ -151,31 +164,38 @@ class ManualCall:
         self, error: Exception | None, result: object = None
     ) -> float | Exception:
         """Handle a failed attempt, as `fail` does."""
-        ended = await ahandle_failure(self._controller, self._call, error, result)
+        ended = await ahandle_failure(
+            self._controller, self._ensure_call(), error, result
+        )
         outcome: float | Exception = self._end_with(ended)
         return outcome
 
     def accept(self) -> None:
         """End the call as a success that has no result to judge."""
-        policy, failures = self.policy, self._call.failures
+        policy, controller = self.policy, self._controller
+        stateless = self._entry[OWNER] is controller
+        if stateless and not controller.judges and policy.budget is None:
+            self._end()
+            return
+        call = self._ensure_call()
         # A predicate of a client matches its errors as well.
-        judges = self._controller.judges and policy.on is not policy.on_result
-        if judges and all(each.error is not None for each in failures):
+        judges = controller.judges and policy.on is not policy.on_result
+        if judges and all(each.error is not None for each in call.failures):
             message = "%s: on_result had no result to judge; hand it over by "
-            warn_once(self._call.terms.name, message + "attempt.set_result(...)")
-        self._controller.judges = ()
+            warn_once(call.terms.name, message + "attempt.set_result(...)")
+        controller.judges = ()
         self.succeed(None)
 
     def succeed(self, result: object) -> bool:
         """End the call with its result, or return False if that is rejected."""
-        accepted = handle_result(self._controller, self._call, result)
+        accepted = handle_result(self._controller, self._ensure_call(), result)
         if accepted:
             self._end()
         return accepted
 
     async def asucceed(self, result: object) -> bool:
         """End the call with its result, as `succeed` does."""
-        accepted = await ahandle_result(self._controller, self._call, result)
+        accepted = await ahandle_result(self._controller, self._ensure_call(), result)
         if accepted:
             self._end()
         return accepted
@@ -186,27 +206,27 @@ class ManualCall:
         Returns:
             None; or the error to raise, if the policy's event ended the call.
         """
-        outcome = pause(self._controller, self._call, delay)
+        outcome = pause(self._controller, self._ensure_call(), delay)
         return None if outcome is None else self._end_with(outcome)
 
     async def apause(self, delay: float) -> Exception | None:
         """Wait for a delay, and begin the next attempt, as `pause` does."""
-        outcome = await apause(self._controller, self._call, delay)
+        outcome = await apause(self._controller, self._ensure_call(), delay)
         return None if outcome is None else self._end_with(outcome)
 
     def next(self) -> None:
         """Begin the next attempt without its delay, for which others have waited."""
-        self._controller.start_next_attempt(self._call, waited=False)
+        self._controller.start_next_attempt(self._ensure_call(), waited=False)
 
     def suspend(self) -> None:
         """End the call here; it is resumed elsewhere from its state."""
-        call = self._call
+        call = self._ensure_call()
         self._controller.record_suspension(call)
         self._end()
 
     async def asuspend(self) -> None:
         """End the call here, as `suspend` does."""
-        call = self._call
+        call = self._ensure_call()
         self._controller.record_suspension(call)
         if call.pending:
             await events.deliver(call.pending)
@@ -215,8 +235,14 @@ class ManualCall:
     def abort(self, error: BaseException) -> None:
         """End the call with an error that is not retried, unless it has ended."""
         if self.running:
-            self._controller.record_interruption(self._call, error)
+            self._controller.record_interruption(self._ensure_call(), error)
             self._end()
+
+    def _ensure_call(self) -> RetryCall:
+        """Return the `RetryCall`, created if nobody has needed it before."""
+        if self._call is None:
+            self._call = self._controller.ensure_call(self._entry)
+        return self._call
 
     def _end_with(self, outcome: object) -> Any:
         """Return the outcome of a step, and end the call if it is an error."""
@@ -226,5 +252,8 @@ class ManualCall:
 
     def _end(self) -> None:
         """Drop the call; contexts that outlive it keep its entry."""
-        self._call.release()
-        del self._call
+        if self._call is None:
+            self._entry[START] = self._entry[OWNER] = None
+        else:
+            self._call.release()
+            self._call = None

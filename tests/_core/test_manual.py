@@ -3,7 +3,7 @@
 import pytest
 
 from retrykit import Policy, StopReason, current_state, state_of
-from retrykit._core.call import current_entry
+from retrykit._core.call import OWNER, TAPE, current_entry
 from retrykit._core.manual import ManualCall
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.loop_clock import async_clock
@@ -57,3 +57,24 @@ def test_an_aborted_call_is_dead(kind):
 def test_a_call_may_begin_before_there_is_an_event_loop():
     call = ManualCall(POLICY, "fetch", async_clock)
     assert (call.attempt, call.state.elapsed) == (1, 0.0)
+
+
+def test_a_call_that_succeeds_makes_no_state():
+    call = ManualCall(POLICY, "fetch", sync_clock)
+    assert (call.start(), call.attempt, call.next_delay) == (None, 1, None)
+    token = call.enter()
+    entry = current_entry.get()
+    current_entry.reset(token)
+    call.accept()
+    assert not call.running
+    assert len(entry) == TAPE
+    assert entry[OWNER] is None
+
+
+def test_a_call_whose_state_was_asked_for_has_one_after_it_has_succeeded():
+    call = ManualCall(POLICY, "fetch", sync_clock)
+    token = call.enter()
+    state = current_state()
+    current_entry.reset(token)
+    call.accept()
+    assert (state.status, call.running) == ("succeeded", False)

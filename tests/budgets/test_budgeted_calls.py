@@ -186,6 +186,14 @@ def test_retries_of_blocks_are_paid_for():
     assert budget.calls == expected
 
 
+def test_a_block_that_does_not_fail_is_reported():
+    budget = RecordingBudget(9)
+    for attempt in retrying(EAGER, budget=budget):
+        with attempt:
+            pass
+    assert budget.calls == [("deposit", None)]
+
+
 class AsyncBudget(RecordingBudget):
     """An async budget."""
 
