@@ -58,7 +58,6 @@ from retrykit._core.ineffective import (
 from retrykit._core.limits import (
     describe_give_up,
     describe_limit,
-    most_attempts,
     retry_overrides,
 )
 from retrykit._core.nesting import (
@@ -68,7 +67,8 @@ from retrykit._core.nesting import (
     mark_exhausted,
     warn_if_idle,
 )
-from retrykit._core.result_conditions import Judges, judges_of, release_before
+from retrykit._core.plan import Plan
+from retrykit._core.result_conditions import release_before
 from retrykit._core.retry_log import (
     RetryMessage,
     describe_last_failure,
@@ -92,7 +92,7 @@ from retrykit._internal.tracebacks import (
     with_traceback,
 )
 from retrykit.errors import Signal
-from retrykit.schedules._randomness import SharedDraws, new_draws
+from retrykit.schedules._randomness import new_draws
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
@@ -137,7 +137,7 @@ class RetryController:
         only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
         limits: The limits that are asked before each attempt.
         admits: Whether there are any.
-        plain: The type of the first result that could be returned as it is, which most
+        plain: The type of the last result that could be returned as it is, which most
             results have; None if there was none, or the policy has a budget.
         judges: The conditions on results of the policy and its rules.
         is_logged: Tells whether retries are logged at a level, such as 30 for warnings.
@@ -146,23 +146,20 @@ class RetryController:
     """
 
     __slots__ = (
-        "_awaits_observers",
         "_client_gave_up",
+        "_delivers",
         "_direct",
         "_driven",
         "_evaluator",
         "_has_not_failed",
         "_is_watched",
-        "_keeps_frames",
         "_limits_judge",
         "_name",
         "_observers",
+        "_plan",
         "_resumed",
         "_runner",
-        "_same_draws",
         "_terms",
-        "_time_limit",
-        "_timed",
         "admits",
         "answer",
         "budget",
@@ -190,9 +187,8 @@ class RetryController:
         driven: bool = True,
         runner: object = None,
     ) -> None:
+        self._plan = plan = policy._derive(Plan)
         self._driven, self.function = driven, function
-        # The attempts of a block end in a ``with``, which cannot await.
-        self._awaits_observers = clock.awaited and driven
         self._runner = None if runner is None else weakref.ref(runner)
         # What is checked once, at the first failure. Blocks do it by themselves.
         self._has_not_failed = runner is None
@@ -202,44 +198,25 @@ class RetryController:
         self.answer: Answer | None = None
         self.is_logged: Callable[[int], bool] = is_logged
         self._evaluator: Evaluator | None = None
-        self.plain: type | None = None
+        self.plain = plan.plain
         self._direct: type | None = None
-        self._observers = policy.observers
+        self._observers = observers = policy.observers
+        # The attempts of a block end in a ``with``, which cannot await.
+        self._delivers = bool(observers) and clock.awaited and driven
         self._name = policy.name or name
+        self._terms: Terms | None = None
         self.clock: ClockSource[Any] = clock
         self._resumed = resumed
-        self._timed = policy.attempt_timeout is not None or policy.hedge is not None
-        # Where both limits must be reached, neither of them alone tells the end.
-        joined = policy.limits == "all"
-        self._time_limit = None if joined else policy.max_elapsed
-        most = None if joined else most_attempts(policy)
-        self._terms = Terms(
-            self._name,
-            self._time_limit,
-            policy.max_failures,
-            most,
-            policy.redact,
-            policy.on == (),
-        )
-        seed = policy.seed
-        self._same_draws = None if seed is None else (SharedDraws(seed), 0)
-        self.can_be_stopped = policy.stop_event is not None
-        # Without a registry, which only a client may have, and takes its limits from.
-        self.limits = cast("tuple[Limit, ...]", policy.admission)
-        self._limits_judge = any(each.judges_results for each in self.limits)
-        self.admits = bool(policy.admission)
+        self.can_be_stopped = plan.can_be_stopped
+        self.only_sleeps = plan.only_sleeps and not self._delivers
+        self.judges = plan.judges
+        self.limits = plan.limits
+        self._limits_judge = plan.limits_judge
+        self.admits = bool(plan.limits)
         if self.admits:
             # Of the module, which takes longer to ask at each call.
             self.report_success = admission.report_success
-        own = policy.stop_event, policy.sleep, policy.admission or None
-        delivers = self._awaits_observers and policy.observers
-        self.only_sleeps = own == (None, None, None) and not delivers
-        judges: Judges = ()
-        if policy.on_result is not None or policy.rules:
-            judges = policy._derive(judges_of)
-        self.judges = judges
-        self._keeps_frames = policy.keep_tracebacks or policy.raises == "group"
-        self._is_watched = bool(policy.observers or resumed)
+        self._is_watched = bool(observers or resumed)
         watched = self._is_watched or self.admits
         self.watch: Sequence[object] = (policy,) if watched else fast_path.blockers
 
@@ -270,6 +247,16 @@ class RetryController:
         parts = self.policy, self._name, self.clock, self._resumed, self.function
         return _restore_controller, parts
 
+    def find_terms(self) -> Terms:
+        """Return what is known of each call before it begins, once a call needs it."""
+        terms = self._terms
+        if terms is None:
+            policy, plan = self.policy, self._plan
+            most, limit, polls = plan.most_attempts, plan.time_limit, policy.on == ()
+            kept, redact = policy.max_failures, policy.redact
+            self._terms = terms = Terms(self._name, limit, kept, most, redact, polls)
+        return terms
+
     def find_answer(self, arguments: Arguments, error: Exception) -> Answer:
         """Return the answer to common failures, at the first of them."""
         if self._client_gave_up:
@@ -285,7 +272,7 @@ class RetryController:
         call, failure = entry[OWNER], as_failure(entry[TAPE][-1])
         request = call.request if type(call) is RetryCall else None
         elapsed = failure.started + failure.duration
-        message = RetryMessage(self._terms, request, failure, elapsed)
+        message = RetryMessage(self.find_terms(), request, failure, elapsed)
         events.notify_one(log_retry, message, None)
 
     def check_surroundings(
@@ -315,7 +302,7 @@ class RetryController:
     def accepts(self, result: object, leases: "list[Lease] | None") -> bool:
         """Return whether a result can be returned as it is; tell the limits of it.
 
-        The type of the first such result is remembered, where nobody has to know.
+        The last such type is remembered, where nobody has to know.
         """
         kind = type(result)
         if self.judges or not (kind is self._direct or self.is_direct(kind)):
@@ -330,8 +317,10 @@ class RetryController:
             except Exception as fault:  # noqa: BLE001  the result must come through
                 admission.log_fault_of_lease(fault)
                 self.report_success(self.limits, leases, result)
-        elif self.plain is None and self.budget is None and not self.admits:
+        elif self.budget is None and not self.admits:
             self.plain = kind
+            if kind.__name__ not in LAZY:
+                self._plan.plain = kind
         return True
 
     def is_direct(self, kind: type) -> bool:
@@ -399,7 +388,7 @@ class RetryController:
         if read_clock is not None:
             epoch, started = read_together(read_clock)
         # As `open_entry`.
-        draws, number = self._same_draws or new_draws()
+        draws, number = self._plan.same_draws or new_draws()
         tape = [draws, number, NOTHING_EARLIER, None, FIRST_ATTEMPT]
         entry.append(tape)
         call = self._make_call(entry, tape, started, read_clock)
@@ -433,7 +422,8 @@ class RetryController:
     ) -> RetryCall:
         call = RetryCall()
         call.entry, call.tape, call.controller = entry, tape, self
-        call.terms, call.started, call.read_clock = self._terms, started, read_clock
+        call.terms = self.find_terms()
+        call.started, call.read_clock = started, read_clock
         call.seed = tape[DRAWS].seed + tape[NUMBER]
         return call
 
@@ -441,7 +431,7 @@ class RetryController:
         """Continue the call of a state."""
         # The time that was spent before counts.
         call.started -= state.elapsed_at_end
-        call.terms = self._terms.replace(name=state.name)
+        call.terms = call.terms.replace(name=state.name)
         call.resume(state)
 
     def open_entry(self, entry: Entry) -> list[Any] | None:
@@ -449,7 +439,7 @@ class RetryController:
         if len(entry) > TAPE:
             tape: list[Any] | None = entry[TAPE]
             return tape
-        return open_entry(entry, self._same_draws or new_draws())
+        return open_entry(entry, self._plan.same_draws or new_draws())
 
     def start(self, call: RetryCall) -> None:
         """Record that the first attempt begins, of a call that is watched."""
@@ -479,7 +469,7 @@ class RetryController:
         self, call: RetryCall, error: Exception | None
     ) -> Evaluation | None:
         """Evaluate an error, if it is one of the usual ones; else return None."""
-        if self._timed or error is None:
+        if self._plan.timed or error is None:
             return None
         evaluate = self._evaluator
         if evaluate is None:
@@ -499,7 +489,7 @@ class RetryController:
         before = call.last_failure
         if before is not None:
             last = before.error
-            release = last is not error and not self._keeps_frames
+            release = last is not error and not self._plan.keeps_frames
             if release and isinstance(last, Exception):
                 locations = drop_frames(last, None if alone else error)
                 call.keep_locations(before.attempt, locations)
@@ -511,7 +501,7 @@ class RetryController:
         trace = error.__traceback__
         if self._driven and trace is not None:
             trace = trace.tb_next
-            if self._timed:
+            if self._plan.timed:
                 trace = skip_wrapper_frames(trace)
             with_traceback(error, trace)
         if last is error:
@@ -553,7 +543,7 @@ class RetryController:
         tape = call.tape
         has_failed = isinstance(tape[-2], tuple)
         if has_failed and (error is None or tape[-2][ERROR] is None):
-            keeps = self._keeps_frames
+            keeps = self._plan.keeps_frames
             release_before(self.policy, call, error, failure.result, keeps=keeps)
         call.add_failure(failure)
         if not isinstance(decision, str):
@@ -862,7 +852,7 @@ class RetryController:
 
         None if it is unlimited, or cannot be known in this thread.
         """
-        limit = self._time_limit
+        limit = self._plan.time_limit
         if limit is None or self.policy.deadline == "overshoot":
             return None
         return None if call.read_clock is None else limit - call.elapsed
@@ -877,7 +867,7 @@ class RetryController:
     ) -> None:
         """Notify the observers of an event."""
         others, pending = events.process_observers, None
-        if self._awaits_observers and self._observers:
+        if self._delivers:
             pending = call.pending = [] if call.pending is None else call.pending
         if others:
             others = [x for x in others[:] if call.has_failed or not x.failures_only]

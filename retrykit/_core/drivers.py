@@ -15,6 +15,7 @@ from retrykit._internal.introspection import (
     is_awaitable,
     is_coroutine_function,
     is_generator_function,
+    is_plain_function,
     matches_underlying,
 )
 from retrykit._internal.validation import (
@@ -136,6 +137,8 @@ def check_no_hedge(policy: "Policy") -> None:
 
 def check_retryable(fn: object) -> None:
     """Check that *fn* can be retried by calling it again."""
+    if is_plain_function(fn):
+        return
     if not callable(fn):
         raise invalid_setting("fn", "a function or another callable", fn)
     entered = matches_underlying(_makes_context_manager, fn)

@@ -334,10 +334,11 @@ the first attempt counts; None is unlimited
 
     def _derive(self, make: Callable[["Policy"], T]) -> T:
         """Return what a function makes of this policy; it is called once."""
-        derived = vars(self).setdefault("_derived", {})
-        if make not in derived:
-            derived[make] = make(self)
-        made: T = derived[make]
+        try:
+            made: T = vars(self)["_derived"][make]
+        except KeyError:
+            made = make(self)
+            vars(self).setdefault("_derived", {})[make] = made
         return made
 
     def non_default_settings(self) -> dict[str, Any]:

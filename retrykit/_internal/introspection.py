@@ -10,13 +10,26 @@ from retrykit._internal.validation import undecorated
 
 __all__ = ["LateSignature", "accepts_no_argument", "accepts_one_argument"]
 __all__ += ["is_awaitable", "is_coroutine_function", "is_generator_function"]
-__all__ += ["matches_underlying"]
+__all__ += ["is_plain_function", "matches_underlying"]
 
 # Flags of code objects, as in `inspect`, which takes milliseconds to import.
 _GENERATOR = 0x20
 _COROUTINE = 0x80
 _ITERABLE_COROUTINE = 0x100
 _ASYNC_GENERATOR = 0x200
+_LATER = _GENERATOR | _COROUTINE | _ITERABLE_COROUTINE | _ASYNC_GENERATOR
+
+
+def is_plain_function(value: object) -> bool:
+    """Return whether *value* is a Python function that runs when it is called.
+
+    One with attributes may be marked as something else.
+    """
+    return (
+        type(value) is FunctionType
+        and not value.__dict__
+        and not value.__code__.co_flags & _LATER
+    )
 
 
 def is_coroutine_function(value: object) -> bool:
@@ -25,8 +38,8 @@ def is_coroutine_function(value: object) -> bool:
     True for coroutine functions, partials of them, and objects whose ``__call__`` is
     one.
     """
-    # Most conditions are types, or left out.
-    if value is None or type(value) in {type, tuple}:
+    # Most conditions are types, or left out; most functions are plain.
+    if value is None or type(value) in {type, tuple} or is_plain_function(value):
         return False
     return matches_underlying(_makes_coroutine, value)
 

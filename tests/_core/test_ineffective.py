@@ -231,6 +231,19 @@ def test_a_lazy_result_after_others_is_warned_of(caplog):
     assert len(caplog.messages) == 1
 
 
+def test_each_function_of_a_policy_is_warned_of_a_lazy_result(caplog):
+    def fetch():
+        return numbers()
+
+    def load():
+        return numbers()
+
+    policy = Policy()
+    for fn in (fetch, load, fetch, load):
+        policy.call(fn)
+    assert len(caplog.messages) == 2
+
+
 def test_a_list_is_no_lazy_result(backend, caplog):
     backend(schedule=[0])(lambda: [*numbers()])()
     assert caplog.messages == []

@@ -21,6 +21,7 @@ from retrykit._internal.introspection import (
     is_awaitable,
     is_coroutine_function,
     is_generator_function,
+    is_plain_function,
 )
 from tests._support.function_variants import passthrough
 
@@ -401,3 +402,9 @@ def test_functions_are_what_inspect_calls_them(kind):
     )
     assert is_generator_function(value) is called[1]
     assert is_coroutine_function(value) is called[0]
+    assert not (is_plain_function(value) and any(called))
+
+
+def test_most_functions_are_plain():
+    assert is_plain_function(lambda: 0)
+    assert not is_plain_function(print)
