@@ -42,7 +42,7 @@ _NONE: Final[dict[str, Any]] = {}
 def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     policy: "Policy",
     fn: Callable[..., Any],
-    name: str,
+    name: str | None,
     resumed: RetryState | None = None,
     function: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:

@@ -80,6 +80,7 @@ from retrykit._core.retry_log import (
 from retrykit._core.retry_state import RetryState
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, read_together
+from retrykit._internal.introspection import qualified_name
 from retrykit._internal.late_modules import LateModule
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
@@ -117,7 +118,8 @@ class RetryController:
 
     Args:
         policy: The policy of the calls.
-        name: The name of the calls, if the policy has none.
+        name: The name of the calls, if the policy has none; None for that of the
+            function.
         clock: The clock of the driver.
         resumed: The state that a call continues, or None.
         function: The function that events name, with its arguments; None for a block
@@ -179,7 +181,7 @@ class RetryController:
     def __init__(  # noqa: PLR0913  what the calls of a function have in common
         self,
         policy: "Policy",
-        name: str,
+        name: str | None,
         clock: ClockSource[Clock] | ClockSource[AsyncClock],
         resumed: RetryState | None,
         *,
@@ -247,6 +249,13 @@ class RetryController:
         parts = self.policy, self._name, self.clock, self._resumed, self.function
         return _restore_controller, parts
 
+    def find_name(self) -> str:
+        """Return the name of the calls, once somebody needs it."""
+        name = self._name
+        if name is None:
+            self._name = name = qualified_name(self.function)
+        return name
+
     def find_terms(self) -> Terms:
         """Return what is known of each call before it begins, once a call needs it."""
         terms = self._terms
@@ -254,7 +263,8 @@ class RetryController:
             policy, plan = self.policy, self._plan
             most, limit, polls = plan.most_attempts, plan.time_limit, policy.on == ()
             kept, redact = policy.max_failures, policy.redact
-            self._terms = terms = Terms(self._name, limit, kept, most, redact, polls)
+            name = self.find_name()
+            self._terms = terms = Terms(name, limit, kept, most, redact, polls)
         return terms
 
     def find_answer(self, arguments: Arguments, error: Exception) -> Answer:
@@ -295,9 +305,10 @@ class RetryController:
             return
         blocking = not self.clock.awaited and would_block(self.clock)
         if blocking and longest_first_delay(self.policy) > 0:
-            warn_of_blocking(self._name)
+            warn_of_blocking(self.find_name())
         if self.function is not None:
-            warn_of_clients(self._name, self.policy, self.function, arguments, error)
+            name = self.find_name()
+            warn_of_clients(name, self.policy, self.function, arguments, error)
 
     def accepts(self, result: object, leases: "list[Lease] | None") -> bool:
         """Return whether a result can be returned as it is; tell the limits of it.
@@ -329,7 +340,7 @@ class RetryController:
             return True
         direct = not hasattr(kind, "__await__")
         if direct and kind.__name__ in LAZY:
-            warn_of_lazy_result(self._name, kind)
+            warn_of_lazy_result(self.find_name(), kind)
         if direct and self._direct is None:
             self._direct = kind
         return direct
@@ -800,7 +811,7 @@ class RetryController:
         known = kind is self._direct or self.is_direct(kind)
         if not known and not self.clock.awaited:
             rule = "a function that returns its result directly, under retry"
-            reject_awaitable(self._name, result, rule, "decorate it with aretry")
+            reject_awaitable(self.find_name(), result, rule, "decorate it with aretry")
         if call.leases:
             self.report_success(self.limits, call.leases, result)
         call.controller = None
@@ -882,7 +893,7 @@ class RetryController:
 
 def _restore_controller(
     policy: "Policy",
-    name: str,
+    name: str | None,
     clock: ClockSource[Any],
     resumed: RetryState | None,
     function: Callable[..., Any] | None,

@@ -1,6 +1,5 @@
 """Builds the driver of a function: checks it, and adds its attempt timeout."""
 
-import functools
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["build_driver", "check_limits_of", "check_no_hedge", "check_resumable"]
 __all__ += ["check_retryable"]
 __all__ += ["check_sync_compatible", "driver_factory", "ensure_awaitable"]
-__all__ += ["prepare_attempt", "qualified_name"]
+__all__ += ["prepare_attempt"]
 
 
 def build_driver(
@@ -47,7 +46,7 @@ def build_driver(
     except ConfigError as error:
         hide_own_frames(error)
         raise
-    return factory(qualified_name(fn), resumed, fn)
+    return factory(None, resumed, fn)
 
 
 def driver_factory(
@@ -56,9 +55,10 @@ def driver_factory(
     """Return a factory of drivers for *fn*, one per call name.
 
     Returns:
-        A function of a name, which is used if the policy has none; of the state that
-        every call continues, or None; and of the function that events name, by default
-        none. It returns what `build_driver` returns.
+        A function of a name, which is used if the policy has none, or None for that of
+        the function; of the state that every call continues, or None; and of the
+        function that events name, by default none. It returns what `build_driver`
+        returns.
     """
     attempt = prepare_attempt(policy, fn, awaited=awaited)
     if not awaited:
@@ -196,20 +196,6 @@ def ensure_awaitable(fn: Callable[..., Any]) -> Callable[..., Any]:
         return await result
 
     return awaiting
-
-
-def qualified_name(fn: object) -> str:
-    """Return the module and the qualified name of a callable.
-
-    >>> qualified_name(functools.partial(functools.wraps, qualified_name))
-    'functools.wraps'
-    """
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    named: Any = fn if hasattr(fn, "__qualname__") else type(fn)
-    name: str = named.__qualname__
-    module = getattr(named, "__module__", None)
-    return name if module in {None, "builtins", "__main__"} else f"{module}.{name}"
 
 
 def _awaitable(kind: type) -> bool:

@@ -11,6 +11,7 @@ from retrykit._internal.validation import undecorated
 __all__ = ["LateSignature", "accepts_no_argument", "accepts_one_argument"]
 __all__ += ["is_awaitable", "is_coroutine_function", "is_generator_function"]
 __all__ += ["is_plain_function", "matches_underlying"]
+__all__ += ["qualified_name"]
 
 # Flags of code objects, as in `inspect`, which takes milliseconds to import.
 _GENERATOR = 0x20
@@ -121,6 +122,20 @@ def matches_underlying(test: Callable[[Any], bool], value: object) -> bool:
         return True
     call = getattr(type(value), "__call__", None)  # noqa: B004
     return type(value) is not FunctionType and test(call)
+
+
+def qualified_name(fn: object) -> str:
+    """Return the module and the qualified name of a callable.
+
+    >>> qualified_name(functools.partial(functools.wraps, qualified_name))
+    'functools.wraps'
+    """
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    named: Any = fn if hasattr(fn, "__qualname__") else type(fn)
+    name: str = named.__qualname__
+    module = getattr(named, "__module__", None)
+    return name if module in {None, "builtins", "__main__"} else f"{module}.{name}"
 
 
 @final

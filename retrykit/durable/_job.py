@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, final
 
-from retrykit._core.drivers import check_no_hedge, prepare_attempt, qualified_name
+from retrykit._core.drivers import check_no_hedge, prepare_attempt
 from retrykit._core.final_error import check_no_fallback
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
 from retrykit._core.serialization import policy_to_dict
 from retrykit._core.settings import SETTINGS
 from retrykit._internal.clocks import sync_clock, wall
-from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.introspection import is_coroutine_function, qualified_name
 from retrykit._internal.loop_clock import async_clock
 from retrykit._internal.validation import (
     check_instance,

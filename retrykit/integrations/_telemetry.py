@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from retrykit._core.call_record import CallFacts
-from retrykit._core.drivers import qualified_name
 from retrykit._core.failures import ErrorRecord, Failure, StopReason, status_of
 from retrykit._internal.error_texts import log_fault, type_name
+from retrykit._internal.introspection import qualified_name
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.validation import (
     check_instance,

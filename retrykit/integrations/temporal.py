@@ -19,13 +19,13 @@ from datetime import timedelta
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from retrykit._core.drivers import check_retryable, qualified_name
+from retrykit._core.drivers import check_retryable
 from retrykit._core.policy import Policy
 from retrykit._internal.clocks import wall
 from retrykit._internal.durations import CENTURY
 from retrykit._internal.error_texts import error_text
 from retrykit._internal.extras import needs
-from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.introspection import is_coroutine_function, qualified_name
 from retrykit._internal.redaction import Redaction
 from retrykit._internal.validation import user_facing
 from retrykit.durable import Envelope, Job, JobAttempt

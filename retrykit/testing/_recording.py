@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NoReturn, final
 
-from retrykit._core.drivers import qualified_name
 from retrykit._core.retry_state import RetryState, StopReason
 from retrykit._core.wrapping import find_wrapped
 from retrykit._internal.context import ContextOverride
+from retrykit._internal.introspection import qualified_name
 from retrykit._internal.validation import check_instance, invalid_setting, user_facing
 from retrykit.events import Event, RetryScheduled, observe
 from retrykit.testing._context_block import Block
