@@ -5,7 +5,6 @@ An error that is not retried leaves the block as it would leave any other.
 
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
 from contextvars import Token
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Unpack, final
 
@@ -192,9 +191,11 @@ class Attempt:
         self, _: object, error: BaseException | None, trace: object, /
     ) -> bool:
         raised = error if self._timeout is None else self._timeout.exit_with(error)
-        # An async generator may be left in another context than entered.
-        with suppress(ValueError):
+        try:  # noqa: SIM105  quicker
             current_entry.reset(self._token)
+        except ValueError:
+            # An async generator may be left in another context than entered.
+            pass
         if self._handled is not None and isinstance(raised, Signal):
             raised.around = self._handled
         self._handled = None
