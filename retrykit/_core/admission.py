@@ -3,7 +3,8 @@
 They are asked in order, and their leases are reported or given back in reverse.
 """
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from retrykit._conditions import format_value
 from retrykit._core.failures import Evaluation, StopReason
@@ -19,10 +20,13 @@ from retrykit.limits._registry import Registry
 from retrykit.limits._standalone import judge_error
 
 if TYPE_CHECKING:
+    from retrykit._core.call import RetryCall
+    from retrykit._core.controller import Asked, RetryController
     from retrykit._core.policy import Policy
 
-__all__ = ["at_host", "check_admission", "foresee", "give_back", "join_limits"]
-__all__ += ["log_fault_of_lease", "report_failure", "report_success"]
+__all__ = ["ask", "at_host", "check_admission", "foresee", "give_back", "join_limits"]
+__all__ += ["log_fault_of_lease", "note_refusal", "refuse", "report", "report_failure"]
+__all__ += ["report_success", "time_left"]
 
 
 def check_admission(name: str, value: object) -> tuple[Limit | Registry[Any], ...]:
@@ -141,6 +145,124 @@ def report_failure(
                 lease.ignored()
         except Exception as fault:  # noqa: BLE001  the error must come through
             log_fault(logging.ERROR, fault, "a limit failed on an error")
+
+
+def ask(
+    controller: "RetryController", call: "RetryCall", asked: "Asked | None" = None
+) -> Lease | float | Exception | None:
+    """Ask the limits that have not given a lease yet for the attempt that is due.
+
+    Args:
+        controller: The controller of the call.
+        call: The call.
+        asked: The leases that were given already, and the answer after them.
+
+    Returns:
+        None if all have; a lease that is a place in a queue; a delay in seconds, after
+        which they are asked again; the error to raise, if the call has ended.
+    """
+    leases, limits = call.leases, controller.limits
+    if leases is None:
+        leases = call.leases = []
+    if asked is not None:
+        leases += asked[0]
+    for limit in limits[len(leases) :]:
+        answer = limit.acquire() if asked is None else asked[1]
+        asked = None
+        if isinstance(answer, Refusal):
+            return _refuse(controller, call, limit, answer)
+        leases.append(answer)
+        if answer.delay == math.inf:
+            return answer
+        if answer.delay:
+            refusal = answer.refuse_long_wait(time_left(controller, call))
+            if refusal is not None:
+                return refuse(controller, call, refusal)
+            return answer.delay
+    return None
+
+
+def refuse(
+    controller: "RetryController", call: "RetryCall", refusal: Refusal
+) -> float | Exception:
+    """Handle a refusal by the limit of the last lease, as `ask` does."""
+    leases = cast("list[Lease]", call.leases)
+    # It was given back.
+    leases.pop()
+    return _refuse(controller, call, controller.limits[len(leases)], refusal)
+
+
+def _refuse(
+    controller: "RetryController", call: "RetryCall", limit: Limit, refusal: Refusal
+) -> float | Exception:
+    """Return how long to wait after a refusal, or the error that ends the call."""
+    controller.give_back(call)
+    delay = _delay_until_allowed(controller, call, refusal)
+    return controller.record_refusal(call, limit, refusal) if delay is None else delay
+
+
+def report(
+    controller: "RetryController",
+    call: "RetryCall",
+    evaluation: Evaluation,
+    error: Exception | None,
+) -> Evaluation:
+    """Tell the limits of a failed attempt.
+
+    Returns:
+        The evaluation; if one of them will still refuse after the delay, without that
+        retry, or with the delay until it allows one.
+    """
+    failure, decision, retryable = evaluation
+    if call.leases:
+        report_failure(controller.limits, call.leases, evaluation, error)
+    if isinstance(decision, str):
+        return evaluation
+    refused = foresee(controller.limits, decision)
+    if refused is None:
+        return evaluation
+    limit, refusal = refused
+    delay = _delay_until_allowed(controller, call, refusal)
+    if delay is not None:
+        delay = max(delay, decision)
+        return Evaluation(failure._replace(delay=delay), delay, retryable)
+    note_refusal(call, limit, refusal)
+    return Evaluation(failure._replace(delay=None), StopReason.REFUSED, retryable)
+
+
+def note_refusal(call: "RetryCall", limit: Limit, refusal: Refusal) -> Exception:
+    """Keep what a limit said of a call that ends; return its error."""
+    error = limit.error_of(refusal)
+    call.stop_detail, call.retry_in = str(error), refusal.retry_in
+    return error
+
+
+def _delay_until_allowed(
+    controller: "RetryController", call: "RetryCall", refusal: Refusal
+) -> float | None:
+    """Return how long to wait before a limit is asked again, in seconds.
+
+    None if the policy does not wait, or there is not enough time.
+    """
+    if controller.policy.on_refused != "wait":
+        return None
+    delay = _POLLING if refusal.retry_in is None else refusal.retry_in
+    left = time_left(controller, call)
+    return None if left is not None and delay > left else delay
+
+
+# In seconds: how often a limit is asked again that does not know when it will allow an
+# attempt.
+_POLLING: Final = 0.25
+
+
+def time_left(controller: "RetryController", call: "RetryCall") -> float | None:
+    """Return how long a call may wait for its limits, in seconds; None if any."""
+    ends = [controller.time_left(call)]
+    if call.outer_deadline is not None:
+        ends.append(call.outer_deadline - call.elapsed)
+    known = [end for end in ends if end is not None]
+    return max(min(known), 0.0) if known else None
 
 
 def foresee(limits: tuple[Limit, ...], delay: float) -> tuple[Limit, Refusal] | None:

@@ -3,10 +3,9 @@
 `retrykit._core.steps` decides what is recorded.
 """
 
-import math
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from retrykit._conditions import reject_awaitable
 from retrykit._core import events
@@ -107,10 +106,6 @@ admission: Any = LateModule("retrykit._core.admission")
 
 Asked = tuple[list["Lease"], "Lease | Refusal"]
 """The leases that the limits of a policy gave, and the answer of the next one."""
-
-# In seconds: how often a limit is asked again that does not know when it will allow an
-# attempt.
-_POLLING: Final = 0.25
 
 
 class RetryController:
@@ -595,31 +590,6 @@ class RetryController:
         call.end(reason)
         return self._give_up(call, reason, failure, error, failed_now=False)
 
-    def report(
-        self, call: RetryCall, evaluation: Evaluation, error: Exception | None
-    ) -> Evaluation:
-        """Tell the limits of a failed attempt.
-
-        Returns:
-            The evaluation; if one of them will still refuse after the delay, without
-            that retry, or with the delay until it allows one.
-        """
-        failure, decision, retryable = evaluation
-        if call.leases:
-            admission.report_failure(self.limits, call.leases, evaluation, error)
-        if isinstance(decision, str):
-            return evaluation
-        refused = admission.foresee(self.limits, decision)
-        if refused is None:
-            return evaluation
-        limit, refusal = refused
-        delay = self._delay_until_allowed(call, refusal)
-        if delay is not None:
-            delay = max(delay, decision)
-            return Evaluation(failure._replace(delay=delay), delay, retryable)
-        self._note_refusal(call, limit, refusal)
-        return Evaluation(failure._replace(delay=None), StopReason.REFUSED, retryable)
-
     def ask_at_once(self) -> "tuple[list[Lease] | None, Asked | None]":
         """Ask the limits for the first attempt of a call that nothing else watches.
 
@@ -638,53 +608,15 @@ class RetryController:
             leases.append(answer)
         return leases, None
 
-    def ask_limits(
-        self, call: RetryCall, asked: "Asked | None" = None
-    ) -> "Lease | float | Exception | None":
-        """Ask the limits that have not given a lease yet for the attempt that is due.
-
-        Args:
-            call: The call.
-            asked: The leases that were given already, and the answer after them.
+    def record_refusal(
+        self, call: RetryCall, limit: "Limit", refusal: "Refusal"
+    ) -> Exception:
+        """End a call whose next attempt a limit refused.
 
         Returns:
-            None if all have; a lease that is a place in a queue; a delay in seconds, to
-            wait before they are asked again; the error to raise, if the call has ended.
+            The error to raise: that of the last attempt, or that of the limit.
         """
-        leases, limits = call.leases, self.limits
-        if leases is None:
-            leases = call.leases = []
-        if asked is not None:
-            leases += asked[0]
-        for limit in limits[len(leases) :]:
-            answer = limit.acquire() if asked is None else asked[1]
-            asked = None
-            if isinstance(answer, tuple):
-                return self._refuse(call, limit, answer)
-            leases.append(answer)
-            if answer.delay == math.inf:
-                return answer
-            if answer.delay:
-                refusal = answer.refuse_long_wait(self.time_for_limits(call))
-                return answer.delay if refusal is None else self.refuse(call, refusal)
-        return None
-
-    def refuse(self, call: RetryCall, refusal: "Refusal") -> float | Exception:
-        """Handle a refusal by the limit of the last lease, as `ask_limits` does."""
-        leases = cast("list[Lease]", call.leases)
-        # It was given back.
-        leases.pop()
-        return self._refuse(call, self.limits[len(leases)], refusal)
-
-    def _refuse(
-        self, call: RetryCall, limit: "Limit", refusal: "Refusal"
-    ) -> float | Exception:
-        """Return how long to wait after a refusal, or the error that ends the call."""
-        self.give_back(call)
-        delay = self._delay_until_allowed(call, refusal)
-        if delay is not None:
-            return delay
-        error: Exception | None = self._note_refusal(call, limit, refusal)
+        error: Exception | None = admission.note_refusal(call, limit, refusal)
         failure, reason = call.last_failure, StopReason.REFUSED
         if failure is None:
             # No attempt was made.
@@ -700,33 +632,6 @@ class RetryController:
         """Return the leases of an attempt that is not made."""
         if call.leases:
             admission.give_back(call.leases)
-
-    def _note_refusal(
-        self, call: RetryCall, limit: "Limit", refusal: "Refusal"
-    ) -> Exception:
-        """Keep what a limit said; return its error."""
-        error = limit.error_of(refusal)
-        call.stop_detail, call.retry_in = str(error), refusal.retry_in
-        return error
-
-    def _delay_until_allowed(self, call: RetryCall, refusal: "Refusal") -> float | None:
-        """Return how long to wait before a limit is asked again, in seconds.
-
-        None if the policy does not wait, or there is not enough time.
-        """
-        if self.policy.on_refused != "wait":
-            return None
-        delay = _POLLING if refusal.retry_in is None else refusal.retry_in
-        left = self.time_for_limits(call)
-        return None if left is not None and delay > left else delay
-
-    def time_for_limits(self, call: RetryCall) -> float | None:
-        """Return how long a call may wait for its limits, in seconds; None if any."""
-        ends = [self.time_left(call)]
-        if call.outer_deadline is not None:
-            ends.append(call.outer_deadline - call.elapsed)
-        known = [end for end in ends if end is not None]
-        return max(min(known), 0.0) if known else None
 
     def record_hedge(self, call: RetryCall, number: int) -> None:
         """Record that the attempt that runs was sent again.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from retrykit._conditions import reject_awaitable
 from retrykit._core import events
 from retrykit._core.call import OWNER, Entry, FallbackValue, Outcome, RetryCall
-from retrykit._core.controller import Asked, RetryController
+from retrykit._core.controller import Asked, RetryController, admission
 from retrykit._core.decision import (
     amatch_error,
     amatch_group,
@@ -169,15 +169,15 @@ def admit(
     """
     policy = controller.policy
     while True:
-        answer, asked = controller.ask_limits(call, asked), None
+        answer, asked = admission.ask(controller, call, asked), None
         if answer is None:
             return None
         if not isinstance(answer, Exception | float | int):
             # A place in a queue.
-            refusal = answer.wait(controller.time_for_limits(call))
+            refusal = answer.wait(admission.time_left(controller, call))
             if refusal is None:
                 continue
-            answer = controller.refuse(call, refusal)
+            answer = admission.refuse(controller, call, refusal)
         if isinstance(answer, float | int):
             if wait_delay(policy, controller.clock, answer):
                 continue
@@ -191,15 +191,15 @@ async def aadmit(
     """Ask the limits of the policy for the attempt that is due, as `admit` does."""
     policy = controller.policy
     while True:
-        answer, asked = controller.ask_limits(call, asked), None
+        answer, asked = admission.ask(controller, call, asked), None
         if answer is None:
             return None
         if not isinstance(answer, Exception | float | int):
             # A place in a queue.
-            refusal = await answer.wait_async(controller.time_for_limits(call))
+            refusal = await answer.wait_async(admission.time_left(controller, call))
             if refusal is None:
                 continue
-            answer = controller.refuse(call, refusal)
+            answer = admission.refuse(controller, call, refusal)
         if isinstance(answer, float | int):
             if await await_delay(policy, controller.clock, answer):
                 continue
@@ -317,7 +317,7 @@ def handle_failure(  # noqa: C901  one pass, in its order
     if controller.can_be_stopped:
         evaluation = stop_evaluation(policy, evaluation)
     if controller.admits:
-        evaluation = controller.report(call, evaluation, error)
+        evaluation = admission.report(controller, call, evaluation, error)
     if policy.budget is not None:
         try:
             cost = withdraw_safely(policy.budget, evaluation)
@@ -365,7 +365,7 @@ async def ahandle_failure(  # noqa: C901, PLR0912  one pass, in its order
     if controller.can_be_stopped:
         evaluation = stop_evaluation(policy, evaluation)
     if controller.admits:
-        evaluation = controller.report(call, evaluation, error)
+        evaluation = admission.report(controller, call, evaluation, error)
     if policy.budget is not None:
         try:
             cost = await awithdraw_safely(policy.budget, evaluation)
