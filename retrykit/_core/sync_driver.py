@@ -85,8 +85,8 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             timer, sleeper = clock.parts or clock.real.find_parts()
                             # In two steps, which Python 3.11 takes quicker than a
                             # call of an attribute; 30 is the level of warnings.
-                            is_logged = own.is_logged
-                            logs = is_logged(30)
+                            logs: Any = own.is_logged
+                            logs = logs(30)
                             # Without an empty dict while the call waits.
                             kwargs = kwargs or _NONE
                         outcome = (

@@ -33,6 +33,7 @@ from retrykit.events import (
     AttemptStarted,
     Event,
     GaveUp,
+    HedgeStarted,
     RetryScheduled,
     Succeeded,
     Suspended,
@@ -120,6 +121,8 @@ def watch(event: Event) -> None:
     match event:
         case AttemptStarted() | Suspended() | Succeeded() | GaveUp():
             pass
+        case HedgeStarted():
+            assert_type(event.number, int)
         case AttemptFailed():
             assert_type(event.failure, Failure)
         case RetryScheduled():
