@@ -1,26 +1,24 @@
-"""A circuit breaker that opens when a real HTTP service fails, and heals with it.
+"""A circuit breaker in a policy, which opens when a real HTTP service fails, and heals.
 
-The service answers 503 for a while. After three failures in a row the breaker opens,
-and calls fail at once, without a request. When its time is over, one call goes through
-as a probe: the first still fails, and the breaker stays open for longer; the second
+The service answers 503 for a while. The first call retries until the breaker opens, and
+ends there: it does not wait for a retry that would be refused. Calls while it is open
+fail at once, without a request. When its time is over, one attempt goes through as a
+probe: the first still fails, and the breaker stays open for longer; the second
 succeeds.
 
 Prints::
 
-    call 1: 503 Service Unavailable
-    call 2: 503 Service Unavailable
     closed -> open: 3 calls in a row failed
-    call 3: 503 Service Unavailable
-    call 4: refused without a request
-    call 5: refused without a request
+    call 1: 503 Service Unavailable, attempts: 3
+    call 2: refused without a request, for 4 s more
     open -> half-open: its time is over
     half-open -> open: 1 of 1 probe failed
-    call 6: 503 Service Unavailable
-    call 7: refused without a request
+    call 3: 503 Service Unavailable, attempts: 1
+    call 4: refused without a request, for 9 s more
     open -> half-open: its time is over
     half-open -> closed: 1 of 1 probe succeeded
-    call 8: hello
-    call 9: hello
+    call 5: hello
+    call 6: hello
     The service saw 6 requests.
 """
 
@@ -33,7 +31,7 @@ from itertools import chain, repeat
 from socketserver import TCPServer
 from threading import Thread
 
-from retrykit import CircuitOpenError
+from retrykit import CircuitOpenError, retry, state_of
 from retrykit.limits import CircuitBreaker, CircuitChange
 from retrykit.testing import virtual_time
 
@@ -51,12 +49,11 @@ breaker = CircuitBreaker(
     name="service",
     consecutive_failures=3,
     open_for=["5s", "10s", "30s"],
-    on=(OSError, StatusError),
     observers=[print_change],
 )
 
 
-@breaker
+@retry(schedule=["1s", "1s", "1s"], on=(OSError, StatusError), admission=[breaker])
 def fetch(port: int) -> str:
     """Return the response of the service."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
@@ -106,14 +103,15 @@ def running_service() -> Iterator[Service]:
 def main() -> None:
     """Call the service; between calls, time passes without waiting."""
     with running_service() as service, virtual_time() as clock:
-        for number, wait in enumerate([0, 1, 1, 1, 1, 3, 1, 9, 1], start=1):
+        for number, wait in enumerate([0, 1, 5, 1, 9, 1], start=1):
             clock.advance(wait)
             try:
                 text = fetch(service.server_address[1])
             except StatusError as error:
-                text = str(error)
-            except CircuitOpenError:
-                text = "refused without a request"
+                history = state_of(error)
+                text = f"{error}, attempts: {history.attempt if history else 0}"
+            except CircuitOpenError as error:
+                text = f"refused without a request, for {error.retry_in:g} s more"
             print(f"call {number}: {text}")
         print(f"The service saw {service.requests} requests.")
 
