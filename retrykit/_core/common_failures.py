@@ -111,6 +111,7 @@ def _allows(policy: "Policy") -> bool:
     return (
         not policy.rules
         and not policy.observers
+        and not policy.admission
         and all(each is None for each in others)
         and _is_by_type(policy)
     )
