@@ -96,6 +96,7 @@ READS_THE_CLOCK = {
     "_core.manual",
     "_core.steps",
     "_core.sync_driver",
+    "_core.task_sends",
     "budgets._ratio",
     "limits._adaptive_rate",
     "limits._circuit_breaker",

@@ -5,7 +5,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar, cast, final
 
+from retrykit._conditions import reject_awaitable
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.validation import (
     check_integer,
@@ -128,17 +130,23 @@ class Hedge(ForkSafe):
             ConfigError: *fn* is a generator function, or no function.
         """
         # Imported on demand: a policy needs this module alone.
-        from retrykit._core.drivers import check_retryable  # noqa: PLC0415
+        from retrykit._core.drivers import check_retryable, qualified_name  # noqa: PLC0415
         from retrykit._core.hedging import hedged  # noqa: PLC0415
         from retrykit._core.policy import Policy  # noqa: PLC0415
 
         check_retryable(fn)
         call = hedged(Policy(max_attempts=1), self, fn)
+        if not is_coroutine_function(fn):
+            call = _with_direct_result(call, qualified_name(fn))
         return cast("F", functools.update_wrapper(call, fn))
 
     def may_send(self) -> bool:
         """Take one hedge from the extra load; return whether it is allowed."""
         return self._budget.withdraw(None) is not None
+
+    def give_back(self) -> None:
+        """Return a hedge that was not sent to the extra load."""
+        self._budget.refund(1.0)
 
     def begin(self) -> None:
         """Count an attempt, of which hedges are a share."""
@@ -187,6 +195,18 @@ class Hedge(ForkSafe):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return hedge_from_dict, (self.to_dict(),)
+
+
+def _with_direct_result(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a function whose result is checked not to be awaitable."""
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        result = call(*args, **kwargs)
+        rule = "a function that returns its result directly, under a Hedge"
+        reject_awaitable(name, result, rule, "make it a coroutine function")
+        return result
+
+    return checked
 
 
 def check_hedge(name: str, value: object) -> Hedge:

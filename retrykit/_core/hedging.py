@@ -1,14 +1,17 @@
 """Hedging: the sends of one attempt, of which the first success counts."""
 
+import math
 import queue
 from collections.abc import Awaitable, Callable
-from contextvars import copy_context
+from contextlib import suppress
+from contextvars import Context, copy_context
 from functools import partial
+from operator import attrgetter
 from threading import Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, cast
 
-from retrykit._core.call import current_entry, running_call
+from retrykit._core.call import RetryCall, current_entry, running_call
 from retrykit._core.decision import (
     amatch_error,
     amatch_group,
@@ -18,20 +21,24 @@ from retrykit._core.decision import (
 )
 from retrykit._core.failures import StopReason
 from retrykit._core.final_error import is_own_timeout
+from retrykit._core.limits import retry_overrides
+from retrykit._core.nesting import find_exhausted
 from retrykit._core.result_conditions import (
     Judges,
     amatch_result,
     judges_of,
     match_result,
 )
-from retrykit._core.steps import awithdraw_hedge, withdraw_hedge
-from retrykit._internal.clocks import sync_clock
+from retrykit._core.steps import awithdraw_hedge, report_failed_send, withdraw_hedge
+from retrykit._internal import fast_path
+from retrykit._internal.clocks import LONGEST_SLEEP, sync_clock
 from retrykit._internal.error_texts import error_text, type_name
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.tracebacks import add_note_once
 from retrykit.errors import GiveUp, RetryAfter, requested_delay
 
 if TYPE_CHECKING:
+    from retrykit._core.controller import RetryController
     from retrykit._core.hedge import Hedge
     from retrykit._core.policy import Policy
     from retrykit._core.task_sends import TaskSends
@@ -64,6 +71,8 @@ def hedged(
         from retrykit._internal.loop_clock import async_clock  # noqa: PLC0415
 
         async def ahedged_call(*args: Any, **kwargs: Any) -> Any:
+            if _is_disabled():
+                return await fn(*args, **kwargs)
             hedge.begin()
             if hedge.current_delay is None:
                 begun = async_clock.now()
@@ -78,6 +87,8 @@ def hedged(
         return ahedged_call
 
     def hedged_call(*args: Any, **kwargs: Any) -> Any:
+        if _is_disabled():
+            return fn(*args, **kwargs)
         hedge.begin()
         if hedge.current_delay is None:
             begun = sync_clock.now()
@@ -88,6 +99,11 @@ def hedged(
         return _unwrap(race(policy, hedge, send, _thread_sends(), sync_clock.now))
 
     return hedged_call
+
+
+def _is_disabled() -> bool:
+    """Return whether every function is called once, in tests."""
+    return bool(fast_path.blockers) and retry_overrides.get().disabled
 
 
 class Race:
@@ -112,17 +128,25 @@ class Race:
         self._left = hedge.at_most - 1
         self._running = 1
         self._failed: list[SentOutcome] = []
+        self._last_word: SentOutcome | None = None
         self.outcome: SentOutcome | None = None
 
     def time_to_next(self, now: float) -> float | None:
         """Return when the next send is due, in seconds; None if there is none."""
         return max(self._due - now, 0.0) if self._left else None
 
-    def sent(self, now: float) -> None:
-        """Note that another send goes out."""
+    def sent(self, now: float) -> int:
+        """Note that another send goes out; return its number."""
         self._left -= 1
         self._running += 1
         self._due = now + self._delay
+        return self._hedge.at_most - self._left
+
+    def begun(self, possible: bool) -> None:  # noqa: FBT001
+        """Note whether that send could begin; if not, send nothing more."""
+        if not possible:
+            self._running -= 1
+            self.stop()
 
     def stop(self) -> None:
         """Send nothing more."""
@@ -134,20 +158,21 @@ class Race:
         if matched is _ACCEPTED:
             # How long the first send would have taken is not known, if another won.
             self._hedge.note(now - self._begun)
-            self.outcome = outcome
+            self._end(outcome)
             return
         self._running -= 1
         self._failed.append(outcome)
         if isinstance(matched, StopReason):
             # It is not to be retried, whatever the other sends do.
-            self.outcome = self._noted(outcome)
+            self._end(outcome)
             return
         self._wait_for_hint(outcome, matched, now)
         self._end_if_all_failed()
 
     def _end_if_all_failed(self) -> None:
         if not self._running and not self._left:
-            self.outcome = self._noted(self._failed[0])
+            first = min(self._failed, key=attrgetter("number"))
+            self._end(self._last_word or first)
 
     def _wait_for_hint(
         self, outcome: SentOutcome, matched: int | None, now: float
@@ -158,20 +183,28 @@ class Race:
         if hint is None and (self._policy.hint is not None or self._policy.rules):
             hint = find_hint(self._policy, error, outcome.result, matched)
         if isinstance(hint, GiveUp):
-            self._left = 0
+            # If the others fail, too, no retry may go against it.
+            self._left, self._last_word = 0, outcome
         else:
             self._due = now + (requested_delay(hint) or 0.0)
 
-    def _noted(self, outcome: SentOutcome) -> SentOutcome:
-        """Return the outcome of the attempt, with a note about its other failures."""
-        if isinstance(outcome.error, Exception):
-            for each in self._failed:
-                if isinstance(each.error, Exception) and each is not outcome:
-                    kind = type_name(type(each.error))
-                    text = error_text(each.error, redact=self._policy.redact)
-                    what = f"send {each.number} of this attempt failed with {kind}"
-                    add_note_once(outcome.error, f"{what}: {text}" if text else what)
-        return outcome
+    def _end(self, outcome: SentOutcome) -> None:
+        """Keep the outcome of the attempt, with a note about its other failures."""
+        self.outcome, error, others = outcome, outcome.error, []
+        for each in self._failed:
+            if each is not outcome:
+                report_failed_send(self._policy.budget)
+                if isinstance(each.error, Exception) and each.error is not error:
+                    others.append(self._describe(each.number, each.error))
+        if others and isinstance(error, Exception):
+            # One note: the next attempt may raise the same error, and replaces it.
+            add_note_once(error, f"send {'; send '.join(others)}")
+
+    def _describe(self, number: int, error: Exception) -> str:
+        text = error_text(error, redact=self._policy.redact)
+        kind = type_name(type(error))
+        what = f"{number} of this attempt failed with {kind}"
+        return f"{what}: {text}" if text else what
 
 
 _ACCEPTED: Final = object()
@@ -205,11 +238,14 @@ def race(
             if outcome is not None:
                 matched = match(policy, race.judges, outcome)
                 race.ended(outcome, matched, now())
-            elif _may_send(policy, hedge) and withdraw_hedge(policy.budget):
-                race.sent(now())
-                _notify(hedge, sends.start(send))
-            else:
+            elif not _may_send(policy, hedge):
                 race.stop()
+            elif not withdraw_hedge(policy.budget):
+                hedge.give_back()
+                race.stop()
+            else:
+                _notify(policy, race.sent(now()))
+                race.begun(sends.start(send))
         return race.outcome
 
 
@@ -219,16 +255,24 @@ def match(policy: "Policy", judges: Judges, outcome: SentOutcome) -> "_Matched":
     Returns:
         `_ACCEPTED` if it has succeeded.
     """
-    error = outcome.error
+    error, rejection = outcome.error, None
     if error is None:
-        rejection = match_result(judges, outcome.result)
-        return _ACCEPTED if rejection is None else rejection[0]
-    if not isinstance(error, Exception):
+        # If this fails, the driver fails in the same way.
+        with suppress(Exception):
+            rejection = match_result(judges, outcome.result)
+        if rejection is None:
+            return _ACCEPTED
+    elif not isinstance(error, Exception):
         return StopReason.NOT_RETRYABLE
-    if isinstance(error, ExceptionGroup):
-        return match_group(policy, error)
-    own = is_own_timeout(error)
-    return match_error(policy, error, own_timeout=own)
+    if _is_exhausted(policy, error, outcome.result):
+        return StopReason.NESTED
+    if rejection is not None:
+        return rejection[0]
+    failure = cast("Exception", error)
+    if isinstance(failure, ExceptionGroup):
+        return match_group(policy, failure)
+    own = is_own_timeout(failure)
+    return match_error(policy, failure, own_timeout=own)
 
 
 async def arace(
@@ -247,26 +291,37 @@ async def arace(
             if outcome is not None:
                 matched = await amatch(policy, race.judges, outcome)
                 race.ended(outcome, matched, now())
-            elif _may_send(policy, hedge) and await awithdraw_hedge(policy.budget):
-                race.sent(now())
-                _notify(hedge, sends.start(send))
-            else:
+            elif not _may_send(policy, hedge):
                 race.stop()
+            elif not await awithdraw_hedge(policy.budget):
+                hedge.give_back()
+                race.stop()
+            else:
+                _notify(policy, race.sent(now()))
+                race.begun(sends.start(send))
         return race.outcome
 
 
 async def amatch(policy: "Policy", judges: Judges, outcome: SentOutcome) -> "_Matched":
     """Return the rule that a failed send matches, as `match` does."""
-    error = outcome.error
+    error, rejection = outcome.error, None
     if error is None:
-        rejection = await amatch_result(judges, outcome.result)
-        return _ACCEPTED if rejection is None else rejection[0]
-    if not isinstance(error, Exception):
+        # If this fails, the driver fails in the same way.
+        with suppress(Exception):
+            rejection = await amatch_result(judges, outcome.result)
+        if rejection is None:
+            return _ACCEPTED
+    elif not isinstance(error, Exception):
         return StopReason.NOT_RETRYABLE
-    if isinstance(error, ExceptionGroup):
-        return await amatch_group(policy, error)
-    own = is_own_timeout(error)
-    return await amatch_error(policy, error, own_timeout=own)
+    if _is_exhausted(policy, error, outcome.result):
+        return StopReason.NESTED
+    if rejection is not None:
+        return rejection[0]
+    failure = cast("Exception", error)
+    if isinstance(failure, ExceptionGroup):
+        return await amatch_group(policy, failure)
+    own = is_own_timeout(failure)
+    return await amatch_error(policy, failure, own_timeout=own)
 
 
 def _unwrap(outcome: SentOutcome) -> Any:
@@ -287,20 +342,35 @@ def _may_send(policy: "Policy", hedge: "Hedge") -> bool:
     return (event is None or not event.is_set()) and hedge.may_send()
 
 
-def _notify(hedge: "Hedge", number: int) -> None:
+def _notify(policy: "Policy", number: int) -> None:
     """Record a hedge in the call whose attempt this is, if it is a retried one."""
-    entry = current_entry.get()
-    call = None if entry is None else running_call(entry)
-    controller = None if call is None else call.controller
-    if call is not None and controller is not None and controller.policy.hedge is hedge:
-        controller.record_hedge(call, number)
+    call = _hedged_call(policy)
+    if call is not None:
+        cast("RetryController", call.controller).record_hedge(call, number)
+
+
+def _hedged_call(policy: "Policy") -> RetryCall | None:
+    """Return the retried call whose attempt is hedged; None under a hedge alone."""
+    # The policy of a hedge alone has none.
+    entry = None if policy.hedge is None else current_entry.get()
+    return None if entry is None else running_call(entry)
+
+
+def _is_exhausted(policy: "Policy", error: Exception | None, result: Any) -> bool:
+    """Return whether a call that is nested in a send has used up its retries."""
+    if policy.nested == "retry":
+        return False
+    call = _hedged_call(policy)
+    if call is None:
+        return False
+    return find_exhausted(call, error, result) is not None
 
 
 class Sends(Protocol):
     """Sends that run in threads, at the same time."""
 
-    def start(self, send: Callable[[], Any]) -> int:
-        """Begin a send; return its number, from 1."""
+    def start(self, send: Callable[[], Any]) -> bool:
+        """Begin a send; return False if that is impossible, other than the first."""
         ...
 
     def wait(self, delay: float | None) -> SentOutcome | None:
@@ -334,7 +404,7 @@ class ThreadSends:
     def __init__(self) -> None:
         self._outcomes: queue.SimpleQueue[SentOutcome | None] = queue.SimpleQueue()
         self._ended: list[SentOutcome] = []
-        self._number = 0
+        self._number = self._collected = 0
 
     def __enter__(self) -> Self:
         return self
@@ -343,14 +413,25 @@ class ThreadSends:
         # Threads cannot be stopped; their outcomes are dropped.
         pass
 
-    def start(self, send: Callable[[], Any]) -> int:
-        """Begin a send; return its number."""
-        self._number += 1
-        run, name = copy_context().run, f"hedge-{self._number}"
-        Thread(
-            target=run, args=(self.run, self._number, send), daemon=True, name=name
-        ).start()
-        return self._number
+    def start(self, send: Callable[[], Any]) -> bool:
+        """Begin a send, as `Sends` says."""
+        number = self._number + 1
+        run: Callable[[], None] = partial(
+            self.context(number).run, partial(self.run, number, send)
+        )
+        try:
+            Thread(target=run, daemon=True, name=f"hedge-{number}").start()
+        except RuntimeError:
+            # The process cannot have another thread. The first send needs none.
+            if number > 1:
+                return False
+            run()
+        self._number = number
+        return True
+
+    def context(self, number: int) -> Context:  # noqa: ARG002  in virtual time it is
+        """Return the context of a send."""
+        return copy_context()
 
     def run(self, number: int, send: Callable[[], Any]) -> None:
         """Run a send in its thread."""
@@ -370,18 +451,33 @@ class ThreadSends:
     def wait(self, delay: float | None) -> SentOutcome | None:
         """Wait for the end of a send, as `Sends` says."""
         if not self._ended:
-            try:
-                outcome = self._outcomes.get(timeout=delay)
-            except queue.Empty:
-                return None
-            self.collect(outcome)
+            if self._collected < self._number:
+                self.wait_for_any(delay)
+            else:
+                sync_clock.sleep(delay or 0.0)
         return best_of(self._ended)
+
+    def wait_for_any(self, delay: float | None) -> None:
+        """Wait until a send has ended, for so many seconds at most."""
+        now = sync_clock.real.now
+        end = math.inf if delay is None else now() + delay
+        left = end if delay is None else delay
+        while left >= 0:
+            try:
+                outcome = self._outcomes.get(timeout=min(left, LONGEST_SLEEP))
+            except queue.Empty:
+                # It may come a little early.
+                left = end - now() if left else -1
+            else:
+                self.collect(outcome)
+                return
 
     def collect(self, outcome: SentOutcome | None) -> None:
         """Keep an outcome, and what else has ended."""
         while True:
             if outcome is not None:
                 self._ended.append(outcome)
+                self._collected += 1
             try:
                 outcome = self._outcomes.get_nowait()
             except queue.Empty:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["adeposit_safely", "ahandle_failure", "ahandle_result", "ajudge", "apause"]
 __all__ += ["abegin", "astart", "awithdraw_hedge", "begin", "deposit_safely"]
-__all__ += ["withdraw_hedge"]
+__all__ += ["report_failed_send", "withdraw_hedge"]
 __all__ += ["handle_failure", "handle_result", "judge", "pause", "start"]
 
 
@@ -500,6 +500,15 @@ def withdraw_hedge(budget: "Budget | None") -> bool:
     except Exception as fault:  # noqa: BLE001  the attempt goes on
         log_fault(logging.ERROR, fault, "not hedged, because the budget failed")
         return False
+
+
+def report_failed_send(budget: "Budget | None") -> None:
+    """Tell the budget of a send that failed in an attempt that has another outcome."""
+    try:
+        if budget is not None:
+            budget.failed(first=False, retryable=True)
+    except Exception as fault:  # noqa: BLE001  the attempt goes on
+        log_fault(logging.ERROR, fault, "the budget failed on a failed send")
 
 
 async def awithdraw_hedge(budget: "Budget | None") -> bool:

@@ -1,36 +1,77 @@
 """Sends of a hedged attempt in tasks of asyncio or trio."""
 
 import asyncio
-import math
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import ModuleType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
+from retrykit._core.attempt_timeout import timeout_scope
 from retrykit._core.hedging import SentOutcome, best_of
+from retrykit._internal.clocks import TIMER_RESOLUTION
 from retrykit._internal.fast_path import blockers
 from retrykit._internal.loop_clock import async_clock, running_trio
+from retrykit.errors import AttemptTimeout
 
 __all__ = ["TaskSends", "task_sends"]
 
 _Send = Callable[[], Awaitable[Any]]
 
 
-class TaskSends(Protocol):
-    """Sends that run in tasks; leaving the block cancels and awaits the others."""
+class TaskSends(ABC):
+    """Sends that run in tasks; leaving the block cancels and awaits the others.
 
-    def start(self, send: _Send) -> int:
-        """Begin a send; return its number, from 1."""
-        ...
+    Attributes:
+        number: Number of sends.
+        running: Number of those whose outcome is not known.
+        ended: Outcomes that `wait` has not returned yet.
+    """
+
+    def __init__(self) -> None:
+        self.number = self.running = 0
+        self.ended: list[SentOutcome] = []
+
+    def start(self, send: _Send) -> bool:
+        """Begin a send; return True, as it is always possible."""
+        self.number += 1
+        self.running += 1
+        self.begin(self.number, send)
+        return True
 
     async def wait(self, delay: float | None) -> SentOutcome | None:
         """Wait for the end of a send, for so many seconds at most.
 
         Of several that have ended, one that succeeded comes first.
         """
-        ...
+        if not self.ended:
+            if self.running:
+                await self.wait_for_any(delay)
+            else:
+                await async_clock.sleep(delay or 0.0)
+        return best_of(self.ended)
 
+    def end(self, number: int, result: Any, error: BaseException | None) -> None:
+        """Keep the outcome of a send."""
+        self.running -= 1
+        if error is not None:
+            # Without the frame of this module.
+            trace = error.__traceback__
+            error.__traceback__ = trace and trace.tb_next
+        self.ended.append(SentOutcome(number, result, error))
+
+    @abstractmethod
+    def begin(self, number: int, send: _Send) -> None:
+        """Begin a send in a task."""
+
+    @abstractmethod
+    async def wait_for_any(self, delay: float | None) -> None:
+        """Wait until a send has ended, for so many seconds at most."""
+
+    @abstractmethod
     async def __aenter__(self) -> Self: ...
 
+    @abstractmethod
     async def __aexit__(self, *error: object) -> None: ...
 
 
@@ -40,119 +81,110 @@ def task_sends() -> TaskSends:
     return AsyncioSends() if trio is None else TrioSends(trio)
 
 
-async def _run(number: int, send: _Send) -> SentOutcome:
-    try:
-        return SentOutcome(number, await send(), None)
-    except Exception as error:  # noqa: BLE001  raised where it is awaited
-        trace = error.__traceback__
-        # Without this frame.
-        error.__traceback__ = trace and trace.tb_next
-        return SentOutcome(number, None, error)
-
-
-class AsyncioSends:
+class AsyncioSends(TaskSends):
     """Sends in tasks of asyncio."""
 
     def __init__(self) -> None:
-        self._tasks: list[asyncio.Task[SentOutcome]] = []
-        self._ended: list[SentOutcome] = []
-        self._number = 0
+        super().__init__()
+        self._tasks: dict[asyncio.Task[Any], int] = {}
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        pending, cancelled = [*self._tasks], False
+        while pending:
+            for task in pending:
+                task.cancel()
+            try:
+                await asyncio.wait(pending)
+            except asyncio.CancelledError:
+                # The caller is cancelled while a send cleans up, which ends that, too.
+                cancelled = True
+            pending = [task for task in pending if not task.done()]
         for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-            for task in self._tasks:
-                # Or it would be logged that nobody has seen its error.
-                if not task.cancelled():
-                    task.exception()
+            # Or it would be logged that nobody has seen its error.
+            _error_of(task)
+        if cancelled:
+            raise asyncio.CancelledError
 
-    def start(self, send: _Send) -> int:
-        """Begin a send; return its number."""
-        self._number += 1
-        self._tasks.append(asyncio.create_task(_run(self._number, send)))
-        return self._number
+    def begin(self, number: int, send: _Send) -> None:
+        """Begin a send in a task."""
+        self._tasks[asyncio.create_task(_run(send))] = number
 
-    async def wait(self, delay: float | None) -> SentOutcome | None:
-        """Wait for the end of a send, as `TaskSends` says."""
-        if not self._ended:
-            await self._wait(delay)
-            ended = [task for task in self._tasks if task.done()]
-            self._tasks = [task for task in self._tasks if not task.done()]
-            self._ended += [task.result() for task in ended]
-        return best_of(self._ended)
-
-    async def _wait(self, delay: float | None) -> None:
+    async def wait_for_any(self, delay: float | None) -> None:
+        """Wait until a send has ended, for so many seconds at most."""
         first = asyncio.FIRST_COMPLETED
-        if delay is None or not blockers:
-            await asyncio.wait(self._tasks, timeout=delay, return_when=first)
-            return
-        # Tests may have replaced the clock.
-        timer = asyncio.ensure_future(_sleep(delay))
-        try:
-            await asyncio.wait([*self._tasks, timer], return_when=first)
-        finally:
-            timer.cancel()
+        if delay is None:
+            await asyncio.wait(self._tasks, return_when=first)
+        elif blockers:
+            # Tests may have replaced the clock.
+            with suppress(AttemptTimeout), timeout_scope(delay):
+                await asyncio.wait(self._tasks, return_when=first)
+        else:
+            now = asyncio.get_running_loop().time
+            end, ended = now() + delay, None
+            while not ended and delay >= 0:
+                ended, _ = await asyncio.wait(
+                    self._tasks, timeout=delay, return_when=first
+                )
+                # Not every loop waits as long as it should.
+                delay = end - now() - TIMER_RESOLUTION
+        for task in [task for task in self._tasks if task.done()]:
+            number, error = self._tasks.pop(task), _error_of(task)
+            self.end(number, None if error else task.result(), error)
 
 
-async def _sleep(delay: float) -> None:
-    await async_clock.sleep(delay)
+async def _run(send: _Send) -> Any:
+    return await send()
 
 
-class TrioSends:
+def _error_of(task: "asyncio.Task[Any]") -> BaseException | None:
+    return asyncio.CancelledError() if task.cancelled() else task.exception()
+
+
+class TrioSends(TaskSends):
     """Sends in tasks of trio."""
 
     def __init__(self, trio: ModuleType) -> None:
+        super().__init__()
         self._trio: Any = trio
         self._manager: Any = trio.open_nursery()
-        self._put, self._outcomes = trio.open_memory_channel(math.inf)
-        self._ended: list[SentOutcome] = []
-        self._number = 0
+        self._changed: Any = trio.Event()
 
     async def __aenter__(self) -> Self:
         self._nursery: Any = await self._manager.__aenter__()
         return self
 
-    async def __aexit__(self, *error: object) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._nursery.cancel_scope.cancel()
-        await self._manager.__aexit__(*error)
+        try:
+            # Without the error of the block, which would become a group.
+            await self._manager.__aexit__(None, None, None)
+        except ExceptionGroup:
+            # Of sends that were cancelled.
+            pass
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None
 
-    def start(self, send: _Send) -> int:
-        """Begin a send; return its number."""
-        self._number += 1
-        self._nursery.start_soon(self._send, self._number, send)
-        return self._number
+    def begin(self, number: int, send: _Send) -> None:
+        """Begin a send in a task."""
+        self._nursery.start_soon(self._run, number, send)
 
-    async def _send(self, number: int, send: _Send) -> None:
-        self._put.send_nowait(await _run(number, send))
+    async def _run(self, number: int, send: _Send) -> None:
+        try:
+            result = await send()
+        except Exception as error:  # noqa: BLE001  raised where it is awaited
+            self.end(number, None, error)
+        else:
+            self.end(number, result, None)
+        self._changed.set()
 
-    async def wait(self, delay: float | None) -> SentOutcome | None:
-        """Wait for the end of a send, as `TaskSends` says."""
-        if not self._ended:
-            timer = self._trio.CancelScope()
-            if delay is not None:
-                self._nursery.start_soon(self._sleep, timer, delay)
-            try:
-                self._collect(await self._outcomes.receive())
-            finally:
-                timer.cancel()
-        return best_of(self._ended)
-
-    async def _sleep(self, timer: Any, delay: float) -> None:
-        with timer:
-            await async_clock.sleep(delay)
-            self._put.send_nowait(timer)
-
-    def _collect(self, item: Any) -> None:
-        """Keep an outcome, and what else has ended; others are timers."""
-        while True:
-            if isinstance(item, SentOutcome):
-                self._ended.append(item)
-            try:
-                item = self._outcomes.receive_nowait()
-            except self._trio.WouldBlock:
-                return
+    async def wait_for_any(self, delay: float | None) -> None:
+        """Wait until a send has ended, for so many seconds at most."""
+        self._changed = self._trio.Event()
+        if delay is None:
+            await self._changed.wait()
+        else:
+            with suppress(AttemptTimeout), timeout_scope(delay):
+                await self._changed.wait()

@@ -15,7 +15,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from retrykit._internal.context import ContextOverride, Override
 from retrykit._internal.fast_path import blockers
 
-__all__ = ["LONGEST_SLEEP", "Arm", "AsyncClock", "Clock", "ClockSource", "SystemClock"]
+__all__ = ["LONGEST_SLEEP", "TIMER_RESOLUTION", "Arm", "AsyncClock", "Clock"]
+__all__ += ["ClockSource", "SystemClock"]
 __all__ += ["read_together", "sync_clock", "time_passed", "wait_for_event", "wall"]
 __all__ += ["wake_thread", "wall_clock_override"]
 
@@ -51,6 +52,9 @@ class AsyncClock(Protocol):
 LONGEST_SLEEP = 30 * 86_400.0
 """The longest single sleep, in seconds. The timers of some platforms hold no more than
 49 days, and `time.sleep` rejects 292 years on all of them."""
+
+TIMER_RESOLUTION: Final = time.get_clock_info("monotonic").resolution
+"""How much too early a timer of an event loop may be, in seconds."""
 
 
 class SystemClock:

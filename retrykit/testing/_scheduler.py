@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final, Protocol, final
@@ -72,9 +73,9 @@ class TrackedCall:
     ended: bool = False
     lost: bool = False
 
-    def enter(self) -> None:
-        """Make this the innermost call of the context, which ends with its thread."""
-        _innermost.set(self)
+    def enter(self) -> Callable[[], object]:
+        """Make this the innermost call of the context; return a function to undo it."""
+        return partial(_innermost.reset, _innermost.set(self))
 
 
 _innermost: ContextVar[TrackedCall | None] = ContextVar("retrykit call", default=None)
@@ -203,16 +204,15 @@ class VirtualScheduler(ForkSafe):
                 self._running[call.loop] += not call.sleepers and not call.ended
             self._changed()
 
-    def begin_send(self) -> TrackedCall:
-        """Track a send of a hedged attempt, which holds time until it ends or sleeps.
+    def begin_send(self, outer: TrackedCall | None) -> TrackedCall:
+        """Track a send of a hedged attempt, or its caller, until `end_send`.
 
-        It runs in a thread, beside the other sends of the call that runs this code.
+        It holds time unless it sleeps, or what is in it does.
         """
         with self._lock:
             around = current_call()
             state: Any = None if around is None else around.state
-            # Not within the call, which waits for it, and holds time by itself.
-            call = TrackedCall(self, state, None, None)
+            call = TrackedCall(self, state, outer, None)
             self._running[None] += 1
             self._changed()
             return call

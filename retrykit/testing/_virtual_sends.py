@@ -2,10 +2,16 @@
 
 import queue
 from collections.abc import Callable
-from typing import Any
+from contextvars import Context
+from typing import Any, Self
 
-from retrykit._core.hedging import SentOutcome, ThreadSends, best_of
-from retrykit.testing._scheduler import CHECK_INTERVAL, TrackedCall, VirtualScheduler
+from retrykit._core.hedging import SentOutcome, ThreadSends
+from retrykit.testing._scheduler import (
+    CHECK_INTERVAL,
+    TrackedCall,
+    VirtualScheduler,
+    current_call,
+)
 
 __all__ = ["VirtualSends"]
 
@@ -23,37 +29,47 @@ class VirtualSends(ThreadSends):
         self._waiting: list[TrackedCall] | None = None
         self._running: dict[int, TrackedCall] = {}
 
+    def __enter__(self) -> Self:
+        # It may be no retried call, but a function that is hedged alone.
+        self._caller = self._scheduler.begin_send(current_call())
+        self._outer = self._caller.enter()
+        return self
+
     def __exit__(self, *_: object) -> None:
         with self._scheduler.locked():
             self._hold()
+            self._outer()
             for call in self._running.values():
                 call.lost = True
+            self._scheduler.end_send(self._caller, int)
 
-    def start(self, send: Callable[[], Any]) -> int:
-        """Begin a send, which holds time from now on; return its number."""
-        call = self._scheduler.begin_send()
+    def start(self, send: Callable[[], Any]) -> bool:
+        """Begin a send, which holds time from now on."""
+        number = self._number + 1
+        # Not within the call, which waits for it, and holds time by itself.
+        self._running[number] = self._scheduler.begin_send(None)
+        if super().start(send):
+            return True
+        self._scheduler.end_send(self._running.pop(number), int)
+        return False
 
-        def run_send() -> Any:
-            call.enter()
-            return send()
-
-        self._running[self._number + 1] = call
-        return super().start(run_send)
+    def context(self, number: int) -> Context:
+        """Return the context of a send."""
+        context = super().context(number)
+        context.run(self._running[number].enter)
+        return context
 
     def put(self, outcome: SentOutcome) -> None:
         """Hand over the outcome of a send, whose hold on time passes to the call."""
-        call = self._running.pop(outcome.number)
-        self._scheduler.end_send(call, lambda: self._wake(outcome))
+        with self._scheduler.locked():
+            call = self._running.pop(outcome.number)
+            self._scheduler.end_send(call, lambda: self._wake(outcome))
 
-    def wait(self, delay: float | None) -> SentOutcome | None:
-        """Wait for the end of a send, as `Sends` says, for so many virtual seconds."""
-        if not self._ended and delay != 0:
-            self._wait(delay)
-        else:
+    def wait_for_any(self, delay: float | None) -> None:
+        """Wait until a send has ended, for so many virtual seconds at most."""
+        if delay == 0:
             self.collect(None)
-        return best_of(self._ended)
-
-    def _wait(self, delay: float | None) -> None:
+            return
         timer = None
         with self._scheduler.locked():
             if self._outcomes.empty():

@@ -127,6 +127,8 @@ def watch(event: Event) -> None:
             assert_type(event.failure, Failure)
         case RetryScheduled():
             assert_type(event.delay, float)
+        case HedgeStarted():
+            assert_type(event.number, int)
         case never:
             assert_never(never)
 
