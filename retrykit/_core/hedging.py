@@ -442,7 +442,10 @@ class ThreadSends:
             outcome = SentOutcome(
                 number, None, error.with_traceback(trace and trace.tb_next)
             )
+            del trace
         self.put(outcome)
+        # The frames of the error lead back to this one.
+        del outcome
 
     def put(self, outcome: SentOutcome) -> None:
         """Hand over the outcome of a send, in its thread."""

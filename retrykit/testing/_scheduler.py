@@ -223,6 +223,8 @@ class VirtualScheduler(ForkSafe):
             wake()
             self._running[None] -= not call.sleepers
             call.ended = True
+            # The frames of an error in the state may keep the call.
+            del call.state
             self.move()
 
     def locked(self) -> Any:

@@ -66,6 +66,14 @@ def test_a_success_wins_a_tie_with_an_error(form):
     assert form.call(hedge(at_most=2), fatal, (1, "second"), **ONCE) == "second"
 
 
+def test_of_two_failures_at_once_both_count(form):
+    script = (3, OSError("one")), (1, OSError("two"))
+    with pytest.raises(OSError, match="one") as caught:
+        form.call(hedge(at_most=2), *script, **ONCE)
+    assert "OSError: two" in caught.value.__notes__[0]
+    assert form.clock.now() == 3
+
+
 def test_the_next_send_goes_out_at_once_after_a_retryable_failure(form):
     script = (1, OSError("one")), (0.5, OSError("two")), (1, "third")
     assert form.call(hedge(), *script, **ONCE) == "third"
