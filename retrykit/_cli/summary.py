@@ -9,6 +9,7 @@ from retrykit._internal.error_texts import safe_str
 from retrykit.analysis.preview import Preview, TotalWait, preview
 from retrykit.analysis.preview._caveats import caveats, has_other_delays
 from retrykit.analysis.preview._rule_policies import rule_policies
+from retrykit.analysis.preview._stages import describe_order, has_stages
 from retrykit.errors import ConfigError
 
 __all__ = ["name_rules", "preview_policy", "summarize"]
@@ -42,6 +43,8 @@ def preview_policy(
 def summarize(result: Preview) -> Iterator[tuple[str, ...]]:
     """Yield the parts of a summary: a label, and the lines beside it."""
     yield "policy", repr(result.policy)
+    if has_stages(result.policy):
+        yield "order", describe_order(result.policy)
     yield "ends", *_ends(result)
     if result.min_retries is not None:
         yield "attempts", f"{_attempts(result)} if every attempt fails"

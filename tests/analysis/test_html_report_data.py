@@ -92,6 +92,7 @@ def test_the_page_contains_the_given_policy():
             "attempt_timeout": None,
             "has_other_delays": False,
             "caveats": [],
+            "stages": None,
             "python": {
                 "settings": [],
                 "omitted": [],

@@ -3,13 +3,14 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import Policy, hints, schedules as s
+from retrykit import Hedge, Policy, hints, schedules as s
 from retrykit._cli.summary import summarize
 from retrykit._core.limits import override
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit.analysis.preview import preview
 from retrykit.budgets import TokenBucket
+from retrykit.limits import CircuitBreaker
 from retrykit.schedules._randomness import MAX_DELAY
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules
@@ -90,6 +91,15 @@ BESIDES = {
         "hint_cap": None,
     },
     "a budget must allow each retry": {"budget": TokenBucket()},
+    "limits must allow each attempt": {"admission": [CircuitBreaker()]},
+    "limits must allow each attempt, or are waited for": {
+        "admission": [CircuitBreaker()],
+        "on_refused": "wait",
+    },
+    "each attempt may be sent 3 times; each send takes 1.5s at most": {
+        "hedge": Hedge(0, at_most=3, idempotent=True),
+        "attempt_timeout": AsArgument(1.5),
+    },
     "each attempt takes 1.5s at most": {"attempt_timeout": AsArgument(1.5)},
     "a nested call that has given up is retried": {"nested": "retry"},
     "a nested call that has given up is a NestedRetryError": {"nested": "raise"},

@@ -11,6 +11,11 @@ from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import check_instance
 from retrykit.analysis.preview._caveats import caveats, has_other_delays
+from retrykit.analysis.preview._stages import (
+    has_stages,
+    inner_stages,
+    outer_stages,
+)
 from retrykit.config._preset_names import BUILT_IN, preset_key
 from retrykit.config.rendering import (
     import_block,
@@ -42,9 +47,17 @@ def policy_data(name: str, value: object) -> dict[str, Any]:
         "attempt_timeout": timeout_seconds(policy.attempt_timeout),
         "has_other_delays": has_other_delays(policy),
         "caveats": list(caveats(policy)),
+        "stages": _stages(policy),
         **hidden_settings(policy),
         "preset": _find_preset(name, policy, settings),
     }
+
+
+def _stages(policy: Policy) -> dict[str, list[str]] | None:
+    """Return the stages around and within the limits, which the page may change."""
+    if not has_stages(policy):
+        return None
+    return {"outer": outer_stages(policy), "inner": inner_stages(policy)}
 
 
 def schedule_data(schedule: Schedule) -> dict[str, Any]:

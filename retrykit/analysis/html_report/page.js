@@ -113,6 +113,9 @@ function endCard(policy, result) {
       bounded ? fact("worst-case total", ...withExact(worst)) : null,
     ),
     basis ? element("p", { class: "hint basis" }, basis) : null,
+    policy.stages
+      ? element("p", { class: "hint order" }, `Order: ${describeOrder(policy)}`)
+      : null,
     policy.caveats.length
       ? element("p", { class: "hint caveats" }, `Notes: ${policy.caveats.join("; ")}.`)
       : null,
@@ -127,6 +130,22 @@ function basisOf(policy, { attempt }) {
     policy.has_other_delays ? "by the policy's own schedule" : null,
   ].filter(Boolean);
   return parts.length ? `Worst case: ${parts.join(", ")}.` : "";
+}
+
+/** Return the stages of a policy from the outermost to the call itself. */
+function describeOrder({ stages, max_elapsed, max_attempts, limits }) {
+  const all = [
+    ...stages.outer,
+    max_elapsed === null ? null : `max_elapsed=${formatDuration(max_elapsed)}`,
+    max_attempts === 1 && limits !== "all"
+      ? null
+      : max_attempts === null
+        ? "retry"
+        : `retry max_attempts=${max_attempts}`,
+    ...stages.inner,
+    "call",
+  ].filter((stage) => stage !== null);
+  return `${all.join(" ( ")} ${")".repeat(all.length - 1)}`;
 }
 
 /** Return a readable duration, and an element with the exact seconds. */

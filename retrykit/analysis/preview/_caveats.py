@@ -44,9 +44,7 @@ def caveats(policy: Policy) -> Iterator[str]:
         yield f"a hint may ask for other delays{most}"
     if policy.budget is not None:
         yield "a budget must allow each retry"
-    limit = timeout_seconds(policy.attempt_timeout)
-    if limit is not None:
-        yield f"each attempt takes {format_duration(limit)} at most"
+    yield from _attempt_caveats(policy)
     if policy.nested != "respect":
         effect = "is retried" if policy.nested == "retry" else "is a NestedRetryError"
         yield f"a nested call that has given up {effect}"
@@ -54,6 +52,19 @@ def caveats(policy: Policy) -> Iterator[str]:
         yield "stop_event may end the call sooner"
     if policy.fallback is not NO_FALLBACK:
         yield "a call that gives up returns its fallback"
+
+
+def _attempt_caveats(policy: Policy) -> Iterator[str]:
+    """Yield a clause for each stage of an attempt."""
+    if policy.admission:
+        waits = ", or are waited for" if policy.on_refused == "wait" else ""
+        yield f"limits must allow each attempt{waits}"
+    hedge, limit = policy.hedge, timeout_seconds(policy.attempt_timeout)
+    if hedge is not None:
+        yield f"each attempt may be sent {hedge.at_most} times"
+    if limit is not None:
+        what = "attempt" if hedge is None else "send"
+        yield f"each {what} takes {format_duration(limit)} at most"
 
 
 def _format_failures(rule: Rule) -> str:
