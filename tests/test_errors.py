@@ -920,8 +920,8 @@ SETTING_ERRORS = {
     ),
     "hint must be grpc_pushback() in a policy for gRPC, got retry_after(); write "
     ".replace(hint=grpc_pushback())": write_config(hint=retry_after()),
-    "hedgingPolicy must be left out, got {'maxAttempts': 2}; retrykit does not hedge "
-    "requests": read_part(hedgingPolicy={"maxAttempts": 2}),
+    "hedgingPolicy must be left out, got {'maxAttempts': 2}; write hedge=Hedge(...) in "
+    "a Policy": read_part(hedgingPolicy={"maxAttempts": 2}),
     "methodConfig must be a list of dicts, got {}": lambda: from_service_config(
         {"methodConfig": {}}
     ),

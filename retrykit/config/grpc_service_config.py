@@ -87,7 +87,7 @@ def from_service_config(
     budget = _parse_throttle(loaded.get("retryThrottling"))
     entry = entry_for(loaded, method)
     if not entry.settings:
-        suggestion = "retrykit does not hedge requests"
+        suggestion = "write hedge=Hedge(...) in a Policy"
         raise invalid_setting("hedgingPolicy", "left out", entry.hedging, suggestion)
     settings = dict(entry.settings)
     schedule = _add_jitter(settings.pop("schedule"), jitter)
