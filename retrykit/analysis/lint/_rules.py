@@ -17,6 +17,7 @@ from retrykit._internal.durations import (
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import check_choice, check_integer, user_facing
 from retrykit.analysis.lint._cap_analysis import caps
+from retrykit.analysis.lint._stage_rules import STAGE_RULES
 from retrykit.analysis.preview import Preview, preview
 from retrykit.analysis.preview._caveats import has_other_delays
 from retrykit.analysis.preview._rule_policies import has_only_rules, rule_policies
@@ -383,6 +384,20 @@ def _call_outlives_process(context: LintContext) -> Iterator[Advice]:
             alone = ', limits="any"' if context.joined else ""
             fix += f", or set max_elapsed={allowed!r}{stop}{alone}"
         yield reason, fix
+
+
+def _register_stage_rules() -> None:
+    for name, (summary, find) in STAGE_RULES.items():
+
+        def find_in(
+            context: LintContext, find: Callable[[Policy], Iterable[Advice]] = find
+        ) -> Iterable[Advice]:
+            return find(context.policy)
+
+        RULES[name] = LintRule(summary, find_in)
+
+
+_register_stage_rules()
 
 
 def _or_longer(context: LintContext, attempts: int) -> str:
