@@ -41,7 +41,7 @@ ROOMS = {
     "testing": "errors _internal schedules hints _core events",
     "analysis": "errors _internal schedules _conditions limits _core config",
     "integrations": "errors _internal _conditions _own_retries _throttling hints "
-    "budgets _core events config durable",
+    "budgets limits _core events config durable",
     "_cli": "errors _internal schedules _core config analysis durable",
 }
 

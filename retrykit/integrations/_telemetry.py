@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from retrykit._core.call_record import CallFacts
 from retrykit._core.failures import ErrorRecord, Failure, StopReason, status_of
@@ -19,10 +19,15 @@ from retrykit._internal.validation import (
 from retrykit.budgets._base import Budget
 from retrykit.budgets._shared_budgets import balances
 from retrykit.durable._job_attempt import idempotency_key
+from retrykit.errors import RefusedError, RetryError
 from retrykit.events import Event
+from retrykit.limits._base import Limit
+from retrykit.limits._registry import Registry
+from retrykit.limits._shared_limits import states
 
-__all__ = ["BUCKETS", "OTHER_ERROR", "BoundedLabels", "EventLabels", "check_budgets"]
-__all__ += ["outcome_of", "read_balances", "reason_of", "was_interrupted"]
+__all__ = ["BUCKETS", "OTHER_ERROR", "BoundedLabels", "EventLabels", "Limits"]
+__all__ += ["check_budgets", "check_limits", "outcome_of", "read_balances"]
+__all__ += ["read_states", "reason_of", "was_interrupted", "was_never_made"]
 
 OTHER_ERROR: Final = "_OTHER"
 """What OpenTelemetry's semantic conventions call an error type without a name."""
@@ -101,8 +106,13 @@ class EventLabels:
     def error(self, record: CallFacts) -> str:
         """Return the type of the error that ended the last attempt.
 
-        Of a rejected response, its status; of any other result, ``rejected_result``.
+        Of a rejected response, its status; of any other result, ``rejected_result``; of
+        a call that a limit refused before its first attempt, the `RefusedError`.
         """
+        if was_never_made(record):
+            refused = record.stop_reason is StopReason.REFUSED
+            kind = RefusedError if refused else RetryError
+            return self._bounded_error(type_name(kind))
         last = record.last_failure
         if last is None or last.attempt != record.attempt:
             # It is being handled.
@@ -132,8 +142,15 @@ def _is_job(name: str) -> bool:
     return key.rpartition(":")[0].partition("#")[0] == name
 
 
+def was_never_made(record: CallFacts) -> bool:
+    """Return whether a call ended before its first attempt, as a limit refused it."""
+    return record.attempt == 0
+
+
 def was_interrupted(record: CallFacts) -> bool:
     """Return whether the last attempt ended, or will, without a recorded failure."""
+    if was_never_made(record):
+        return False
     last = record.last_failure
     return last is None or last.attempt != record.attempt
 
@@ -178,4 +195,44 @@ def read_balances(budgets: Mapping[str, Budget], most_shared: int) -> dict[str, 
             found[name] = float(budget.balance)
         except Exception as fault:  # noqa: BLE001  the other balances are wanted
             log_fault(logging.ERROR, fault, "the balance of budget %s failed", name)
+    return found
+
+
+Limits = Mapping[str, Limit | Registry[Any]]
+"""Limits by name, and registries of them."""
+
+
+def check_limits(limits: Limits | None) -> dict[str, Limit | Registry[Any]]:
+    """Return a copy of a dict of limits by name."""
+    suggestion = 'write {"orders": breaker}'
+    given = {} if limits is None else limits
+    for name, limit in check_instance("limits", given, dict, suggestion).items():
+        check_text("a name in limits", name)
+        if not isinstance(limit, Limit | Registry):
+            entry = f"limits[{name!r}]"
+            raise invalid_setting(entry, "a Limit, or a Registry of limits", limit)
+    return dict(given)
+
+
+def read_states(limits: Limits, most: int) -> dict[str, str]:
+    """Return the states of limits by name, and of shared limits by scope.
+
+    Those of a registry have its name, a colon and their key. A limit whose state cannot
+    be read is left out, and its error is logged.
+
+    Args:
+        limits: Limits by name.
+        most: Maximum number of shared limits, and of those of each registry: those used
+            most recently.
+    """
+    found = dict(list(states().items())[-most:])
+    for name, limit in limits.items():
+        try:
+            if isinstance(limit, Limit):
+                found[name] = limit.state
+            else:
+                recent = list(limit.states().items())[-most:]
+                found |= {f"{name}:{key}": state for key, state in recent}
+        except Exception as fault:  # noqa: BLE001  the other states are wanted
+            log_fault(logging.ERROR, fault, "the state of limit %s failed", name)
     return found

@@ -1,4 +1,7 @@
-"""Observer that counts retried calls for Prometheus, and a collector of budgets."""
+"""Observer that counts retried calls for Prometheus.
+
+Collectors of the balances of budgets and of the states of limits.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,13 +17,23 @@ from retrykit._internal.validation import (
     user_facing,
 )
 from retrykit.budgets._base import Budget
-from retrykit.events import AttemptFailed, Event, GaveUp, Observer, Succeeded
+from retrykit.events import (
+    AttemptFailed,
+    Event,
+    GaveUp,
+    HedgeStarted,
+    Observer,
+    Succeeded,
+)
 from retrykit.integrations._telemetry import (
     BUCKETS,
     EventLabels,
+    Limits,
     check_budgets,
+    check_limits,
     outcome_of,
     read_balances,
+    read_states,
     reason_of,
     was_interrupted,
 )
@@ -30,7 +43,7 @@ with needs("prometheus"):
     from prometheus_client.core import GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector
 
-__all__ = ["BudgetCollector", "observer"]
+__all__ = ["BudgetCollector", "LimitCollector", "observer"]
 
 
 @user_facing
@@ -91,6 +104,9 @@ class _Metrics:
         self._retries = children(
             Counter, "retries", "Retries that were scheduled.", "function error_type"
         )
+        self._hedges = children(
+            Counter, "hedges", "Attempts that were sent again.", "function"
+        )
         self._calls = children(
             Counter, "calls", "Calls that have ended.", "function outcome retried"
         )
@@ -117,6 +133,8 @@ class _Metrics:
             if delay is not None:
                 self._retries[name, error].inc()
                 self._delay[name,].observe(delay)
+        elif isinstance(event, HedgeStarted):
+            self._hedges[self._labels.function(event),].inc()
         elif isinstance(event, Succeeded):
             name = self._labels.function(event)
             self._attempts[name, "succeeded", ""].inc()
@@ -204,6 +222,61 @@ class BudgetCollector(Collector):
         gauge = self._gauge()
         for name, balance in read_balances(self._budgets, self._most).items():
             gauge.add_metric([name], balance)
+        return [gauge]
+
+
+@final
+class LimitCollector(Collector):
+    """Collector of the states of limits, which are read at each scrape.
+
+    Each limit has one sample, whose value is 1 and whose label ``state`` is its present
+    state. The shared limits are shown, too, by their scopes. A limit whose state cannot
+    be read is left out, and its error is logged.
+
+    >>> from retrykit.limits import CircuitBreaker
+    >>> registry = CollectorRegistry()
+    >>> registry.register(LimitCollector({"orders": CircuitBreaker()}))
+    >>> labels = {"limit": "orders", "state": "closed"}
+    >>> registry.get_sample_value("retrykit_limit_state", labels)
+    1.0
+
+    Args:
+        limits: Limits by name; or registries of them, whose limits are labeled with
+            the name, a colon and their key.
+        prefix: The first word of the gauge's name.
+        max_shared: Maximum number of shared limits, and of those of each registry:
+            those used most recently. Count, >= 1.
+
+    Raises:
+        ConfigError: *limits* is not a dict of limits, or *prefix* is not a part of a
+            name.
+    """
+
+    @user_facing
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        prefix: str = "retrykit",
+        max_shared: int = 200,
+    ) -> None:
+        self._limits = check_limits(limits)
+        self._name = f"{_check_prefix(prefix)}_limit_state"
+        self._most = check_integer("max_shared", max_shared, at_least=1)
+
+    def describe(self) -> Iterable[Metric]:
+        """Return the gauge without states."""
+        return [self._gauge()]
+
+    def _gauge(self) -> GaugeMetricFamily:
+        title = "States of limits: 1 for the present one."
+        return GaugeMetricFamily(self._name, title, labels=["limit", "state"])
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the gauge with the states of now."""
+        gauge = self._gauge()
+        for name, state in read_states(self._limits, self._most).items():
+            gauge.add_metric([name, state], 1.0)
         return [gauge]
 
 

@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry
 
 from retrykit import observe
 from retrykit.integrations import opentelemetry, prometheus
-from retrykit.integrations.prometheus import BudgetCollector
+from retrykit.integrations.prometheus import BudgetCollector, LimitCollector
 
 __all__ = ["ERRORS"]
 
@@ -41,6 +41,15 @@ ERRORS |= {
     ),
     "budgets['payments'] must be a Budget, got 100": (
         lambda: BudgetCollector({"payments": 100})
+    ),
+    'limits must be a dict, got []; write {"orders": breaker}': (
+        lambda: opentelemetry.observer(limits=[])
+    ),
+    "a name in limits must be a non-empty string, got ''": (
+        lambda: LimitCollector({"": None})
+    ),
+    "limits['orders'] must be a Limit, or a Registry of limits, got 100": (
+        lambda: LimitCollector({"orders": 100})
     ),
     "max_names must be an integer >= 1, got 0": (
         lambda: prometheus.observer(max_names=0)

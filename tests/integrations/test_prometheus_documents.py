@@ -1,5 +1,6 @@
 """The dashboard, the alert rules and the page name the metrics that are exported."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -9,10 +10,12 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from retrykit import Policy, observe
+from retrykit import Hedge, Policy, observe
 from retrykit._core.failures import StopReason
 from retrykit.budgets import TokenBucket
-from retrykit.integrations.prometheus import BudgetCollector, observer
+from retrykit.integrations.prometheus import BudgetCollector, LimitCollector, observer
+from retrykit.limits import CircuitBreaker
+from retrykit.testing import virtual_time
 
 DOCS = Path(__file__).parents[2] / "docs"
 DASHBOARD = json.loads((DOCS / "grafana_dashboard.json").read_text("utf-8"))
@@ -40,9 +43,14 @@ def exported():
     """Return the labels of each sample that the observer exports, by its name."""
     registry = CollectorRegistry()
     registry.register(BudgetCollector({"payments": TokenBucket()}))
+    registry.register(LimitCollector({"orders": CircuitBreaker()}))
     with observe(observer(registry=registry)):
         Policy(schedule=[0], on=OSError).run(fail)
         Policy().run(int)
+        hedge = Hedge(0, extra=1, idempotent=True)
+        with virtual_time() as clock:
+            with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+                runner.run(Policy(hedge=hedge).acall(asyncio.sleep, 1))
     page = generate_latest(registry).decode()
     return {
         sample.name: {*sample.labels}

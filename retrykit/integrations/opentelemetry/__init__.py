@@ -8,25 +8,35 @@ from retrykit._internal.extras import needs
 from retrykit._internal.validation import check_choice, invalid_setting, user_facing
 from retrykit.budgets._base import Budget
 from retrykit.events import Event, Observer
-from retrykit.integrations._telemetry import EventLabels, check_budgets
+from retrykit.integrations._telemetry import (
+    EventLabels,
+    Limits,
+    check_budgets,
+    check_limits,
+)
 
 with needs("opentelemetry"):
     from opentelemetry.metrics import MeterProvider, get_meter
     from opentelemetry.trace import TracerProvider, get_tracer
 
-    from retrykit.integrations.opentelemetry._metrics import Metrics, observe_budgets
+    from retrykit.integrations.opentelemetry._metrics import (
+        Metrics,
+        observe_budgets,
+        observe_limits,
+    )
     from retrykit.integrations.opentelemetry._spans import AttemptSpans, SpanEvents
 
 __all__ = ["observer"]
 
 
 @user_facing
-def observer(
+def observer(  # noqa: PLR0913  independent options
     *,
     spans: Literal["span", "event"] | None = "span",
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
     budgets: Mapping[str, Budget] | None = None,
+    limits: Limits | None = None,
     max_names: int = 200,
 ) -> Observer:
     """Return an observer that records calls as spans and metrics.
@@ -50,13 +60,15 @@ def observer(
             OpenTelemetry's `NoOpMeterProvider` records none.
         budgets: Budgets by name, whose balances a gauge shows. It also shows the
             shared budgets, by their scopes.
+        limits: Limits by name, such as circuit breakers, or registries of them, whose
+            states a gauge shows. It also shows the shared limits, by their scopes.
         max_names: Maximum number of distinct names of functions, and of types of
             errors: further ones become ``other`` and ``_OTHER``. So many shared
-            budgets are shown, those used most recently. Count, >= 1.
+            budgets and limits are shown, those used most recently. Count, >= 1.
 
     Raises:
-        ConfigError: *spans* is another word, a provider is none, or *budgets* is not
-            a dict of budgets.
+        ConfigError: *spans* is another word, a provider is none, *budgets* is not a
+            dict of budgets, or *limits* is not a dict of limits.
     """
     if spans is not None:
         check_choice("spans", spans, ["span", "event"], "None records no spans")
@@ -67,8 +79,10 @@ def observer(
         rule = "a MeterProvider, or None for the global one"
         raise invalid_setting("meter_provider", rule, meter_provider)
     labels, named = EventLabels(max_names), check_budgets(budgets)
+    named_limits = check_limits(limits)
     meter = get_meter("retrykit", __version__, meter_provider)
     observe_budgets(meter, named, max_names)
+    observe_limits(meter, named_limits, max_names)
     metrics = Metrics(meter, labels)
     if spans is None:
         return metrics

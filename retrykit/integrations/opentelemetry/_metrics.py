@@ -1,4 +1,4 @@
-"""Metrics of retried calls and of budgets."""
+"""Metrics of retried calls, budgets and limits."""
 
 from collections.abc import Iterable, Mapping
 from typing import final
@@ -8,17 +8,19 @@ from opentelemetry.metrics import CallbackOptions, Meter, Observation
 from retrykit._core.call_record import CallFacts
 from retrykit._core.retry_state import StopReason
 from retrykit.budgets._base import Budget
-from retrykit.events import AttemptFailed, Event, GaveUp, Succeeded
+from retrykit.events import AttemptFailed, Event, GaveUp, HedgeStarted, Succeeded
 from retrykit.integrations._telemetry import (
     BUCKETS,
     EventLabels,
+    Limits,
     outcome_of,
     read_balances,
+    read_states,
     reason_of,
     was_interrupted,
 )
 
-__all__ = ["Metrics", "observe_budgets"]
+__all__ = ["Metrics", "observe_budgets", "observe_limits"]
 
 
 @final
@@ -32,6 +34,9 @@ class Metrics:
         )
         self._retries = meter.create_counter(
             "retrykit.retries", "{retry}", "Retries that were scheduled."
+        )
+        self._hedges = meter.create_counter(
+            "retrykit.hedges", "{hedge}", "Attempts that were sent again."
         )
         self._calls = meter.create_counter(
             "retrykit.calls", "{call}", "Calls that have ended."
@@ -62,6 +67,8 @@ class Metrics:
                 if failure.delay is not None:
                     self._retries.add(1, failed)
                     self._delay.record(failure.delay, name)
+            case HedgeStarted():
+                self._hedges.add(1, self._name(event))
             case Succeeded():
                 name = self._name(event)
                 self._attempts.add(1, name | {"retrykit.outcome": "succeeded"})
@@ -102,4 +109,20 @@ def observe_budgets(meter: Meter, named: Mapping[str, Budget], most: int) -> Non
         "retrykit.budget.balance",
         [observe_balances],
         description="Balances of budgets, each in its own unit.",
+    )
+
+
+def observe_limits(meter: Meter, named: Limits, most: int) -> None:
+    """Add a gauge of the states of named limits and of so many shared ones."""
+
+    def observe_states(_: CallbackOptions) -> Iterable[Observation]:
+        return [
+            Observation(1, {"retrykit.limit": name, "retrykit.state": state})
+            for name, state in read_states(named, most).items()
+        ]
+
+    meter.create_observable_gauge(
+        "retrykit.limit.state",
+        [observe_states],
+        description="States of limits: 1 for the present one.",
     )

@@ -32,7 +32,12 @@ from retrykit.events import (
     RetryScheduled,
     Succeeded,
 )
-from retrykit.integrations._telemetry import EventLabels, reason_of, was_interrupted
+from retrykit.integrations._telemetry import (
+    EventLabels,
+    reason_of,
+    was_interrupted,
+    was_never_made,
+)
 
 __all__ = ["AttemptSpans", "SpanEvents"]
 
@@ -118,6 +123,9 @@ class AttemptSpans:
             call.record, call.caller, call.outer = record, context, innermost
             call.last = call.running = None
         if call is None:
+            if isinstance(event, GaveUp) and was_never_made(record):
+                # There is no attempt whose span could have the reason.
+                _note_end(event, record, self._labels)
             return
         if isinstance(event, AttemptStarted):
             self._start(call, event, record)
@@ -183,6 +191,13 @@ class AttemptSpans:
             if was_interrupted(record) and isinstance(sys.exception(), Exception):
                 _set_error(span, self._labels.error(record))
         span.end()
+
+
+def _note_end(event: GaveUp, record: CallFacts, labels: EventLabels) -> None:
+    """Add the end of a call that gave up to the current span."""
+    attributes = _attributes(event, record, labels)
+    attributes["retrykit.reason"] = reason_of(record)
+    get_current_span().add_event(f"retrykit.{event.kind}", attributes)
 
 
 def _set_error(span: Span, error_type: str) -> None:
