@@ -46,9 +46,9 @@ UNDER_LOCKS = {
     # The rate of a limit. Its clock is one of retrykit.
     "limits/_adaptive_rate.py": "Refusal _fill _until add after_call fill min now",
     # The state of a breaker, and its window. Its clock is one of retrykit.
-    "limits/_circuit_breaker.py": "HalfOpen Isolated ProbeLease Refusal _count_call "
-    "_count_probe _enter _is_slow _judge _new_closed _now _open _real_now count "
-    "drop_expired id isinstance len min now pop total",
+    "limits/_circuit_breaker.py": "HalfOpen Isolated Open ProbeLease Refusal "
+    "_count_call _count_probe _enter _is_slow _judge _new_closed _now _open _real_now "
+    "count drop_expired id isinstance len min now opening_or pop total",
     # The times of a rate limit. Its clock is one of retrykit, too.
     "limits/_rate.py": "Refusal _next_time _read_clock _take _take_back len",
     # The calls that run and wait. Algorithms are called here: they are pure.

@@ -48,6 +48,7 @@ from retrykit.limits._circuit_state import (
     Isolated,
     Open,
     Opening,
+    Standing,
     State,
     Successes,
     is_valid,
@@ -296,6 +297,38 @@ class CircuitBreaker(SerializableLimit):
             change = self._open("it was opened by hand")
         self._finish_opening(change)
 
+    def open_for_others(self, generation: int, delay: float, reason: str) -> None:
+        """Open it by what other processes know, if it is closed in this generation.
+
+        Its own calls did not fail, so this is not the first of several openings in a
+        row.
+
+        Args:
+            generation: The number of the state that others were told of.
+            delay: How long it stays open. Seconds, > 0.
+            reason: Why, in words.
+        """
+        opening = Opening(0, new_seed(), delay)
+        with self._lock:
+            state, now = self._state, self._now()
+            if not isinstance(state, Closed) or state.generation != generation:
+                return
+            opened = Open(generation + 1, now, None, reason, state.count(now))
+            opened.opening_or(opening)
+            change = self._enter(opened, reason)
+        self._finish_opening(change)
+
+    def standing(self) -> Standing:
+        """Return what it knows from its own calls, to tell other processes."""
+        state = self._state
+        opening = self._opening_of(state) if isinstance(state, Open) else None
+        if not isinstance(state, Open) or opening is None or not opening.number:
+            return Standing(state.generation, state.name, None, 0.0)
+        # Time goes back if the clock was replaced.
+        passed = max(self._now() - state.since, 0.0)
+        left = max(opening.delay - passed, 0.0)
+        return Standing(state.generation, "open", passed, left)
+
     def close(self) -> None:
         """Close it, with an empty window, whatever state it is in."""
         with self._lock:
@@ -532,8 +565,9 @@ class CircuitBreaker(SerializableLimit):
         """
         if state.opening is not None:
             return state.opening
-        number, seed, delay = state.previous or (0, new_seed(), None)
-        opening = Opening(number + 1, seed, self._draw(number + 1, seed, delay))
+        number, seed, delay = state.previous or (0, new_seed(), 0.0)
+        previous = delay if number else None
+        opening = Opening(number + 1, seed, self._draw(number + 1, seed, previous))
         return state.opening_or(opening)
 
     def _draw(self, number: int, seed: int, previous: float | None) -> float:

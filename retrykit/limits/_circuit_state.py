@@ -7,7 +7,7 @@ from retrykit.limits._base import Limit
 from retrykit.limits._windows import Counts, TimeWindow, Window
 
 __all__ = ["CircuitChange", "CircuitMetrics", "CircuitState", "Closed", "HalfOpen"]
-__all__ += ["Isolated", "Open", "Opening", "State", "is_valid"]
+__all__ += ["Isolated", "Open", "Opening", "Standing", "State", "is_valid"]
 
 CircuitState = Literal["closed", "open", "half-open", "isolated"]
 """The name of a state."""
@@ -65,11 +65,28 @@ class CircuitMetrics(NamedTuple):
     total_refused: int
 
 
+class Standing(NamedTuple):
+    """What a breaker knows from its own calls, to tell other processes.
+
+    Attributes:
+        generation: The number of its state.
+        name: The name of its state.
+        opened: How long ago its own calls opened it, in seconds; None if it is not
+            open, or opened for others.
+        left: How long it stays open, in seconds; 0 if it is not open.
+    """
+
+    generation: int
+    name: CircuitState
+    opened: float | None
+    left: float
+
+
 class Opening(NamedTuple):
     """One of several openings in a row, with no recovery between them.
 
     Attributes:
-        number: Its number, from 1.
+        number: Its number, from 1; 0 if others decided that it opens.
         seed: The seed of their delays.
         delay: How long it lasts, in seconds.
     """
