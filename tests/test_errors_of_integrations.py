@@ -5,6 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
 from requests.adapters import HTTPAdapter
 
 import retrykit
@@ -20,7 +21,11 @@ from retrykit.integrations.httpx import (
     RetryTransport,
     policy as httpx_policy,
 )
-from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
+from retrykit.integrations.redis import (
+    AsyncRedisBudget,
+    RedisBudget,
+    RedisCircuitBreaker,
+)
 from retrykit.integrations.requests import RetryAdapter, request_policy
 from retrykit.integrations.temporal import retried
 from retrykit.integrations.urllib3 import RetryPoolManager
@@ -119,6 +124,33 @@ SETTING_ERRORS |= {
     ),
     "expire_after must be a duration from 1s to 365d, got '0s'": (
         lambda: on_redis(expire_after="0s")
+    ),
+}
+
+
+def shared_breaker(client=None, name="api", breaker=None, **settings):
+    return RedisCircuitBreaker(client or Redis(), name, breaker, **settings)
+
+
+SETTING_ERRORS |= {
+    f"client must be a redis.Redis, got {str}; it is used in a thread of its own": (
+        lambda: shared_breaker("redis://:secret@localhost")
+    ),
+    f"client must be a redis.Redis, got {AsyncRedis}; it is used in a thread of its "
+    "own": lambda: shared_breaker(AsyncRedis()),
+    "name must be a non-empty string, got None": lambda: shared_breaker(name=None),
+    "breaker must be a CircuitBreaker, got TokenBucket(); write CircuitBreaker()": (
+        lambda: shared_breaker(breaker=TokenBucket())
+    ),
+    "quorum must be a number > 0 and <= 1, got 0; 0.5 is half of the processes": (
+        lambda: shared_breaker(quorum=0)
+    ),
+    "quorum must be a finite number >= 0 and <= 1, got 5; 0.5 is half of the "
+    "processes": lambda: shared_breaker(quorum=5),
+    "at_least must be an integer >= 2, got 1; otherwise one process in trouble opens "
+    "it for all": lambda: shared_breaker(at_least=1),
+    "expire_after must be at least twice refresh_every, 2.0, got '3s'": (
+        lambda: shared_breaker(refresh_every=2, expire_after="3s")
     ),
 }
 

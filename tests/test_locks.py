@@ -56,6 +56,8 @@ UNDER_LOCKS = {
     "discard is_waiting isinstance len",
     # The headers of which a value could not be read.
     "hints/_retry_after_header.py": "add clear len lower",
+    # When the jobs of a thread are due.
+    "integrations/redis/_background_thread.py": "_now clear min values",
     # The tokens of a budget on Redis, without I/O.
     "integrations/redis/_local_ledger.py": "_is_paused _new_request _now _start_pause "
     "min pay_locally",

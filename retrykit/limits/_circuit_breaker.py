@@ -304,7 +304,7 @@ class CircuitBreaker(SerializableLimit):
         row.
 
         Args:
-            generation: The number of the state that others were told of.
+            generation: The number of the state in which others decided it.
             delay: How long it stays open. Seconds, > 0.
             reason: Why, in words.
         """
@@ -319,7 +319,7 @@ class CircuitBreaker(SerializableLimit):
         self._finish_opening(change)
 
     def standing(self) -> Standing:
-        """Return what it knows from its own calls, to tell other processes."""
+        """Return its state as its own calls brought it about, for other processes."""
         state = self._state
         opening = self._opening_of(state) if isinstance(state, Open) else None
         if not isinstance(state, Open) or opening is None or not opening.number:

@@ -66,7 +66,7 @@ class CircuitMetrics(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What a breaker knows from its own calls, to tell other processes.
+    """The state of a breaker as its own calls brought it about.
 
     Attributes:
         generation: The number of its state.

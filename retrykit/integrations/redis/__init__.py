@@ -1,4 +1,4 @@
-"""Redis: transient errors of redis-py, and retry budgets that processes share.
+"""Redis: transient errors of redis-py, and budgets and limits that processes share.
 
 Needs the extra ``retrykit[redis]``. Switch off the retries of redis-py itself, or
 attempts multiply::
@@ -19,13 +19,17 @@ attempts multiply::
 A command whose reply was lost may have been executed: retry those that can be repeated,
 such as ``SET``, and not ``INCR`` or ``LPUSH``.
 
-`RedisBudget` is for `retry`, and `AsyncRedisBudget` for `aretry`.
+`RedisBudget` is for `retry`, and `AsyncRedisBudget` for `aretry`. A
+`RedisCircuitBreaker` opens in all processes when it is open in many of them.
 """
 
 from retrykit._internal.extras import needs
 
 with needs("redis"):
     from retrykit.integrations.redis._budgets import AsyncRedisBudget, RedisBudget
+    from retrykit.integrations.redis._circuit_breakers import RedisCircuitBreaker
+    from retrykit.integrations.redis._fleet_view import FleetState
     from retrykit.integrations.redis._transient_errors import policy, transient
 
-__all__ = ["AsyncRedisBudget", "RedisBudget", "policy", "transient"]
+__all__ = ["AsyncRedisBudget", "FleetState", "RedisBudget", "RedisCircuitBreaker"]
+__all__ += ["policy", "transient"]

@@ -1,0 +1,132 @@
+"""A process's view of the breakers of all processes, without I/O."""
+
+import logging
+import math
+from fractions import Fraction
+from typing import NamedTuple, final
+
+from retrykit.limits._circuit_state import Standing
+
+__all__ = ["FleetState", "FleetView", "Report"]
+
+# Pauses after consecutive failures of Redis, in seconds.
+_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+
+
+class FleetState(NamedTuple):
+    """The processes that share a breaker.
+
+    Attributes:
+        alive: Number of processes that made a call lately, with this one.
+        open: Number of processes whose own calls opened their breaker.
+        needed: Number of open processes at which it opens for all.
+    """
+
+    alive: int
+    open: int
+    needed: int
+
+
+class Report(NamedTuple):
+    """The report of a process to the others, with times in milliseconds.
+
+    Attributes:
+        generation: The number of the state of its breaker.
+        opened: How long ago its own calls opened it; -1 if it is not open.
+        left: How long it stays open; 0 if it is not open.
+        closed: How long ago it last closed after it was open; -1 if it never was.
+        failures: Number of consecutive failures of Redis at the time of the report.
+    """
+
+    generation: int
+    opened: int
+    left: int
+    closed: int
+    failures: int
+
+
+@final
+class FleetView:
+    """The other processes, as this one knows them, and when it last closed.
+
+    Reports may overlap: each change is one assignment, and a late reply opens a breaker
+    only if it is still in the state that was reported.
+
+    Attributes:
+        state: The processes in the last reply of Redis; None while it is unavailable.
+        pause: How long to wait before the next report, in seconds.
+    """
+
+    def __init__(
+        self,
+        quorum: float,
+        at_least: int,
+        refresh_every: float,
+        generation: int,
+        name: str,
+    ) -> None:
+        self.state: FleetState | None = None
+        self.pause = refresh_every
+        # As it was meant: 0.7 of 10 are 7.
+        self._quorum = Fraction(quorum).limit_denominator(100_000)
+        self._at_least = at_least
+        self._refresh_every = refresh_every
+        self._name = name
+        self._failures = 0
+        self._known = generation
+        self._closed_at: float | None = None
+
+    def next_report(self, standing: Standing, now: float) -> Report:
+        """Return the report to send now."""
+        if standing.name == "closed" and standing.generation != self._known:
+            self._known, self._closed_at = standing.generation, now
+        closed, opened = self._closed_at, standing.opened
+        return Report(
+            standing.generation,
+            -1 if opened is None else _milliseconds(opened),
+            _milliseconds(standing.left),
+            -1 if closed is None else _milliseconds(max(now - closed, 0.0)),
+            self._failures,
+        )
+
+    def apply_reply(
+        self, report: Report, alive: int, ends: list[int]
+    ) -> tuple[float, str] | None:
+        """Record a reply; return how long to open for others, and why.
+
+        Args:
+            report: The report that was sent.
+            alive: Number of processes.
+            ends: When each of those that are open ends, in milliseconds from now.
+        """
+        needed = max(self._at_least, math.ceil(self._quorum * alive))
+        self.state = FleetState(alive, len(ends), needed)
+        self.pause = self._refresh_every
+        # A report from before a failure does not show that Redis is back.
+        if self._failures and report.failures == self._failures:
+            self._failures = 0
+            _log.info("%s: Redis is available, its state is shared again", self._name)
+        if len(ends) < needed:
+            return None
+        # With the end of this one, too few are open.
+        left = sorted(ends)[len(ends) - needed]
+        return left / 1000, f"{len(ends)} of {alive} processes are"
+
+    def apply_failure(self, report: Report, fault: Exception) -> None:
+        """Record a failure of Redis: this process decides alone."""
+        first = report.failures == self._failures == 0
+        # Concurrent reports that fail count as one failure.
+        if report.failures == self._failures:
+            self._failures += 1
+        self.state = None
+        self.pause = max(_PAUSES[min(self._failures, 6) - 1], self._refresh_every)
+        if first:
+            text = "%s: Redis is unavailable, so each process decides alone: %s: %s"
+            _log.warning(text, self._name, type(fault).__name__, fault)
+
+
+def _milliseconds(seconds: float) -> int:
+    return math.ceil(seconds * 1000)
+
+
+_log = logging.getLogger("retrykit")
