@@ -78,6 +78,7 @@ from retrykit.hints._base import check_hint, parse_answer
 from retrykit.hints.grpc import StatusCodes
 from retrykit.integrations._airflow_decision import check_policy
 from retrykit.integrations.logging import observer
+from retrykit.limits import CircuitBreaker
 from retrykit.schedules._kinds import SCHEDULE_KINDS
 from retrykit.schedules._parsing import parse_schedule
 from retrykit.testing import (
@@ -1425,6 +1426,10 @@ SETTING_ERRORS |= {
         lambda: retry(policy=OSError)
     ),
     # both limits
+    "limits must be one of 'any', 'all', got [CircuitBreaker()]; write admission=[...] "
+    "for those of retrykit.limits": lambda: Policy(limits=[CircuitBreaker()]),
+    "budget must be a budget, got CircuitBreaker(); write admission=[...] for limits "
+    "such as a CircuitBreaker": lambda: Policy(budget=CircuitBreaker()),
     "limits must be one of 'any', 'all', got 'both'": lambda: Policy(limits="both"),
     "limits must be 'any' unless both max_attempts and max_elapsed are set, got "
     "'all'": lambda: Policy(limits="all", max_attempts=5),

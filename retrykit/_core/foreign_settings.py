@@ -101,11 +101,14 @@ ADVICE = {
         "retry_throttling retry_tokens target_success throttle throttling "
         "token_bucket window_s"
     ),
-    "use a CircuitBreaker of retrykit.limits; budget only limits retries": (
-        "breaker circuit_breaker class_thresholds failure_threshold "
-        "recovery_timeout_s trip_on"
+    "write admission=[CircuitBreaker(...)], from retrykit.limits": (
+        "breaker circuit circuit_breaker circuitbreaker class_thresholds "
+        "failure_threshold recovery_timeout_s trip_on"
     ),
-    "put a rate limiter into the function; budget only limits retries": (
+    (
+        "write admission=[AdaptiveRateLimit(...)], from retrykit.limits, or put a rate "
+        "limiter into the function"
+    ): (
         "burst calls_per_second limiter max_rate on_rate_limit per_second period qps "
         "rate rate_limit rate_limiter ratelimit requests_per_second rps"
     ),
@@ -113,8 +116,8 @@ ADVICE = {
         "bulkhead concurrency concurrency_limit max_concurrency max_concurrent "
         "max_parallel max_workers parallel pool_size semaphore workers"
     ),
-    "start a second request in the function; one attempt is made at a time": (
-        "backup_request hedge hedge_after hedge_delay hedge_policy hedged hedges "
+    'write hedge=Hedge("50ms", idempotent=True)': (
+        "backup_request hedge_after hedge_delay hedge_policy hedged hedges "
         "hedging hedging_delay hedging_policy max_hedged_attempts speculative"
     ),
     "write nested": "on_nested outer",

@@ -592,8 +592,8 @@ the first attempt counts; None is unlimited
         ``exponential("500ms").cap("1m").full_jitter()``; `on` and `give_up_on` are
         names of exception types, separated by commas; a hint is an expression such
         as ``retry_after``; a flag is ``true`` or ``false``. APP_RETRY_EXTENDS is a
-        preset such as ``zizq:retry_limit=10`` that replaces *base*. Rules, budgets
-        and code have no variable; they come from *base*.
+        preset such as ``zizq:retry_limit=10`` that replaces *base*. Rules, budgets,
+        limits, hedges and code have no variable; they come from *base*.
 
         The variables of the job queue Zizq are _RETRY_LIMIT, _BACKOFF_BASE,
         _BACKOFF_EXPONENT and _BACKOFF_JITTER; base and jitter are milliseconds, or

@@ -155,6 +155,15 @@ def _rules(name: str, value: object) -> "tuple[Rule, ...]":
     return check_rules(name, value)
 
 
+def _limit_rule(name: str, value: object) -> object:
+    # It has the name of the package.
+    suggestion = "write admission=[...] for those of retrykit.limits"
+    options = get_args(LimitRule)
+    return check_choice(
+        name, value, options, "" if isinstance(value, str) else suggestion
+    )
+
+
 def _hint(name: str, value: object) -> object:
     from retrykit.hints._base import check_hint  # noqa: PLC0415  see above
 
@@ -173,6 +182,8 @@ def _budget(name: str, value: object) -> "Budget":
     if isinstance(value, Budget):
         return value
     suggestion = "use one of retrykit.budgets"
+    if hasattr(value, "acquire"):
+        suggestion = "write admission=[...] for limits such as a CircuitBreaker"
     if isinstance(value, type) and issubclass(value, Budget):
         suggestion = f"create one: {value.__name__}()"
     raise invalid_setting(name, "a budget", value, suggestion)
@@ -395,10 +406,12 @@ SETTINGS: dict[str, Setting] = {
             "schedule is given.",
         )
     ),
-    "limits": _choice(
-        LimitRule,
+    "limits": Setting(
+        _limit_rule,
+        "choice",
         'Which of max_attempts and max_elapsed ends a call: "any", the first that '
         'is reached; "all", the last.',
+        options=get_args(LimitRule),
     ),
     "deadline": _choice(
         DeadlineRule,

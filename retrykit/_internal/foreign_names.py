@@ -64,7 +64,9 @@ _ADVICE = {
     "write @retry(on=(), on_result=predicate)": "on_predicate retry_on_result",
     "write for attempt in retrying(...)": "retry_context",
     "write raise RetryAfter": "TryAgain",
-    "write CircuitBreaker of retrykit.limits": "circuit circuit_breaker",
+    "write admission=[CircuitBreaker(...)] in the policy": "circuit circuit_breaker "
+    "circuitbreaker",
+    "write hedge=Hedge(...) in the policy": "Hedging hedged hedging",
     "write AdaptiveRateLimit of retrykit.limits": "AdaptiveRateLimiter "
     "ClientRateLimiter",
     "write Concurrency of retrykit.limits": (

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 import retrykit
-from retrykit import ConfigError, Policy, schedules, testing
+from retrykit import ConfigError, Policy, limits, schedules, testing
 from retrykit._core.foreign_settings import ADVICE
 from retrykit._core.settings import SETTINGS, Raises
 from retrykit.events import EventKind
@@ -45,10 +45,13 @@ RULES = "write rules, a list of Rule(on=..., schedule=..., max_attempts=...)"
 HINT = "write hint, one of retrykit.hints"
 HINT_CAP = 'write hint_cap and on_long_hint="clip"'
 BUDGET = "write budget, one of retrykit.budgets"
-BREAKER = "use a CircuitBreaker of retrykit.limits; budget only limits retries"
-RATE = "put a rate limiter into the function; budget only limits retries"
+BREAKER = "write admission=[CircuitBreaker(...)], from retrykit.limits"
+RATE = (
+    "write admission=[AdaptiveRateLimit(...)], from retrykit.limits, or put a rate "
+    "limiter into the function"
+)
 SEMAPHORE = "put a semaphore into the function, so that no call holds it while it waits"
-HEDGE = "start a second request in the function; one attempt is made at a time"
+HEDGE = 'write hedge=Hedge("50ms", idempotent=True)'
 OBSERVERS = "write observers, functions that are called with each event"
 STARTED = 'write observers={"attempt_started": function}'
 FAILED = 'write observers={"attempt_failed": function}'
@@ -265,7 +268,7 @@ LIBRARIES = {
         BUDGET: "retry_budget throttle token_bucket",
         RATE: "limiter max_rate rate rate_limit rate_limiter period",
         SEMAPHORE: "bulkhead concurrency max_concurrency max_concurrent semaphore",
-        HEDGE: "hedge hedge_delay hedging max_hedged_attempts",
+        HEDGE: "hedge_delay hedging max_hedged_attempts",
         "write nested": "outer",
         OBSERVERS: "callback hook",
         FAILED: "on_failure",
@@ -320,6 +323,8 @@ KNOWN = {
     *OF_THE_CLIENTS,
     *retrykit.__all__,
     *testing.__all__,
+    *limits.__all__,
+    *inspect.signature(retrykit.Hedge).parameters,
     *CONSTRUCTORS,
     *dir(schedules.Schedule),
     *inspect.signature(schedules.exponential).parameters,

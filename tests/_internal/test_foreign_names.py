@@ -17,7 +17,8 @@ MESSAGES = {
     "on_exception": "write @retry",
     "retry_context": "write for attempt in retrying(...)",
     "CircuitBreaker": "write from retrykit.limits import CircuitBreaker",
-    "circuit_breaker": "write CircuitBreaker of retrykit.limits",
+    "circuit_breaker": "write admission=[CircuitBreaker(...)] in the policy",
+    "hedging": "write hedge=Hedge(...) in the policy",
     "HttpFailures": "write from retrykit.conditions import HttpFailures",
     "stop_after_attempt": (
         "write max_attempts=..., max_elapsed=... or both in the policy"
