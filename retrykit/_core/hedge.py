@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar, cast, final
 
 from retrykit._conditions import reject_awaitable
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.introspection import is_coroutine_function, qualified_name
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.validation import (
     check_integer,
@@ -130,7 +130,7 @@ class Hedge(ForkSafe):
             ConfigError: *fn* is a generator function, or no function.
         """
         # Imported on demand: a policy needs this module alone.
-        from retrykit._core.drivers import check_retryable, qualified_name  # noqa: PLC0415
+        from retrykit._core.drivers import check_retryable  # noqa: PLC0415
         from retrykit._core.hedging import hedged  # noqa: PLC0415
         from retrykit._core.policy import Policy  # noqa: PLC0415
 

@@ -303,7 +303,7 @@ ERRORS = {
     "spread must be a bool, got 1": lambda: RateLimit(5, spread=1),
     "max_wait must be a finite number >= 0, got inf; give seconds as a number, a "
     'timedelta, or text such as "1h30m"': lambda: RateLimit(5, max_wait=float("inf")),
-    "name must be a non-empty string, got ' '": lambda: RateLimit(5, name=" "),
+    "name must be a non-empty string, got '  '": lambda: RateLimit(5, name="  "),
     "burst is not a parameter of RateLimit, got 2; the parameters are calls, per, "
     "spread, max_wait, name": lambda: RateLimit(5, burst=2),
     "limit must be a dict with the keys kind, calls, per, spread, max_wait, name, "

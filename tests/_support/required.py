@@ -127,6 +127,8 @@ PARTS = {
     "tests/integrations/test_urllib3*": "urllib3",
     "tests/integrations/test_coming_from_urllib3.py": "requests urllib3",
     "tests/integrations/test_coming_from_httpx_retries.py": "httpx httpx_retries",
+    "tests/integrations/test_admission.py": "aiohttp httpx requests urllib3",
+    "tests/integrations/test_telemetry_stages.py": "opentelemetry prometheus_client",
     "tests/integrations/test_task_queues.py": "celery redis redis-server rq",
     "tests/integrations/test_web_frameworks.py": "django fastapi httpx starlette",
     # All clients, through one table.

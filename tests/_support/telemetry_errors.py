@@ -54,6 +54,7 @@ ERRORS |= {
     "max_names must be an integer >= 1, got 0": (
         lambda: prometheus.observer(max_names=0)
     ),
+    "max_shared must be an integer >= 1, got 0": lambda: LimitCollector(max_shared=0),
     "max_shared must be an integer >= 1, got 0.5": (
         lambda: BudgetCollector(max_shared=0.5)
     ),
