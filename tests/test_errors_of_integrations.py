@@ -23,12 +23,15 @@ from retrykit.integrations.httpx import (
 )
 from retrykit.integrations.redis import (
     AsyncRedisBudget,
+    AsyncRedisRateLimit,
     RedisBudget,
     RedisCircuitBreaker,
+    RedisRateLimit,
 )
 from retrykit.integrations.requests import RetryAdapter, request_policy
 from retrykit.integrations.temporal import retried
 from retrykit.integrations.urllib3 import RetryPoolManager
+from retrykit.limits import RateLimit
 from tests import test_errors
 from tests._support.celery_errors import ERRORS as CELERY_ERRORS
 from tests._support.config_checks import untested_checks
@@ -128,6 +131,25 @@ SETTING_ERRORS |= {
 }
 
 
+def shared_rate(client=None, kind=RedisRateLimit, name="api", limit=None, **settings):
+    return kind(client or Redis(), name, limit or RateLimit(5), **settings)
+
+
+SETTING_ERRORS |= {
+    f"client must be a redis.Redis, got {str}; AsyncRedisRateLimit takes a "
+    "redis.asyncio.Redis": lambda: shared_rate("redis://:secret@localhost"),
+    f"client must be a redis.asyncio.Redis, got {Redis}; RedisRateLimit takes a "
+    "redis.Redis": lambda: shared_rate(kind=AsyncRedisRateLimit),
+    "name must be a non-empty string, got b'rate'": lambda: shared_rate(name=b"rate"),
+    'limit must be a RateLimit, got TokenBucket(); write RateLimit(100, per="1s")': (
+        lambda: shared_rate(limit=TokenBucket())
+    ),
+    'local must be a RateLimit, got 5; write RateLimit(100, per="1s")': (
+        lambda: shared_rate(local=5)
+    ),
+}
+
+
 def shared_breaker(client=None, name="api", breaker=None, **settings):
     return RedisCircuitBreaker(client or Redis(), name, breaker, **settings)
 
@@ -138,7 +160,7 @@ SETTING_ERRORS |= {
     ),
     f"client must be a redis.Redis, got {AsyncRedis}; it is used in a thread of its "
     "own": lambda: shared_breaker(AsyncRedis()),
-    "name must be a non-empty string, got None": lambda: shared_breaker(name=None),
+    "name must be a non-empty string, got b'api'": lambda: shared_breaker(name=b"api"),
     "breaker must be a CircuitBreaker, got TokenBucket(); write CircuitBreaker()": (
         lambda: shared_breaker(breaker=TokenBucket())
     ),

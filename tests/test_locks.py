@@ -56,6 +56,8 @@ UNDER_LOCKS = {
     "discard is_waiting isinstance len",
     # The headers of which a value could not be read.
     "hints/_retry_after_header.py": "add clear len lower",
+    # The failures of Redis, without I/O.
+    "integrations/redis/_availability.py": "min",
     # When the jobs of a thread are due.
     "integrations/redis/_background_thread.py": "_now clear min values",
     # The tokens of a budget on Redis, without I/O.

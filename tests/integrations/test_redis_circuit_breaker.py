@@ -17,6 +17,7 @@ import redis
 from retrykit import CircuitOpenError, Policy
 from retrykit.integrations.redis import RedisCircuitBreaker
 from retrykit.integrations.redis._background_thread import background_thread
+from retrykit.integrations.redis._circuit_breakers import CIRCUIT_SCRIPT
 from retrykit.integrations.redis._fleet_view import FleetView
 from retrykit.limits import CircuitBreaker, Lease
 from retrykit.testing import virtual_time
@@ -29,8 +30,11 @@ served, server = redis_server.served, redis_server.server
 
 
 @pytest.fixture(autouse=True)
-def _capture_info(caplog):
+def _prepare(server, caplog):
     caplog.set_level(logging.INFO, "retrykit")
+    # A client sends an unknown script twice, which would be counted.
+    server.client.script_load(CIRCUIT_SCRIPT)
+    server.scripts()
 
 
 @pytest.fixture

@@ -20,7 +20,9 @@ A command whose reply was lost may have been executed: retry those that can be r
 such as ``SET``, and not ``INCR`` or ``LPUSH``.
 
 `RedisBudget` is for `retry`, and `AsyncRedisBudget` for `aretry`. A
-`RedisCircuitBreaker` opens in all processes when it is open in many of them.
+`RedisCircuitBreaker` opens in all processes when it is open in many of them. A
+`RedisRateLimit`, and an `AsyncRedisRateLimit` in coroutines, limits the calls of all
+processes together.
 """
 
 from retrykit._internal.extras import needs
@@ -29,7 +31,11 @@ with needs("redis"):
     from retrykit.integrations.redis._budgets import AsyncRedisBudget, RedisBudget
     from retrykit.integrations.redis._circuit_breakers import RedisCircuitBreaker
     from retrykit.integrations.redis._fleet_view import FleetState
+    from retrykit.integrations.redis._rate_limits import (
+        AsyncRedisRateLimit,
+        RedisRateLimit,
+    )
     from retrykit.integrations.redis._transient_errors import policy, transient
 
-__all__ = ["AsyncRedisBudget", "FleetState", "RedisBudget", "RedisCircuitBreaker"]
-__all__ += ["policy", "transient"]
+__all__ = ["AsyncRedisBudget", "AsyncRedisRateLimit", "FleetState", "RedisBudget"]
+__all__ += ["RedisCircuitBreaker", "RedisRateLimit", "policy", "transient"]

@@ -1,16 +1,13 @@
 """A process's view of the breakers of all processes, without I/O."""
 
-import logging
 import math
 from fractions import Fraction
 from typing import NamedTuple, final
 
+from retrykit.integrations.redis._availability import Availability
 from retrykit.limits._circuit_state import Standing
 
 __all__ = ["FleetState", "FleetView", "Report"]
-
-# Pauses after consecutive failures of Redis, in seconds.
-_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 
 
 class FleetState(NamedTuple):
@@ -54,7 +51,6 @@ class FleetView:
 
     Attributes:
         state: The processes in the last reply of Redis; None while it is unavailable.
-        pause: How long to wait before the next report, in seconds.
     """
 
     def __init__(
@@ -66,15 +62,18 @@ class FleetView:
         name: str,
     ) -> None:
         self.state: FleetState | None = None
-        self.pause = refresh_every
         # As it was meant: 0.7 of 10 are 7.
         self._quorum = Fraction(quorum).limit_denominator(100_000)
         self._at_least = at_least
         self._refresh_every = refresh_every
-        self._name = name
-        self._failures = 0
+        self._availability = Availability(name, "each process decides alone")
         self._known = generation
         self._closed_at: float | None = None
+
+    @property
+    def pause(self) -> float:
+        """The time until the next report, in seconds."""
+        return max(self._availability.pause, self._refresh_every)
 
     def next_report(self, standing: Standing, now: float) -> Report:
         """Return the report to send now."""
@@ -86,7 +85,7 @@ class FleetView:
             -1 if opened is None else _milliseconds(opened),
             _milliseconds(standing.left),
             -1 if closed is None else _milliseconds(max(now - closed, 0.0)),
-            self._failures,
+            self._availability.failures,
         )
 
     def apply_reply(
@@ -101,11 +100,7 @@ class FleetView:
         """
         needed = max(self._at_least, math.ceil(self._quorum * alive))
         self.state = FleetState(alive, len(ends), needed)
-        self.pause = self._refresh_every
-        # A report from before a failure does not show that Redis is back.
-        if self._failures and report.failures == self._failures:
-            self._failures = 0
-            _log.info("%s: Redis is available, its state is shared again", self._name)
+        self._availability.reply(report.failures)
         if len(ends) < needed:
             return None
         # With the end of this one, too few are open.
@@ -114,19 +109,9 @@ class FleetView:
 
     def apply_failure(self, report: Report, fault: Exception) -> None:
         """Record a failure of Redis: this process decides alone."""
-        first = report.failures == self._failures == 0
-        # Concurrent reports that fail count as one failure.
-        if report.failures == self._failures:
-            self._failures += 1
         self.state = None
-        self.pause = max(_PAUSES[min(self._failures, 6) - 1], self._refresh_every)
-        if first:
-            text = "%s: Redis is unavailable, so each process decides alone: %s: %s"
-            _log.warning(text, self._name, type(fault).__name__, fault)
+        self._availability.fail(report.failures, fault)
 
 
 def _milliseconds(seconds: float) -> int:
     return math.ceil(seconds * 1000)
-
-
-_log = logging.getLogger("retrykit")
