@@ -270,7 +270,7 @@ limit = RedisRateLimit(client, "api", RateLimit(10, per="100ms"))
 
 @limit
 def call():
-    print(time.monotonic())
+    sys.stdout.write(f"{time.monotonic()}\\n")
 
 threads = [threading.Thread(target=lambda: [call() for _ in range(4)]) for _ in "12"]
 for thread in threads: thread.start()
