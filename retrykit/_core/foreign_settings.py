@@ -105,14 +105,11 @@ ADVICE = {
         "breaker circuit circuit_breaker circuitbreaker class_thresholds "
         "failure_threshold recovery_timeout_s trip_on"
     ),
-    (
-        "write admission=[AdaptiveRateLimit(...)], from retrykit.limits, or put a rate "
-        "limiter into the function"
-    ): (
+    "write admission=[RateLimit(...)], from retrykit.limits": (
         "burst calls_per_second limiter max_rate on_rate_limit per_second period qps "
         "rate rate_limit rate_limiter ratelimit requests_per_second rps"
     ),
-    "put a semaphore into the function, so that no call holds it while it waits": (
+    "write admission=[Concurrency(...)], from retrykit.limits": (
         "bulkhead concurrency concurrency_limit max_concurrency max_concurrent "
         "max_parallel max_workers parallel pool_size semaphore workers"
     ),

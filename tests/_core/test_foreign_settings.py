@@ -46,11 +46,8 @@ HINT = "write hint, one of retrykit.hints"
 HINT_CAP = 'write hint_cap and on_long_hint="clip"'
 BUDGET = "write budget, one of retrykit.budgets"
 BREAKER = "write admission=[CircuitBreaker(...)], from retrykit.limits"
-RATE = (
-    "write admission=[AdaptiveRateLimit(...)], from retrykit.limits, or put a rate "
-    "limiter into the function"
-)
-SEMAPHORE = "put a semaphore into the function, so that no call holds it while it waits"
+RATE = "write admission=[RateLimit(...)], from retrykit.limits"
+SEMAPHORE = "write admission=[Concurrency(...)], from retrykit.limits"
 HEDGE = 'write hedge=Hedge("50ms", idempotent=True)'
 OBSERVERS = "write observers, functions that are called with each event"
 STARTED = 'write observers={"attempt_started": function}'
