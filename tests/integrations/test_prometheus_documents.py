@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ from retrykit._core.failures import StopReason
 from retrykit.budgets import TokenBucket
 from retrykit.integrations.prometheus import BudgetCollector, LimitCollector, observer
 from retrykit.limits import CircuitBreaker
+from retrykit.limits._circuit_state import CircuitState
 from retrykit.testing import virtual_time
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -78,9 +80,9 @@ def test_an_expression_uses_metrics_and_labels_that_exist(exported, expression):
 
 @pytest.mark.parametrize("expression", EXPRESSIONS + QUERIES)
 def test_an_expression_selects_values_that_exist(expression):
-    values = re.findall(r'(?:outcome|reason|retried)[=!]~?"([^"$]*)"', expression)
+    values = re.findall(r'(?:outcome|reason|retried|state)[=!]~?"([^"$]*)"', expression)
     known = {"true", "false", "succeeded", "failed", "gave_up", "interrupted"}
-    known |= {*StopReason}
+    known |= {*StopReason, *get_args(CircuitState)}
     assert {each for value in values for each in value.split("|")} <= known
 
 
@@ -101,11 +103,11 @@ def test_an_annotation_names_labels_that_its_rule_keeps():
             assert named <= {*re.findall(r"\w+", kept[0])}
 
 
-def test_the_rules_are_about_retries_budgets_and_giving_up():
+def test_the_rules_are_about_retries_budgets_breakers_and_giving_up():
     alerts = [rule["alert"] for group in RULES["groups"] for rule in group["rules"]]
     assert alerts == [
         *("ManyCallsNeedARetry", "CallsGiveUp"),
-        *("BudgetStopsRetries", "BudgetEmpty"),
+        *("BudgetStopsRetries", "BudgetEmpty", "CircuitBreakerOpen"),
     ]
 
 
