@@ -647,9 +647,10 @@ class RetryController:
     def kept_failure(self, call: RetryCall) -> Failure | None:
         """Return the last failure if its result is not released yet.
 
-        A call that may be stopped while it waits gives up with that result.
+        A call that is stopped or refused while it waits gives up with that result.
         """
-        last = call.last_failure if self.can_be_stopped else None
+        may_end = self.can_be_stopped or self.admits
+        last = call.last_failure if may_end else None
         return last if last is not None and last.error is None else None
 
     def _give_up(

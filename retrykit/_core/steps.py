@@ -328,7 +328,7 @@ def handle_failure(  # noqa: C901  one pass, in its order
     outcome = controller.record_failure(call, error, evaluation, exhausted)
     if isinstance(outcome, Exception):
         return use_fallback(policy, call) if call.used_fallback else outcome
-    if error is None and not controller.can_be_stopped:
+    if error is None and not (controller.can_be_stopped or controller.admits):
         release_result(policy, call.rule, result)
     return outcome
 
@@ -378,7 +378,7 @@ async def ahandle_failure(  # noqa: C901, PLR0912  one pass, in its order
         if call.pending:
             await events.deliver(call.pending)
         return await ause_fallback(policy, call) if call.used_fallback else outcome
-    if error is None and not controller.can_be_stopped:
+    if error is None and not (controller.can_be_stopped or controller.admits):
         await arelease_result(policy, call.rule, result)
     if call.pending:
         await events.deliver(call.pending)
