@@ -274,7 +274,7 @@ def test_one_that_closed_trusts_its_probes_more_than_older_openings(make):
     first.breaker.close()
     fail(first)
     # The others opened before it closed.
-    assert fourth.refresh() == (4, 1, 2)
+    until(lambda: fourth.refresh() == (4, 1, 2))
 
 
 def later():
@@ -320,7 +320,8 @@ def test_a_process_that_is_open_is_alive_without_calls(make):
     until(lambda: other.refresh().open == 1)
     end = time.monotonic() + 0.2
     until(lambda: time.monotonic() > end)
-    assert other.refresh() == (2, 1, 2)
+    # On a busy machine it may be late, but one that is silent does not come back.
+    until(lambda: other.refresh() == (2, 1, 2))
 
 
 def test_a_job_that_is_hurried_while_it_runs_runs_again():
@@ -347,12 +348,15 @@ def test_the_breakers_of_a_client_have_one_thread(server):
             breaker.acquire().succeeded()
         assert thread_of(often) is thread_of(seldom)
         until(lambda: often.fleet and seldom.fleet)
-        scripts = server.scripts()
         for _ in range(3):
-            reported = often._view.state  # noqa: SLF001  a new one for each reply
-            often.acquire().succeeded()
-            until(lambda before=reported: often.fleet is not before)
-        assert (scripts, server.scripts()) == (2, 3)
+            before = often.fleet
+
+            def is_asked(before=before):
+                often.acquire().succeeded()
+                return often.fleet is not before
+
+            until(is_asked)
+        assert server.scripts() >= 5
 
 
 def test_reports_that_fail_at_once_are_one_outage(clock, caplog):
@@ -479,7 +483,7 @@ from retrykit.limits import CircuitBreaker, Lease
 
 client = redis.Redis(port=int(sys.argv[1]), socket_timeout=5, socket_connect_timeout=5)
 own = CircuitBreaker(window=20, minimum_calls=10, open_for="1h")
-breaker = RedisCircuitBreaker(client, "api", own, refresh_every=0.02, expire_after=10)
+breaker = RedisCircuitBreaker(client, "api", own, refresh_every=0.02, expire_after=60)
 for line in sys.stdin:
     allowed = 0
     for _ in range(50):
