@@ -54,7 +54,9 @@ class Hedge(ForkSafe):
     It decorates a function, too, for use without a policy. The rules are those of gRPC:
     a send that fails with an error that the policy may retry is followed by the next
     one at once, or after the delay that a hint asks for; any other error ends the
-    attempt. If all fail, the attempt fails as its first send did.
+    attempt. If a hint says `GiveUp`, nothing more is sent, and the sends in flight go
+    on. If all fail, the attempt fails as its first send did, or as the one with that
+    hint.
 
     Args:
         delay: Time after which the next send goes out, if none has succeeded. A
