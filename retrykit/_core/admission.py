@@ -214,8 +214,9 @@ def report(
         retry, or with the delay until it allows one.
     """
     failure, decision, retryable = evaluation
-    if call.leases:
-        report_failure(controller.limits, call.leases, evaluation, error)
+    # It has been admitted.
+    leases = cast("list[Lease]", call.leases)
+    report_failure(controller.limits, leases, evaluation, error)
     if isinstance(decision, str):
         return evaluation
     refused = foresee(controller.limits, decision)

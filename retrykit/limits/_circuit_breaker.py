@@ -274,8 +274,9 @@ class CircuitBreaker(SerializableLimit):
             return
         with self._lock:
             known = self._conditions = self._conditions or conditions
+        own = {"on_result"} if self.judges_results else set()
         for name, text in conditions.items():
-            if text != known[name]:
+            if name not in own and text != known[name]:
                 rule = f"a breaker of policies with the same {name}, here {known[name]}"
                 suggestion = "give each its own breaker, or the breaker its own on"
                 raise invalid_setting(

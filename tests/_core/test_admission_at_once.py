@@ -15,8 +15,9 @@ from retrykit import (
     retry,
     state_of,
 )
+from retrykit._core.admission import at_host
 from retrykit.budgets import TokenBucket
-from retrykit.limits import CircuitBreaker
+from retrykit.limits import CircuitBreaker, Registry
 from tests._support.scripted_limit import FORMS, NotedLease, Script, failing, refusal
 
 
@@ -186,3 +187,35 @@ def test_threads_share_a_breaker():
     for each in threads:
         each.join(60)
     assert breaker.metrics[:2] == (800, 400)
+
+
+def test_results_that_are_accepted_are_reported(form):
+    if form.__name__.endswith("block"):
+        pytest.skip("a block has no result")
+    limit = Script()
+    policy = Policy(on_result=lambda x: x < 9, admission=[limit])
+    assert form(policy, lambda: 9) == 9
+    assert limit.notes == ["asked", "succeeded"]
+
+
+def test_a_breaker_with_a_predicate_of_results_judges_them():
+    breaker = CircuitBreaker(on_result=lambda result: result == 503)
+    policy = Policy(admission=[breaker])
+    results = [policy.call(lambda each=each: each) for each in (200, 503)]
+    assert results == [200, 503]
+    assert breaker.metrics[:2] == (2, 1)
+    # A result that the policy rejects is none for the breaker.
+    policy = Policy(schedule=[0], on_result=lambda x: x < 9, admission=[breaker])
+    left = iter([1, 9])
+    assert policy.call(lambda: next(left)) == 9
+    assert breaker.metrics.failures == 1
+
+
+def test_a_client_has_limits_of_its_host():
+    hosts = Registry(CircuitBreaker)
+    other = CircuitBreaker()
+    policy = Policy(admission=[other, hosts])
+    assert at_host(policy, "a").admission == (other, hosts["a"])
+    assert at_host(policy, None).admission == (other,)
+    bare = Policy(admission=[other])
+    assert at_host(bare, "a") is bare
