@@ -167,6 +167,7 @@ PARTS = {
     "tests/analysis/test_html_report_appearance.py": BROWSER,
     "tests/analysis/test_html_report_numbers.py": BROWSER,
     "tests/analysis/test_html_report_errors.py": BROWSER,
+    "tests/analysis/test_stages.py": BROWSER,
     # Durable jobs, on servers that are killed.
     "tests/engines": (
         "celery dbos procrastinate psycopg redis "
