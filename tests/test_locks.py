@@ -62,7 +62,7 @@ UNDER_LOCKS = {
     "integrations/redis/_background_thread.py": "_now clear min values",
     # The tokens of a budget on Redis, without I/O.
     "integrations/redis/_local_ledger.py": "_is_paused _new_request _now _start_pause "
-    "min pay_locally",
+    "add min pay_locally",
     # The values of the labels of metrics.
     "integrations/_telemetry.py": "add len",
     # The histories that a report of pytest shows.

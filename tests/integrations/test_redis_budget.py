@@ -58,6 +58,14 @@ def test_a_deposit_is_visible_to_other_processes_at_once(backend, server):
     assert server.client.get(KEY) == "495"
 
 
+def test_a_refund_is_sent_with_the_next_request(backend, server):
+    budget = backend.budget()
+    for _ in range(3):
+        backend(budget.withdraw(OSError()))
+    budget.refund(5)
+    assert (server.client.get(KEY), backend(budget.flush())) == ("485", 490)
+
+
 def test_a_full_bucket_has_no_key(backend, server):
     budget = backend.budget()
     assert (backend(budget.flush()), budget.balance) == (500, 500)

@@ -70,6 +70,10 @@ class _BaseRedisBudget(Budget, Generic[Client]):
         """
         return float(self._ledger.tokens)
 
+    def refund(self, cost: float, /) -> None:
+        """Refund the cost of a retry that was not made, with the next request."""
+        self._ledger.add(int(cost))
+
     def _script_arguments(self, request: ScriptRequest) -> dict[str, list[Any]]:
         expiry = int(self.expire_after * 1000)
         args = [self.bucket.capacity, request.change, request.cost, expiry]

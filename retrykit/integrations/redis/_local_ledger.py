@@ -90,14 +90,18 @@ class LocalLedger:
         """Add the tokens of a successful call; return the request to send, if any."""
         now = _now()
         with self._lock:
-            gain = self._bucket.reward if cost is None else cost
+            self.add(self._bucket.reward if cost is None else cost)
+            if (cost is None or self._failures) and self._is_paused(now):
+                return None
+            return self._new_request(0, now)
+
+    def add(self, gain: int) -> None:
+        """Add tokens, which the next request sends."""
+        with self._lock:
             if self._failures:
                 gain = min(gain, self._bucket.capacity - self.tokens)
                 self.tokens += gain
             self._unsent += gain
-            if (cost is None or self._failures) and self._is_paused(now):
-                return None
-            return self._new_request(0, now)
 
     def apply_reply(self, request: ScriptRequest, tokens: int) -> None:
         """Record a reply of Redis with the remaining tokens."""
