@@ -176,7 +176,7 @@ class CircuitBreaker(SerializableLimit):
         )
         self.on: Any = check_on(on)
         self.on_result: Callable[[Any], bool] | None = check_on_result(on_result)
-        self.judges_results = on_result is not None
+        self.judges_results: bool = on_result is not None
         self.name: str | None = None if name is None else check_text("name", name)
         self.observers: list[Observer] = [*observers]
         self._failure_limit = as_fraction(self.failure_rate)

@@ -88,7 +88,7 @@ class QueuedLease(PermitLease):
 
     __slots__ = ("place", "queued", "refusal", "wake")
 
-    delay = math.inf
+    delay: float = math.inf
 
     place: Permit
     queued: float

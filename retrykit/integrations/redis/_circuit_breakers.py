@@ -120,7 +120,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         if self.expire_after < 2 * self.refresh_every:
             rule = f"at least twice refresh_every, {self.refresh_every!r}"
             raise invalid_setting("expire_after", rule, expire_after)
-        self.judges_results = self.breaker.judges_results
+        self.judges_results: bool = self.breaker.judges_results
         self._script = _register_script(client)
         self._keys = [f"{{retrykit:circuit:{name}}}:{each}" for each in _KEYS]
         self._thread = background_thread(client)
