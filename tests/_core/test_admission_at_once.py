@@ -172,6 +172,7 @@ def test_cancellation_gives_leases_back():
     assert limit.notes == ["asked", "ignored"]
 
 
+@pytest.mark.needs("threads")
 def test_threads_share_a_breaker():
     breaker = CircuitBreaker(window=10_000, minimum_calls=10_000)
     policy = Policy(schedule=[0] * 9, admission=[breaker])

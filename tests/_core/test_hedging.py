@@ -625,9 +625,9 @@ def test_nothing_is_sent_once_the_policy_is_stopped(clock):
     assert form.sent == [0]
 
 
-@pytest.mark.parametrize("library", [asyncio, trio], ids=["asyncio", "trio"])
-def test_nothing_is_sent_once_the_event_of_a_loop_is_set(library, clock):
-    form = Form(library.__name__, clock)
+@pytest.mark.parametrize("name", ["asyncio", "trio"])
+def test_nothing_is_sent_once_the_event_of_a_loop_is_set(name, clock):
+    form, library = Form(name, clock), {"asyncio": asyncio, "trio": trio}[name]
 
     async def main():
         stop = library.Event()

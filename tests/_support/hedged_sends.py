@@ -11,6 +11,12 @@ __all__ = ["FORMS", "Form"]
 
 FORMS = ["threads", "asyncio", "trio", "virtual loop"]
 
+# Where there is no trio, no task of it is cancelled.
+CANCELLED = (
+    asyncio.CancelledError,
+    *([trio.Cancelled] if required.installed("trio") else []),
+)
+
 
 class Form:
     """A form of hedged calls: in threads, or in tasks of an event loop.
@@ -60,7 +66,7 @@ class Form:
             seconds, outcome = script[number - 1]
             try:
                 await self.clock.asleep(seconds)
-            except (asyncio.CancelledError, trio.Cancelled):
+            except tuple(CANCELLED):
                 self.cancelled.append(number)
                 raise
             return end(outcome)

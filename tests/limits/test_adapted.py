@@ -57,6 +57,7 @@ def test_tasks_of_trio_wait_for_permits(make):
     assert most() == 2
 
 
+@pytest.mark.needs("threads")
 def test_threads_wait_for_permits():
     limit = Adapted(threading.BoundedSemaphore(2), name="db")
     running, most, lock = 0, [0], threading.Lock()

@@ -74,7 +74,11 @@ def run_asyncio(coroutine):
 
 
 def run_trio(coroutine):
-    return trio.run(lambda: coroutine)
+    try:
+        return trio.run(lambda: coroutine)
+    finally:
+        # Where there is no trio, it is not run.
+        coroutine.close()
 
 
 async def checkpoint():

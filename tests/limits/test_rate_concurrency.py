@@ -268,6 +268,7 @@ thread.join()
 """
 
 
+@pytest.mark.needs("processes")
 def test_a_child_never_waits_for_a_thread_of_its_parent():
     ended = subprocess.run(  # noqa: S603  our own script
         [sys.executable, "-W", "ignore", "-c", FORKING],
