@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from itertools import repeat
 from typing import Protocol, final
 
@@ -14,14 +13,7 @@ __all__ = [
     "SharedDraws",
     "call_random",
 ]
-__all__ += [
-    "Draws",
-    "forget_draws",
-    "new_draws",
-    "new_seed",
-    "previous_random",
-    "seed_of",
-]
+__all__ += ["Draws", "new_draws", "new_seed", "previous_random", "seed_of"]
 __all__ += ["uniform_between"]
 
 MAX_DELAY = sys.float_info.max
@@ -154,19 +146,11 @@ _MOST_RETRIES = 32
 Draws = tuple[SharedDraws, int]
 """The draws of a call, and its number among those that share them."""
 
-# Each thread takes an item in one step.
-_prepared: Iterator[Draws] = iter(())
-
-
-def forget_draws() -> None:
-    """Forget the draws that are prepared for calls to come."""
-    global _prepared  # noqa: PLW0603  an iterator cannot be emptied
-    _prepared = iter(())
-
-
+# Each thread takes or adds items in one step.
+_prepared: list[Draws] = []
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
     # Otherwise all forked workers would draw the same.
-    os.register_at_fork(after_in_child=forget_draws)
+    os.register_at_fork(after_in_child=_prepared.clear)
 
 
 def new_draws() -> Draws:
@@ -177,16 +161,20 @@ def new_draws() -> Draws:
     >>> third == call_random(seed_of((draws, number)), 3).random()
     True
     """
-    global _prepared  # noqa: PLW0603  quicker than a list of 64 tuples
-    for draws in _prepared:
-        return draws
-    # Independent of the global generator, which programs may seed. All seeds are below
-    # 2**53.
-    seed = int.from_bytes(os.urandom(7), "little") % (2**53 // SHARED_CALLS)
-    numbers = iter(range(SHARED_CALLS))
-    shared, first = SharedDraws(seed * SHARED_CALLS), next(numbers)
-    _prepared = zip(repeat(shared), numbers)
-    return shared, first
+    try:
+        return _prepared.pop()
+    except IndexError:
+        # Independent of the global generator, which programs may seed. All seeds are
+        # below 2**53.
+        seed = (
+            int.from_bytes(os.urandom(7), "little")
+            % (2**53 // SHARED_CALLS)
+            * SHARED_CALLS
+        )
+        draws = SharedDraws(seed)
+        first, *others = zip(repeat(draws), range(SHARED_CALLS))
+        _prepared.extend(others)
+        return first
 
 
 def seed_of(draws: Draws) -> int:

@@ -17,7 +17,6 @@ from retrykit.schedules._randomness import (
     MAX_DELAY,
     SharedDraws,
     call_random,
-    forget_draws,
     new_draws,
     new_seed,
     previous_random,
@@ -311,14 +310,6 @@ def test_a_forked_child_draws_other_seeds(draw):
     draw()
     children = [forked_seed(draw), forked_seed(draw)]
     assert len({*children, draw()}) == 3
-
-
-def test_draws_that_are_forgotten_are_not_given_again():
-    before, _ = new_draws()
-    forget_draws()
-    after, number = new_draws()
-    assert after is not before
-    assert number == 0
 
 
 @given(seeds(), st.integers(2, 1000), st.integers(0, 5))
