@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
-    from retrykit import budgets, hints, limits, presets as presets, schedules
+    from retrykit import budgets, hints, limits, presets as presets, schedules, streams
     from retrykit._core.blocks import aretrying, retrying
     from retrykit._core.call import current_state
     from retrykit._core.decision import Again, Decision, Stop
@@ -70,7 +70,7 @@ else:
             "_core.layers": "Layer Layers layers",
             "_core.retry_state": "Failure RetryState StopReason",
         },
-        modules=["budgets", "limits", "presets", "hints", "schedules"],
+        modules=["budgets", "limits", "presets", "hints", "schedules", "streams"],
     )
 
 __all__ = ["STOP", "Again", "AsArgument", "AttemptTimeout", "Backoff"]
@@ -88,6 +88,6 @@ __all__ += ["RetryAfter", "RetryError", "RetryState", "RetrykitError", "Rule", "
 __all__ += ["StopReason", "WithError", "WithValue", "aretry", "aretrying", "budgets"]
 __all__ += ["current_state", "hints", "last_result", "layers", "limits", "observe"]
 __all__ += ["policy_of", "presets", "resume", "retry", "retrying", "schedules"]
-__all__ += ["state_of", "with_policy"]
+__all__ += ["state_of", "streams", "with_policy"]
 
 __version__ = "0.1.0"

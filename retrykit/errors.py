@@ -8,6 +8,7 @@
         ├── NestingError       context blocks are closed out of order
         ├── NestedRetryError   a call inside this one gave up, under nested="raise"
         ├── CommitUnknown      a transaction of a database may have been committed
+        ├── StreamChangedError a restarted stream has fewer items than before
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
         ├── RefusedError       a limit refused a call
         │   └── CircuitOpenError   a circuit breaker did
@@ -46,7 +47,7 @@ __all__ += [
     "RetryAfter",
     "RetryError",
 ]
-__all__ += ["RetrykitError", "Signal"]
+__all__ += ["RetrykitError", "Signal", "StreamChangedError"]
 
 STATE_ATTRIBUTE: Final = "__retrykit_state__"
 """The attribute of an outcome that has the state of its call."""
@@ -139,6 +140,29 @@ class CommitUnknown(RetrykitError):  # noqa: N818  told by its name
     ``idempotent``; nor by calls around it, unless they have ``nested="retry"``. Look in
     the database before you repeat it. Its ``__cause__`` is the error of the driver.
     """
+
+
+@final
+class StreamChangedError(RetrykitError):
+    """A restarted generator has ended before the items that were handed out before.
+
+    ``streams.restart(skip_seen=True)`` is for a source that gives the same items again.
+
+    Attributes:
+        expected: Number of the items that were handed out, >= 1.
+        found: Number of items that the new attempt had, less than that.
+    """
+
+    def __init__(self, expected: int, found: int) -> None:
+        super().__init__(expected, found)
+        self.expected = expected
+        self.found = found
+
+    def __str__(self) -> str:
+        return (
+            f"the source has changed: {self.expected} items were handed out, and a "
+            f"new attempt had {self.found}"
+        )
 
 
 @final

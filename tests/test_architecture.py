@@ -33,6 +33,7 @@ ROOMS = {
     "_core": "errors _internal schedules _conditions _own_retries hints budgets "
     "limits conditions",
     "events": "_core",
+    "streams": "errors _internal _core",
     "backoff": "_internal schedules _core",
     "presets": "_internal schedules _conditions _throttling hints budgets limits _core",
     "config": "errors _internal schedules _conditions hints budgets limits conditions "
@@ -95,6 +96,7 @@ READS_THE_CLOCK = {
     "_core.ineffective",
     "_core.manual",
     "_core.steps",
+    "_core.streams",
     "_core.sync_driver",
     "_core.task_sends",
     "budgets._ratio",
@@ -324,6 +326,31 @@ def test_the_drivers_differ_only_in_what_they_await():
         for name in DRIVERS
     )
     assert sync == awaited
+
+
+STREAMS = ["_core.streams", "_core.async_streams"]
+
+
+def unparse_erased(tree):
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def test_the_sync_and_async_streams_are_the_same_program():
+    sync, awaited = (
+        [
+            unparse_erased(AsyncEraser().visit(ast.parse(ast.unparse(node))))
+            for node in TREES[name].body
+            if getattr(node, "name", "") in {"run_stream", "first_item"}
+        ]
+        for name in STREAMS
+    )
+    assert len(sync) == 2
+    erased = [re.sub(r"\b(a|__a)(?=next|send|throw|close)", "", x) for x in awaited]
+    erased = [x.replace("next__", "__next__") for x in erased]
+    erased = [re.sub(r"Async(?=Generator)|Async(?=Iteration)", "", x) for x in erased]
+    without_value = [x.replace("return end.value", "return") for x in sync]
+    without_value = [x.replace("Iteration as end", "Iteration") for x in without_value]
+    assert [x.replace("Any, Any, Any", "Any, Any") for x in without_value] == erased
 
 
 # Functions that stand beside an async one of the same name after an "a".

@@ -71,6 +71,7 @@ def test_the_package_exports_these_names_and_no_others():
         "retrying",
         "schedules",
         "state_of",
+        "streams",
         "with_policy",
     ]
 

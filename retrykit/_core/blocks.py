@@ -328,6 +328,8 @@ class _RetriedBlock:
         self._source = as_source(policy, changes)
         if isinstance(self._source, Policy):
             self._source._derive(self._check)
+        else:
+            self._source.check_alone()
         if state is not None:
             check_resumable(state)
         self._name, self._state = name, state

@@ -18,6 +18,7 @@ from retrykit._internal.tracebacks import FrameLocations
 
 if TYPE_CHECKING:
     from retrykit._core.retry_state import RetryState
+    from retrykit._core.stream_facts import StreamFacts
 
 __all__ = ["ITSELF", "OVER", "Arguments", "CallFacts", "CallRecord", "Terms"]
 __all__ += ["SUCCEEDED", "clock_id", "give_ups", "new_record", "swap_outcome"]
@@ -136,6 +137,7 @@ class CallFacts:
         dropped_failures: Number of failures that were not kept.
         rule_counts: Number of failures that each rule of the policy matched.
         hedges: Number of sends besides the first ones of the attempts.
+        stream: The facts of a stream; None for a call that has a result.
         retry_cost: What the last retry cost the budget of the policy.
         depth: Number of retried calls around this one.
         nested_state: The state of the nested call whose failure ended this one.
@@ -174,6 +176,7 @@ class CallFacts:
     rule_counts: tuple[int, ...] = ()
     retry_cost: float | None = None
     hedges: int = 0
+    stream: "StreamFacts | None" = None
     depth: int = 0
     nested_state: "RetryState | None" = None
     request: tuple[str, object] | None = None
@@ -275,6 +278,19 @@ class CallFacts:
         if self.read_clock is None:
             return self.elapsed_at_end
         return self.read_clock() - self.started
+
+    @property
+    def row_began(self) -> float:
+        """Since when limits count, in seconds since the call began: 0, but in streams.
+
+        Those of streams may count failures in a row.
+        """
+        return 0.0 if self.stream is None else self.stream.row_begins(self.elapsed)
+
+    def find_time_limit(self) -> float | None:
+        """Return when `max_elapsed` ends the call, in seconds since it began."""
+        limit = self.terms.max_elapsed
+        return None if limit is None else limit + self.row_began
 
     def trim(self, failures: list[Any]) -> list[Failure]:
         """Remove the middle ones of too many failures, and return them."""

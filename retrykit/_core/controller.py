@@ -226,7 +226,7 @@ class RetryController:
         if policy is self.policy:
             return self
         runner = None if self._runner is None else self._runner()
-        other = RetryController(
+        other = type(self)(
             policy,
             self._name,
             self.clock,
@@ -242,7 +242,7 @@ class RetryController:
     def __reduce__(self) -> tuple[Any, ...]:
         # With a driver that is pickled by value.
         parts = self.policy, self._name, self.clock, self._resumed, self.function
-        return _restore_controller, parts
+        return _restore_controller, (type(self), *parts)
 
     def find_name(self) -> str:
         """Return the name of the calls, once somebody needs it."""
@@ -559,7 +559,10 @@ class RetryController:
             if self._has_not_failed:
                 self.check_surroundings(call.known_arguments(), error, call)
             if is_logged() and not self._logs_retries():
-                message = RetryMessage(call.terms, call.request, failure, call.elapsed)
+                before = 0 if call.stream is None else call.stream.attempts_before
+                message = RetryMessage(
+                    call.terms, call.request, failure, call.elapsed, before
+                )
                 events.notify_one(log_retry, message, None)
             return decision
         if decision is StopReason.NESTED:
@@ -772,7 +775,9 @@ class RetryController:
         limit = self._plan.time_limit
         if limit is None or self.policy.deadline == "overshoot":
             return None
-        return None if call.read_clock is None else limit - call.elapsed
+        if call.read_clock is None:
+            return None
+        return limit + call.row_began - call.elapsed
 
     def _logs_retries(self) -> bool:
         """Return whether an observer logs the retries."""
@@ -797,11 +802,12 @@ class RetryController:
             events.notify_one(each.observer, event, pending)
 
 
-def _restore_controller(
+def _restore_controller(  # noqa: PLR0913, PLR0917  as the class
+    kind: type[RetryController],
     policy: "Policy",
     name: str | None,
     clock: ClockSource[Any],
     resumed: RetryState | None,
     function: Callable[..., Any] | None,
 ) -> RetryController:
-    return RetryController(policy, name, clock, resumed, function=function)
+    return kind(policy, name, clock, resumed, function=function)

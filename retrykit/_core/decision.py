@@ -20,6 +20,7 @@ from retrykit._conditions import (
 )
 from retrykit._core.call_record import CallFacts
 from retrykit._core.failures import Evaluation, Failure, StopReason
+from retrykit._core.limits import shift_time_limit
 from retrykit._internal.error_texts import note_policy_fault
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.late_modules import LateModule
@@ -290,8 +291,12 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
     elif retryable and (policy.hint is not None or policy.rules):
         hint = find_hint(policy, error, result, matched, already_warned)
     attempt, started = record.attempt, record.attempt_started
+    counted, limited = attempt, policy
+    if record.stream is not None:
+        counted -= record.stream.attempts_before
+        limited = shift_time_limit(policy, record.stream.row_began)
     try:
-        decision = decide(policy, record, attempt, elapsed, error, matched, hint)
+        decision = decide(limited, record, counted, elapsed, error, matched, hint)
     except Exception as fault:
         if error is None:
             raise
@@ -394,7 +399,7 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
         if isinstance(delay, str):
             return delay
     else:
-        last = record.last_failure
+        last = record.last_failure if attempt > 1 else None
         previous = None if last is None else last.delay
         delay = policy.schedule.delay(attempt, previous, random)
     if delay is None:

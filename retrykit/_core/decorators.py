@@ -10,6 +10,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ForwardRef,
+    Literal,
     ParamSpec,
     Protocol,
     TypeVar,
@@ -52,9 +53,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Only type checkers read this, and it would take longer to import than all else here.
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+
+    from retrykit._core.async_streams import AsyncStream
+    from retrykit._core.stream_modes import StreamMode
+    from retrykit._core.streams import Stream
+
     C = TypeVar("C")
     P = ParamSpec("P")
     R = TypeVar("R")
+    S = TypeVar("S")
     V = TypeVar("V")
     V_co = TypeVar("V_co", covariant=True)
 
@@ -84,6 +92,28 @@ if TYPE_CHECKING:
         @overload
         def __call__(self, fn: Callable[P, R], /) -> Callable[P, R | V_co]: ...
 
+    StreamSetting = Literal["until-first-item", "restart"] | StreamMode
+
+    class StreamDecorator(Protocol):
+        """A decorator of generator functions, which return streams."""
+
+        @overload
+        def __call__(
+            self, fn: Callable[P, AsyncGenerator[V, S]], /
+        ) -> Callable[P, AsyncStream[V, S]]: ...
+        @overload
+        def __call__(  # type: ignore[overload-overlap] # pyright: ignore[reportOverlappingOverload]
+            self, fn: Callable[P, Generator[V, S, R]], /
+        ) -> Callable[P, Stream[V, S, R]]: ...
+        @overload
+        def __call__(
+            self, fn: Callable[P, AsyncIterator[V]], /
+        ) -> Callable[P, AsyncStream[V, None]]: ...
+        @overload
+        def __call__(
+            self, fn: Callable[P, Iterator[V]], /
+        ) -> Callable[P, Stream[V, None, None]]: ...
+
 
 if TYPE_CHECKING:
 
@@ -95,14 +125,29 @@ if TYPE_CHECKING:
     ) -> Callable[[F], F]: ...
     @overload
     def retry(
-        *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
+        *, policy: Policy | Callable[..., Policy], **changes: Unpack[OtherSettings]
     ) -> Callable[[F], F]: ...
+    @overload
+    def retry(
+        policy: Policy | None = None,
+        /,
+        *,
+        stream: StreamSetting,
+        **changes: Unpack[OtherSettings],
+    ) -> StreamDecorator: ...
+    @overload
+    def retry(
+        *,
+        policy: Policy | Callable[..., Policy],
+        stream: StreamSetting,
+        **changes: Unpack[OtherSettings],
+    ) -> StreamDecorator: ...
     @overload
     def retry(
         fn: Policy | None = None,
         /,
         *,
-        policy: Policy | Callable[[], Policy] = ...,
+        policy: Policy | Callable[..., Policy] = ...,
         fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
         **changes: Unpack[OtherSettings],
     ) -> FallbackDecorator[V]: ...
@@ -111,7 +156,7 @@ if TYPE_CHECKING:
         fn: Policy | None = None,
         /,
         *,
-        policy: Policy | Callable[[], Policy] = ...,
+        policy: Policy | Callable[..., Policy] = ...,
         fallback: Callable[[RetryState], V],
         **changes: Unpack[OtherSettings],
     ) -> FallbackDecorator[V]: ...
@@ -120,14 +165,16 @@ if TYPE_CHECKING:
         fn: Policy | None = None,
         /,
         *,
-        policy: Policy | Callable[[], Policy] = ...,
+        policy: Policy | Callable[..., Policy] = ...,
         fallback: V,
         **changes: Unpack[OtherSettings],
     ) -> FallbackDecorator[V]: ...
 
 
 @takes_settings
-def retry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
+def retry(
+    fn: Any = None, /, *, policy: Any = None, stream: Any = None, **changes: Any
+) -> Any:
     """Retry the decorated function when it fails, as its policy says.
 
     ``@retry`` alone applies the default policy: five attempts within a minute, with
@@ -147,19 +194,23 @@ def retry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     Args:
         fn: The function, where the decorator stands without parentheses; or the policy,
             without its name.
-        policy: The policy of the calls; `Policy()` by default. Or a function without
-            parameters that returns the policy, called once for each call, so that
-            settings can change at run time.
+        policy: The policy of the calls; `Policy()` by default. Or a function that
+            returns the policy, called once for each call, so that settings can change
+            at run time. Its parameters get the arguments of the call that have their
+            names, such as ``self``.
+        stream: How a generator function is retried: ``"until-first-item"``,
+            ``"restart"``, or what a function of `retrykit.streams` returns.
         **changes: Settings that differ from it, as for `Policy`.
 
     Returns:
-        A decorator, whose functions keep their signature.
+        A decorator, whose functions keep their signature; those of a generator function
+        return a `streams.Stream` or a `streams.AsyncStream`.
 
     Raises:
         ConfigError: A setting is invalid, or the function cannot be retried: a
-            generator function, a class, a property.
+            generator function without *stream*, a class, a property.
     """
-    return _decorator("retry", fn, policy, changes, awaited=None)
+    return _decorator("retry", fn, policy, changes, stream, awaited=None)
 
 
 if TYPE_CHECKING:
@@ -172,14 +223,29 @@ if TYPE_CHECKING:
     ) -> Callable[[F], F]: ...
     @overload
     def aretry(
-        *, policy: Policy | Callable[[], Policy], **changes: Unpack[OtherSettings]
+        *, policy: Policy | Callable[..., Policy], **changes: Unpack[OtherSettings]
     ) -> Callable[[F], F]: ...
+    @overload
+    def aretry(
+        policy: Policy | None = None,
+        /,
+        *,
+        stream: StreamSetting,
+        **changes: Unpack[OtherSettings],
+    ) -> StreamDecorator: ...
+    @overload
+    def aretry(
+        *,
+        policy: Policy | Callable[..., Policy],
+        stream: StreamSetting,
+        **changes: Unpack[OtherSettings],
+    ) -> StreamDecorator: ...
     @overload
     def aretry(
         fn: Policy | None = None,
         /,
         *,
-        policy: Policy | Callable[[], Policy] = ...,
+        policy: Policy | Callable[..., Policy] = ...,
         fallback: Callable[[RetryState], Coroutine[Any, Any, V]],
         **changes: Unpack[OtherSettings],
     ) -> FallbackDecorator[V]: ...
@@ -188,7 +254,7 @@ if TYPE_CHECKING:
         fn: Policy | None = None,
         /,
         *,
-        policy: Policy | Callable[[], Policy] = ...,
+        policy: Policy | Callable[..., Policy] = ...,
         fallback: Callable[[RetryState], V],
         **changes: Unpack[OtherSettings],
     ) -> FallbackDecorator[V]: ...
@@ -197,14 +263,16 @@ if TYPE_CHECKING:
         fn: Policy | None = None,
         /,
         *,
-        policy: Policy | Callable[[], Policy] = ...,
+        policy: Policy | Callable[..., Policy] = ...,
         fallback: V,
         **changes: Unpack[OtherSettings],
     ) -> FallbackDecorator[V]: ...
 
 
 @takes_settings
-def aretry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
+def aretry(
+    fn: Any = None, /, *, policy: Any = None, stream: Any = None, **changes: Any
+) -> Any:
     """Retry the decorated async function when it fails, as its policy says.
 
     For coroutine functions, where `retry` does the same, and for every callable that
@@ -220,13 +288,13 @@ def aretry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     Raises:
         ConfigError: A setting is invalid, or the function is known not to be async.
     """
-    return _decorator("aretry", fn, policy, changes, awaited=True)
+    return _decorator("aretry", fn, policy, changes, stream, awaited=True)
 
 
 @takes_settings
 def with_policy(
     fn: F,
-    policy: Policy | Callable[[], Policy] | None = None,
+    policy: Policy | Callable[..., Policy] | None = None,
     /,
     **changes: Unpack[PolicySettings],
 ) -> F:
@@ -250,10 +318,10 @@ def with_policy(
     if issubclass(kind, classmethod | staticmethod):
         function = cast("classmethod[Any, Any, Any]", fn).__func__
         return cast("F", kind(with_policy(function, policy, **changes)))
-    inner, base, awaited = unwrap(fn)
+    inner, base, awaited, stream = unwrap(fn)
     other = as_source(base if policy is None else policy, changes)
     recipe = with_policy, (fn, other)
-    return cast("F", wrap_callable(inner, other, awaited, recipe))
+    return cast("F", wrap_callable(inner, other, awaited, recipe, stream))
 
 
 @takes_settings
@@ -317,15 +385,30 @@ def resume(
             of *state* has succeeded.
     """
     check_resumable(state)
-    inner, base, awaited = unwrap(fn)
+    inner, base, awaited, stream = unwrap(fn)
+    if stream is not None:
+        rule = "a function that returns a result, not a stream"
+        suggestion = "call it with the arguments with which it continues"
+        raise invalid_setting("fn", rule, fn, suggestion)
     changed = ask_policy(as_source(base if policy is None else policy, changes))
     awaited = is_coroutine_function(inner) if awaited is None else awaited
     return cast("F", build_driver(changed, inner, awaited=awaited, resumed=state))
 
 
-def _decorator(
-    name: str, fn: Any, policy: Any, changes: Any, *, awaited: bool | None
+def _decorator(  # noqa: PLR0913  what retry and aretry are given
+    name: str,
+    fn: Any,
+    policy: Any,
+    changes: Any,
+    stream: Any,
+    *,
+    awaited: bool | None,
 ) -> Any:
+    if stream is not None:
+        # Imported here: few functions are generators.
+        from retrykit._core.stream_modes import as_mode  # noqa: PLC0415
+
+        stream = as_mode(stream)
     if fn is None or isinstance(fn, Policy):
         if fn is not None and policy is not None:
             raise invalid_setting("policy", "given once", policy)
@@ -336,13 +419,13 @@ def _decorator(
         source = as_source(fn if policy is None else policy, changes)
 
         def decorate(fn: Any, /) -> Any:
-            return wrap_callable(fn, source, awaited)
+            return wrap_callable(fn, source, awaited, stream=stream)
 
         return user_facing(decorate)
     meant = guess_argument(fn)
     if not meant and (callable(fn) or hasattr(fn, "__get__")):
         _reject_policy_function(name, fn)
-        if changes or policy is not None:
+        if changes or policy is not None or stream is not None:
             suggestion = f"write {name}(...)(fn), or @{name}(...) above it"
             rule = "a Policy beside other settings"
             raise invalid_setting("policy", rule, fn, suggestion)

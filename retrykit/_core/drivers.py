@@ -26,11 +26,11 @@ from retrykit.errors import ConfigError
 
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
+    from retrykit._core.stream_modes import StreamMode
 
 __all__ = ["build_driver", "check_limits_of", "check_no_hedge", "check_resumable"]
-__all__ += ["check_retryable"]
-__all__ += ["check_sync_compatible", "driver_factory", "ensure_awaitable"]
-__all__ += ["prepare_attempt"]
+__all__ += ["check_retryable", "check_sync_compatible"]
+__all__ += ["driver_factory", "ensure_awaitable", "prepare_attempt"]
 
 
 def build_driver(
@@ -39,9 +39,12 @@ def build_driver(
     *,
     awaited: bool,
     resumed: RetryState | None = None,
+    stream: "StreamMode | None" = None,
 ) -> Callable[..., Any]:
-    """Return a function that calls *fn* under a policy."""
+    """Return a function that calls *fn* under a policy, or returns streams of it."""
     try:
+        if stream is not None:
+            return _build_stream_driver(policy, fn, stream, awaited=awaited)
         factory = driver_factory(policy, fn, awaited=awaited)
     except ConfigError as error:
         hide_own_frames(error)
@@ -87,6 +90,26 @@ def prepare_attempt(
     return hedged(policy, policy.hedge, attempt)
 
 
+def _build_stream_driver(
+    policy: "Policy", fn: Callable[..., Any], mode: "StreamMode", *, awaited: bool
+) -> Callable[..., Any]:
+    """Return a function that returns streams of *fn* under a policy."""
+    # Imported here: few functions are generators.
+    from retrykit._core.stream_modes import check_stream  # noqa: PLC0415
+
+    check_stream(mode, policy, fn, awaited=awaited)
+    check_no_hedge(policy)
+    policy._derive(_check_async if awaited else _check_sync)
+    attempt = _add_timeout(policy, fn, awaited=False)
+    if awaited:
+        from retrykit._core import async_streams  # noqa: PLC0415
+
+        return async_streams.make_stream_driver(policy, attempt, mode, fn)
+    from retrykit._core import streams  # noqa: PLC0415
+
+    return streams.make_stream_driver(policy, attempt, mode, fn)
+
+
 def _add_timeout(
     policy: "Policy", fn: Callable[..., Any], *, awaited: bool
 ) -> Callable[..., Any]:
@@ -130,7 +153,8 @@ def check_limits_of(policy: "Policy") -> None:
 def check_no_hedge(policy: "Policy") -> None:
     """Check that a policy does not hedge, where no function can be sent twice."""
     if policy.hedge is not None:
-        rule = "None where there is no function: in a block, a client or a job"
+        rule = "None where no function returns a result: in a block, a client, a job "
+        rule += "or a stream"
         suggestion = "put what is hedged into a function"
         raise invalid_setting("hedge", rule, policy.hedge, suggestion)
 
@@ -143,10 +167,16 @@ def check_retryable(fn: object) -> None:
         raise invalid_setting("fn", "a function or another callable", fn)
     entered = matches_underlying(_makes_context_manager, fn)
     if entered or matches_underlying(is_generator_function, fn):
+        from retrykit._core.stream_modes import STREAM_MODES  # noqa: PLC0415
+
         rule = "a function that runs when it is called, not a generator function"
         used = "entered" if entered else "iterated"
-        suggestion = f"its errors are raised where it is {used}: retry that code, or "
-        suggestion += "write a block, for attempt in retrying(...), in it"
+        suggestion = f"its errors are raised where it is {used}: "
+        suggestion += "" if entered else f"give retry stream={STREAM_MODES}; or "
+        suggestion += (
+            "retry that code, or write a block, for attempt in retrying(...), "
+        )
+        suggestion += "in it"
         raise invalid_setting("fn", rule, fn, suggestion)
 
 

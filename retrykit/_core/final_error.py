@@ -197,7 +197,8 @@ def has_value(fallback: object, failure: Failure | None) -> bool:
 def check_no_fallback(policy: "Policy") -> None:
     """Check that a policy has no fallback, where no function returns it."""
     if policy.fallback is not NO_FALLBACK:
-        rule = "left out where no function can return it: in a block, a client or a job"
+        rule = "left out where no function can return it: in a block, a client, a job "
+        rule += "or a stream"
         suggestion = "handle the error there, or write Policy.run"
         raise invalid_setting("fallback", rule, policy.fallback, suggestion)
 

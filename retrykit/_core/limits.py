@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DECIDING", "RetryOverrides", "check_limits", "default_limits"]
 __all__ += ["describe_give_up", "describe_limit", "find_idle_limit", "most_attempts"]
-__all__ += ["override", "retry_overrides"]
+__all__ += ["override", "retry_overrides", "shift_time_limit"]
 
 
 DECIDING: Final = frozenset({"schedule", "max_attempts", "max_elapsed"})
@@ -72,7 +72,7 @@ def _ends(schedule: Schedule) -> bool:
         return False
 
 
-def describe_limit(
+def describe_limit(  # noqa: PLR0911  one return for each limit
     policy: "Policy", record: CallFacts, reason: StopReason, failure: Failure
 ) -> str | None:
     """Return the limit that ended a call, and its value; None if no limit did.
@@ -85,11 +85,17 @@ def describe_limit(
     'max_elapsed=1m reached'
     """
     elapsed, allowed = failure.started + failure.duration, policy.max_elapsed
+    attempt, stream, row = record.attempt, record.stream, ""
+    if stream is not None:
+        attempt, elapsed = attempt - stream.attempts_before, elapsed - stream.row_began
+        row = " in a row" if stream.in_a_row else ""
+        if reason is StopReason.NOT_RETRYABLE:
+            return stream.ended_because
     if reason is StopReason.ATTEMPTS:
         most = policy.max_attempts
-        if most is not None and record.attempt >= most:
+        if most is not None and attempt >= most:
             by = f", set by {policy.limited_by}" if policy.limited_by else ""
-            return f"max_attempts={most} reached{by}"
+            return f"max_attempts={most} reached{row}{by}"
         index = failure.rule or 0
         return (
             f"max_attempts={policy.rules[index].max_attempts} of rules[{index}] reached"
@@ -102,7 +108,7 @@ def describe_limit(
         joined = policy.limits == "all"
         both = f"max_attempts={policy.max_attempts} and " if joined else ""
         how = "reached" if elapsed >= allowed else "would be exceeded"
-        return f"{both}max_elapsed={format_duration(allowed)} {how}"
+        return f"{both}max_elapsed={format_duration(allowed)} {how}{row}"
     if reason is StopReason.HINT and failure.hint is not None:
         cap, asked = policy.hint_cap, duration_in_words(failure.hint)
         limit = (
@@ -151,6 +157,13 @@ def override(policy: "Policy", **changes: Any) -> "Policy":
     other = object.__new__(type(policy))
     vars(other).update(vars(policy), **changes, _written=DECIDING, _derived={})
     return other
+
+
+def shift_time_limit(policy: "Policy", seconds: float) -> "Policy":
+    """Return a policy whose `max_elapsed` counts from so many seconds after a start."""
+    if policy.max_elapsed is None or not seconds:
+        return policy
+    return override(policy, max_elapsed=policy.max_elapsed + seconds)
 
 
 def check_limits(policy: "Policy") -> None:

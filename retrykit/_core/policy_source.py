@@ -1,15 +1,24 @@
-"""A policy that is asked for at every call, so that it can change at run time."""
+"""A policy that is asked for at every call, so that it can change at run time.
+
+It may depend on the call: on ``self``, a tenant, a model.
+"""
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from retrykit._conditions import format_value
 from retrykit._core.drivers import build_driver, check_retryable
 from retrykit._core.policy import Policy
-from retrykit._internal.introspection import accepts_no_argument, is_coroutine_function
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.late_modules import inspect
 from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.validation import hide_own_frames, invalid_setting
 from retrykit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from inspect import Parameter, Signature
+
+    from retrykit._core.stream_modes import StreamMode
 
 __all__ = ["PolicySource", "build_source_driver"]
 
@@ -19,72 +28,173 @@ class PolicySource:
     """A function that returns the policy of each call, and changes to it.
 
     Args:
-        function: Returns a `Policy`; called without arguments, once for each call.
+        function: Returns a `Policy`; called once for each call. If it has a parameter
+            without a default, its parameters get the arguments of the call by their
+            names; ``*args`` and ``**kwargs`` get them as they are.
         changes: Settings that differ from that policy.
 
     Raises:
-        ConfigError: It cannot be called without arguments, it is async, or a change
-            is invalid.
+        ConfigError: It is async, or a change is invalid.
     """
 
-    __slots__ = ("_changes", "_function", "_last")
+    __slots__ = ("_changes", "_function", "_policies", "parameters")
 
     def __init__(
-        self, function: Callable[[], Policy], changes: dict[str, Any] | None = None
+        self, function: Callable[..., Policy], changes: dict[str, Any] | None = None
     ) -> None:
         self._function, self._changes = function, changes or {}
-        # Replaced as a whole, so that threads need no lock.
-        self._last: tuple[object, Policy] | None = None
-        if is_coroutine_function(function) or not accepts_no_argument(function):
-            rule = "a Policy, or a sync function without parameters that returns one"
+        self._policies = _Recent()
+        self.parameters: tuple[Parameter, ...] = _parameters_of(function)
+        if is_coroutine_function(function):
+            rule = "a Policy, or a sync function that returns one"
             raise invalid_setting("policy", rule, function)
 
-    def ask(self) -> Policy:
+    def ask(self, /, *args: Any, **kwargs: Any) -> Policy:
         """Return the policy of a call that begins now.
 
+        The arguments are those of the function, which `arguments_of` finds.
+
         Raises:
-            ConfigError: The function returned no policy, or a change contradicts it.
+            ConfigError: The function returned no policy, or a change contradicts it; or
+                it needs the arguments of a call, and there are none.
         """
-        given, last = self._function(), self._last
-        if last is not None and last[0] is given:
-            return last[1]
+        if not args and not kwargs:
+            self.check_alone()
+        given: Any = self._function(*args, **kwargs)
         if not isinstance(given, Policy):
             rule = f"a Policy from each call of {format_value(self._function)}"
             raise invalid_setting("policy", rule, given, "return Policy(...)")
-        policy = given.replace(**self._changes)
-        self._last = given, policy
+        if not self._changes:
+            return given
+        policy: Policy | None = self._policies.find(given)
+        if policy is None:
+            policy = given.replace(**self._changes)
+            self._policies.add(given, policy)
         return policy
 
     def replace(self, **changes: Any) -> "PolicySource":
         """Return a source of the same policies with some settings changed."""
         return PolicySource(self._function, self._changes | changes)
 
+    def check_alone(self) -> None:
+        """Check that it needs no arguments of a call, where there is none."""
+        if self.parameters:
+            rule = "a function without parameters where no call has arguments for them"
+            raise invalid_setting("policy", rule, self._function)
+
+    def check_call(self, fn: Callable[..., Any]) -> "Signature | None":
+        """Check that calls of *fn* have arguments for each parameter.
+
+        Returns:
+            The signature of *fn*; None if the policy does not depend on the call.
+        """
+        if not self.parameters:
+            return None
+        signature, kinds = inspect.signature(fn), inspect.Parameter
+        known = signature.parameters
+        if any(each.kind == kinds.VAR_KEYWORD for each in known.values()):
+            return signature
+        for each in self.parameters:
+            variadic = each.kind in {kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD}
+            if each.name not in known and each.default is kinds.empty and not variadic:
+                rule = f"a function whose parameters {format_value(fn)} has, too"
+                suggestion = f"it has no {each.name!r}"
+                raise invalid_setting("policy", rule, self._function, suggestion)
+        return signature
+
+    def arguments_of(
+        self, signature: "Signature", args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of the function for a call of that signature."""
+        kinds = {each.kind for each in self.parameters}
+        if inspect.Parameter.VAR_POSITIONAL in kinds:
+            return args, kwargs
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        for name, each in signature.parameters.items():
+            if each.kind == inspect.Parameter.VAR_KEYWORD:
+                given |= given.pop(name)
+        if inspect.Parameter.VAR_KEYWORD in kinds:
+            return (), given
+        by_position, by_name = [], {}
+        for each in self.parameters:
+            if each.name in given and each.kind == inspect.Parameter.POSITIONAL_ONLY:
+                by_position.append(given[each.name])
+            elif each.name in given:
+                by_name[each.name] = given[each.name]
+        return tuple(by_position), by_name
+
     def __repr__(self) -> str:
         return f"PolicySource({format_value(self._function)})"
 
 
+def _parameters_of(function: Callable[..., object]) -> "tuple[Parameter, ...]":
+    """Return the parameters that get arguments of the call."""
+    try:
+        parameters = tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        # A built-in function may have no signature.
+        return ()
+    required = [each for each in parameters if each.default is inspect.Parameter.empty]
+    return parameters if required else ()
+
+
+@final
+class _Recent:
+    """What was made of the last policies, each of which is known by its identity."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        # Replaced as a whole, so that threads need no lock.
+        self._made: dict[int, tuple[Policy, Any]] = {}
+
+    def find(self, policy: Policy) -> Any:
+        """Return what was made of a policy, or None."""
+        found = self._made.get(id(policy))
+        return None if found is None else found[1]
+
+    def add(self, policy: Policy, made: object) -> None:
+        """Keep what was made of a policy."""
+        kept = {} if len(self._made) >= _KEPT else self._made
+        self._made = {**kept, id(policy): (policy, made)}
+
+
+_KEPT: Final = 64
+
+
 def build_source_driver(
-    source: PolicySource, fn: Callable[..., Any], *, awaited: bool
+    source: PolicySource,
+    fn: Callable[..., Any],
+    *,
+    awaited: bool,
+    stream: "StreamMode | None" = None,
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under the policy of the moment."""
-    check_retryable(fn)
-    # Replaced as a whole, so that threads need no lock.
-    last: tuple[Policy | None, Any] = None, None
+    if stream is None:
+        check_retryable(fn)
+    signature = source.check_call(fn)
+    drivers = _Recent()
 
-    def driver_of_now() -> Callable[..., Any]:
-        nonlocal last
+    def driver_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
+        if signature is not None:
+            given = source.arguments_of(signature, args, kwargs)
+        else:
+            given = (), {}
         try:
-            policy, current = source.ask(), last
-            if current[0] is not policy:
-                current = last = policy, build_driver(policy, fn, awaited=awaited)
+            policy = source.ask(*given[0], **given[1])
+            driver: Callable[..., Any] | None = drivers.find(policy)
+            if driver is None:
+                driver = build_driver(policy, fn, awaited=awaited, stream=stream)
+                drivers.add(policy, driver)
         except ConfigError as error:
             hide_own_frames(error)
             raise
-        driver: Callable[..., Any] = current[1]
         return driver
 
     def call_under_current_policy(*args: Any, **kwargs: Any) -> Any:
-        driver = driver_of_now()
+        driver = driver_of(args, kwargs)
         try:
             return driver(*args, **kwargs)
         except BaseException as error:
@@ -92,14 +202,17 @@ def build_source_driver(
             raise
 
     async def acall_under_current_policy(*args: Any, **kwargs: Any) -> Any:
-        driver = driver_of_now()
+        driver = driver_of(args, kwargs)
         try:
             return await driver(*args, **kwargs)
         except BaseException as error:
             _drop_own_frame(error)
             raise
 
-    return acall_under_current_policy if awaited else call_under_current_policy
+    returns_coroutine = awaited and stream is None
+    return (
+        acall_under_current_policy if returns_coroutine else call_under_current_policy
+    )
 
 
 def _drop_own_frame(error: BaseException) -> None:

@@ -69,7 +69,8 @@ class Proxy(BaseObjectProxy[Callable[..., Any]]):
         if fn is self.__wrapped__:
             return self
         # Some methods are known to be async only once they are bound.
-        return wrap_callable(fn, own.source, own.awaited or None, recipe)
+        awaited = own.awaited or None
+        return wrap_callable(fn, own.source, awaited, recipe, own.stream)
 
     def __reduce_ex__(self, _protocol: object) -> str | tuple[Any, ...]:
         if self._self_recipe is not None:
@@ -83,7 +84,7 @@ class Proxy(BaseObjectProxy[Callable[..., Any]]):
         return (
             str(name)
             if found is self
-            else (wrap_callable, (fn, own.source, own.awaited))
+            else (wrap_callable, (fn, own.source, own.awaited, None, own.stream))
         )
 
 

@@ -68,9 +68,10 @@ class RetryMessage:
         request: The method and the URL of the request that the call is, or None.
         failure: The failed attempt.
         elapsed: Seconds since the call began.
+        before: Number of attempts before the row of failures that limits count.
     """
 
-    __slots__ = ("_failure", "_request", "_terms", "_text", "elapsed")
+    __slots__ = ("_before", "_failure", "_request", "_terms", "_text", "elapsed")
 
     def __init__(
         self,
@@ -78,7 +79,9 @@ class RetryMessage:
         request: tuple[str, object] | None,
         failure: Failure,
         elapsed: float,
+        before: int = 0,
     ) -> None:
+        self._before = before
         self._terms, self._request, self._text = terms, request, ""
         self._failure: Failure | None = failure
         self.elapsed = elapsed
@@ -102,7 +105,7 @@ class RetryMessage:
     def __str__(self) -> str:
         failure = self._failure
         if failure is not None:
-            text = text_of(self._terms, self._request, failure)
+            text = text_of(self._terms, self._request, failure, before=self._before)
             self._text = escape_unprintable(text)
             # The record may be kept for long, and must not keep the error.
             self._failure = self._request = None
@@ -188,7 +191,9 @@ def describe_retry(call: CallFacts, delay: float) -> str:
     """
     failure = call.last_failure or Failure(call.attempt, None, None, 0.0, 0.0, None)
     last = "" if call.last_failure is None else None
-    return text_of(call.terms, call.request, failure._replace(delay=delay), last)
+    before = 0 if call.stream is None else call.stream.attempts_before
+    failure = failure._replace(delay=delay)
+    return text_of(call.terms, call.request, failure, last, before)
 
 
 def text_of(
@@ -196,14 +201,26 @@ def text_of(
     request: tuple[str, object] | None,
     failure: Failure,
     last: str | None = None,
+    before: int = 0,
 ) -> str:
-    """Return the text about the retry after a failure."""
+    """Return the text about the retry after a failure.
+
+    Args:
+        terms: What was known of the call before it began.
+        request: The method and the URL of the request that the call is, or None.
+        failure: The failed attempt.
+        last: The text about it; None to make it.
+        before: Number of attempts before the row of failures that limits count.
+    """
     title = _title(terms, request)
     last = _describe(failure, terms.redact) if last is None else last
     after = f" after {last}" if last else ""
     most = "" if terms.max_attempts is None else f" of {terms.max_attempts}"
     delay, number = duration_in_words(failure.delay or 0.0), failure.attempt + 1
-    return f"retrying {title} in {delay}{after} (attempt {number}{most})"
+    count = f"attempt {number}{most}"
+    if before:
+        count = f"attempt {number}, {number - before}{most} in a row"
+    return f"retrying {title} in {delay}{after} ({count})"
 
 
 def title_of(call: CallFacts) -> str:

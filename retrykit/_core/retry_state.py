@@ -25,6 +25,8 @@ from retrykit._internal.validation import user_facing
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from retrykit._core.stream_facts import StreamProgress
+
 __all__ = ["Failure", "RetryState", "Status", "StopReason", "view"]
 
 Status = Literal["running", "succeeded", "dead"]
@@ -224,6 +226,15 @@ class RetryState:  # noqa: PLW1641  it changes
         return self._record.hedges
 
     @property
+    def stream(self) -> "StreamProgress | None":
+        """What a retried generator has handed out; None for other calls.
+
+        Of a state that was data meanwhile, it is not known.
+        """
+        stream = self._record.stream
+        return None if stream is None else stream.progress()
+
+    @property
     def retry_in(self) -> float | None:
         """When the limit that refused an attempt will allow one, in seconds.
 
@@ -325,7 +336,7 @@ class RetryState:  # noqa: PLW1641  it changes
         deadline rules ``"clip"`` and ``"overshoot"`` an attempt may begin when no
         time is left: keep a minimum timeout of your own there.
         """
-        ends = self.max_elapsed, self._record.outer_deadline
+        ends = self._record.find_time_limit(), self._record.outer_deadline
         limits = [each for each in ends if each is not None]
         return max(min(limits) - self.elapsed, 0.0) if limits else None
 
@@ -341,6 +352,9 @@ class RetryState:  # noqa: PLW1641  it changes
         attempt, reason = record.attempt, record.stop_reason
         plural = "" if attempt == 1 else "s"
         so_far = f"{attempt} attempt{plural} in {duration_in_words(record.elapsed)}"
+        if record.stream is not None:
+            items = record.stream.items
+            so_far += f" and {items} item{'' if items == 1 else 's'}"
         if reason is None:
             return f"is running: {so_far}"
         if reason is StopReason.CANCELLED:

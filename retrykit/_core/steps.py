@@ -305,8 +305,11 @@ def handle_failure(  # noqa: C901  one pass, in its order
         elif not bare and isinstance(error, ExceptionGroup):
             matched = match_group(policy, error)
         else:
-            own = policy.attempt_timeout is not None and is_own_timeout(error)
+            timed = policy.attempt_timeout is not None or call.stream is not None
+            own = timed and is_own_timeout(error)
             matched = match_error(policy, error, own_timeout=own)
+        if call.stream is not None:
+            matched = call.stream.judge(matched)
         read_clock = call.read_clock or controller.attach_clock(call)
         elapsed = read_clock() - call.started
         hinted = policy.hint is not None or policy.rules
@@ -353,8 +356,11 @@ async def ahandle_failure(  # noqa: C901, PLR0912  one pass, in its order
         elif not bare and isinstance(error, ExceptionGroup):
             matched = await amatch_group(policy, error)
         else:
-            own = policy.attempt_timeout is not None and is_own_timeout(error)
+            timed = policy.attempt_timeout is not None or call.stream is not None
+            own = timed and is_own_timeout(error)
             matched = await amatch_error(policy, error, own_timeout=own)
+        if call.stream is not None:
+            matched = call.stream.judge(matched)
         read_clock = call.read_clock or controller.attach_clock(call)
         elapsed = read_clock() - call.started
         hinted = policy.hint is not None or policy.rules

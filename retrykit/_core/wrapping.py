@@ -22,6 +22,7 @@ from retrykit._internal.validation import invalid_setting
 
 if TYPE_CHECKING:
     from retrykit._core.policy_source import PolicySource
+    from retrykit._core.stream_modes import StreamMode
 
 __all__ = ["WrappedCallable", "as_source", "ask_policy", "find_wrapped"]
 __all__ += ["guess_argument", "unwrap", "wrap_callable"]
@@ -62,10 +63,11 @@ def ask_policy(source: "Policy | PolicySource") -> Policy:
 class WrappedCallable(Frozen):
     """A callable and its policy, or what is asked for the policy of each call."""
 
-    __slots__ = ("awaited", "fn", "source")
+    __slots__ = ("awaited", "fn", "source", "stream")
     fn: Callable[..., Any]
     source: "Policy | PolicySource"
     awaited: bool
+    stream: "StreamMode | None"
 
     @property
     def policy(self) -> Policy:
@@ -78,12 +80,13 @@ def wrap_callable(
     source: "Policy | PolicySource",
     awaited: bool | None,  # noqa: FBT001  positional in pickles
     recipe: Any = None,
+    stream: "StreamMode | None" = None,
 ) -> Any:
     """Return a callable under a policy, of the same kind."""
     # Its real type: a proxy pretends to have that of its object.
     kind = type(fn)
     if issubclass(kind, classmethod | staticmethod):
-        return kind(wrap_callable(fn.__func__, source, awaited))
+        return kind(wrap_callable(fn.__func__, source, awaited, stream=stream))
     if isinstance(fn, type):
         raise invalid_setting(
             "fn", "a function", fn, "decorate a function that creates the object"
@@ -93,15 +96,20 @@ def wrap_callable(
             "fn", "a function", fn, "put the decorator below the property"
         )
     reject_task(fn)
+    if stream is not None:
+        # Imported with its class.
+        from retrykit._core.stream_modes import is_async_stream  # noqa: PLC0415
+
+        awaited = is_async_stream(fn, awaited=awaited)
     awaited = is_coroutine_function(fn) if awaited is None else awaited
-    wrapped = WrappedCallable(fn, source, awaited)
+    wrapped = WrappedCallable(fn, source, awaited, stream)
     if isinstance(source, Policy):
-        call = build_driver(source, fn, awaited=awaited)
+        call = build_driver(source, fn, awaited=awaited, stream=stream)
     else:
         # Imported with its class.
         from retrykit._core.policy_source import build_source_driver  # noqa: PLC0415
 
-        call = build_source_driver(source, fn, awaited=awaited)
+        call = build_source_driver(source, fn, awaited=awaited, stream=stream)
     if kind is FunctionType:
         call = _as_function(call, wrapped)
         if recipe is None:
@@ -136,8 +144,8 @@ def _as_function(
 
 def unwrap(
     fn: Any,
-) -> "tuple[Callable[..., Any], Policy | PolicySource, bool | None]":
-    """Return the inner callable, its policy, and whether it is awaited.
+) -> "tuple[Callable[..., Any], Policy | PolicySource, bool | None, StreamMode | None]":
+    """Return the inner callable, its policy, whether it is awaited, and its stream.
 
     If *fn* is not decorated: *fn*, the default policy, and None for unknown.
     """
@@ -146,11 +154,11 @@ def unwrap(
         if find_wrapped(fn) is not None:
             rule = "a function whose outermost decorator is retry or aretry"
             raise invalid_setting("fn", rule, fn, "put retry above the other decorator")
-        return fn, Policy(), None
+        return fn, Policy(), None, None
     inner = found.fn
     if type(fn) is MethodType:
         inner = MethodType(inner, fn.__self__)
-    return inner, found.source, found.awaited
+    return inner, found.source, found.awaited, found.stream
 
 
 def _wrapped_by(fn: Any) -> WrappedCallable | None:

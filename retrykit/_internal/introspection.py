@@ -9,8 +9,8 @@ from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import undecorated
 
 __all__ = ["LateSignature", "accepts_no_argument", "accepts_one_argument"]
-__all__ += ["is_awaitable", "is_coroutine_function", "is_generator_function"]
-__all__ += ["is_plain_function", "matches_underlying"]
+__all__ += ["is_async_generator_function", "is_awaitable", "is_coroutine_function"]
+__all__ += ["is_generator_function", "is_plain_function", "matches_underlying"]
 __all__ += ["qualified_name"]
 
 # Flags of code objects, as in `inspect`, which takes milliseconds to import.
@@ -58,6 +58,14 @@ def is_generator_function(value: object) -> bool:
     if flags is None:
         return inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value)
     return bool(flags & (_GENERATOR | _ASYNC_GENERATOR))
+
+
+def is_async_generator_function(value: object) -> bool:
+    """Return whether calling *value* returns an async generator."""
+    flags = _code_flags(value)
+    if flags is None:
+        return inspect.isasyncgenfunction(value)
+    return bool(flags & _ASYNC_GENERATOR)
 
 
 def _code_flags(value: object) -> int | None:

@@ -13,6 +13,7 @@ from retrykit import (
     Policy,
     aretry,
     aretrying,
+    current_state,
     policy_of,
     resume,
     retry,
@@ -175,7 +176,7 @@ async def apredicate(_result):
     return True
 
 
-@pytest.mark.parametrize("source", [lambda _settings: Policy(), asource])
+@pytest.mark.parametrize("source", [asource])
 @pytest.mark.parametrize(
     "write",
     [
@@ -186,7 +187,7 @@ async def apredicate(_result):
     ],
 )
 def test_a_function_that_cannot_be_asked_is_an_error(source, write):
-    rule = "policy must be a Policy, or a sync function without parameters"
+    rule = "policy must be a Policy, or a sync function that returns one"
     with pytest.raises(ConfigError, match=rule):
         write(source)
 
@@ -236,3 +237,135 @@ def test_a_function_that_returns_a_policy_is_not_decorated():
 def test_a_limit_that_is_a_function_is_told_of_it(name):
     with pytest.raises(ConfigError, match=r"write retry\(policy=function\)"):
         Policy(**{name: lambda: 3})
+
+
+FEW, MANY = (Policy(max_attempts=n, schedule=[0] * 9, on=OSError) for n in (2, 4))
+
+
+class Client:
+    def __init__(self, policy):
+        self.policy = policy
+
+    def policy_of(self):
+        return self.policy
+
+    @retry(policy=policy_of)
+    def fetch(self):
+        raise OSError
+
+    @aretry(policy=policy_of, name="afetch")
+    async def afetch(self, *_urls, **_options):
+        raise OSError
+
+
+def test_a_policy_may_depend_on_the_object():
+    for policy in (FEW, MANY, FEW):
+        assert attempts(Client(policy).fetch) == policy.max_attempts
+        call = Client(policy).afetch
+        assert attempts(lambda: asyncio.run(call("u", fresh=True))) == (  # noqa: B023
+            policy.max_attempts
+        )
+
+
+BY_NAME = {
+    "positional": lambda tenant: MANY if tenant == "large" else FEW,
+    "only by position": lambda tenant, /: MANY if tenant == "large" else FEW,
+    "only by name": lambda *, tenant: MANY if tenant == "large" else FEW,
+    "beside a default": lambda tenant, url=None: (
+        MANY if (tenant, url) == LARGE else FEW
+    ),
+    "a default of its own": lambda tenant, other=1: MANY if tenant == "large" else FEW,
+    "all": lambda *args, **kwargs: MANY if (args, kwargs) == (LARGE[:1], URL) else FEW,
+    "all by name": lambda **kwargs: MANY if kwargs["tenant"] == "large" else FEW,
+}
+LARGE, URL = ("large", "u"), {"url": "u"}
+
+
+@pytest.mark.parametrize("policy", BY_NAME.values(), ids=BY_NAME)
+def test_a_policy_gets_the_arguments_of_its_parameters(policy):
+    @retry(policy=policy)
+    def fetch(tenant, url):
+        raise OSError
+
+    assert attempts(lambda: fetch("large", url="u")) == 4
+    assert attempts(lambda: fetch("small", url="u")) == 2
+
+
+def test_a_policy_gets_the_defaults_and_the_other_names_of_a_call():
+    asked = []
+
+    @retry(policy=lambda size, depth: asked.append((size, depth)) or FEW)
+    def fetch(size=3, **options): ...
+
+    fetch(depth=1)
+    fetch(4, depth=2)
+    assert asked == [(3, 1), (4, 2)]
+    with pytest.raises(TypeError, match="depth"):
+        fetch()
+
+
+def test_parameters_with_defaults_alone_keep_them():
+    """Such as those that bind a variable of a loop."""
+    fetch = retry(policy=lambda tenant=MANY: tenant)(lambda tenant: failing())
+    assert attempts(lambda: fetch("large")) == 4
+
+
+def test_a_stream_may_have_the_policy_of_its_arguments():
+    @retry(policy=lambda tenant: tenant, stream="restart")
+    def rows(tenant):
+        yield tenant.max_attempts
+        raise OSError
+
+    for policy in (FEW, MANY):
+        stream = rows(policy)
+        with pytest.raises(OSError):
+            list(stream)
+        assert stream.state.attempt == policy.max_attempts
+
+
+def test_drivers_are_kept_for_the_last_policies_of_each_function():
+    policies = [Policy(max_attempts=1 + n, schedule=[0] * 99) for n in range(70)]
+    asked = []
+    fetch = retry(policy=policies.__getitem__, name="fetch")
+    fetch = retry(policy=lambda number: asked.append(1) or policies[number])(
+        lambda number: current_state()._record.terms
+    )
+    first = fetch(0)
+    assert fetch(0) is first
+    fetch(1)
+    assert fetch(0) is first
+    for number in range(2, 70):
+        fetch(number)
+    assert fetch(0) is not first
+    assert len(asked) == 73
+
+
+def test_changes_are_made_once_for_each_policy():
+    fetch = retry(policy=lambda policy: policy, name="fetch")(lambda policy: None)
+    source = fetch.__retrykit__.source
+    assert source.ask(policy=FEW) is source.ask(policy=FEW)
+    assert source.ask(policy=MANY).name == "fetch"
+
+
+WITHOUT_CALL = {
+    "loop": lambda: retrying(lambda tenant: FEW),
+    "async loop": lambda: aretrying(lambda tenant: FEW),
+    "policy of": lambda: policy_of(retry(policy=lambda x: FEW)(lambda x: x)),
+}
+
+
+@pytest.mark.parametrize("ask", WITHOUT_CALL.values(), ids=WITHOUT_CALL)
+def test_a_policy_of_a_call_needs_one(ask):
+    with pytest.raises(ConfigError, match="without parameters where no call has"):
+        ask()
+
+
+def test_a_parameter_that_the_function_lacks_is_told_where_it_is_decorated():
+    with pytest.raises(ConfigError, match=r"failing has, too, .*; it has no 'tenant'"):
+        retry(policy=lambda tenant: FEW)(failing)
+
+
+def test_arguments_that_the_function_does_not_take_are_its_own_error():
+    fetch = retry(policy=lambda tenant: FEW)(lambda tenant: tenant)
+    with pytest.raises(TypeError, match="tenant"):
+        fetch()

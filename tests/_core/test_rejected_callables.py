@@ -17,6 +17,7 @@ from retrykit import (
     schedules as s,
     with_policy,
 )
+from retrykit._core.stream_modes import STREAM_MODES
 
 POLICY = Policy(schedule=[1, 2])
 STATE = RetryState("fetch", seed=7, epoch=0.0)
@@ -103,10 +104,11 @@ def test_generator_functions_are_rejected_in_static_and_class_methods(binding, f
 
 
 def generator_error(fn, used="iterated"):
+    modes = "" if used == "entered" else f"give retry stream={STREAM_MODES}; or "
     return (
         "fn must be a function that runs when it is called, not a generator function, "
-        f"got {fn!r}; its errors are raised where it is {used}: retry that code, or "
-        "write a block, for attempt in retrying(...), in it"
+        f"got {fn!r}; its errors are raised where it is {used}: {modes}retry that code,"
+        " or write a block, for attempt in retrying(...), in it"
     )
 
 

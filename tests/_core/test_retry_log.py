@@ -422,7 +422,7 @@ def test_the_text_of_a_record_is_made_when_a_handler_asks_for_it(
     made, seen = [], []
     text_of = retry_log.text_of
     monkeypatch.setattr(
-        retry_log, "text_of", lambda *args: made.append(args) or text_of(*args)
+        retry_log, "text_of", lambda *args, **_: made.append(args) or text_of(*args)
     )
     logger = logging.getLogger("retrykit.retries")
     unwanted = lambda record: bool(seen.append(record))  # noqa: E731

@@ -90,6 +90,7 @@ def test_a_state_shows_what_users_need():
         "status",
         "stop_detail",
         "stop_reason",
+        "stream",
         "to_dict",
         "total_delay",
         "used_fallback",

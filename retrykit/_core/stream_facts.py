@@ -1,0 +1,104 @@
+"""What is known of a retried stream: items handed out, positions, gaps, its row."""
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, final
+
+from retrykit._core.failures import StopReason
+from retrykit._internal.frozen import Frozen
+
+if TYPE_CHECKING:
+    from retrykit._core.call_record import CallFacts
+
+__all__ = ["StreamFacts", "StreamProgress"]
+
+
+@final
+class StreamProgress(Frozen):
+    """What a retried stream has handed out, up to now.
+
+    Attributes:
+        items: Number of items that the consumer got, >= 0.
+        positions: The arguments with which attempts continued, by their names, in
+            order; the last 100 of them.
+        gaps: What could not be read again, as the function of `streams.resume` told
+            it in a `Position`; the last 100 of them.
+    """
+
+    __slots__ = ("gaps", "items", "positions")
+    items: int
+    positions: tuple[dict[str, Any], ...]
+    gaps: tuple[object, ...]
+
+
+@final
+class StreamFacts:
+    """Facts of a stream, written by the code that runs it.
+
+    Args:
+        in_a_row: Whether the limits of the policy count failures in a row: each item
+            begins a new one.
+
+    Attributes:
+        items: Number of items that the consumer got.
+        items_before: Number of those that earlier attempts had handed out.
+        items_continued: Number of those before the last position.
+        attempts_before: Number of attempts before the row of failures.
+        row_began: When that row began, in seconds since the call began.
+        positions: The last positions from which attempts continued.
+        gaps: The last gaps.
+        ended_because: Why no further attempt may be made; None if one may.
+    """
+
+    __slots__ = (
+        "attempts_before",
+        "ended_because",
+        "gaps",
+        "in_a_row",
+        "items",
+        "items_before",
+        "items_continued",
+        "positions",
+        "row_began",
+    )
+
+    def __init__(self, *, in_a_row: bool) -> None:
+        self.in_a_row = in_a_row
+        self.items = self.items_before = self.items_continued = 0
+        self.attempts_before = 0
+        self.row_began = 0.0
+        self.positions: deque[dict[str, Any]] = deque(maxlen=_KEPT)
+        self.gaps: deque[object] = deque(maxlen=_KEPT)
+        self.ended_because: str | None = None
+
+    def progress(self) -> StreamProgress:
+        """Return what the stream has handed out, up to now."""
+        return StreamProgress(self.items, tuple(self.positions), tuple(self.gaps))
+
+    def begin_row(self, record: "CallFacts") -> None:
+        """Begin a new row of failures, if the attempt that fails has handed out items.
+
+        Args:
+            record: The record of the call, before this failure.
+        """
+        if self.in_a_row and self.items > self.items_before:
+            self.attempts_before = record.attempt - 1
+            self.row_began, record.rule_counts = record.elapsed, ()
+        self.items_before = self.items
+
+    def row_begins(self, elapsed: float) -> float:
+        """Return when the row of failures began, in seconds since the call began.
+
+        An attempt that has handed out items is not limited: its row begins when it
+        fails.
+        """
+        flows = self.in_a_row and self.items > self.items_before
+        return elapsed if flows else self.row_began
+
+    def judge(self, matched: StopReason | int | None) -> StopReason | int | None:
+        """Return the answer of `match_error`, or that the stream cannot go on."""
+        if self.ended_because is None or isinstance(matched, str):
+            return matched
+        return StopReason.NOT_RETRYABLE
+
+
+_KEPT = 100
