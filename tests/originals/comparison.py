@@ -10,12 +10,14 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
+from unittest import mock
 
 from retrykit import Policy
 from retrykit.config._preset_names import BUILT_IN
 
 __all__ = ["ORIGINALS", "RETRIES", "Original", "Row", "compare", "documented"]
-__all__ += ["failing", "original", "run_by_hand", "with_defaults", "without_sleep"]
+__all__ += ["error_of", "failing", "original", "run_by_hand", "with_defaults"]
+__all__ += ["without_sleep"]
 
 # Calls of the original with random delays, and of the preset beside them.
 CALLS = 2_000
@@ -68,7 +70,8 @@ def original(
     """Register the delays of an original.
 
     The decorated function yields the delays of one call that fails until it gives up.
-    It draws from `random.random` and the like, which are seeded for it.
+    It draws from `random.random` and the like, or from a `random.Random` that it makes:
+    they are seeded for it.
 
     Args:
         preset: The name of the preset.
@@ -99,6 +102,13 @@ def documented(preset: str, document: str) -> None:
 def run_by_hand(preset: str, what: str) -> None:
     """Register a preset whose original was run once, outside of this session."""
     ORIGINALS.append(Original(preset, lambda: what, "a run by hand", None, []))
+
+
+class _Seeded(random.Random):
+    """A source of random numbers that an original makes for itself."""
+
+    def __init__(self, seed: Any = None) -> None:
+        super().__init__(random.random() if seed is None else seed)
 
 
 class _Enough(BaseException):
@@ -142,6 +152,16 @@ def failing(error: type[Exception]) -> Callable[..., NoReturn]:
     return fail
 
 
+def error_of(call: Callable[[], Any]) -> Exception:
+    """Call a function that fails, and return its error."""
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001  of the original
+        return error
+    msg = "there is no error"
+    raise AssertionError(msg)
+
+
 def with_defaults(function: Callable[..., Any], settings: dict[str, Any]) -> Any:
     """Return what a function gets as its parameters: settings, and its own defaults."""
     parameters = inspect.signature(function).parameters.values()
@@ -178,8 +198,9 @@ def _compare(
     theirs: list[list[float]] = []
     for seed in range(CALLS if is_random else 1):
         random.seed(seed)
-        walk = itertools.islice(original.delays(**settings), RETRIES)
-        theirs.append([float(each) for each in walk])
+        with mock.patch("random.Random", _Seeded):
+            walk = itertools.islice(original.delays(**settings), RETRIES)
+            theirs.append([float(each) for each in walk])
     ours = [_draw(policy, seed) for seed in range(len(theirs))]
     number = sum(map(len, theirs))
     lengths = {len(each) for each in theirs}, {len(each) for each in ours}

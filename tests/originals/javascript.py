@@ -6,12 +6,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
-from retrykit.config._preset_names import BUILT_IN
 from tests.originals.comparison import CALLS, RETRIES, original
+from tests.originals.spelling import camel_case, find_durations
 
 __all__ = ["register"]
 
@@ -82,22 +81,16 @@ def register(
 
     def delays(**given: Any) -> Iterator[float]:
         converted = {
-            (spell or _camel_case)(name): value * 1000
-            if _is_duration(hints[name])
-            else value
+            (spell or camel_case)(name): value * 1000 if name in durations else value
             for name, value in given.items()
         }
         return iter(next(_calls(path, script, json.dumps(converted))))
 
     package, _, _ = path.partition("/")
     preset = preset or package
-    hints = get_type_hints(BUILT_IN[preset])
+    durations = find_durations(preset)
     version: Callable[[], str] = functools.partial(_read_version, package)
     original(preset, *settings, package=package, version=version, how=how)(delays)
-
-
-def _is_duration(hint: Any) -> bool:
-    return hint is timedelta or any(map(_is_duration, get_args(hint)))
 
 
 def _read_version(package: str) -> str:
@@ -143,8 +136,3 @@ def _folder() -> Path:
 
 
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
-
-
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(each.capitalize() for each in rest)

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import itertools
-import random
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -74,14 +73,10 @@ def stripe_waits(*, max_network_retries: int = 2) -> Iterator[float]:
     {"retry_status": 5, "retry_backoff_factor": 3, "retry_mode": "fixed"},
     {"retry_status": 0},
 )
-def azure_waits(**settings: Any) -> Iterator[float]:
+def azure_waits(**settings: Any) -> list[float]:
     from azure.core.pipeline.policies import RetryPolicy
 
-    policy, response = RetryPolicy(**settings), mock.Mock()
-    response.http_request = mock.Mock(body=None, files=None)
-    state = policy.configure_retries({})
-    while policy.increment(state, response=response):
-        yield policy.get_backoff_time(state)
+    return pipeline_waits(RetryPolicy(**settings))
 
 
 @original(
@@ -91,17 +86,24 @@ def azure_waits(**settings: Any) -> Iterator[float]:
     {"initial_backoff": 4, "increment_base": 2},
     package="azure-storage-blob",
 )
-def azure_storage_waits(**settings: Any) -> Iterator[float]:
+def azure_storage_waits(**settings: Any) -> list[float]:
     from azure.storage.blob import ExponentialRetry
 
-    policy = ExponentialRetry(**settings)
-    request = mock.Mock(**{"http_request.body": None, "context.options": {}})
-    state = policy.configure_retries(request)
-    # It makes a source of random numbers for each delay.
-    source = "azure.storage.blob._shared.policies.random.Random"
-    with mock.patch(source, return_value=random):
-        while policy.increment(state, request.http_request, mock.Mock()):
-            yield policy.get_backoff_time(state)
+    return pipeline_waits(ExponentialRetry(**settings))
+
+
+def pipeline_waits(policy: Any) -> list[float]:
+    """Return the delays of a policy in a pipeline of Azure whose requests all fail."""
+    from azure.core.pipeline import Pipeline
+    from azure.core.rest import HttpRequest
+
+    waits: list[float] = []
+    # The policies do not sleep if a delay is 0.
+    policy.sleep = lambda state, *_, **__: waits.append(policy.get_backoff_time(state))
+    transport = mock.MagicMock()
+    transport.send.return_value = mock.Mock(status_code=503, headers={})
+    Pipeline(transport, [policy]).run(HttpRequest("GET", "http://localhost/"))
+    return waits
 
 
 @original(

@@ -12,6 +12,7 @@ from unittest import mock
 from retrykit._internal.durations import duration_in_words
 from retrykit._own_retries import find_clients, find_failed_client
 from tests._support.scripted_server import answer, serve
+from tests.originals.comparison import error_of
 
 __all__ = ["SdkRow", "measure_sdks"]
 
@@ -127,7 +128,7 @@ def measure_sdks() -> list[SdkRow]:
     for name, (distribution, make) in SDKS.items():
         with serve(UNAVAILABLE) as server:
             client, call = make(server.url)
-            error = _failing(call)
+            error = error_of(call)
             made = len(server.seen)
         read = {own.count(each) for _, own, each in find_clients([client])}
         assert read == {made}, f"{name} makes {made} requests, and {read} were read"
@@ -163,7 +164,7 @@ def _time_limit(call: Callable[[], Any], count: Callable[[], int]) -> str:
         mock.patch.object(retry_base, "time", clock),
         mock.patch.object(retry_unary, "time", clock),
     ):
-        error = _failing(call)
+        error = error_of(call)
     found = find_failed_client(error)
     assert found is not None, "no client is found in a traceback"
     _, own, failed = found
@@ -172,16 +173,6 @@ def _time_limit(call: Callable[[], Any], count: Callable[[], int]) -> str:
     assert count() == len(waits) + 1 > 1, f"{count()} requests"
     assert sum(waits) <= limit, f"{sum(waits)} s of {limit} s"
     return f"as many as fit in {duration_in_words(limit)}"
-
-
-def _failing(call: Callable[[], Any]) -> Exception:
-    """Call a function that fails, and return its error."""
-    try:
-        call()
-    except Exception as error:  # noqa: BLE001  of the SDK
-        return error
-    msg = "the server refuses every request"
-    raise AssertionError(msg)
 
 
 def _row(client: str, requests: str, distribution: str) -> SdkRow:
