@@ -40,13 +40,13 @@ from retrykit._internal.validation import (
     user_facing,
 )
 from retrykit.hints import Hint, retry_after
-from retrykit.schedules import constant, uniform
+from retrykit.schedules import constant, exponential, linear, uniform
 from retrykit.schedules._base import Schedule
 
 __all__ = ["Attempts", "Flag", "Growth", "Number", "Period", "Retries", "Share"]
 __all__ += ["Wait", "Waits", "add_random", "between", "capped", "check_order"]
-__all__ += ["client_policy", "job_policy", "lasting", "limit_time", "preset", "seconds"]
-__all__ += ["whole_milliseconds"]
+__all__ += ["client_policy", "drawn_seconds", "growing", "job_policy", "lasting"]
+__all__ += ["lengthened", "limit_time", "preset", "seconds", "whole_milliseconds"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -196,6 +196,31 @@ def whole_milliseconds(schedule: Schedule) -> Schedule:
     return (schedule + constant(0.0005)).round_down(0.001)
 
 
+def growing(kind: str, first: Duration) -> Schedule:
+    """Return the delays from *first* that have a name in many libraries.
+
+    Args:
+        kind: ``"none"`` for no delay, ``"fixed"``, ``"linear"`` or ``"exponential"``.
+        first: First delay. A duration, >= 0.
+    """
+    kinds: dict[str, Callable[[Duration], Schedule]]
+    kinds = {"fixed": constant, "linear": linear, "exponential": exponential}
+    return constant(0) if kind == "none" else kinds[kind](first)
+
+
+def lengthened(schedule: Schedule, share: float) -> Schedule:
+    """Return a schedule with a random 0 to *share* of each delay more."""
+    return schedule + (schedule * share).full_jitter()
+
+
+def drawn_seconds(longest: Schedule) -> Schedule:
+    """Return delays of whole seconds, each as likely as the others, from 0 to longest.
+
+    The delays of *longest* are whole seconds.
+    """
+    return (longest + constant(1)).full_jitter().round_down(1) | longest
+
+
 def client_policy(  # noqa: PLR0913  what clients do in different ways
     retries: int,
     schedule: Schedule,
@@ -203,19 +228,22 @@ def client_policy(  # noqa: PLR0913  what clients do in different ways
     *,
     hint: Hint | None = None,
     on_long_hint: LongHintRule = "clip",
-    hint_jitter: float = 0,
+    spread: float = 0,
 ) -> Policy:
-    """Return the policy of a client that obeys its server, by default a Retry-After."""
+    """Return the policy of a client that obeys its server, by default a Retry-After.
+
+    Each delay is a random 0 to *spread* of it longer, even one that the server sets.
+    """
     if longest_hint is None:
         # No hint is too long.
         on_long_hint = "give_up"
     return Policy(
-        schedule=schedule,
+        schedule=lengthened(schedule, spread) if spread else schedule,
         max_attempts=retries + 1,
         hint=hint or retry_after(),
         hint_cap=longest_hint,
         on_long_hint=on_long_hint,
-        hint_jitter=hint_jitter,
+        hint_jitter=spread,
     )
 
 
@@ -224,11 +252,16 @@ def limit_time(policy: Policy, limit: Duration | None, rule: DeadlineRule) -> Po
     return policy.replace(max_elapsed=limit, deadline="stop" if limit is None else rule)
 
 
-def job_policy(retries: int | None, schedule: Schedule) -> Policy:
-    """Return the policy of a job that keeps all its errors; None is without end."""
+def job_policy(retries: int | None, delays: Schedule | Duration) -> Policy:
+    """Return the policy of a job that keeps all its errors.
+
+    Args:
+        retries: Maximum number of retries. Count, >= 0; None is without end.
+        delays: A schedule, or the delay of each retry.
+    """
     attempts = None if retries is None else retries + 1
     return Policy(
-        schedule=schedule,
+        schedule=delays if isinstance(delays, Schedule) else constant(delays),
         max_attempts=attempts,
         # A job is retried whatever its error.
         on=Exception,

@@ -18,6 +18,7 @@ from retrykit.presets._form import (
     capped,
     check_order,
     client_policy,
+    growing,
     job_policy,
     lasting,
     limit_time,
@@ -25,7 +26,7 @@ from retrykit.presets._form import (
     seconds,
     whole_milliseconds,
 )
-from retrykit.schedules import constant, exponential, linear, uniform
+from retrykit.schedules import constant, exponential, uniform
 from retrykit.schedules._base import Schedule
 
 __all__ = ["axios_retry", "bullmq", "got", "ky", "node_retry", "p_retry", "undici"]
@@ -61,14 +62,9 @@ def axios_retry(
     Source:
         `axiosRetry`, axios-retry 4.5.
     """
-    doubled = exponential(seconds(delay_factor) * 2)
-    schedules = {
-        "none": constant(0),
-        "exponential": doubled + (doubled * 0.2).full_jitter(),
-        "linear": linear(delay_factor),
-    }
-    spread = 0.2 if retry_delay == "exponential" else 0
-    return client_policy(retries, schedules[retry_delay], None, hint_jitter=spread)
+    times, spread = (2, 0.2) if retry_delay == "exponential" else (1, 0)
+    delays = growing(retry_delay, seconds(delay_factor) * times)
+    return client_policy(retries, delays, None, spread=spread)
 
 
 @preset
@@ -167,10 +163,10 @@ def ky(
     Source:
         `retry`, ky 2.1.
     """
-    growing = exponential("300ms").full_jitter() if jitter else exponential("300ms")
+    delays = exponential("300ms").full_jitter() if jitter else exponential("300ms")
     names = ["ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset"]
     hint = first_of(retry_after(), *map(reset_at, names))
-    delays = growing.cap(_shorter(backoff_limit))
+    delays = delays.cap(_shorter(backoff_limit))
     return client_policy(limit, delays, _shorter(max_retry_after), hint=hint)
 
 
@@ -292,8 +288,8 @@ def timeouts(first: float, factor: float, *, randomize: bool = False) -> Schedul
         factor: Growth of the delay.
         randomize: Whether each delay is multiplied by a random 1 to 2.
     """
-    growing = exponential(first * 2 if randomize else first, factor=factor)
-    return whole_milliseconds(growing.equal_jitter() if randomize else growing)
+    delays = exponential(first * 2 if randomize else first, factor=factor)
+    return whole_milliseconds(delays.equal_jitter() if randomize else delays)
 
 
 def _shorter(limit: Duration | None) -> float:

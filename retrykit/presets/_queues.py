@@ -10,6 +10,7 @@ from retrykit.presets._form import (
     Retries,
     Wait,
     check_order,
+    drawn_seconds,
     job_policy,
     lasting,
     preset,
@@ -50,12 +51,9 @@ def celery(
     Source:
         "Automatic retry for known exceptions" and `Task`, documentation of Celery 5.
     """
-    growing = exponential(retry_backoff).cap(retry_backoff_max)
-    if retry_jitter == "full":
-        # Every whole second up to the bound is as likely as the others.
-        growing = (growing + constant(1)).full_jitter().round_down(1) | growing
-    steady = constant(default_retry_delay)
-    return job_policy(max_retries, growing if retry_backoff else steady)
+    longest = exponential(retry_backoff).cap(retry_backoff_max)
+    delays = drawn_seconds(longest) if retry_jitter == "full" else longest
+    return job_policy(max_retries, delays if retry_backoff else default_retry_delay)
 
 
 @preset

@@ -12,6 +12,8 @@ from retrykit.presets._form import (
     Retries,
     Wait,
     client_policy,
+    growing,
+    lengthened,
     preset,
     seconds,
 )
@@ -73,9 +75,8 @@ def azure_core(
     Source:
         `RetryPolicy`, azure-core 1.41.
     """
-    growth = 1 if retry_mode == "fixed" else 2
-    growing = exponential(retry_backoff_factor, factor=growth).cap(retry_backoff_max)
-    delays = constant(0).switch(after=1, to=growing)
+    later = growing(retry_mode, retry_backoff_factor).cap(retry_backoff_max)
+    delays = constant(0).switch(after=1, to=later)
     names = ["retry-after-ms", "x-ms-retry-after-ms"]
     hint = first_of(retry_after(), *map(milliseconds, names))
     return client_policy(min(retry_total, retry_status), delays, None, hint=hint)
@@ -114,8 +115,8 @@ def azure_storage(
     initial, spread = seconds(initial_backoff), seconds(random_jitter_range)
     rule = "no longer than initial_backoff"
     check_number("random_jitter_range", spread, at_most=initial, suggestion=rule)
-    growing = exponential(increment_base, factor=increment_base)
-    delays = constant(initial - spread) + growing + uniform(0, 2 * spread)
+    powers = exponential(increment_base, factor=increment_base)
+    delays = constant(initial - spread) + powers + uniform(0, 2 * spread)
     return Policy(schedule=delays, max_attempts=min(retry_total, retry_status) + 1)
 
 
@@ -145,9 +146,8 @@ def client_go(
     Source:
         `on_error`, kubernetes 37, which is client-go's `OnError` in Python.
     """
-    delays = exponential(duration, factor=factor)
-    spread = (delays * jitter).full_jitter()
-    return Policy(schedule=delays + spread, max_attempts=steps)
+    delays = lengthened(exponential(duration, factor=factor), jitter)
+    return Policy(schedule=delays, max_attempts=steps)
 
 
 @preset

@@ -12,7 +12,9 @@ from retrykit.presets._form import (
     Retries,
     Wait,
     between,
+    drawn_seconds,
     job_policy,
+    lengthened,
     preset,
     seconds,
 )
@@ -56,9 +58,9 @@ def active_job(
     """
     if wait == "polynomially_longer":
         growing = polynomial(4)
-        schedule = constant(2) + growing + (growing * jitter).full_jitter()
+        schedule = constant(2) + lengthened(growing, jitter)
     else:
-        schedule = constant(wait) + (constant(wait) * jitter).full_jitter()
+        schedule = lengthened(constant(wait), jitter)
     if attempts == "unlimited":
         return job_policy(0, schedule).replace(max_attempts=None)
     return job_policy(attempts - 1, schedule)
@@ -96,7 +98,7 @@ def airflow(
     """
     first, growth = seconds(retry_delay), retry_exponential_backoff
     if growth in {0, 1}:
-        return job_policy(retries, constant(first))
+        return job_policy(retries, first)
     name, suggestion = "retry_exponential_backoff", "0 for a fixed delay"
     check_number(name, growth, at_least=1, suggestion=suggestion)
     shortest = [max(math.ceil(first), 1)]
@@ -104,10 +106,10 @@ def airflow(
         shortest.append(max(math.ceil(first * growth ** len(shortest)), 1))
     capped = shortest[-1] >= _DAY
     low = sequence(shortest, repeat_last=capped)
-    high = sequence([delay * 2 - 1 for delay in shortest], repeat_last=capped)
+    more = sequence([delay - 1 for delay in shortest], repeat_last=capped)
     longest = _DAY if max_retry_delay is None else seconds(max_retry_delay)
-    drawn = (low + low.full_jitter()).round_down(1) | high
-    return job_policy(retries, drawn.cap(min(longest, _DAY)))
+    delays = low + drawn_seconds(more)
+    return job_policy(retries, delays.cap(min(longest, _DAY)))
 
 
 _DAY = 86_400.0
@@ -217,9 +219,7 @@ def oban(*, max_attempts: Annotated[int, between(1, 1000)] = 20) -> Policy:
         shares = (n / max_attempts * _CLAMPED for n in range(1, max_attempts))
         powers = sequence([2 ** math.floor(share + 0.5) for share in shares])
     base = constant(15) + powers
-    return job_policy(
-        max_attempts - 1, (base + (base * 0.1).full_jitter()).round_down(1)
-    )
+    return job_policy(max_attempts - 1, lengthened(base, 0.1).round_down(1))
 
 
 _CLAMPED = 20
@@ -251,6 +251,6 @@ def prefect(
         `Task` and `exponential_backoff`, Prefect 3.9.
     """
     if exponential_backoff is None:
-        return job_policy(retries, constant(retry_delay_seconds))
+        return job_policy(retries, retry_delay_seconds)
     first = seconds(exponential_backoff)
     return job_policy(retries, exponential(first).cap(first * 2**49))

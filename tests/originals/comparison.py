@@ -152,7 +152,7 @@ def failing(error: type[Exception]) -> Callable[..., NoReturn]:
     return fail
 
 
-def error_of(call: Callable[[], Any]) -> Exception:
+def error_of(call: Callable[[], Any]) -> Any:
     """Call a function that fails, and return its error."""
     try:
         call()

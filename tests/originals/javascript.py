@@ -28,7 +28,8 @@ PACKAGES = {
 
 # Timers record their delays, and do not wait. The script after this defines `call`,
 # which makes one call that fails until it gives up, or lets `follow` collect the delays
-# that a function returns for retry 1, 2 and so on; false is none.
+# that a function returns for retry 1, 2 and so on; false is none. `fail` is a request
+# that fails as those of `fetch`, sockets and axios do.
 BEFORE = """
 const [folder, path, settings, calls, retries] = JSON.parse(process.argv[1]);
 const load = (path) => import("file://" + folder + "/node_modules/" + path);
@@ -41,6 +42,10 @@ const follow = (most, delayOf) => {
     if (delay === false) return;
     waits.push(delay);
   }
+};
+const fail = async (config) => {
+  const lost = { code: "ECONNRESET", config };
+  throw Object.assign(new TypeError("fetch failed"), lost);
 };
 globalThis.setTimeout = (after, delay) => {
   waits.push(delay);

@@ -5,15 +5,12 @@ from tests.originals.javascript import register
 register(
     "axios-retry/dist/esm/index.js",
     """
-    const { default: axios, AxiosError } = await load("axios/index.js");
-    const { retryDelay: kind, delayFactor = 100, ...options } = settings;
+    const { default: axios } = await load("axios/index.js");
+    const { retryDelay: kind, delayFactor, ...options } = settings;
     const exponential = (n, error) => library.exponentialDelay(n, error, delayFactor);
     const delays = { exponential, linear: library.linearDelay(delayFactor) };
-    const fail = (config) =>
-      Promise.reject(new AxiosError("lost", "ECONNRESET", config));
-    const client = axios.create({ adapter: fail });
-    original(client, { ...options, ...(kind && { retryDelay: delays[kind] }) });
-    const call = () => client.get("http://localhost/");
+    original(axios, { ...options, ...(kind && { retryDelay: delays[kind] }) });
+    const call = () => axios.get("http://localhost/", { adapter: fail });
     """,
     {"retry_delay": "exponential", "retries": 6},
     {"retry_delay": "exponential", "delay_factor": 0.5},
@@ -50,8 +47,7 @@ register(
 register(
     "ky/distribution/index.js",
     """
-    const fetch = () => Promise.reject(new TypeError("fetch failed"));
-    const options = { retry: settings, timeout: false, fetch };
+    const options = { retry: settings, timeout: false, fetch: fail };
     const call = () => original("http://localhost/", options);
     """,
     {"limit": 6, "backoff_limit": 2},
@@ -71,7 +67,7 @@ register(
 
 register(
     "p-retry/index.js",
-    "const call = () => original(() => Promise.reject(new Error()), settings);",
+    "const call = () => original(fail, settings);",
     {"randomize": True, "factor": 1.2},
     {"randomize": True, "factor": 3, "min_timeout": 0.0125, "max_timeout": 0.5005},
     {"factor": 1.37, "min_timeout": 0.05, "max_timeout": 0.2, "retries": 12},

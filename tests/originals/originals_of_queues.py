@@ -2,9 +2,10 @@
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 from tests._support.reference_data import reference_data
-from tests.originals.comparison import documented, original
+from tests.originals.comparison import documented, error_of, failing, original
 
 documented("sidekiq", '"Error Handling", wiki of Sidekiq; code of Sidekiq 8')
 documented("temporal", '"Retry Policies", documentation of Temporal, 2026')
@@ -16,18 +17,14 @@ documented("temporal", '"Retry Policies", documentation of Temporal, 2026')
     {"max_retries": 12, "retry_jitter": "none"},
     {"retry_backoff": 0},
 )
-def celery_waits(
-    *, retry_backoff: int = 1, retry_jitter: str = "full", **settings: int
-) -> Iterator[float]:
-    from celery import Task
-    from celery.utils.time import get_exponential_backoff_interval
+def celery_waits(*, retry_jitter: str = "full", **settings: Any) -> Iterator[float]:
+    from celery import Celery
 
-    is_random, longest = retry_jitter == "full", settings.get("retry_backoff_max", 600)
-    for retries in range(settings.get("max_retries", Task.max_retries)):
-        growing = get_exponential_backoff_interval(
-            retry_backoff, retries, longest, is_random
-        )
-        yield growing if retry_backoff else Task.default_retry_delay
+    own = {"retry_backoff": 1, "retry_jitter": retry_jitter == "full", **settings}
+    task = Celery().task(failing(OSError), autoretry_for=[OSError], **own)
+    for retries in range(task.max_retries):
+        task.push_request(retries=retries, is_eager=True, called_directly=False)
+        yield error_of(task.run).when
 
 
 @original(

@@ -16,20 +16,6 @@ from tests import originals
 
 MOST = 25
 
-# Presets with more lines, and why.
-LARGER = {
-    # Each of its three kinds of delays is another function, here and there.
-    "axios-retry": 33,
-    # It has five parameters, and its policy reads a response of its pipeline.
-    "azure-core": 29,
-    # As azure-core, and each delay there has a new source of random numbers.
-    "azure-storage": 31,
-    # It has five parameters, of which its function knows no defaults.
-    "celery": 31,
-    # It is the only original in Java, so that it alone needs the program that runs it.
-    "google": 57,
-}
-
 # The functions of `tests.originals` that register an original.
 REGISTERS = {"documented", "original", "register", "run_by_hand"}
 
@@ -124,8 +110,13 @@ CHECKS = costs(FOLDERS[1].glob("originals_of_*.py"), originals_of)
 def test_a_preset_and_its_check_have_at_most_25_lines_of_code(name):
     lines = PRESETS[name] + CHECKS[name]
     parts = f"{lines} lines: {PRESETS[name]} of the preset, {CHECKS[name]} of its check"
-    assert lines <= LARGER.get(name, MOST), parts
-    assert name not in LARGER or lines > MOST, f"{parts}: it is no exception any more"
+    assert lines <= MOST, parts
+
+
+def test_all_code_of_originals_is_in_modules_that_are_read_here():
+    files = (each for each in FOLDERS[1].rglob("*.*") if each.is_file())
+    others = {each.name for each in files if each.suffix not in {".py", ".pyc"}}
+    assert not others, f"{others}: programs in other languages are text of a module"
 
 
 SOURCE = '''
