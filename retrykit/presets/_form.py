@@ -197,7 +197,7 @@ def whole_milliseconds(schedule: Schedule) -> Schedule:
 
 
 def growing(kind: str, first: Duration) -> Schedule:
-    """Return the delays from *first* that have a name in many libraries.
+    """Return delays that start with *first*, by the name of their growth.
 
     Args:
         kind: ``"none"`` for no delay, ``"fixed"``, ``"linear"`` or ``"exponential"``.
@@ -232,7 +232,7 @@ def client_policy(  # noqa: PLR0913  what clients do in different ways
 ) -> Policy:
     """Return the policy of a client that obeys its server, by default a Retry-After.
 
-    Each delay is a random 0 to *spread* of it longer, even one that the server sets.
+    A random 0 to *spread* of each delay is added to it, even if the server set it.
     """
     if longest_hint is None:
         # No hint is too long.

@@ -23,7 +23,8 @@ LONGEST = (2**31 - 1) / 1000
 JARS = {"com.google.api.client": "google-http-client", "com.google.common": "guava"}
 FOLDER = "/usr/share/java"
 
-# `Math.random` has a source of random numbers that nothing public can seed.
+# Prints a line for each call. `Math.random` has the same random numbers in each run:
+# nothing public can seed it.
 PROGRAM = Template("""
 class Delays {
     public static void main(String[] arguments) throws Exception {
