@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from retrykit import budgets, hints, limits, presets as presets, schedules, streams
     from retrykit._core.blocks import aretrying, retrying
     from retrykit._core.call import current_state
+    from retrykit._core.chains import chain
     from retrykit._core.decision import Again, Decision, Stop
     from retrykit._core.decorators import (
         aretry,
@@ -60,6 +61,7 @@ else:
             "_core.blocks": "aretrying retrying",
             "_core.decorators": "aretry policy_of resume retry with_policy",
             "_core.call": "current_state",
+            "_core.chains": "chain",
             "_core.decision": "Again Decision Stop",
             "_core.policy": "Policy",
             "_core.rules": "Rule",
@@ -86,7 +88,15 @@ __all__ += [
 ]
 __all__ += ["RetryAfter", "RetryError", "RetryState", "RetrykitError", "Rule", "Stop"]
 __all__ += ["StopReason", "WithError", "WithValue", "aretry", "aretrying", "budgets"]
-__all__ += ["current_state", "hints", "last_result", "layers", "limits", "observe"]
+__all__ += [
+    "chain",
+    "current_state",
+    "hints",
+    "last_result",
+    "layers",
+    "limits",
+    "observe",
+]
 __all__ += ["policy_of", "presets", "resume", "retry", "retrying", "schedules"]
 __all__ += ["state_of", "streams", "with_policy"]
 

@@ -1,4 +1,4 @@
-"""How generators are retried: the values of ``retry(stream=...)``.
+"""Streams: generators that are retried, by a mode in ``retry(stream=...)``.
 
 >>> from retrykit import retry, streams
 >>> lines = ["one", "two", "three"]

@@ -58,6 +58,7 @@ def test_the_package_exports_these_names_and_no_others():
         "aretry",
         "aretrying",
         "budgets",
+        "chain",
         "current_state",
         "hints",
         "last_result",

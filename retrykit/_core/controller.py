@@ -5,7 +5,7 @@
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from retrykit._conditions import reject_awaitable
 from retrykit._core import events
@@ -99,7 +99,10 @@ if TYPE_CHECKING:
     from retrykit.limits._base import Limit
     from retrykit.limits._leases import Lease, Refusal
 
-__all__ = ["Asked", "RetryController"]
+__all__ = ["CHAIN_MARK", "Asked", "RetryController"]
+
+CHAIN_MARK: Final = "__retrykit_chain__"
+"""The attribute of the function of a chain."""
 
 # Imported with the first policy that has limits.
 admission: Any = LateModule("retrykit._core.admission")
@@ -293,6 +296,9 @@ class RetryController:
         given is retried, with the client of an integration that has given up in it.
         """
         self._has_not_failed = False
+        if hasattr(self.function, CHAIN_MARK):
+            # Each attempt calls another function, so that nothing is repeated.
+            return
         if call is not None and self._client_gave_up:
             self._client_gave_up = False
             warn_of_repeated_client(call, self.policy)

@@ -11,7 +11,7 @@ from retrykit._core.drivers import build_driver, check_retryable
 from retrykit._core.policy import Policy
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.late_modules import inspect
-from retrykit._internal.tracebacks import with_traceback
+from retrykit._internal.tracebacks import drop_own_frame
 from retrykit._internal.validation import hide_own_frames, invalid_setting
 from retrykit.errors import ConfigError
 
@@ -142,7 +142,7 @@ def _parameters_of(function: Callable[..., object]) -> "tuple[Parameter, ...]":
 
 @final
 class _Recent:
-    """What was made of the last policies, each of which is known by its identity."""
+    """Objects made of the last policies, each of which is known by its identity."""
 
     __slots__ = ("_made",)
 
@@ -198,7 +198,7 @@ def build_source_driver(
         try:
             return driver(*args, **kwargs)
         except BaseException as error:
-            _drop_own_frame(error)
+            drop_own_frame(error)
             raise
 
     async def acall_under_current_policy(*args: Any, **kwargs: Any) -> Any:
@@ -206,15 +206,10 @@ def build_source_driver(
         try:
             return await driver(*args, **kwargs)
         except BaseException as error:
-            _drop_own_frame(error)
+            drop_own_frame(error)
             raise
 
     returns_coroutine = awaited and stream is None
     return (
         acall_under_current_policy if returns_coroutine else call_under_current_policy
     )
-
-
-def _drop_own_frame(error: BaseException) -> None:
-    trace = error.__traceback__
-    with_traceback(error, trace and trace.tb_next)

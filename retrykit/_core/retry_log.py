@@ -213,7 +213,7 @@ def text_of(
         before: Number of attempts before the row of failures that limits count.
     """
     title = _title(terms, request)
-    last = _describe(failure, terms.redact) if last is None else last
+    last = describe_failure(failure, terms.redact) if last is None else last
     after = f" after {last}" if last else ""
     most = "" if terms.max_attempts is None else f" of {terms.max_attempts}"
     delay, number = duration_in_words(failure.delay or 0.0), failure.attempt + 1
@@ -241,10 +241,11 @@ def _title(terms: Terms, request: tuple[str, object] | None) -> str:
 def describe_last_failure(call: CallFacts) -> str:
     """Return the type and text of the last error on one line, or an empty string."""
     last = call.last_failure
-    return "" if last is None else _describe(last, call.terms.redact)
+    return "" if last is None else describe_failure(last, call.terms.redact)
 
 
-def _describe(last: Failure, redact: Redaction) -> str:
+def describe_failure(last: Failure, redact: Redaction) -> str:
+    """Return the type and text of an error, or the status of a result, on one line."""
     if last.error is not None:
         return " ".join(last.describe(redact=redact).split())
     # Not the result, which is the user's data.

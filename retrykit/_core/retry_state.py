@@ -227,9 +227,9 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def stream(self) -> "StreamProgress | None":
-        """What a retried generator has handed out; None for other calls.
+        """Progress of a retried generator; None for other calls.
 
-        Of a state that was data meanwhile, it is not known.
+        It is no part of the state as data.
         """
         stream = self._record.stream
         return None if stream is None else stream.progress()

@@ -132,7 +132,7 @@ def continue_with(
         raise invalid_setting("resume", rule, answer)
     position = dict(answer)
     if facts.positions and facts.positions[-1] == position:
-        rule = "another position after new items, or they come again for ever"
+        rule = "another position after new items, or they come again without end"
         raise invalid_setting("resume", rule, position)
     changed = _replace_arguments(fn, arguments, position)
     facts.positions.append(position)

@@ -1,4 +1,4 @@
-"""What is known of a retried stream: items handed out, positions, gaps, its row."""
+"""Facts of a retried stream: items handed out, positions, gaps, its row."""
 
 from collections import deque
 from typing import TYPE_CHECKING, Any, final
@@ -14,7 +14,7 @@ __all__ = ["StreamFacts", "StreamProgress"]
 
 @final
 class StreamProgress(Frozen):
-    """What a retried stream has handed out, up to now.
+    """The progress of a retried stream, up to now.
 
     Attributes:
         items: Number of items that the consumer got, >= 0.
@@ -71,7 +71,7 @@ class StreamFacts:
         self.ended_because: str | None = None
 
     def progress(self) -> StreamProgress:
-        """Return what the stream has handed out, up to now."""
+        """Return the progress of the stream, up to now."""
         return StreamProgress(self.items, tuple(self.positions), tuple(self.gaps))
 
     def begin_row(self, record: "CallFacts") -> None:

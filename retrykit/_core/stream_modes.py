@@ -1,4 +1,4 @@
-"""How a generator function is retried: the values of ``stream``, and their checks."""
+"""Modes in which a generator function is retried, and their checks."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, final
@@ -42,7 +42,7 @@ FailureCount = Literal["in_a_row", "in_all"]
 
 @final
 class Position(Frozen):
-    """Where a stream continues, and what could not be read again before that.
+    """The place where a stream continues, and what could not be read again before.
 
     >>> Position({"offset": 20}, gap="bytes 10 to 19")
     Position({'offset': 20}, gap='bytes 10 to 19')
@@ -71,7 +71,7 @@ class Position(Frozen):
 
 @final
 class StreamMode(Frozen):
-    """How a generator function is retried; `retrykit.streams` makes them.
+    """A mode in which a generator function is retried; `retrykit.streams` makes them.
 
     Attributes:
         name: The name of the mode, such as ``"restart"``.

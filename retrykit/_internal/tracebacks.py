@@ -16,6 +16,7 @@ __all__ = ["WITHOUT_DICT", "FrameLocations", "Location", "add_note_once"]
 __all__ += [
     "close_errors",
     "drop_frames",
+    "drop_own_frame",
     "format_traceback",
     "keep_context",
     "location",
@@ -32,6 +33,13 @@ __all__ += ["with_traceback"]
 
 with_traceback = BaseException.with_traceback
 """Sets the traceback of an error; its class may override the method."""
+
+
+def drop_own_frame(error: BaseException) -> None:
+    """Remove the first frame of a traceback, of a function that raises it anew."""
+    trace = error.__traceback__
+    with_traceback(error, trace and trace.tb_next)
+
 
 reduce_error = BaseException.__reduce__
 """Returns the parts of an error for pickle; its class may override the method."""

@@ -1,0 +1,260 @@
+"""Chains: functions that follow each other until one of them succeeds.
+
+A chain is a retried call whose attempts are calls of different functions.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from retrykit._conditions import Condition, default_condition, format_value
+from retrykit._core.call import TAPE, Entry, RetryCall, current_entry, running_call
+from retrykit._core.controller import CHAIN_MARK
+from retrykit._core.decorators import retry
+from retrykit._core.final_error import NO_FALLBACK
+from retrykit._core.policy import Policy
+from retrykit._core.retry_log import describe_failure
+from retrykit._core.wrapping import find_wrapped
+from retrykit._internal.durations import Duration
+from retrykit._internal.introspection import (
+    LateSignature,
+    is_async_generator_function,
+    is_coroutine_function,
+    is_generator_function,
+    matches_underlying,
+    qualified_name,
+)
+from retrykit._internal.late_modules import inspect
+from retrykit._internal.tracebacks import add_note_once, drop_own_frame
+from retrykit._internal.validation import invalid_setting, user_facing
+
+__all__ = ["chain"]
+
+Function = Callable[..., Any]
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import ParamSpec
+
+    from retrykit._core.retry_state import RetryState
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    V = TypeVar("V")
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def chain(
+        first: Callable[P, R],
+        second: Callable[P, R],
+        /,
+        *others: Callable[P, R],
+        on: Condition = ...,
+        max_elapsed: Duration | None = None,
+        name: str | None = None,
+    ) -> Callable[P, R]: ...
+    @overload
+    def chain(
+        first: Callable[P, Coroutine[Any, Any, R]],
+        second: Callable[P, Coroutine[Any, Any, R]],
+        /,
+        *others: Callable[P, Coroutine[Any, Any, R]],
+        default: Callable[[RetryState], V] | V,
+        on: Condition = ...,
+        max_elapsed: Duration | None = None,
+        name: str | None = None,
+    ) -> Callable[P, Coroutine[Any, Any, R | V]]: ...
+    @overload
+    def chain(
+        first: Callable[P, R],
+        second: Callable[P, R],
+        /,
+        *others: Callable[P, R],
+        default: Callable[[RetryState], V] | V,
+        on: Condition = ...,
+        max_elapsed: Duration | None = None,
+        name: str | None = None,
+    ) -> Callable[P, R | V]: ...
+
+
+@user_facing
+def chain(  # noqa: PLR0913  what a chain may have
+    first: Any,
+    second: Any,
+    /,
+    *others: Any,
+    default: Any = NO_FALLBACK,
+    on: Condition = default_condition,
+    max_elapsed: Duration | None = None,
+    name: str | None = None,
+) -> Any:
+    """Return a function that calls others in their order until one succeeds.
+
+    Each may be retried under a policy of its own, before the next one is called; one
+    whose circuit breaker is open is left out, since it fails at once. Generators follow
+    each other until the first item.
+
+    >>> def primary(city):
+    ...     raise ConnectionError("down")
+    >>> def secondary(city):
+    ...     return f"sunny in {city}"
+    >>> forecast = chain(primary, secondary)
+    >>> forecast("Oslo")
+    'sunny in Oslo'
+
+    Args:
+        first: A function: all are sync, all are coroutine functions, or all are
+            generator functions of one kind; retried or not.
+        second: A function that takes the same arguments.
+        *others: More of them.
+        default: The value to return if all of them fail, or a function of the
+            `RetryState`, as the `fallback` of a policy. Generators have none: let the
+            last one yield it.
+        on: Condition of the errors after which the next one is called; by default all
+            but programming errors.
+        max_elapsed: Time limit of all calls together. A duration; by default unlimited.
+        name: The name in logs and states; by default those of the functions.
+
+    Returns:
+        A function with the signature of the first one. The error that it raises is that
+        of the last function called; the others are in its notes, and all of them in the
+        state: ``state_of(error).errors``.
+
+    Raises:
+        ConfigError: An argument is invalid, or the functions are of different kinds.
+    """
+    functions = first, second, *others
+    kinds = [_kind_of(each) for each in functions]
+    for kind, each in zip(kinds, functions, strict=True):
+        if kind != kinds[0]:
+            rule = f"functions of one kind: {format_value(first)} is {kinds[0]}"
+            raise invalid_setting("chain", rule, each, f"it is {kind}")
+    makes_stream = kinds[0] in {_GENERATOR, _ASYNC_GENERATOR}
+    if makes_stream and default is not NO_FALLBACK:
+        rule = "left out for generators"
+        suggestion = "add a generator function that yields it"
+        raise invalid_setting("default", rule, default, suggestion)
+    policy = Policy(
+        schedule=[0] * (len(functions) - 1),
+        max_attempts=len(functions),
+        max_elapsed=max_elapsed,
+        on=on,
+        nested="retry",
+        fallback=default,
+        name=name or f"chain({', '.join(map(qualified_name, functions))})",
+    )
+    call = _CALLERS[kinds[0]](functions)
+    call.__name__ = call.__qualname__ = "chain"
+    call.__dict__[CHAIN_MARK] = True
+    call.__dict__["__signature__"] = LateSignature(lambda: inspect.signature(first))
+    if makes_stream:
+        return retry(policy, stream="until-first-item")(call)
+    return retry(policy)(call)
+
+
+_GENERATOR, _ASYNC_GENERATOR = "a generator function", "an async generator function"
+_COROUTINE, _SYNC = "a coroutine function", "a sync function"
+
+
+def _kind_of(function: Any) -> str:
+    if not callable(function):
+        raise invalid_setting("chain", "functions", function)
+    found = find_wrapped(function)
+    if found is not None and found.stream is not None:
+        return _ASYNC_GENERATOR if found.awaited else _GENERATOR
+    if found is not None and found.awaited:
+        return _COROUTINE
+    if matches_underlying(is_async_generator_function, function):
+        return _ASYNC_GENERATOR
+    if matches_underlying(is_generator_function, function):
+        return _GENERATOR
+    return _COROUTINE if is_coroutine_function(function) else _SYNC
+
+
+def _next_of(functions: tuple[Function, ...]) -> Function:
+    """Return the function that the attempt which runs calls."""
+    entry = cast("Entry", current_entry.get())
+    if len(entry) <= TAPE:
+        return functions[0]
+    return functions[cast("RetryCall", running_call(entry)).attempt - 1]
+
+
+def _note_others(functions: tuple[Function, ...], error: Exception) -> None:
+    """Note on the error of a function what those before it have raised."""
+    call = cast("RetryCall", running_call(cast("Entry", current_entry.get())))
+    for each in call.failures:
+        name = qualified_name(functions[each.attempt - 1])
+        text = describe_failure(each, call.terms.redact)
+        add_note_once(error, f"{name} failed before that: {text}")
+
+
+def _call_each(functions: tuple[Function, ...]) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return _next_of(functions)(*args, **kwargs)
+        except Exception as error:
+            _note_others(functions, error)
+            drop_own_frame(error)
+            raise
+
+    return call
+
+
+def _await_each(functions: tuple[Function, ...]) -> Any:
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await _next_of(functions)(*args, **kwargs)
+        except Exception as error:
+            _note_others(functions, error)
+            drop_own_frame(error)
+            raise
+
+    return call
+
+
+def _iterate_each(functions: tuple[Function, ...]) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return (yield from _next_of(functions)(*args, **kwargs))
+        except Exception as error:
+            _note_others(functions, error)
+            drop_own_frame(error)
+            raise
+
+    return call
+
+
+def _iterate_each_async(functions: tuple[Function, ...]) -> Any:
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        items = _next_of(functions)(*args, **kwargs)
+        step = items.__anext__
+        try:
+            while True:
+                item = await step()
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    await items.aclose()
+                    raise
+                except BaseException as error:  # noqa: BLE001  forwarded
+                    step = partial(items.athrow, error)
+                else:
+                    step = partial(items.asend, sent)
+        except StopAsyncIteration:
+            return
+        except Exception as error:
+            _note_others(functions, error)
+            drop_own_frame(error)
+            raise
+
+    return call
+
+
+_CALLERS: dict[str, Callable[[tuple[Function, ...]], Any]] = {
+    _SYNC: _call_each,
+    _COROUTINE: _await_each,
+    _GENERATOR: _iterate_each,
+    _ASYNC_GENERATOR: _iterate_each_async,
+}
