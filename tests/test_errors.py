@@ -40,6 +40,7 @@ from retrykit import (
 )
 from retrykit._core.attempt_timeout import with_timeout_argument
 from retrykit._core.rules import Rule
+from retrykit._core.stream_modes import STREAM_MODES
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.validation import check_aware, safe_repr
 from retrykit._own_retries import OWN_RETRIES
@@ -101,6 +102,10 @@ from tests._support.limit_errors import (
 )
 from tests._support.optional_trio import trio
 from tests._support.preset_errors import ERRORS as PRESET_ERRORS
+from tests._support.stream_errors import (
+    CALL_ERRORS as STREAM_CALL_ERRORS,
+    ERRORS as STREAM_ERRORS,
+)
 
 
 def rows():
@@ -278,8 +283,8 @@ ERRORS = "a list or tuple of Exception types and instances, at least one"
 NO_OTHER = "no other is ever retried"
 RAISED = "exceptions belong in errors"
 LATER = (
-    "its errors are raised where it is iterated: retry that code, or write a block, "
-    "for attempt in retrying(...), in it"
+    f"its errors are raised where it is iterated: give retry stream={STREAM_MODES}; or "
+    "retry that code, or write a block, for attempt in retrying(...), in it"
 )
 
 # Errors at the line that writes the setting.
@@ -567,8 +572,9 @@ SETTING_ERRORS = {
     f"policy must be {OR_SOURCE}, got 8; write max_attempts=8": lambda: resume(
         plain, STATE, 8
     ),
-    f"policy must be a Policy, or a sync function without parameters that returns one, "
-    f"got {doubling!r}": lambda: retry(policy=doubling),
+    f"policy must be a Policy, or a sync function that returns one, got {doubling!r}": lambda: (
+        retry(policy=doubling)
+    ),
     "state must be a RetryState, got {}; RetryState.from_dict makes one": (
         lambda: resume(plain, {})
     ),
@@ -1408,7 +1414,9 @@ SETTING_ERRORS |= {
 
 TASK = type("TaskWrapper", (), {"__module__": "huey.api", "__call__": print})
 STOP, LOOP_STOP, TRIO_STOP = threading.Event(), asyncio.Event(), trio.Event()
-NOWHERE = "left out where no function can return it: in a block, a client or a job"
+NOWHERE = (
+    "left out where no function can return it: in a block, a client, a job or a stream"
+)
 NOT_IN_JOBS = "left out in a job, whose delays pass in its engine"
 
 
@@ -1559,7 +1567,7 @@ CALL_ERRORS |= {
     "write with attempt: in the loop": enter_nothing,
 }
 
-CALL_ERRORS |= LIMIT_CALL_ERRORS
+CALL_ERRORS |= LIMIT_CALL_ERRORS | STREAM_CALL_ERRORS
 
 # Only jobs on engines take a datetime.
 NAIVE = datetime(2026, 11, 23)  # noqa: DTZ001  naive, to be rejected
@@ -1569,7 +1577,7 @@ SETTING_ERRORS |= {
     "datetime.now(UTC)": lambda: check_aware("when", NAIVE),
 }
 
-for more in [PRESET_ERRORS, JOB_ERRORS, LIMIT_ERRORS]:
+for more in [PRESET_ERRORS, JOB_ERRORS, LIMIT_ERRORS, STREAM_ERRORS]:
     # Or a row would overwrite another.
     assert not SETTING_ERRORS.keys() & more.keys()
     SETTING_ERRORS |= more
@@ -1655,7 +1663,7 @@ def test_the_traceback_of_a_config_error_ends_at_the_line_of_the_caller(
 
 PRIVATE = {"as_json", "check_aware", "check_policy", "parse_answer"}
 PRIVATE |= {"with_timeout_argument"}
-IN_CALLS = {"__next__", "call", "call_with_retries"}
+IN_CALLS = {"__iter__", "__next__", "call", "call_with_retries", "run_stream"}
 """The first functions of the package in the tracebacks of other errors."""
 
 

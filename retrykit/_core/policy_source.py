@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, final
 from retrykit._conditions import format_value
 from retrykit._core.drivers import build_driver, check_retryable
 from retrykit._core.policy import Policy
-from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.introspection import (
+    is_coroutine_function,
+    is_generator_function,
+)
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.tracebacks import drop_own_frame
 from retrykit._internal.validation import hide_own_frames, invalid_setting
@@ -45,7 +48,7 @@ class PolicySource:
         self._function, self._changes = function, changes or {}
         self._policies = _Recent()
         self.parameters: tuple[Parameter, ...] = _parameters_of(function)
-        if is_coroutine_function(function):
+        if is_coroutine_function(function) or is_generator_function(function):
             rule = "a Policy, or a sync function that returns one"
             raise invalid_setting("policy", rule, function)
 
