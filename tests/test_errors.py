@@ -572,9 +572,8 @@ SETTING_ERRORS = {
     f"policy must be {OR_SOURCE}, got 8; write max_attempts=8": lambda: resume(
         plain, STATE, 8
     ),
-    f"policy must be a Policy, or a sync function that returns one, got {doubling!r}": lambda: (
-        retry(policy=doubling)
-    ),
+    "policy must be a Policy, or a sync function that returns one, got "
+    f"{doubling!r}": lambda: retry(policy=doubling),
     "state must be a RetryState, got {}; RetryState.from_dict makes one": (
         lambda: resume(plain, {})
     ),
@@ -1663,7 +1662,7 @@ def test_the_traceback_of_a_config_error_ends_at_the_line_of_the_caller(
 
 PRIVATE = {"as_json", "check_aware", "check_policy", "parse_answer"}
 PRIVATE |= {"with_timeout_argument"}
-IN_CALLS = {"__iter__", "__next__", "call", "call_with_retries", "run_stream"}
+IN_CALLS = {"__iter__", "__next__", "call", "call_with_retries", "continue_stream"}
 """The first functions of the package in the tracebacks of other errors."""
 
 

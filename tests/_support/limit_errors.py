@@ -128,10 +128,9 @@ ERRORS = {
     'hedge must be a Hedge, got 5; write Hedge("50ms", idempotent=True)': (
         lambda: Policy(hedge=5)
     ),
-    "hedge must be None where no function returns a result: in a block, a client, a job "
-    "or a stream, got Hedge(1.0, idempotent=True); put what is hedged into a function": (
-        lambda: retrying(hedge=HEDGE)
-    ),
+    "hedge must be None where no function returns a result: in a block, a client, a "
+    "job or a stream, got Hedge(1.0, idempotent=True); put what is hedged into a "
+    "function": (lambda: retrying(hedge=HEDGE)),
     "hedge must be a dict of settings of a Hedge, got 5": (
         lambda: Policy.from_dict({"hedge": 5})
     ),

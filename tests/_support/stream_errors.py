@@ -46,8 +46,8 @@ def read(answer):
     return lambda: [*retry(policy, stream=mode)(pages)()]
 
 
-ENDED = retry(stream="restart")(lambda: iter(()) and (yield))()
-[*ENDED]
+ENDED = retry(stream="restart")(lambda: (yield))()
+assert list(ENDED) == [None]
 ROWS = iter([1])
 
 
@@ -60,8 +60,8 @@ ERRORS = {
     f"stream must be {STREAM_MODES}, got {judged!r}; write streams.resume(judged)": (
         once(judged)
     ),
-    f"stream must be {STREAM_MODES}, got 'resume'; write streams.resume(function), which "
-    "tells where to continue": once("resume"),
+    f"stream must be {STREAM_MODES}, got 'resume'; write streams.resume(function), "
+    "which tells where to continue": once("resume"),
     "stream must be None for what is not a generator function, got "
     "streams.restart(); leave it out, or yield the items": (
         lambda: retry(stream="restart")(plain)
@@ -102,8 +102,8 @@ ERRORS = {
     "default must be left out for generators, got []; add a generator function that "
     "yields it": lambda: chain(pages, pages, default=[]),
     f"policy must be {NOT_CALLED}, got {few!r}": lambda: retrying(few),
-    f"policy must be a function whose parameters plain has, too, got {few!r}; it has no "
-    "'tenant'": lambda: retry(policy=few)(plain),
+    f"policy must be a function whose parameters plain has, too, got {few!r}; it has "
+    "no 'tenant'": lambda: retry(policy=few)(plain),
 }
 
 CALL_ERRORS = {
@@ -111,14 +111,14 @@ CALL_ERRORS = {
     f"{ROWS!r}; hand over a list, or a function that returns an iterator": (
         lambda: RESUMED(ROWS)
     ),
-    "stream must be iterated once: it has ended, and a second loop would find it empty, "
-    f"got {ENDED!r}; call the function again, or keep the items in a list": (
+    "stream must be iterated once: it has ended, and a second loop would find it "
+    f"empty, got {ENDED!r}; call the function again, or keep the items in a list": (
         lambda: iter(ENDED)
     ),
     "resume must be a dict of arguments by their names, or a Position, from its "
     "function, got 5": read(5),
-    "resume must be another position after new items, or they come again without end, "
-    "got {'start': 0}": read({"start": 0}),
-    "resume must be arguments that pages takes, from its function, got {'offset': 1}; it "
-    "has no 'offset'": read({"offset": 1}),
+    "resume must be another position after new items, or they come again without "
+    "end, got {'start': 0}": read({"start": 0}),
+    "resume must be arguments that pages takes, from its function, got {'offset': 1}; "
+    "it has no 'offset'": read({"offset": 1}),
 }
