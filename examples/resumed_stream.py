@@ -52,7 +52,8 @@ def rows(port: int, first: int = 1) -> Iterator[str]:
             if line == "end\n":
                 return
             yield line.strip()
-    raise ConnectionError("the server has hung up")
+    # The server has hung up.
+    raise ConnectionError
 
 
 def main() -> None:

@@ -10,7 +10,14 @@ import functools
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterator,
+)
 from datetime import timedelta
 from typing import (
     Any,
@@ -30,14 +37,17 @@ from retrykit import (
     WithError,
     WithValue,
     aretry,
+    chain,
     policy_of,
     resume,
     retry,
     retrying,
     schedules as s,
+    streams,
     with_policy,
 )
 from retrykit.events import RetryScheduled
+from retrykit.streams import AsyncStream, Stream
 
 T = TypeVar("T")
 POLICY = Policy(schedule=s.exponential(1).cap("1m"), on=(OSError, ValueError))
@@ -505,3 +515,76 @@ def wrong_settings_are_reported() -> None:
     retry(POLICY, on=int)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     aretry(tries=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     aretry(POLICY, POLICY)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+
+
+@retry(stream="until-first-item", max_attempts=3)
+def tokens(prompt: str) -> Iterator[str]:
+    yield prompt
+
+
+@retry(policy=Policy(), stream=streams.restart(skip_seen=True))
+def echoed(first: int) -> Generator[int, str, bytes]:
+    yield len((yield first))
+    return b""
+
+
+@aretry(stream=streams.resume(lambda last, _state: {"start": last}))
+async def pages(start: int) -> AsyncGenerator[int, None]:
+    yield start
+
+
+@retry(Policy(), stream="restart")
+async def lines(path: str) -> AsyncIterator[str]:
+    yield path
+
+
+def check_streams() -> None:
+    assert_type(tokens("why"), Stream[str, None, None])
+    assert_type([*tokens("why")], list[str])
+    assert_type(echoed(3), Stream[int, str, bytes])
+    assert_type(echoed(3).send("a"), int)
+    assert_type(tokens("why").state, RetryState)
+    with tokens("why") as stream:
+        assert_type(next(stream), str)
+    tokens(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def check_async_streams() -> None:
+    assert_type(pages(3), AsyncStream[int, None])
+    assert_type([each async for each in lines("a")], list[str])
+    async with lines("a") as stream:
+        assert_type(await anext(stream), str)
+
+
+def first_provider(city: str, *, unit: str = "C") -> int:
+    return len(city + unit)
+
+
+def second_provider(city: str, *, unit: str = "C") -> int:
+    return 0
+
+
+async def async_provider(city: str) -> int:
+    return 0
+
+
+def check_chains() -> None:
+    assert_type(chain(first_provider, second_provider)("Oslo", unit="F"), int)
+    with_default = chain(first_provider, second_provider, default=None)
+    assert_type(with_default("Oslo"), int | None)
+    chain(first_provider, second_provider)(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def check_async_chains() -> None:
+    assert_type(await chain(async_provider, async_provider)("Oslo"), int)
+    with_default = chain(async_provider, async_provider, default="cached")
+    assert_type(await with_default("Oslo"), int | str)
+
+
+@retry(policy=lambda tenant: Policy(max_attempts=len(tenant)))
+def of_tenant(tenant: str) -> int:
+    return 0
+
+
+def check_policies_of_calls() -> None:
+    assert_type(of_tenant("large"), int)
