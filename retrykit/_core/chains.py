@@ -61,7 +61,18 @@ if TYPE_CHECKING:
         second: Callable[P, Coroutine[Any, Any, R]],
         /,
         *others: Callable[P, Coroutine[Any, Any, R]],
-        default: Callable[[RetryState], V] | V,
+        default: Callable[[RetryState], V],
+        on: Condition = ...,
+        max_elapsed: Duration | None = None,
+        name: str | None = None,
+    ) -> Callable[P, Coroutine[Any, Any, R | V]]: ...
+    @overload
+    def chain(
+        first: Callable[P, Coroutine[Any, Any, R]],
+        second: Callable[P, Coroutine[Any, Any, R]],
+        /,
+        *others: Callable[P, Coroutine[Any, Any, R]],
+        default: V,
         on: Condition = ...,
         max_elapsed: Duration | None = None,
         name: str | None = None,
@@ -72,7 +83,18 @@ if TYPE_CHECKING:
         second: Callable[P, R],
         /,
         *others: Callable[P, R],
-        default: Callable[[RetryState], V] | V,
+        default: Callable[[RetryState], V],
+        on: Condition = ...,
+        max_elapsed: Duration | None = None,
+        name: str | None = None,
+    ) -> Callable[P, R | V]: ...
+    @overload
+    def chain(
+        first: Callable[P, R],
+        second: Callable[P, R],
+        /,
+        *others: Callable[P, R],
+        default: V,
         on: Condition = ...,
         max_elapsed: Duration | None = None,
         name: str | None = None,
