@@ -400,7 +400,7 @@ def _is_named(node, name):
 def _without_prefix(called):
     twins = {name for _, name in TWINS} | {"release_result", "read_answer"}
     twins |= {"deposit_safely", "use_fallback", "wait_delay", "withdraw_safely"}
-    twins |= {"withdraw_hedge"}
+    twins |= {"release_all", "withdraw_hedge"}
     return f"{called[1]}(" if called[1] in twins else called[0]
 
 

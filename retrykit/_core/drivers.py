@@ -25,6 +25,7 @@ from retrykit._internal.validation import (
 from retrykit.errors import ConfigError
 
 if TYPE_CHECKING:
+    from retrykit._core.hedge import Hedge
     from retrykit._core.policy import Policy
     from retrykit._core.stream_modes import StreamMode
 
@@ -52,10 +53,20 @@ def build_driver(
     return factory(None, resumed, fn)
 
 
+Hedging = Callable[["Policy", "Hedge", Callable[..., Any]], Callable[..., Any]]
+"""Returns a function that hedges each attempt of another one, under a policy."""
+
+
 def driver_factory(
-    policy: "Policy", fn: Callable[..., Any], *, awaited: bool
+    policy: "Policy",
+    fn: Callable[..., Any],
+    *,
+    awaited: bool,
+    hedging: Hedging | None = None,
 ) -> Callable[..., Callable[..., Any]]:
     """Return a factory of drivers for *fn*, one per call name.
+
+    *hedging* is the hedging of a client, which knows what may be sent twice.
 
     Returns:
         A function of a name, which is used if the policy has none, or None for that of
@@ -63,7 +74,7 @@ def driver_factory(
         function that events name, by default none. It returns what `build_driver`
         returns.
     """
-    attempt = prepare_attempt(policy, fn, awaited=awaited)
+    attempt = prepare_attempt(policy, fn, awaited=awaited, hedging=hedging)
     if not awaited:
         return partial(sync_driver.make_driver, policy, attempt)
     # Imported here: sync code needs no event loop.
@@ -73,7 +84,11 @@ def driver_factory(
 
 
 def prepare_attempt(
-    policy: "Policy", fn: Callable[..., Any], *, awaited: bool
+    policy: "Policy",
+    fn: Callable[..., Any],
+    *,
+    awaited: bool,
+    hedging: Hedging | None = None,
 ) -> Callable[..., Any]:
     """Return a function that makes one attempt of *fn*, within its timeout."""
     check_retryable(fn)
@@ -84,9 +99,13 @@ def prepare_attempt(
     attempt = _add_timeout(policy, fn, awaited=awaited)
     if policy.hedge is None:
         return attempt
+    if hedging is not None:
+        return hedging(policy, policy.hedge, attempt)
     # Imported here: few policies hedge.
+    from retrykit._core.hedge import check_promise  # noqa: PLC0415
     from retrykit._core.hedging import hedged  # noqa: PLC0415
 
+    check_promise(policy.hedge)
     return hedged(policy, policy.hedge, attempt)
 
 
@@ -150,12 +169,13 @@ def check_limits_of(policy: "Policy") -> None:
         join_limits(policy)
 
 
-def check_no_hedge(policy: "Policy") -> None:
+def check_no_hedge(
+    policy: "Policy", suggestion: str = "put what is hedged into a function"
+) -> None:
     """Check that a policy does not hedge, where no function can be sent twice."""
     if policy.hedge is not None:
-        rule = "None where no function returns a result: in a block, a client, a job "
-        rule += "or a stream"
-        suggestion = "put what is hedged into a function"
+        rule = "None where nothing can be sent twice: in a block, a stream, a job or a "
+        rule += "gRPC call"
         raise invalid_setting("hedge", rule, policy.hedge, suggestion)
 
 

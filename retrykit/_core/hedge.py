@@ -10,6 +10,7 @@ from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.introspection import is_coroutine_function, qualified_name
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.validation import (
+    check_instance,
     check_integer,
     check_number,
     did_you_mean,
@@ -18,7 +19,7 @@ from retrykit._internal.validation import (
 )
 from retrykit.budgets._ratio import RatioBudget
 
-__all__ = ["Hedge", "check_hedge", "hedge_from_dict"]
+__all__ = ["Hedge", "check_hedge", "check_promise", "hedge_from_dict"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,10 +70,13 @@ class Hedge(ForkSafe):
         extra: Bound on the extra load: hedges per attempt over the last 10 s, 0 < extra
             <= 9, besides one each 10 s. 0.1 is 10 % more load; *at_most* - 1 is no
             bound. Where it is reached nothing more is sent, and the attempt goes on.
-        idempotent: True, as a promise: the function may run several times at once.
+        idempotent: True, as a promise: the function may run several times at once. A
+            function cannot be hedged without it. An HTTP client of
+            `retrykit.integrations` needs none: it hedges requests whose methods are
+            idempotent, and those with an ``Idempotency-Key``.
 
     Raises:
-        ConfigError: A setting is invalid, or *idempotent* is not True.
+        ConfigError: A setting is invalid.
 
     Source:
         gRPC A6, "Client Retries", 2017; J. Dean, L. A. Barroso, "The Tail at Scale",
@@ -108,11 +112,7 @@ class Hedge(ForkSafe):
         if not self.extra:
             rule = "a number > 0 and <= 9"
             raise invalid_setting("extra", rule, extra, "0.1 is 10 % more load")
-        if idempotent is not True:
-            rule = "True for a function that is hedged, which may run twice at once"
-            suggestion = "write idempotent=True if that does no harm"
-            raise invalid_setting("idempotent", rule, idempotent, suggestion)
-        self.idempotent: bool = idempotent
+        self.idempotent: bool = check_instance("idempotent", idempotent, bool)
         self._budget = RatioBudget(self.extra, reserve=_RESERVE)
         self._times: deque[float] = deque(maxlen=_SAMPLES)
         self._noted = 0
@@ -129,7 +129,8 @@ class Hedge(ForkSafe):
         """Decorate a function or a coroutine function: each call is hedged.
 
         Raises:
-            ConfigError: *fn* is a generator function, or no function.
+            ConfigError: *fn* is a generator function, or no function, or the hedge has
+                no ``idempotent=True``.
         """
         # Imported on demand: a policy needs this module alone.
         from retrykit._core.drivers import check_retryable  # noqa: PLC0415
@@ -137,6 +138,7 @@ class Hedge(ForkSafe):
         from retrykit._core.policy import Policy  # noqa: PLC0415
 
         check_retryable(fn)
+        check_promise(self)
         call = hedged(Policy(max_attempts=1), self, fn)
         if not is_coroutine_function(fn):
             call = _with_direct_result(call, qualified_name(fn))
@@ -188,10 +190,11 @@ class Hedge(ForkSafe):
         first = f"{self.delay!r}" if self.quantile is None else ""
         parts = [first] if first else []
         defaults = {"delay": self.delay, "quantile": None, "at_most": 2, "extra": 0.1}
+        defaults["idempotent"] = False
         parts += [
             f"{name}={value!r}"
             for name, value in self.settings.items()
-            if name == "idempotent" or value != defaults[name]
+            if value != defaults[name]
         ]
         return f"Hedge({', '.join(parts)})"
 
@@ -209,6 +212,14 @@ def _with_direct_result(call: Callable[..., Any], name: str) -> Callable[..., An
         return result
 
     return checked
+
+
+def check_promise(hedge: Hedge) -> None:
+    """Check that a hedge may send a function several times at once."""
+    if not hedge.idempotent:
+        rule = "True for a function that is hedged, which may run twice at once"
+        suggestion = "write idempotent=True if that does no harm"
+        raise invalid_setting("idempotent", rule, hedge.idempotent, suggestion)
 
 
 def check_hedge(name: str, value: object) -> Hedge:

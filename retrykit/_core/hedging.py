@@ -3,7 +3,7 @@
 import math
 import queue
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from contextvars import Context, copy_context
 from functools import partial
 from operator import attrgetter
@@ -15,6 +15,7 @@ from retrykit._core.call import RetryCall, current_entry, running_call
 from retrykit._core.decision import (
     amatch_error,
     amatch_group,
+    apply_hint,
     find_hint,
     match_error,
     match_group,
@@ -26,12 +27,26 @@ from retrykit._core.nesting import find_exhausted
 from retrykit._core.result_conditions import (
     Judges,
     amatch_result,
+    arelease_with,
     judges_of,
     match_result,
+    release_with,
 )
-from retrykit._core.steps import awithdraw_hedge, report_failed_send, withdraw_hedge
+from retrykit._core.steps import (
+    await_delay,
+    awithdraw_hedge,
+    report_failed_send,
+    wait_delay,
+    withdraw_hedge,
+)
 from retrykit._internal import fast_path
-from retrykit._internal.clocks import LONGEST_SLEEP, sync_clock
+from retrykit._internal.clocks import (
+    LONGEST_SLEEP,
+    AsyncClock,
+    Clock,
+    ClockSource,
+    sync_clock,
+)
 from retrykit._internal.error_texts import error_text, type_name
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.tracebacks import add_note_once
@@ -43,8 +58,9 @@ if TYPE_CHECKING:
     from retrykit._core.policy import Policy
     from retrykit._core.task_sends import TaskSends
 
-__all__ = ["Race", "Sends", "SentOutcome", "ThreadSends", "amatch", "arace"]
-__all__ += ["best_of", "hedged", "match", "race"]
+__all__ = ["Race", "Release", "Sends", "SentOutcome", "ThreadSends", "amatch"]
+__all__ += ["arace", "arelease_all", "best_of", "hedged", "match", "race"]
+__all__ += ["release_all"]
 
 
 class SentOutcome(NamedTuple):
@@ -61,10 +77,24 @@ class SentOutcome(NamedTuple):
     error: BaseException | None
 
 
+Release = Callable[[Any], Any]
+"""Frees what a result of a send holds, such as a connection; it may be awaitable."""
+
+
 def hedged(
-    policy: "Policy", hedge: "Hedge", fn: Callable[..., Any]
+    policy: "Policy",
+    hedge: "Hedge",
+    fn: Callable[..., Any],
+    release: Release | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that hedges each call of *fn*, under the rules of a policy."""
+    """Return a function that hedges each call of *fn*, under the rules of a policy.
+
+    Args:
+        policy: As for `race`.
+        hedge: As for `race`.
+        fn: Sends an attempt once.
+        release: Frees what the result of a send holds; None if that is nothing.
+    """
     if is_coroutine_function(fn):
         # Imported here: sync code needs no event loop.
         from retrykit._core.task_sends import task_sends  # noqa: PLC0415
@@ -74,15 +104,9 @@ def hedged(
             if _is_disabled():
                 return await fn(*args, **kwargs)
             hedge.begin()
-            if hedge.current_delay is None:
-                begun = async_clock.now()
-                result = await fn(*args, **kwargs)
-                hedge.note(async_clock.now() - begun)
-                return result
-            send = partial(fn, *args, **kwargs)
-            return _unwrap(
-                await arace(policy, hedge, send, task_sends(), async_clock.now)
-            )
+            send, sends = partial(fn, *args, **kwargs), task_sends()
+            sends.release = release
+            return _unwrap(await arace(policy, hedge, send, sends, async_clock))
 
         return ahedged_call
 
@@ -90,13 +114,9 @@ def hedged(
         if _is_disabled():
             return fn(*args, **kwargs)
         hedge.begin()
-        if hedge.current_delay is None:
-            begun = sync_clock.now()
-            result = fn(*args, **kwargs)
-            hedge.note(sync_clock.now() - begun)
-            return result
-        send = partial(fn, *args, **kwargs)
-        return _unwrap(race(policy, hedge, send, _thread_sends(), sync_clock.now))
+        send, sends = partial(fn, *args, **kwargs), _thread_sends()
+        sends.release = release
+        return _unwrap(race(policy, hedge, send, sends, sync_clock))
 
     return hedged_call
 
@@ -113,22 +133,38 @@ class Race:
         policy: The conditions on errors and results, and the hint.
         hedge: The delay and the number of sends.
         now: The reading of the clock, in seconds.
+        last_counts: Whether the last outcome counts if all sends fail, so that those
+            before it can be released; else that of the first send.
 
     Attributes:
         judges: The conditions on results.
         outcome: The outcome of the attempt, once it is known.
+        running: Number of sends whose outcome is not known.
     """
 
-    def __init__(self, policy: "Policy", hedge: "Hedge", now: float) -> None:
+    def __init__(
+        self,
+        policy: "Policy",
+        hedge: "Hedge",
+        now: float,
+        *,
+        last_counts: bool = False,
+    ) -> None:
         self._policy, self._hedge = policy, hedge
         self.judges = policy._derive(judges_of)
         self._begun = now
-        self._delay = hedge.current_delay or 0.0
+        known = hedge.current_delay
+        self._delay = known or 0.0
         self._due = now + self._delay
-        self._left = hedge.at_most - 1
-        self._running = 1
+        # Without a delay, the attempt is sent once, and how long it takes is noted.
+        self._left = 0 if known is None else hedge.at_most - 1
+        self.running = 1
         self._failed: list[SentOutcome] = []
         self._last_word: SentOutcome | None = None
+        self._last_counts = last_counts
+        # The outcomes that are not released, and the one that counts if no more come.
+        self._kept: list[SentOutcome] = []
+        self._standing: SentOutcome | None = None
         self.outcome: SentOutcome | None = None
 
     def time_to_next(self, now: float) -> float | None:
@@ -138,14 +174,16 @@ class Race:
     def sent(self, now: float) -> int:
         """Note that another send goes out; return its number."""
         self._left -= 1
-        self._running += 1
+        self.running += 1
         self._due = now + self._delay
         return self._hedge.at_most - self._left
 
     def begun(self, possible: bool) -> None:  # noqa: FBT001
         """Note whether that send could begin; if not, send nothing more."""
-        if not possible:
-            self._running -= 1
+        if possible:
+            self._standing = None
+        else:
+            self.running -= 1
             self.stop()
 
     def stop(self) -> None:
@@ -153,40 +191,75 @@ class Race:
         self._left = 0
         self._end_if_all_failed()
 
+    def received(self, outcome: SentOutcome) -> SentOutcome:
+        """Keep the outcome of a send, which is judged next."""
+        self.running -= 1
+        self._kept.append(outcome)
+        return outcome
+
+    @property
+    def standing(self) -> SentOutcome | None:
+        """The outcome of the attempt if no send ends any more; None if one must."""
+        return self.outcome or self._standing
+
+    def drop_others(self, counting: SentOutcome | None) -> list[SentOutcome]:
+        """Forget and return the outcomes besides the one that counts."""
+        kept, self._kept = self._kept, []
+        for each in kept:
+            if each is counting:
+                self._kept.append(each)
+        return [each for each in kept if each is not counting]
+
     def ended(self, outcome: SentOutcome, matched: "_Matched", now: float) -> None:
-        """Note the end of a send."""
+        """Note what the end of a send means."""
         if matched is _ACCEPTED:
             # How long the first send would have taken is not known, if another won.
             self._hedge.note(now - self._begun)
             self._end(outcome)
             return
-        self._running -= 1
         self._failed.append(outcome)
         if isinstance(matched, StopReason):
             # It is not to be retried, whatever the other sends do.
             self._end(outcome)
             return
         self._wait_for_hint(outcome, matched, now)
+        self._standing = self._last_word or outcome
         self._end_if_all_failed()
 
     def _end_if_all_failed(self) -> None:
-        if not self._running and not self._left:
-            first = min(self._failed, key=attrgetter("number"))
-            self._end(self._last_word or first)
+        if not self.running and not self._left:
+            counting = self._failed[-1]
+            if not self._last_counts:
+                counting = min(self._failed, key=attrgetter("number"))
+            self._end(self._last_word or counting)
 
     def _wait_for_hint(
         self, outcome: SentOutcome, matched: int | None, now: float
     ) -> None:
-        """Send again at once, or when the failure of a send asks for it."""
+        """Send again at once, or when the failure of a send asks for it.
+
+        Nothing more is sent if it says `GiveUp`, or asks for a longer delay than the
+        policy allows before a retry.
+        """
         error: Any = outcome.error
         hint: Any = error if isinstance(error, RetryAfter) else None
         if hint is None and (self._policy.hint is not None or self._policy.rules):
             hint = find_hint(self._policy, error, outcome.result, matched)
-        if isinstance(hint, GiveUp):
+        delay = 0.0 if hint is None else self._allowed_delay(hint)
+        if isinstance(delay, StopReason):
             # If the others fail, too, no retry may go against it.
             self._left, self._last_word = 0, outcome
         else:
-            self._due = now + (requested_delay(hint) or 0.0)
+            self._due = now + delay
+
+    def _allowed_delay(self, hint: float | RetryAfter | GiveUp) -> float | StopReason:
+        """Return the delay that a hint asks for, if the policy allows it."""
+        policy, call = self._policy, _hedged_call(self._policy)
+        if call is None:
+            # Under a hedge alone there is nothing but `RetryAfter`.
+            return requested_delay(hint) or 0.0
+        allowed = None if policy.limits == "all" else policy.max_elapsed
+        return apply_hint(policy, call, call.attempt, call.elapsed, allowed, 0.0, hint)
 
     def _end(self, outcome: SentOutcome) -> None:
         """Keep the outcome of the attempt, with a note about its other failures."""
@@ -219,7 +292,7 @@ def race(
     hedge: "Hedge",
     send: Callable[[], Any],
     sends: "Sends",
-    now: Callable[[], float],
+    clock: ClockSource[Clock],
 ) -> SentOutcome:
     """Send an attempt, and send it again, until its outcome is known.
 
@@ -227,26 +300,43 @@ def race(
         policy: The conditions on errors and results, the hint, the budget.
         hedge: When it is sent again.
         send: Sends it once.
-        sends: Runs the sends.
-        now: Reads the clock, in seconds.
+        sends: Runs the sends. By its `release`, each result is released that is not the
+            outcome of the attempt, as soon as that is known; and if all sends fail, the
+            last outcome counts.
+        clock: The clock of the call.
     """
-    with sends:
-        race = Race(policy, hedge, now())
-        sends.start(send)
-        while race.outcome is None:
-            outcome = sends.wait(race.time_to_next(now()))
-            if outcome is not None:
-                matched = match(policy, race.judges, outcome)
-                race.ended(outcome, matched, now())
-            elif not _may_send(policy, hedge):
-                race.stop()
-            elif not withdraw_hedge(policy.budget):
-                hedge.give_back()
-                race.stop()
-            else:
-                _notify(policy, race.sent(now()))
-                race.begun(sends.start(send))
-        return race.outcome
+    release = sends.release
+    race = Race(policy, hedge, clock.now(), last_counts=release is not None)
+    outcome: SentOutcome | None = None
+    try:
+        with sends:
+            sends.start(send)
+            while race.outcome is None:
+                delay = race.time_to_next(clock.now())
+                ended = None
+                if race.running:
+                    ended = sends.wait(delay)
+                elif delay:
+                    wait_delay(policy, clock, delay)
+                if ended is not None:
+                    matched = match(policy, race.judges, race.received(ended))
+                    race.ended(ended, matched, clock.now())
+                elif not _may_send(policy, hedge):
+                    race.stop()
+                elif not withdraw_hedge(policy.budget):
+                    hedge.give_back()
+                    race.stop()
+                else:
+                    _notify(policy, race.sent(clock.now()))
+                    race.begun(sends.start(send))
+                if release is not None:
+                    release_all(release, race.drop_others(race.standing))
+        outcome = race.outcome
+        return outcome
+    finally:
+        if release is not None:
+            # A call that is interrupted has no outcome.
+            release_all(release, race.drop_others(outcome) + sends.ended)
 
 
 def match(policy: "Policy", judges: Judges, outcome: SentOutcome) -> "_Matched":
@@ -280,26 +370,41 @@ async def arace(
     hedge: "Hedge",
     send: Callable[[], Awaitable[Any]],
     sends: "TaskSends",
-    now: Callable[[], float],
+    clock: ClockSource[AsyncClock],
 ) -> SentOutcome:
     """Send, and send again, as `race` does."""
-    async with sends:
-        race = Race(policy, hedge, now())
-        sends.start(send)
-        while race.outcome is None:
-            outcome = await sends.wait(race.time_to_next(now()))
-            if outcome is not None:
-                matched = await amatch(policy, race.judges, outcome)
-                race.ended(outcome, matched, now())
-            elif not _may_send(policy, hedge):
-                race.stop()
-            elif not await awithdraw_hedge(policy.budget):
-                hedge.give_back()
-                race.stop()
-            else:
-                _notify(policy, race.sent(now()))
-                race.begun(sends.start(send))
-        return race.outcome
+    release = sends.release
+    race = Race(policy, hedge, clock.now(), last_counts=release is not None)
+    outcome: SentOutcome | None = None
+    try:
+        async with sends:
+            sends.start(send)
+            while race.outcome is None:
+                delay = race.time_to_next(clock.now())
+                ended = None
+                if race.running:
+                    ended = await sends.wait(delay)
+                elif delay:
+                    await await_delay(policy, clock, delay)
+                if ended is not None:
+                    matched = await amatch(policy, race.judges, race.received(ended))
+                    race.ended(ended, matched, clock.now())
+                elif not _may_send(policy, hedge):
+                    race.stop()
+                elif not await awithdraw_hedge(policy.budget):
+                    hedge.give_back()
+                    race.stop()
+                else:
+                    _notify(policy, race.sent(clock.now()))
+                    race.begun(sends.start(send))
+                if release is not None:
+                    await arelease_all(release, race.drop_others(race.standing))
+        outcome = race.outcome
+        return outcome
+    finally:
+        if release is not None:
+            # A call that is interrupted has no outcome.
+            await arelease_all(release, race.drop_others(outcome) + sends.ended)
 
 
 async def amatch(policy: "Policy", judges: Judges, outcome: SentOutcome) -> "_Matched":
@@ -322,6 +427,21 @@ async def amatch(policy: "Policy", judges: Judges, outcome: SentOutcome) -> "_Ma
         return await amatch_group(policy, failure)
     own = is_own_timeout(failure)
     return await amatch_error(policy, failure, own_timeout=own)
+
+
+def release_all(release: Release, outcomes: list[SentOutcome]) -> None:
+    """Release the results of sends."""
+    for outcome in outcomes:
+        if outcome.error is None:
+            release_with(release, outcome.result)
+
+
+async def arelease_all(release: Release, outcomes: list[SentOutcome]) -> None:
+    """Release the results of sends, all of them even if that is cancelled."""
+    async with AsyncExitStack() as stack:
+        for outcome in outcomes:
+            if outcome.error is None:
+                stack.push_async_callback(arelease_with, release, outcome.result)
 
 
 def _unwrap(outcome: SentOutcome) -> Any:
@@ -367,7 +487,16 @@ def _is_exhausted(policy: "Policy", error: Exception | None, result: Any) -> boo
 
 
 class Sends(Protocol):
-    """Sends that run in threads, at the same time."""
+    """Sends that run in threads, at the same time.
+
+    Attributes:
+        ended: Outcomes that `wait` has not returned.
+        release: Frees what the result of a send holds, also after the block; None if
+            that is nothing.
+    """
+
+    ended: list[SentOutcome]
+    release: Release | None
 
     def start(self, send: Callable[[], Any]) -> bool:
         """Begin a send; return False if that is impossible, other than the first."""
@@ -403,15 +532,18 @@ class ThreadSends:
 
     def __init__(self) -> None:
         self._outcomes: queue.SimpleQueue[SentOutcome | None] = queue.SimpleQueue()
-        self._ended: list[SentOutcome] = []
-        self._number = self._collected = 0
+        self.ended: list[SentOutcome] = []
+        self.release: Release | None = None
+        self._number = 0
+        self._left = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Threads cannot be stopped; their outcomes are dropped.
-        pass
+        # Threads cannot be stopped. What is not in the queue yet is dropped by them.
+        self._left = True
+        self.collect(None)
 
     def start(self, send: Callable[[], Any]) -> bool:
         """Begin a send, as `Sends` says."""
@@ -448,17 +580,18 @@ class ThreadSends:
         del outcome
 
     def put(self, outcome: SentOutcome) -> None:
-        """Hand over the outcome of a send, in its thread."""
+        """Hand over the outcome of a send, in its thread; release one that is late."""
         self._outcomes.put(outcome)
+        if self._left and self.release is not None:
+            late: list[SentOutcome] = []
+            self.collect(None, late)
+            release_all(self.release, late)
 
     def wait(self, delay: float | None) -> SentOutcome | None:
         """Wait for the end of a send, as `Sends` says."""
-        if not self._ended:
-            if self._collected < self._number:
-                self.wait_for_any(delay)
-            else:
-                sync_clock.sleep(delay or 0.0)
-        return best_of(self._ended)
+        if not self.ended:
+            self.wait_for_any(delay)
+        return best_of(self.ended)
 
     def wait_for_any(self, delay: float | None) -> None:
         """Wait until a send has ended, for so many seconds at most."""
@@ -475,12 +608,14 @@ class ThreadSends:
                 self.collect(outcome)
                 return
 
-    def collect(self, outcome: SentOutcome | None) -> None:
-        """Keep an outcome, and what else has ended."""
+    def collect(
+        self, outcome: SentOutcome | None, ended: list[SentOutcome] | None = None
+    ) -> None:
+        """Add an outcome, and what else has ended, to a list, or to `ended`."""
+        ended = self.ended if ended is None else ended
         while True:
             if outcome is not None:
-                self._ended.append(outcome)
-                self._collected += 1
+                ended.append(outcome)
             try:
                 outcome = self._outcomes.get_nowait()
             except queue.Empty:

@@ -164,7 +164,8 @@ the first attempt counts; None is unlimited
             does.
         hedge: When an attempt that takes long is sent again while the first send goes
             on: a `Hedge`. The first success counts. Each send has an `attempt_timeout`,
-            and each but the first is paid for by the `budget`. None by default.
+            and each but the first is paid for by the `budget`. Functions and HTTP
+            clients can be hedged. None by default.
         attempt_timeout: Time limit of each attempt. A duration, > 0; None, the
             default, is unlimited. Under `aretry` the attempt is cancelled, and fails
             with an `AttemptTimeout`, which is retried whatever `on` says. Blocking

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["NEEDS_ARETRY", "ResultCondition", "amatch_result", "arelease_result"]
 __all__ += ["check_predicates", "check_result_condition", "format_value"]
 __all__ += ["Judges", "Rejection", "judges_of", "match_result"]
-__all__ += ["rejecting_predicate", "release_before", "release_result"]
+__all__ += ["arelease_with", "rejecting_predicate", "release_before"]
+__all__ += ["release_result", "release_with"]
 
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
@@ -108,22 +109,32 @@ def release_result(policy: "Policy", rule: int | None, result: object) -> None:
     """
     release = getattr(rejecting_predicate(policy, rule), "release", None)
     if release is not None:
-        try:
-            reject_awaitable("release", release(result))
-        except Exception as fault:  # noqa: BLE001  the call goes on without it
-            _log_release_fault(fault)
+        release_with(release, result)
+
+
+def release_with(release: Callable[[Any], object], result: object) -> None:
+    """Release the resources of a result by a function; log its fault."""
+    try:
+        reject_awaitable("release", release(result))
+    except Exception as fault:  # noqa: BLE001  the call goes on without it
+        _log_release_fault(fault)
 
 
 async def arelease_result(policy: "Policy", rule: int | None, result: object) -> None:
     """Release the resources of a rejected result, as `release_result` does."""
     release = getattr(rejecting_predicate(policy, rule), "release", None)
     if release is not None:
-        try:
-            released = release(result)
-            if is_awaitable(released):
-                await released
-        except Exception as fault:  # noqa: BLE001  the call goes on without it
-            _log_release_fault(fault)
+        await arelease_with(release, result)
+
+
+async def arelease_with(release: Callable[[Any], object], result: object) -> None:
+    """Release the resources of a result by a function, as `release_with` does."""
+    try:
+        released = release(result)
+        if is_awaitable(released):
+            await released
+    except Exception as fault:  # noqa: BLE001  the call goes on without it
+        _log_release_fault(fault)
 
 
 def rejecting_predicate(policy: "Policy", rule: int | None) -> object:

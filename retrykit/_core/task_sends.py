@@ -8,10 +8,10 @@ from types import ModuleType
 from typing import Any, Self
 
 from retrykit._core.attempt_timeout import timeout_scope
-from retrykit._core.hedging import SentOutcome, best_of
+from retrykit._core.hedging import Release, SentOutcome, best_of
 from retrykit._internal.clocks import TIMER_RESOLUTION
 from retrykit._internal.fast_path import blockers
-from retrykit._internal.loop_clock import async_clock, running_trio
+from retrykit._internal.loop_clock import running_trio
 from retrykit.errors import AttemptTimeout
 
 __all__ = ["TaskSends", "task_sends"]
@@ -24,18 +24,18 @@ class TaskSends(ABC):
 
     Attributes:
         number: Number of sends.
-        running: Number of those whose outcome is not known.
-        ended: Outcomes that `wait` has not returned yet.
+        ended: Outcomes that `wait` has not returned; after the block, all of them.
+        release: Frees what the result of a send holds; None if that is nothing.
     """
 
     def __init__(self) -> None:
-        self.number = self.running = 0
+        self.number = 0
         self.ended: list[SentOutcome] = []
+        self.release: Release | None = None
 
     def start(self, send: _Send) -> bool:
         """Begin a send; return True, as it is always possible."""
         self.number += 1
-        self.running += 1
         self.begin(self.number, send)
         return True
 
@@ -45,15 +45,11 @@ class TaskSends(ABC):
         Of several that have ended, one that succeeded comes first.
         """
         if not self.ended:
-            if self.running:
-                await self.wait_for_any(delay)
-            else:
-                await async_clock.sleep(delay or 0.0)
+            await self.wait_for_any(delay)
         return best_of(self.ended)
 
     def end(self, number: int, result: Any, error: BaseException | None) -> None:
         """Keep the outcome of a send."""
-        self.running -= 1
         if error is not None:
             # Without the frame of this module.
             trace = error.__traceback__
@@ -102,9 +98,8 @@ class AsyncioSends(TaskSends):
                 # The caller is cancelled while a send cleans up, which ends that, too.
                 cancelled = True
             pending = [task for task in pending if not task.done()]
-        for task in self._tasks:
-            # Or it would be logged that nobody has seen its error.
-            _error_of(task)
+        # Or it would be logged that nobody has seen their errors.
+        self._collect()
         if cancelled:
             raise asyncio.CancelledError
 
@@ -130,9 +125,13 @@ class AsyncioSends(TaskSends):
                 )
                 # Not every loop waits as long as it should.
                 delay = end - now() - TIMER_RESOLUTION
+        self._collect()
+
+    def _collect(self) -> None:
+        """Keep the outcomes of the sends that have ended."""
         for task in [task for task in self._tasks if task.done()]:
             number, error = self._tasks.pop(task), _error_of(task)
-            self.end(number, None if error else task.result(), error)
+            self.end(number, task.result() if error is None else None, error)
 
 
 async def _run(send: _Send) -> Any:

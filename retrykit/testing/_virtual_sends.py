@@ -36,6 +36,7 @@ class VirtualSends(ThreadSends):
         return self
 
     def __exit__(self, *_: object) -> None:
+        super().__exit__()
         with self._scheduler.locked():
             self._hold()
             self._outer()
@@ -63,7 +64,12 @@ class VirtualSends(ThreadSends):
         """Hand over the outcome of a send, whose hold on time passes to the call."""
         with self._scheduler.locked():
             call = self._running.pop(outcome.number)
-            self._scheduler.end_send(call, lambda: self._wake(outcome))
+            if not call.lost:
+                self._scheduler.end_send(call, lambda: self._wake(outcome))
+                return
+        # It holds time until its result is released.
+        super().put(outcome)
+        self._scheduler.end_send(call, int)
 
     def wait_for_any(self, delay: float | None) -> None:
         """Wait until a send has ended, for so many virtual seconds at most."""

@@ -5,9 +5,10 @@ from copy import deepcopy
 
 import pytest
 
-from retrykit import ConfigError, Hedge, Policy, aretrying, retrying
+from retrykit import ConfigError, Hedge, Policy, aretry, aretrying, retry, retrying
 
 FIXED = Hedge("50ms", idempotent=True)
+FOR_CLIENTS = Hedge("50ms")
 FULL = Hedge(quantile=0.95, at_most=3, extra=0.5, idempotent=True)
 
 
@@ -24,8 +25,7 @@ FULL = Hedge(quantile=0.95, at_most=3, extra=0.5, idempotent=True)
         ({"delay": 1, "at_most": 11}, "at_most must be"),
         ({"delay": 1, "extra": 0}, "extra must be a number > 0 and <= 9, got 0"),
         ({"delay": 1, "extra": 10}, "extra must be"),
-        ({"delay": 1, "idempotent": False}, "idempotent must be True"),
-        ({"delay": 1, "idempotent": 1}, "idempotent must be True"),
+        ({"delay": 1, "idempotent": 1}, "idempotent must be a bool, got 1"),
     ],
 )
 def test_a_setting_out_of_its_bounds_is_rejected(settings, message):
@@ -37,9 +37,10 @@ def test_a_setting_out_of_its_bounds_is_rejected(settings, message):
     ("hedge", "text"),
     [
         (FIXED, "Hedge(0.05, idempotent=True)"),
+        (FOR_CLIENTS, "Hedge(0.05)"),
         (FULL, "Hedge(quantile=0.95, at_most=3, extra=0.5, idempotent=True)"),
     ],
-    ids=["fixed", "full"],
+    ids=["fixed", "for clients", "full"],
 )
 class TestEach:
     def test_its_repr_is_its_code(self, hedge, text):
@@ -60,7 +61,7 @@ class TestEach:
 
 
 def test_others_are_not_equal():
-    assert FIXED != FULL
+    assert FIXED not in {FULL, FOR_CLIENTS}
     assert FIXED != "Hedge(0.05, idempotent=True)"
 
 
@@ -89,9 +90,26 @@ def test_a_block_cannot_be_sent_twice(form):
         form(hedge=FIXED)
 
 
-def test_a_decorated_function_needs_the_promise():
-    with pytest.raises(ConfigError, match="write idempotent=True"):
-        Hedge("50ms")(len)
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        FOR_CLIENTS,
+        retry(hedge=FOR_CLIENTS),
+        Policy(hedge=FOR_CLIENTS).call,
+    ],
+    ids=["alone", "retry", "call"],
+)
+def test_a_function_needs_the_promise(decorator):
+    with pytest.raises(ConfigError, match=r"got False; write idempotent=True"):
+        decorator(len)
+
+
+def test_a_coroutine_function_needs_the_promise():
+    async def look_up(): ...
+
+    for decorator in (FOR_CLIENTS, aretry(hedge=FOR_CLIENTS)):
+        with pytest.raises(ConfigError, match="idempotent must be True"):
+            decorator(look_up)
 
 
 def test_only_a_callable_is_hedged():

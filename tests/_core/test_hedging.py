@@ -162,6 +162,11 @@ class TestHints:
         assert form.call(hedge(), *script, **ONCE) == "third"
         assert form.sent == [0, 6, 8]
 
+    def test_a_hedge_alone_waits_as_well(self, form):
+        fn = form.function((1, RetryAfter(5)), (1, "second"))
+        assert form.blocking(hedge()(fn))() == "second"
+        assert form.sent == [0, 6]
+
     def test_meanwhile_the_others_may_succeed(self, form):
         script = (5, "first"), (1, RetryAfter(60)), (1, "never")
         assert form.call(hedge(), *script, **ONCE) == "first"
@@ -169,7 +174,41 @@ class TestHints:
 
     def test_a_hint_of_the_policy_counts_as_well(self, form):
         script = (1, OSError("one")), (1, "second")
-        form.call(hedge(), *script, hint=lambda _: 7, **ONCE)
+        form.call(hedge(), *script, hint=lambda _: 7, hint_jitter=0, **ONCE)
+        assert form.sent == [0, 8]
+
+    def test_it_is_spread_as_before_a_retry(self, form):
+        script = (1, OSError("one")), (1, "second")
+        form.call(hedge(), *script, hint=lambda _: 10, hint_jitter=0.5, **ONCE)
+        assert 11 < form.sent[1] < 16
+
+    @pytest.mark.parametrize(
+        "limit",
+        [{"hint_cap": 6}, {"max_elapsed": 7}],
+        ids=["hint_cap", "max_elapsed"],
+    )
+    def test_after_one_that_is_too_long_for_a_retry_nothing_is_sent(self, form, limit):
+        script = (1, OSError("busy")), (1, "never")
+        with pytest.raises(OSError, match="busy") as caught:
+            form.call(hedge(), *script, hint=lambda _: 7, **limit)
+        assert (form.sent, form.clock.now()) == ([0], 1)
+        assert state_of(caught.value).stop_reason is StopReason.HINT
+
+    def test_one_that_is_too_long_is_cut_or_ignored_as_before_a_retry(self, form):
+        rules = {"hint": lambda _: 7, "hint_cap": 6, "hint_jitter": 0, **ONCE}
+        script = (1, OSError("one")), (1, "second")
+        assert form.call(hedge(), *script, on_long_hint="clip", **rules) == "second"
+        assert form.sent == [0, 7]
+        form.sent.clear()
+        begun = form.clock.now()
+        form.call(hedge(), *script, on_long_hint="ignore", **rules)
+        assert form.sent == [begun, begun + 1]
+
+    def test_without_a_time_limit_of_its_own_a_call_waits(self, form):
+        script = (1, OSError("one")), (1, "second")
+        both = {"max_attempts": 2, "max_elapsed": 3, "limits": "all", "schedule": [1]}
+        hinted = {"hint": lambda _: 7, "hint_jitter": 0}
+        assert form.call(hedge(), *script, **both, **hinted) == "second"
         assert form.sent == [0, 8]
 
     def test_after_no_nothing_is_sent_and_those_in_flight_go_on(self, form):
@@ -584,6 +623,15 @@ class TestQuantile:
         assert form.call(one, (9, "first"), (1, "second")) == "second"
         assert form.sent[1] - form.sent[0] == pytest.approx(5)
 
+    def test_a_result_that_is_rejected_is_no_answer(self, form):
+        """A server that is overloaded may refuse at once."""
+        one = self.quantile()
+        for _ in range(20):
+            form.sent.clear()
+            script = (0, "busy"), (5, "first")
+            form.call(one, *script, on_result="busy".__eq__, schedule=[0])
+        assert one.current_delay == pytest.approx(5)
+
     def test_the_delay_is_at_least_a_millisecond(self, form):
         one = self.quantile()
         for _ in range(20):
@@ -642,3 +690,41 @@ def test_nothing_is_sent_once_the_event_of_a_loop_is_set(name, clock):
 
     form.blocking(main)()
     assert form.sent == [0]
+
+
+@pytest.mark.needs("threads")
+def test_an_event_ends_the_wait_that_a_hint_asks_for_by_real_time():
+    stop, sent = threading.Event(), []
+
+    @retry(hedge=hedge(), stop_event=stop, **ONCE)
+    def fail():
+        sent.append(None)
+        threading.Timer(0.01, stop.set).start()
+        raise RetryAfter("1h")
+
+    with pytest.raises(RetryAfter):
+        fail()
+    assert len(sent) == 1
+
+
+@pytest.mark.parametrize("name", ["asyncio", "trio"])
+def test_an_event_of_a_loop_ends_the_wait_that_a_hint_asks_for(name):
+    library, sent = {"asyncio": asyncio, "trio": trio}[name], []
+
+    async def main():
+        stop = library.Event()
+
+        @aretry(hedge=hedge(), stop_event=stop, hint=lambda _: 60, **ONCE)
+        async def fail():
+            sent.append(None)
+            stop.set()
+            raise OSError("one")
+
+        with pytest.raises(OSError, match="one"):
+            await fail()
+
+    if name == "trio":
+        trio.run(main)
+    else:
+        asyncio.run(main())
+    assert len(sent) == 1

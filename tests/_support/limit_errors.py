@@ -128,9 +128,10 @@ ERRORS = {
     'hedge must be a Hedge, got 5; write Hedge("50ms", idempotent=True)': (
         lambda: Policy(hedge=5)
     ),
-    "hedge must be None where no function returns a result: in a block, a client, a "
-    "job or a stream, got Hedge(1.0, idempotent=True); put what is hedged into a "
-    "function": (lambda: retrying(hedge=HEDGE)),
+    "hedge must be None where nothing can be sent twice: in a block, a stream, a job or "
+    "a gRPC call, got Hedge(1.0, idempotent=True); put what is hedged into a function": (
+        lambda: retrying(hedge=HEDGE)
+    ),
     "hedge must be a dict of settings of a Hedge, got 5": (
         lambda: Policy.from_dict({"hedge": 5})
     ),
@@ -158,7 +159,10 @@ ERRORS = {
         lambda: Hedge(1, at_most=1, idempotent=True)
     ),
     "idempotent must be True for a function that is hedged, which may run twice at "
-    "once, got False; write idempotent=True if that does no harm": lambda: Hedge(1),
+    "once, got False; write idempotent=True if that does no harm": (
+        lambda: Hedge(1)(len)
+    ),
+    "idempotent must be a bool, got 1": lambda: Hedge(1, idempotent=1),
     "admission must be a list of limits, got CircuitBreaker(); put brackets around "
     "it": lambda: Policy(admission=BREAKER),
     "admission must be a list of limits, got 5; see retrykit.limits": (

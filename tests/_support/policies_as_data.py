@@ -146,6 +146,8 @@ VALID = {
     "no budget": {"budget": None},
     "no hedge": {"hedge": None},
     "a hedge": {"hedge": {"delay": "50ms", "idempotent": True}},
+    "a hedge for a client": {"hedge": {"delay": 1}},
+    "a hedge without a promise": {"hedge": {"delay": 1, "idempotent": False}},
     "a hedge at a quantile": {
         "hedge": {"quantile": 0.95, "at_most": 3, "extra": 2, "idempotent": True}
     },
@@ -292,7 +294,6 @@ INVALID = {
                 5,
                 [],
                 {},
-                {"delay": 1},
                 {"idempotent": True},
                 {"delay": 1, "quantile": 0.5, "idempotent": True},
                 {"delay": -1, "idempotent": True},
