@@ -9,7 +9,7 @@ from redis.asyncio import Redis as AsyncRedis
 from requests.adapters import HTTPAdapter
 
 import retrykit
-from retrykit import ConfigError, Policy, aretry, retry
+from retrykit import ConfigError, Hedge, Policy, aretry, retry
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit.analysis.charts import figure
@@ -63,6 +63,10 @@ SETTING_ERRORS = {
     "None means every method": lambda: RetryTransport(methods="POST"),
     "nested must be 'respect' or 'retry' in a client, whose callers expect its own "
     "errors, got 'raise'": lambda: RetryTransport(nested="raise"),
+    "hedge must be None where nothing can be sent twice: in a block, a job or a gRPC "
+    "call, got Hedge(1.0); decorate the function that makes the call": (
+        lambda: for_grpc.RetryInterceptor(hedge=Hedge(1))
+    ),
     "raises must be 'last' in a client, whose callers expect its own errors, got "
     "'group'": lambda: for_grpc.RetryInterceptor(raises="group"),
     "extensions['retry'] must be a Policy, got 3; None sends once": lambda: (

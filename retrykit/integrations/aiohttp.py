@@ -22,6 +22,7 @@ The middleware retries a request until it has the response headers::
 """
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any, Final, NoReturn, Unpack, cast, final
 from weakref import ref
 
@@ -72,6 +73,14 @@ class _Transient(Transient):
     def release(self, response: aiohttp.ClientResponse, /) -> None:
         """Return the connection of a response to the pool, or close it."""
         response.release()
+
+    def copy_request(
+        self, sent: tuple[aiohttp.ClientRequest, aiohttp.ClientHandlerType], /
+    ) -> tuple[aiohttp.ClientRequest, aiohttp.ClientHandlerType]:
+        """Return a request that keeps its own headers and the state of its sending."""
+        request, handler = copy(sent[0]), sent[1]
+        request.headers = request.headers.copy()
+        return request, handler
 
 
 _TRANSIENT = (

@@ -47,13 +47,15 @@ def combine_rewinds(rewinds: Iterable[Rewind | None]) -> Rewind | None:
     """Return a function that rewinds all parts of a body.
 
     Returns:
-        A function that raises the first error of a part; None if any part can be
-        read only once.
+        A function that raises the first error of a part; `no_rewind` if all parts are
+        in memory; None if any part can be read only once.
     """
     parts = [*rewinds]
     known = [rewind for rewind in parts if rewind is not None]
     if len(known) < len(parts):
         return None
+    if all(rewind is no_rewind for rewind in known):
+        return no_rewind
 
     def rewind_all() -> None:
         for rewind in known:

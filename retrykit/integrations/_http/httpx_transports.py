@@ -5,6 +5,7 @@ Each module gives its library; nothing here imports one.
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar, Unpack, cast
 
@@ -65,6 +66,13 @@ class HttpxTransient(Transient):
         if isinstance(response.stream, self._sync_stream):
             return response.close()
         return response.aclose()
+
+    def copy_request(self, request: Any, /) -> Any:
+        """Return a request with the same body, whose timeouts can be set."""
+        other = copy(request)
+        # What is not pickled is not copied.
+        other.stream, other.extensions = request.stream, request.extensions
+        return other
 
 
 class SyncTransport(Generic[_Inner, _Request, _Response]):

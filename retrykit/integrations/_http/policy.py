@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Container, Iterable
 from typing import Any, Final
 
-from retrykit._core.drivers import check_no_hedge
 from retrykit._core.final_error import check_no_fallback
 from retrykit._core.policy import Policy
 from retrykit._internal.validation import invalid_setting
@@ -39,11 +38,17 @@ class Transient(TransientErrors):
     def release(self, response: Any, /) -> Any:
         """Close a rejected response; the result may be awaitable."""
 
+    def copy_request(self, request: Any, /) -> Any:
+        """Return a request that is sent while the same one is being sent.
+
+        By default itself: most clients change no request when they send it.
+        """
+        return request
+
 
 def check_client_policy(policy: Policy) -> None:
     """Reject a policy that raises errors of retrykit instead of the client's."""
     check_no_fallback(policy)
-    check_no_hedge(policy)
     place = "in a client, whose callers expect its own errors"
     if policy.raises != "last":
         raise invalid_setting("raises", f"'last' {place}", policy.raises)

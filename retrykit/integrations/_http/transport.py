@@ -7,6 +7,7 @@ gets. The module of the client sends it.
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, Self, cast
 
 from retrykit._conditions import format_value
@@ -96,7 +97,7 @@ class _BaseSender:
     def with_policy(self, name: str, policy: Policy | None) -> Self:
         """Return a sender of the same client with another policy."""
         if policy is None:
-            policy = override(self.policy, max_attempts=1, limits="any")
+            policy = _sent_once(self.policy)
         else:
             check_instance(name, policy, Policy, "None sends once")
             policy = self._transient.policy(policy)
@@ -110,14 +111,24 @@ class _BaseSender:
                 self._drivers.clear()
             policy = at_host(self.policy, request.host)
             if not repeatable:
-                policy = override(policy, max_attempts=1, limits="any")
+                policy = _sent_once(policy)
             driver = self._factory(policy)(f"{request.method} {request.host}", None)
             self._drivers[key] = driver
         return driver
 
     def _factory(self, policy: Policy) -> Callable[..., Callable[..., Any]]:
-        attempt = _aattempt if self._awaited else _attempt
-        return driver_factory(policy, attempt, awaited=self._awaited)
+        attempt, hedging = _aattempt if self._awaited else _attempt, None
+        if policy.hedge is not None:
+            # Imported here: few policies hedge.
+            from retrykit.integrations._http.hedging import hedge_requests  # noqa: PLC0415
+
+            hedging = partial(hedge_requests, self._transient)
+        return driver_factory(policy, attempt, awaited=self._awaited, hedging=hedging)
+
+
+def _sent_once(policy: Policy) -> Policy:
+    """Return a policy for a request that must not be sent again."""
+    return override(policy, max_attempts=1, limits="any", hedge=None)
 
 
 class Sender(_BaseSender):

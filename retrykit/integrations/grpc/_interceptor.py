@@ -9,7 +9,11 @@ import grpc
 
 from retrykit._conditions import Condition, format_value
 from retrykit._core.call import current_state
-from retrykit._core.drivers import check_sync_compatible, driver_factory
+from retrykit._core.drivers import (
+    check_no_hedge,
+    check_sync_compatible,
+    driver_factory,
+)
 from retrykit._core.limits import override
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
@@ -80,6 +84,7 @@ class CallRunner:
 
     def __init__(self, policy: Policy, *, awaited: bool) -> None:
         check_client_policy(policy)
+        check_no_hedge(policy, "decorate the function that makes the call")
         conditions: tuple[Policy | Rule, ...] = (policy, *policy.rules)
         for each in conditions:
             if each.on_result is not None:
