@@ -46,7 +46,7 @@ from retrykit.schedules._base import Schedule, has_user_code, is_uniform
 from retrykit.schedules._randomness import (
     SharedDraws,
     call_random,
-    new_draws,
+    first_draw,
 )
 
 if TYPE_CHECKING:
@@ -257,7 +257,10 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
     # Until the attempts are used, the time does not count.
     limit = math.inf if policy.limits == "all" else allowed - EPSILON
     keeps_frames = policy.keep_tracebacks or policy.raises == "group"
-    same_draws = None if policy.seed is None else (SharedDraws(policy.seed), 0)
+    same_draws = None
+    if policy.seed is not None:
+        draws = SharedDraws(policy.seed)
+        same_draws = draws, 0, draws[1][0]
     most = math.inf if policy.max_attempts is None else policy.max_attempts - 1
     delays = Delays(policy.schedule, min(policy.max_failures, most))
     is_endless = policy.max_attempts is None
@@ -289,17 +292,20 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
         if tape is None:
             if entry[2] and innermost_running(entry[2]):
                 return None
+            shared, number, draw = same_draws or first_draw()
             # As `open_entry`.
-            shared, number = same_draws or new_draws()
-            entry.append([shared, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
-            # Another thread may have been the first.
-            tape = entry[4]
+            tape = [shared, number, NOTHING_EARLIER, None, FIRST_ATTEMPT]
+            entry.append(tape)
+            if entry[4] is not tape:
+                # The function or another thread has asked for the state.
+                tape, draw = entry[4], None
             now, attempt, started, previous, last = 4, 1, 0.0, None, None
         else:
             # Indices from the end take longer.
             now = len(tape) - 1
             failure, started = tape[now - 1], tape[now]
             attempt, previous, last = failure[0] + 1, failure[1], failure[5]
+            draw = None
             if previous is error or (
                 is_endless and last >= _LONG and _stands_still(tape)
             ):
@@ -309,7 +315,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             delay, step = delays[attempt]
             if step:
                 # As `uniform_between`.
-                delay += step * tape[0][attempt][tape[1]]
+                delay += step * (tape[0][attempt][tape[1]] if draw is None else draw)
             elif step is None:
                 delay = delays.draw(attempt, last, tape[0].seed + tape[1])
         except Exception:  # noqa: BLE001  `steps` will tell

@@ -55,24 +55,25 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         # Numbers in place of the names of `call`, which are looked up at each use: 0
         # owner, 1 start, 3 give-ups, 4 tape.
         entry: Entry = [own, now(), _current(), give_ups.count]
+        outcome: Any
         call: Any = None
         tape: Any = None
         leases: Any = None
         try:
             if own.watch:
-                leases, asked = own.ask_at_once()
+                leases, outcome = own.ask_at_once()
                 if leases is None:
                     # Before others can find its entry.
                     call = own.with_overrides().begin(entry, args, kwargs)
                     token = _enter(entry)
-                    outcome: Any = start(call.controller, call, asked)
+                    outcome = start(call.controller, call, outcome)
                     if outcome is not None:
                         return outcome.value
                 else:
                     token = _enter(entry)
                 # Python 3.11 takes an interrupt at the jump back to the loop for one of
                 # the statement before it, which must be in this `try`.
-                outcome = asked = None
+                outcome = None
             else:
                 token = _enter(entry)
             while True:
@@ -89,9 +90,10 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             logs = logs(30)
                             # Without an empty dict while the call waits.
                             kwargs = kwargs or _NONE
-                        outcome = (
-                            own.answer or own.find_answer((args, kwargs), error)
-                        )(entry, tape, error, timer)
+                        outcome = own.answer
+                        if outcome is None:
+                            outcome = own.find_answer((args, kwargs), error)
+                        outcome = outcome(entry, tape, error, timer)
                     else:
                         outcome = None
                     if outcome is None:

@@ -13,8 +13,8 @@ __all__ = [
     "SharedDraws",
     "call_random",
 ]
-__all__ += ["Draws", "new_draws", "new_seed", "previous_random", "seed_of"]
-__all__ += ["uniform_between"]
+__all__ += ["Draws", "first_draw", "new_draws", "new_seed", "previous_random"]
+__all__ += ["seed_of", "uniform_between"]
 
 MAX_DELAY = sys.float_info.max
 """Delays saturate here, in seconds: the largest float."""
@@ -147,7 +147,7 @@ Draws = tuple[SharedDraws, int]
 """The draws of a call, and its number among those that share them."""
 
 # Each thread takes or adds items in one step.
-_prepared: list[Draws] = []
+_prepared: list[tuple[SharedDraws, int, int]] = []
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
     # Otherwise all forked workers would draw the same.
     os.register_at_fork(after_in_child=_prepared.clear)
@@ -161,6 +161,12 @@ def new_draws() -> Draws:
     >>> third == call_random(seed_of((draws, number)), 3).random()
     True
     """
+    draws, number, _ = first_draw()
+    return draws, number
+
+
+def first_draw() -> tuple[SharedDraws, int, int]:
+    """Return what `new_draws` returns, and the draw of the first retry."""
     try:
         return _prepared.pop()
     except IndexError:
@@ -172,7 +178,7 @@ def new_draws() -> Draws:
             * SHARED_CALLS
         )
         draws = SharedDraws(seed)
-        first, *others = zip(repeat(draws), range(SHARED_CALLS))
+        first, *others = zip(repeat(draws), range(SHARED_CALLS), draws[1])
         _prepared.extend(others)
         return first
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+from retrykit.schedules import _randomness
 from retrykit.schedules._randomness import CallRandom, SharedDraws
 
 __all__ = ["FOLDER", "draw", "load", "run"]
@@ -36,6 +37,8 @@ def draw(share):
         patch("random.random", lambda: share),
         patch("random.uniform", uniform),
         patch.object(CallRandom, "random", lambda _: share),
+        # What other tests have drawn is left to them.
+        patch.object(_randomness, "_prepared", []),
         patch.object(SharedDraws, "__missing__", lambda *_: [share * 2**53] * 64),
     ):
         yield
