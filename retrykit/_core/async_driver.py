@@ -82,7 +82,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                 except Exception as error:
                     if call is None:
                         if tape is None:
-                            timer, sleeper = clock.parts or clock.real.find_parts()
+                            timer, sleeper = own.parts or clock.real.find_parts()
                             # In two steps, which Python 3.11 takes quicker than a
                             # call of an attribute; 30 is the level of warnings.
                             logs: Any = own.is_logged
@@ -106,14 +106,13 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     if tape is not None and own.watch and call is None:
                         # Somebody began to observe after the last failure.
                         call = own.ensure_call(entry, args, kwargs)
-                    if entry[0] is own:
-                        if type(outcome) is own.plain:
-                            return outcome
-                        if own.accepts(outcome, leases):
-                            if own.budget is not None:
-                                entry[0] = None
-                                await deposit_safely(own.budget, None)
-                            return outcome
+                    if entry[0] is own and type(outcome) is own.plain:
+                        return outcome
+                    if entry[0] is own and own.accepts(outcome, leases):
+                        if own.budget is not None:
+                            entry[0] = None
+                            await deposit_safely(own.budget, None)
+                        return outcome
                     if call is None:
                         call = await judge(entry, args, kwargs, outcome, leases)
                         if call is None:
@@ -123,7 +122,8 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     outcome = await handle_failure(call.controller, call, None, outcome)
                 if call is None:
                     # It was a common failure.
-                    tape = entry[4]
+                    if tape is None:
+                        tape = entry[4]
                     if logs:
                         own.log_failure(entry)
                     await sleeper.sleep(outcome)

@@ -299,15 +299,14 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             if entry[4] is not tape:
                 # The function or another thread has asked for the state.
                 tape, draw = entry[4], None
-            now, attempt, started, previous, last = 4, 1, 0.0, None, None
+            now, attempt, started, failure, previous = 4, 1, 0.0, None, None
         else:
             # Indices from the end take longer.
             now = len(tape) - 1
             failure, started = tape[now - 1], tape[now]
-            attempt, previous, last = failure[0] + 1, failure[1], failure[5]
-            draw = None
+            attempt, previous, draw = failure[0] + 1, failure[1], None
             if previous is error or (
-                is_endless and last >= _LONG and _stands_still(tape)
+                is_endless and failure[5] >= _LONG and _stands_still(tape)
             ):
                 return None
         elapsed = timer.time() - entry[1]
@@ -317,6 +316,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
                 # As `uniform_between`.
                 delay += step * (tape[0][attempt][tape[1]] if draw is None else draw)
             elif step is None:
+                last = None if failure is None else failure[5]
                 delay = delays.draw(attempt, last, tape[0].seed + tape[1])
         except Exception:  # noqa: BLE001  `steps` will tell
             return None

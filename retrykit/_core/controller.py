@@ -137,6 +137,7 @@ class RetryController:
         only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
         limits: The limits that are asked before each attempt.
         admits: Whether there are any.
+        parts: Those of the clock.
         plain: The type of the last result that could be returned as it is, which most
             results have; None if there was none, or the policy has a budget.
         judges: The conditions on results of the policy and its rules.
@@ -170,6 +171,7 @@ class RetryController:
         "judges",
         "limits",
         "only_sleeps",
+        "parts",
         "plain",
         "policy",
         "report_success",
@@ -206,6 +208,7 @@ class RetryController:
         self._name = policy.name or name
         self._terms: Terms | None = None
         self.clock: ClockSource[Any] = clock
+        self.parts = clock.parts
         self._resumed = resumed
         self.can_be_stopped = plan.can_be_stopped
         self.only_sleeps = plan.only_sleeps and not self._delivers

@@ -4,6 +4,7 @@ import asyncio
 import math
 import sys
 from _thread import get_ident
+from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable, Coroutine
 from sys import modules
 from types import ModuleType, TracebackType
@@ -16,6 +17,10 @@ __all__ = ["LoopClock", "async_clock", "move_on_after", "running_trio"]
 __all__ += ["wait_for_event"]
 
 
+class _NoLoop:
+    _thread_id = None
+
+
 class LoopClock:
     """The loop's own time, which may be virtual."""
 
@@ -25,41 +30,44 @@ class LoopClock:
         def now(self) -> float:
             """Return the loop's own time."""
             if "trio" not in modules:
-                return asyncio.get_running_loop().time()
+                return get_running_loop().time()
             return self.reader()()
 
         def find_parts(self) -> tuple[Any, ModuleType]:
             """Return an object with the loop's `time`, and one with its `sleep`."""
-            return _trio_parts() or (asyncio.get_running_loop(), asyncio)
+            if "trio" not in modules:
+                return get_running_loop(), asyncio
+            return _trio_parts() or (get_running_loop(), asyncio)
 
     else:
         # The last loop, if it tells the thread that runs it, as those of asyncio do:
         # Python 3.11 finds the running loop by a system call.
-        _loop: Any = None
+        _loop: Any = _NoLoop
+        _parts: tuple[Any, ModuleType] = _NoLoop, asyncio
 
         def now(self) -> float:
             """Return the loop's own time."""
             loop = self._loop
-            if loop is None or loop._thread_id != get_ident() or "trio" in modules:
+            if loop._thread_id != get_ident() or "trio" in modules:
                 loop, _ = self._find_loop()
             time: float = loop.time()
             return time
 
         def find_parts(self) -> tuple[Any, ModuleType]:
             """Return an object with the loop's `time`, and one with its `sleep`."""
-            loop = self._loop
-            if loop is None or loop._thread_id != get_ident() or "trio" in modules:
+            parts = self._parts
+            if parts[0]._thread_id != get_ident() or "trio" in modules:
                 return self._find_loop()
-            return loop, asyncio
+            return parts
 
         def _find_loop(self) -> tuple[Any, ModuleType]:
-            self._loop = None
+            self._loop, self._parts = _NoLoop, (_NoLoop, asyncio)
             parts = _trio_parts()
             if parts is not None:
                 return parts
-            loop = asyncio.get_running_loop()
+            loop = get_running_loop()
             if hasattr(loop, "_thread_id"):
-                self._loop = loop
+                self._loop, self._parts = loop, (loop, asyncio)
             return loop, asyncio
 
     def reader(self) -> Callable[[], float]:
