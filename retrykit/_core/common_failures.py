@@ -250,17 +250,16 @@ def leave_to_steps(_entry: Entry, *_others: object) -> None:
     """Leave every failure to `retrykit._core.steps`."""
 
 
-def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
+def _make_answer(  # noqa: C901, PLR0915  with its function
+    policy: "Policy",
+) -> Answer:
     if not _allows(policy):
         return leave_to_steps
     allowed = math.inf if policy.max_elapsed is None else policy.max_elapsed
     # Until the attempts are used, the time does not count.
     limit = math.inf if policy.limits == "all" else allowed - EPSILON
     keeps_frames = policy.keep_tracebacks or policy.raises == "group"
-    same_draws = None
-    if policy.seed is not None:
-        draws = SharedDraws(policy.seed)
-        same_draws = draws, 0, draws[1][0]
+    same_draws = None if policy.seed is None else _first_of(SharedDraws(policy.seed))
     most = math.inf if policy.max_attempts is None else policy.max_attempts - 1
     delays = Delays(policy.schedule, min(policy.max_failures, most))
     is_endless = policy.max_attempts is None
@@ -273,6 +272,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
         # an entry: 1 start, 2 before, 4 tape; of a tape: 0 draws, 1 number, 3 trace,
         # 4 first; of a failure: 0 attempt, 1 error, 5 delay.
         nonlocal retried
+        draw: int | None
         if (
             failure_blockers
             or error.__context__ is not None
@@ -316,7 +316,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
                 # As `uniform_between`.
                 delay += step * (tape[0][attempt][tape[1]] if draw is None else draw)
             elif step is None:
-                last = None if failure is None else failure[5]
+                last = failure and failure[5]
                 delay = delays.draw(attempt, last, tape[0].seed + tape[1])
         except Exception:  # noqa: BLE001  `steps` will tell
             return None
@@ -340,6 +340,11 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
         return delay
 
     return answer
+
+
+def _first_of(draws: SharedDraws) -> tuple[SharedDraws, int, int]:
+    """Return what `first_draw` returns, of the first call of some draws."""
+    return draws, 0, draws[1][0]
 
 
 def _stands_still(tape: list[Any]) -> bool:
