@@ -17,6 +17,7 @@ from retrykit.schedules._randomness import (
     MAX_DELAY,
     SharedDraws,
     call_random,
+    first_draw,
     new_draws,
     new_seed,
     previous_random,
@@ -275,6 +276,13 @@ def test_retries_do_not_affect_the_global_generator(global_chance, clock):
     Policy().run(lambda: 1 / 0)
     assert len(clock.sleeps) == 4
     assert [global_chance.random() for _ in range(3)] == numbers
+
+
+def test_the_first_draw_of_a_call_is_that_of_its_seed():
+    for _ in range(100):
+        draws, number, first = first_draw()
+        drawn = call_random(draws.seed + number, retry=1).random()
+        assert drawn == first * 2.0**-53
 
 
 def prepared_seed():
