@@ -63,8 +63,8 @@ SETTING_ERRORS = {
     "None means every method": lambda: RetryTransport(methods="POST"),
     "nested must be 'respect' or 'retry' in a client, whose callers expect its own "
     "errors, got 'raise'": lambda: RetryTransport(nested="raise"),
-    "hedge must be None where nothing can be sent twice: in a block, a stream, a job or "
-    "a gRPC call, got Hedge(1.0); decorate the function that makes the call": (
+    "hedge must be None where nothing can be sent twice: in a block, a stream, a job "
+    "or a gRPC call, got Hedge(1.0); decorate the function that makes the call": (
         lambda: for_grpc.RetryInterceptor(hedge=Hedge(1))
     ),
     "raises must be 'last' in a client, whose callers expect its own errors, got "

@@ -128,10 +128,9 @@ ERRORS = {
     'hedge must be a Hedge, got 5; write Hedge("50ms", idempotent=True)': (
         lambda: Policy(hedge=5)
     ),
-    "hedge must be None where nothing can be sent twice: in a block, a stream, a job or "
-    "a gRPC call, got Hedge(1.0, idempotent=True); put what is hedged into a function": (
-        lambda: retrying(hedge=HEDGE)
-    ),
+    "hedge must be None where nothing can be sent twice: in a block, a stream, a job "
+    "or a gRPC call, got Hedge(1.0, idempotent=True); put what is hedged into a "
+    "function": lambda: retrying(hedge=HEDGE),
     "hedge must be a dict of settings of a Hedge, got 5": (
         lambda: Policy.from_dict({"hedge": 5})
     ),
