@@ -145,7 +145,8 @@ async def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in o
     call: Any = open_call(own, mode, arguments)
     entry, facts, controller = call.entry, call.stream, call.controller
     begun.append(call.state)
-    item = last = source = step = sent = None
+    item = last = source = step = send = sent = None
+    resumes = mode.continue_from is not None
     token = _enter(entry)
     try:
         outcome: Any = await begin(controller, call)
@@ -156,17 +157,20 @@ async def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in o
                     arguments = await continue_stream(own.function, mode, call, last)
                 source = fn(*arguments[0], **arguments[1])
                 step = partial(first_item, source, items_to_skip(mode, facts), facts)
+                # Looked up once: items may be many.
+                send, sent = source.asend, None
                 while True:
                     try:
-                        item = await step()
+                        item = await step(sent)
                     except StopAsyncIteration:
                         ends = True
                         await finish(controller, call, None)
                         return
                     facts.items += 1
-                    if mode.continue_from is not None:
+                    if resumes:
                         last = item
-                    ends, step = False, source.__anext__
+                    # It may be an error that was thrown.
+                    sent = None
                     _leave(token)
                     try:
                         try:
@@ -179,10 +183,9 @@ async def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in o
                         await finish(controller, call, None)
                         raise
                     except BaseException as error:  # noqa: BLE001  forwarded
-                        ends, step = True, partial(source.athrow, error)
+                        ends, step, sent = True, source.athrow, error
                     else:
-                        if sent is not None:
-                            step = partial(source.asend, sent)
+                        ends, step = False, send
             except Exception as error:
                 if ends:
                     # It is the consumer's, or was raised while that was handled.
@@ -209,14 +212,14 @@ async def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in o
                 await source.aclose()
         finally:
             call.release()
-            call = begun = item = last = source = step = sent = None
+            call = begun = item = last = source = step = send = sent = None
             with suppress(RuntimeError, ValueError):
                 # It has been left, or is closed in another context.
                 _leave(token)
 
 
 async def first_item(
-    source: AsyncGenerator[Any], skipped: int, facts: StreamFacts
+    source: AsyncGenerator[Any, Any], skipped: int, facts: StreamFacts, sent: None
 ) -> Any:
     """Return the first item of an attempt, behind those that are left out."""
     for index in range(skipped):
@@ -224,7 +227,7 @@ async def first_item(
             await anext(source)
         except StopAsyncIteration:
             raise changed_source(facts, index) from None
-    return await anext(source)
+    return await source.asend(sent)
 
 
 async def continue_stream(

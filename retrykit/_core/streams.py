@@ -139,7 +139,8 @@ def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in one pie
     call: Any = open_call(own, mode, arguments)
     entry, facts, controller = call.entry, call.stream, call.controller
     begun.append(call.state)
-    item = last = source = step = sent = None
+    item = last = source = step = send = sent = None
+    resumes = mode.continue_from is not None
     token = _enter(entry)
     try:
         outcome: Any = begin(controller, call)
@@ -150,17 +151,20 @@ def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in one pie
                     arguments = continue_stream(own.function, mode, call, last)
                 source = fn(*arguments[0], **arguments[1])
                 step = partial(first_item, source, items_to_skip(mode, facts), facts)
+                # Looked up once: items may be many.
+                send, sent = source.send, None
                 while True:
                     try:
-                        item = step()
+                        item = step(sent)
                     except StopIteration as end:
                         ends = True
                         finish(controller, call, None)
                         return end.value
                     facts.items += 1
-                    if mode.continue_from is not None:
+                    if resumes:
                         last = item
-                    ends, step = False, source.__next__
+                    # It may be an error that was thrown.
+                    sent = None
                     _leave(token)
                     try:
                         try:
@@ -173,10 +177,9 @@ def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in one pie
                         finish(controller, call, None)
                         raise
                     except BaseException as error:  # noqa: BLE001  forwarded
-                        ends, step = True, partial(source.throw, error)
+                        ends, step, sent = True, source.throw, error
                     else:
-                        if sent is not None:
-                            step = partial(source.send, sent)
+                        ends, step = False, send
             except Exception as error:
                 if ends:
                     # It is the consumer's, or was raised while that was handled.
@@ -203,20 +206,22 @@ def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in one pie
                 source.close()
         finally:
             call.release()
-            call = begun = item = last = source = step = sent = None
+            call = begun = item = last = source = step = send = sent = None
             with suppress(RuntimeError, ValueError):
                 # It has been left, or is closed in another context.
                 _leave(token)
 
 
-def first_item(source: Generator[Any], skipped: int, facts: StreamFacts) -> Any:
+def first_item(
+    source: Generator[Any, Any, Any], skipped: int, facts: StreamFacts, sent: None
+) -> Any:
     """Return the first item of an attempt, behind those that are left out."""
     for index in range(skipped):
         try:
             next(source)
         except StopIteration:
             raise changed_source(facts, index) from None
-    return next(source)
+    return source.send(sent)
 
 
 def continue_stream(fn: Any, mode: StreamMode, call: Any, last: object) -> Arguments:
