@@ -219,7 +219,7 @@ async def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in o
 
 
 async def first_item(
-    source: AsyncGenerator[Any, Any], skipped: int, facts: StreamFacts, sent: None
+    source: AsyncGenerator[Any, Any], skipped: int, facts: StreamFacts, sent: Any
 ) -> Any:
     """Return the first item of an attempt, behind those that are left out."""
     for index in range(skipped):

@@ -213,7 +213,7 @@ def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in one pie
 
 
 def first_item(
-    source: Generator[Any, Any, Any], skipped: int, facts: StreamFacts, sent: None
+    source: Generator[Any, Any, Any], skipped: int, facts: StreamFacts, sent: Any
 ) -> Any:
     """Return the first item of an attempt, behind those that are left out."""
     for index in range(skipped):
