@@ -43,6 +43,7 @@ class Shop:
         self.seen = []
         self.begun = threading.Event()
         self.done = threading.Event()
+        self.ended = threading.Event()
 
     def attempts(self):
         return len(self.seen)
@@ -53,6 +54,7 @@ class Shop:
         metadata = dict(context.invocation_metadata())
         self.seen.append(Seen(method, requests, metadata, remaining))
         self.begun.set()
+        context.add_callback(self.ended.set)
         for each in next(self.answers):
             if isinstance(each, float):
                 self.done.wait(each)

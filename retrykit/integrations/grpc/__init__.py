@@ -1,7 +1,6 @@
 """Retries for gRPC.
 
-Needs the extra ``retrykit[grpc]``. Prefer to decorate the function that makes the call:
-a decorator also retries a stream that breaks off::
+Needs the extra ``retrykit[grpc]``. Prefer to decorate the function that makes the call::
 
     from retrykit import retry
     from retrykit.integrations import grpc as retries
@@ -9,6 +8,24 @@ a decorator also retries a stream that breaks off::
     @retry(retries.policy(max_attempts=4))
     def fetch(stub, request):
         return list(stub.List(request, timeout=10))
+
+A response stream that breaks off goes on behind its last message if the service can
+begin there. The generator cancels the call that its consumer no longer reads::
+
+    from retrykit import streams
+
+    def behind(last_item, state):
+        return {"request": ListRequest(after=last_item.id)}
+
+    @retry(retries.policy(), stream=streams.resume(behind))
+    def items(stub, request):
+        call = stub.List(request)
+        try:
+            yield from call
+        finally:
+            call.cancel()
+
+An async generator of `grpc.aio` is the same, with ``async for``.
 
 `retrykit.state_of` returns the history of an error. Where a decorator is not possible,
 use interceptors, which retry a call until it has its response, or the first message of
