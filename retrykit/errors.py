@@ -10,6 +10,7 @@
         ├── CommitUnknown      a transaction of a database may have been committed
         ├── StreamChangedError a restarted stream has fewer items than before
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
+        │   └── ItemTimeout        an item of a stream did
         ├── RefusedError       a limit refused a call
         │   └── CircuitOpenError   a circuit breaker did
         ├── RetryError         a call gave up; wraps its last error, if there is one
@@ -41,6 +42,7 @@ __all__ = ["AttemptTimeout", "CircuitOpenError", "CommitUnknown", "ConfigError"]
 __all__ += [
     "FailureGroup",
     "GiveUp",
+    "ItemTimeout",
     "NestedRetryError",
     "NestingError",
     "RefusedError",
@@ -68,6 +70,8 @@ class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its na
         timeout: The time limit of the attempt, in seconds, >= 0.
     """
 
+    _text = "the attempt took longer than"
+
     def __init__(self, timeout: float) -> None:
         super().__init__(timeout)
         self.timeout = timeout
@@ -76,7 +80,20 @@ class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its na
         # The time left of a deadline has many digits.
         timeout = round(self.timeout, 3) or self.timeout
         text = f"{timeout * 1000:g} ms" if 0 < timeout < 1 else f"{timeout:g} s"
-        return f"the attempt took longer than {text}"
+        return f"{self._text} {text}"
+
+
+@final
+class ItemTimeout(AttemptTimeout):
+    """An item of a stream took longer than its mode allows.
+
+    >>> raise ItemTimeout(1.5)
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.ItemTimeout: no item came within 1.5 s
+    """
+
+    _text = "no item came within"
 
 
 class RefusedError(RetrykitError):

@@ -62,9 +62,12 @@ class TimeoutScope:
         timeout: The time limit, in seconds. 0 or less cancels at the first await that
             suspends the task.
         timer: Calls back after the timeout; by default the event loop does.
+
+    Attributes:
+        kind: The type of the error.
     """
 
-    __slots__ = ("_fault", "_scope", "_stop", "_timer", "timeout")
+    __slots__ = ("_fault", "_scope", "_stop", "_timer", "kind", "timeout")
 
     def __init__(self, timeout: float, timer: Timer | None = None) -> None:
         self.timeout: float = max(timeout, 0.0)
@@ -74,6 +77,7 @@ class TimeoutScope:
         self._scope: Any = move_on_after(delay)
         self._stop: Callable[[], None] | None = None
         self._fault: BaseException | None = None
+        self.kind = AttemptTimeout
 
     def __enter__(self) -> Self:
         self._scope.__enter__()
@@ -113,7 +117,7 @@ class TimeoutScope:
             return error
         if self._fault is not None:
             return self._fault
-        expired = AttemptTimeout(self.timeout).with_traceback(trace)
+        expired = self.kind(self.timeout).with_traceback(trace)
         expired.__context__ = error.__context__
         return expired
 

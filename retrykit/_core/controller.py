@@ -516,7 +516,7 @@ class RetryController:
         trace = error.__traceback__
         if self._driven and trace is not None:
             trace = trace.tb_next
-            if self._plan.timed:
+            if self._plan.timed or call.stream is not None:
                 trace = skip_wrapper_frames(trace)
             with_traceback(error, trace)
         if last is error:
@@ -784,9 +784,8 @@ class RetryController:
         limit = self._plan.time_limit
         if limit is None or self.policy.deadline == "overshoot":
             return None
-        if call.read_clock is None:
-            return None
-        return limit + call.row_began - call.elapsed
+        left = limit + call.row_began - call.elapsed
+        return None if call.read_clock is None else left
 
     def _logs_retries(self) -> bool:
         """Return whether an observer logs the retries."""

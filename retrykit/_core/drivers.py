@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from retrykit._core.stream_modes import StreamMode
 
 __all__ = ["build_driver", "check_limits_of", "check_no_hedge", "check_resumable"]
-__all__ += ["check_retryable", "check_sync_compatible"]
+__all__ += ["check_no_stream", "check_retryable", "check_sync_compatible"]
 __all__ += ["driver_factory", "ensure_awaitable", "prepare_attempt"]
 
 
@@ -116,6 +116,7 @@ def _build_stream_driver(
     # Imported here: few functions are generators.
     from retrykit._core.stream_modes import check_stream  # noqa: PLC0415
 
+    check_no_stream(fn)
     check_stream(mode, policy, fn, awaited=awaited)
     check_no_hedge(policy)
     policy._derive(_check_async if awaited else _check_sync)
@@ -185,6 +186,7 @@ def check_retryable(fn: object) -> None:
         return
     if not callable(fn):
         raise invalid_setting("fn", "a function or another callable", fn)
+    check_no_stream(fn)
     entered = matches_underlying(_makes_context_manager, fn)
     if entered or matches_underlying(is_generator_function, fn):
         from retrykit._core.stream_modes import STREAM_MODES  # noqa: PLC0415
@@ -197,6 +199,14 @@ def check_retryable(fn: object) -> None:
             "retry that code, or write a block, for attempt in retrying(...), "
         )
         suggestion += "in it"
+        raise invalid_setting("fn", rule, fn, suggestion)
+
+
+def check_no_stream(fn: object) -> None:
+    """Check that *fn* does not return streams that are retried already."""
+    if getattr(getattr(fn, "__retrykit__", None), "stream", None) is not None:
+        rule = "a function without a stream, which is retried where it is iterated"
+        suggestion = "change its policy by with_policy, or decorate what iterates it"
         raise invalid_setting("fn", rule, fn, suggestion)
 
 

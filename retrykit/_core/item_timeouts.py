@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, final
 
 from retrykit._core.attempt_timeout import timeout_scope
+from retrykit.errors import ItemTimeout
 
 __all__ = ["with_timeouts"]
 
@@ -60,5 +61,7 @@ class TimedItems:
         timeout, self._next = self._next, self._further
         if timeout is None:
             return await item
-        with timeout_scope(timeout):
+        scope = timeout_scope(timeout)
+        scope.kind = ItemTimeout
+        with scope:
             return await item

@@ -91,6 +91,8 @@ def describe_limit(  # noqa: PLR0911  one return for each limit
         row = " in a row" if stream.in_a_row else ""
         if reason is StopReason.NOT_RETRYABLE:
             return stream.ended_because
+        if reason is StopReason.SCHEDULE_ENDED and row:
+            return f"the schedule has ended{row}"
     if reason is StopReason.ATTEMPTS:
         most = policy.max_attempts
         if most is not None and attempt >= most:

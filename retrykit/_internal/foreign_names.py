@@ -11,8 +11,8 @@ HOMES = {
         "Again AsArgument AttemptTimeout Backoff CircuitOpenError ConfigError Failure "
         "GiveUp Hedge Layer Layers NestedRetryError Outcome Policy RefusedError "
         "RetryAfter RetryError RetryState RetrykitError Rule Stop StopReason "
-        "WithError WithValue aretry aretrying current_state last_result layers "
-        "observe policy_of resume retry retrying state_of with_policy"
+        "WithError WithValue aretry aretrying chain current_state last_result "
+        "layers observe policy_of resume retry retrying state_of with_policy"
     ),
     "retrykit.schedules": (
         "Schedule constant decay decorrelated exponential fibonacci google_interval "

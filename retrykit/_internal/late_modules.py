@@ -147,6 +147,10 @@ class LateModule:
             self._module = import_late(self._name)
         return getattr(self._module, name)
 
+    def __reduce__(self) -> tuple[type["LateModule"], tuple[str]]:
+        # With a function that is pickled by value, whose module has it.
+        return LateModule, (self._name,)
+
 
 if TYPE_CHECKING:
     import inspect

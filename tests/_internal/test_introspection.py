@@ -18,6 +18,7 @@ import pytest
 
 from retrykit import Policy, aretry, retry, with_policy
 from retrykit._internal.introspection import (
+    accepts_no_argument,
     is_awaitable,
     is_coroutine_function,
     is_generator_function,
@@ -408,3 +409,9 @@ def test_functions_are_what_inspect_calls_them(kind):
 def test_most_functions_are_plain():
     assert is_plain_function(lambda: 0)
     assert not is_plain_function(print)
+
+
+def test_what_has_no_signature_may_accept_no_argument():
+    assert accepts_no_argument(max)
+    assert accepts_no_argument(list)
+    assert not accepts_no_argument(len)

@@ -77,6 +77,9 @@ ERRORS = {
     f"continue_from must be {FUNCTION}, got 5": lambda: streams.resume(5),
     f"continue_from must be {FUNCTION}, got {of_one!r}; write lambda last_item, state: "
     "{...}": lambda: streams.resume(of_one),
+    "fn must be a function without a stream, which is retried where it is iterated, "
+    f"got {RESUMED!r}; change its policy by with_policy, or decorate what iterates "
+    "it": (lambda: retry(RESUMED)),
     "failures must be 'in_a_row' or 'in_all', got 'all'": (
         lambda: streams.restart(failures="all")
     ),
