@@ -5,7 +5,7 @@ A chain is a retried call whose attempts are calls of different functions.
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, final, overload
 
 from retrykit._conditions import Condition, default_condition, format_value
 from retrykit._core.call import TAPE, Entry, RetryCall, current_entry, running_call
@@ -25,7 +25,7 @@ from retrykit._internal.introspection import (
     qualified_name,
 )
 from retrykit._internal.late_modules import inspect
-from retrykit._internal.tracebacks import add_note_once, drop_own_frame
+from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting, user_facing
 
 __all__ = ["chain"]
@@ -203,47 +203,46 @@ def _next_of(functions: tuple[Function, ...]) -> Function:
     return functions[cast("RetryCall", running_call(entry)).attempt - 1]
 
 
-def _note_others(functions: tuple[Function, ...], error: Exception) -> None:
-    """Note on the error of a function what those before it have raised."""
-    call = cast("RetryCall", running_call(cast("Entry", current_entry.get())))
-    for each in call.failures:
-        name = qualified_name(functions[each.attempt - 1])
-        text = describe_failure(each, call.terms.redact)
-        add_note_once(error, f"{name} failed before that: {text}")
+@final
+class _Noting:
+    """Notes on the error of a function what those before it have raised."""
+
+    def __init__(self, functions: tuple[Function, ...]) -> None:
+        self._functions = functions
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object, /) -> None:
+        if not isinstance(error, Exception):
+            return
+        call = cast("RetryCall", running_call(cast("Entry", current_entry.get())))
+        for each in call.failures:
+            name = qualified_name(self._functions[each.attempt - 1])
+            text = describe_failure(each, call.terms.redact)
+            add_note_once(error, f"{name} failed before that: {text}")
 
 
 def _call_each(functions: tuple[Function, ...]) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
+        with _Noting(functions):
             return _next_of(functions)(*args, **kwargs)
-        except Exception as error:
-            _note_others(functions, error)
-            drop_own_frame(error)
-            raise
 
     return call
 
 
 def _await_each(functions: tuple[Function, ...]) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
-        try:
+        with _Noting(functions):
             return await _next_of(functions)(*args, **kwargs)
-        except Exception as error:
-            _note_others(functions, error)
-            drop_own_frame(error)
-            raise
 
     return call
 
 
 def _iterate_each(functions: tuple[Function, ...]) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
+        with _Noting(functions):
             return (yield from _next_of(functions)(*args, **kwargs))
-        except Exception as error:
-            _note_others(functions, error)
-            drop_own_frame(error)
-            raise
 
     return call
 
@@ -251,10 +250,13 @@ def _iterate_each(functions: tuple[Function, ...]) -> Any:
 def _iterate_each_async(functions: tuple[Function, ...]) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
         items = _next_of(functions)(*args, **kwargs)
-        step = items.__anext__
-        try:
+        step: Any = items.__anext__
+        with _Noting(functions):
             while True:
-                item = await step()
+                try:
+                    item = await step()
+                except StopAsyncIteration:
+                    return
                 try:
                     sent = yield item
                 except GeneratorExit:
@@ -264,12 +266,6 @@ def _iterate_each_async(functions: tuple[Function, ...]) -> Any:
                     step = partial(items.athrow, error)
                 else:
                     step = partial(items.asend, sent)
-        except StopAsyncIteration:
-            return
-        except Exception as error:
-            _note_others(functions, error)
-            drop_own_frame(error)
-            raise
 
     return call
 

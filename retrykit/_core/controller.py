@@ -161,6 +161,7 @@ class RetryController:
         "_resumed",
         "_runner",
         "_terms",
+        "_wraps",
         "admits",
         "answer",
         "budget",
@@ -191,6 +192,8 @@ class RetryController:
     ) -> None:
         self._plan = plan = policy._derive(Plan)
         self._driven, self.function = driven, function
+        # Whether there are frames of this package between a driver and the function.
+        self._wraps = plan.timed or hasattr(function, CHAIN_MARK)
         self._runner = None if runner is None else weakref.ref(runner)
         # What is checked once, at the first failure. Blocks do it by themselves.
         self._has_not_failed = runner is None
@@ -484,7 +487,7 @@ class RetryController:
         self, call: RetryCall, error: Exception | None
     ) -> Evaluation | None:
         """Evaluate an error, if it is one of the usual ones; else return None."""
-        if self._plan.timed or error is None:
+        if self._wraps or error is None:
             return None
         evaluate = self._evaluator
         if evaluate is None:
@@ -516,7 +519,7 @@ class RetryController:
         trace = error.__traceback__
         if self._driven and trace is not None:
             trace = trace.tb_next
-            if self._plan.timed or call.stream is not None:
+            if self._wraps:
                 trace = skip_wrapper_frames(trace)
             with_traceback(error, trace)
         if last is error:

@@ -7,7 +7,6 @@ from retrykit._conditions import format_value
 from retrykit._core.call import Entry, RetryCall, current_entry
 from retrykit._core.call_record import Arguments, give_ups
 from retrykit._core.controller import RetryController
-from retrykit._core.failures import Evaluation
 from retrykit._core.retry_state import RetryState
 from retrykit._core.stream_facts import StreamFacts
 from retrykit._core.stream_modes import Position, StreamMode
@@ -25,13 +24,10 @@ class StreamController(RetryController):
 
     __slots__ = ()
 
-    def evaluate_usual(
-        self,
-        call: RetryCall,  # noqa: ARG002  as the base
-        error: Exception | None,  # noqa: ARG002  as the base
-    ) -> Evaluation | None:
-        """Return None: the limits of a stream may count a row of failures."""
-        return None
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        # And its limits may count a row of failures, which no usual evaluation does.
+        self._wraps = True
 
 
 def open_call(

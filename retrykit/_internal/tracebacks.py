@@ -96,6 +96,7 @@ def skip_wrapper_frames(trace: TracebackType | None) -> TracebackType | None:
 _WRAPPERS = {
     "retrykit._core.async_streams",
     "retrykit._core.attempt_timeout",
+    "retrykit._core.chains",
     "retrykit._core.drivers",
     "retrykit._core.hedging",
     "retrykit._core.item_timeouts",
