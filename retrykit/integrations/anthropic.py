@@ -17,6 +17,9 @@ off, or each attempt is up to three requests::
             model="claude-sonnet-4-5", max_tokens=999, messages=messages
         )
 
+A generator function that yields the text of a stream is retried until its first piece,
+by ``@retry(retries.policy(), stream="until-first-item")``.
+
 Requests of this API are POSTs. The service may have executed, and charged for, a
 request whose answer was lost; the SDK itself repeats it all the same. It waits for any
 delay that the service requests; a policy gives up if the delay is above its `hint_cap`.
