@@ -19,8 +19,8 @@ __all__ += ["read_retry_delay"]
 def connection_errors(sdk: ModuleType) -> tuple[type[Exception], ...]:
     """Return the transient errors of the HTTP client that an SDK uses.
 
-    It is httpx2, and httpx in older versions. While a response is streamed, its errors
-    are raised as they are.
+    It is httpx2, and httpx in older versions. While a response is streamed, Anthropic's
+    SDK and older ones of OpenAI raise its errors as they are.
     """
     http = sys.modules[sdk.DefaultHttpxClient.__base__.__module__.partition(".")[0]]
     return http.TimeoutException, http.NetworkError, http.RemoteProtocolError
