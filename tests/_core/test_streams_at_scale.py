@@ -93,6 +93,7 @@ def open_generators():
     ]
 
 
+@pytest.mark.needs("speed")
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 def test_streams_cancelled_at_any_await_leave_nothing(mode):
     """2,500 of each mode, 100 at a time."""

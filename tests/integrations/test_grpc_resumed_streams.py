@@ -9,7 +9,14 @@ import pytest
 
 from retrykit import StopReason, retry, state_of, streams
 from retrykit.integrations.grpc import policy
-from tests._support.grpc_server import DOWN, OPTIONS, Fails, shop, stub
+from tests._support.grpc_server import (
+    DOWN,
+    OPTIONS,
+    Fails,
+    retrying_channel,
+    shop,
+    stub,
+)
 
 QUICK = policy(schedule=[0] * 9, max_attempts=3)
 END = 6
@@ -129,6 +136,19 @@ def test_the_service_may_request_the_delay(reading, clock):
         state, error = reading(cart, got)
     assert (got, error) == ([*range(END)], None)
     assert [each.delay for each in state.failures] == [1.5]
+
+
+def test_a_channel_with_retries_retries_until_the_first_message_of_each_attempt():
+    with (
+        shop() as cart,
+        retrying_channel(cart, schedule=[0] * 9, max_attempts=3) as channel,
+    ):
+        cart.answers = answers(cart, [0, 2, 2, 4])
+        with read(channel, b"0") as stream:
+            assert [int(each) for each in stream] == [*range(END)]
+        assert [int(each.requests[0]) for each in cart.seen] == [0, 0, 2, 2, 4]
+        # Of the stream itself: the others were retried by the channel.
+        assert stream.state.attempt == 3
 
 
 def test_a_stream_that_is_closed_cancels_its_call():
