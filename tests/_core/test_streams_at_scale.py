@@ -32,6 +32,16 @@ MODES = {
 }
 
 
+def open_generators():
+    """Return the async generators that wait somewhere."""
+    gc.collect()
+    return [
+        each
+        for each in gc.get_objects()
+        if type(each).__name__ == "async_generator" and each.ag_frame is not None
+    ]
+
+
 class Sources:
     """Async generators of three items that fail at drawn places, and count.
 
@@ -44,6 +54,8 @@ class Sources:
         self.pause, self.rng = pause, random.Random(seed)  # noqa: S311
         self.opened = self.closed = self.items = 0
         self.limit = limits.Concurrency(100)
+        # Those of other tests.
+        self.open_before = {id(each): each for each in open_generators()}
 
     def decorate(self, mode):
         async def source(start=0):
@@ -74,6 +86,10 @@ class Sources:
                         current_state()
                     await self.pause()
 
+    def open(self):
+        """Return the generators that were opened since then, and wait somewhere."""
+        return [each for each in open_generators() if id(each) not in self.open_before]
+
     def check(self, begun):
         """Check that nothing of streams is left, most of which were cancelled."""
         assert self.closed == self.opened > begun / 2
@@ -81,16 +97,6 @@ class Sources:
         assert self.limit.metrics.running == 0
         with pytest.raises(LookupError):
             current_state()
-
-
-def open_generators():
-    """Return the async generators that wait somewhere."""
-    gc.collect()
-    return [
-        each
-        for each in gc.get_objects()
-        if type(each).__name__ == "async_generator" and each.ag_frame is not None
-    ]
 
 
 @pytest.mark.needs("speed")
@@ -120,7 +126,7 @@ def test_streams_cancelled_at_any_await_leave_nothing(mode):
                 for _ in range(100):
                     group.create_task(cancel_later(sources.rng.randrange(25)))
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        assert open_generators() == []
+        assert sources.open() == []
 
     asyncio.run(main())
     sources.check(2500)
@@ -155,7 +161,7 @@ def test_streams_cancelled_at_any_checkpoint_of_trio_leave_nothing(mode):
             async with trio.open_nursery() as nursery:
                 for _ in range(50):
                     nursery.start_soon(cancel_later, sources.rng.randrange(25))
-        assert open_generators() == []
+        assert sources.open() == []
 
     trio.run(main)
     sources.check(250)
@@ -176,7 +182,7 @@ def test_streams_that_loops_drop_leave_nothing():
             gc.collect()
             await asyncio.sleep(0)
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        assert open_generators() == []
+        assert sources.open() == []
 
     asyncio.run(main())
     sources.check(500)
