@@ -1662,7 +1662,7 @@ def test_the_traceback_of_a_config_error_ends_at_the_line_of_the_caller(
 
 PRIVATE = {"as_json", "check_aware", "check_policy", "parse_answer"}
 PRIVATE |= {"with_timeout_argument"}
-IN_CALLS = {"__iter__", "__next__", "call", "call_with_retries", "continue_stream"}
+IN_CALLS = {"__iter__", "__next__", "call", "call_with_retries", "continue_with"}
 """The first functions of the package in the tracebacks of other errors."""
 
 

@@ -77,7 +77,7 @@ class TimeoutScope:
         self._scope: Any = move_on_after(delay)
         self._stop: Callable[[], None] | None = None
         self._fault: BaseException | None = None
-        self.kind = AttemptTimeout
+        self.kind: type[AttemptTimeout] = AttemptTimeout
 
     def __enter__(self) -> Self:
         self._scope.__enter__()

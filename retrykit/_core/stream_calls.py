@@ -129,7 +129,8 @@ def continue_with(
     position = dict(answer)
     if facts.positions and facts.positions[-1] == position:
         rule = "another position after new items, or they come again without end"
-        raise invalid_setting("resume", rule, position)
+        suggestion = "raise GiveUp where the stream cannot continue"
+        raise invalid_setting("resume", rule, position, suggestion)
     changed = _replace_arguments(fn, arguments, position)
     facts.positions.append(position)
     facts.items_continued = facts.items

@@ -121,7 +121,9 @@ CALL_ERRORS = {
     "resume must be a dict of arguments by their names, or a Position, from its "
     "function, got 5": read(5),
     "resume must be another position after new items, or they come again without "
-    "end, got {'start': 0}": read({"start": 0}),
+    "end, got {'start': 0}; raise GiveUp where the stream cannot continue": read(
+        {"start": 0}
+    ),
     "resume must be arguments that pages takes, from its function, got {'offset': 1}; "
     "it has no 'offset'": read({"offset": 1}),
 }
