@@ -204,7 +204,9 @@ def check_retryable(fn: object) -> None:
 
 def check_no_stream(fn: object) -> None:
     """Check that *fn* does not return streams that are retried already."""
-    if getattr(getattr(fn, "__retrykit__", None), "stream", None) is not None:
+    found: Any = getattr(fn, "__retrykit__", None)
+    # Objects with dynamic attributes, such as remote ones, have any attribute.
+    if type(found).__name__ == "WrappedCallable" and found.stream is not None:
         rule = "a function without a stream, which is retried where it is iterated"
         suggestion = "change its policy by with_policy, or decorate what iterates it"
         raise invalid_setting("fn", rule, fn, suggestion)
