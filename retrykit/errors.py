@@ -9,6 +9,8 @@
         ├── NestedRetryError   a call inside this one gave up, under nested="raise"
         ├── CommitUnknown      a transaction of a database may have been committed
         ├── StreamChangedError a restarted stream has fewer items than before
+        ├── DownloadError      a download cannot continue: its file has changed
+        ├── EventStreamError   server-sent events cannot continue: some are lost
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
         │   └── ItemTimeout        an item of a stream did
         ├── RefusedError       a limit refused a call
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from retrykit._core.retry_state import RetryState
 
 __all__ = ["AttemptTimeout", "CircuitOpenError", "CommitUnknown", "ConfigError"]
+__all__ += ["DownloadError", "EventStreamError"]
 __all__ += [
     "FailureGroup",
     "GiveUp",
@@ -180,6 +183,55 @@ class StreamChangedError(RetrykitError):
             f"the source has changed: {self.expected} items were handed out, and a "
             f"new attempt had {self.found}"
         )
+
+
+@final
+class DownloadError(RetrykitError):
+    """A download cannot continue, because the file has changed, for example.
+
+    The downloads of `retrykit.integrations` raise it. Throw away what you have, and
+    download the file again.
+
+    >>> raise DownloadError(2048, "the file has changed")
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.DownloadError: the download cannot continue after 2048 bytes: the \
+file has changed
+
+    Attributes:
+        offset: The bytes of the file that were handed out, >= 0.
+        reason: Why it cannot continue.
+    """
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(offset, reason)
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the download cannot continue after {self.offset} bytes: {self.reason}"
+
+
+@final
+class EventStreamError(RetrykitError):
+    """A stream of server-sent events cannot continue.
+
+    The streams of `retrykit.integrations` raise it: the server does not know the last
+    id any more, so that events are lost, or has answered with something else.
+
+    Attributes:
+        last_event_id: The id of the last event that was handed out; empty if there is
+            none.
+        reason: Why it cannot continue, and what is lost.
+    """
+
+    def __init__(self, last_event_id: str, reason: str) -> None:
+        super().__init__(last_event_id, reason)
+        self.last_event_id = last_event_id
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the event stream cannot continue: {self.reason}"
 
 
 @final

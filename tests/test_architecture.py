@@ -118,7 +118,7 @@ LIBRARIES = {
     "analysis.charts": "matplotlib",
     "_cli": "click rich",
     "integrations.aio_pika": "aio_pika",
-    "integrations.aiohttp": "aiohttp",
+    "integrations.aiohttp": "aiohttp yarl",
     "integrations.aiokafka": "aiokafka",
     "integrations.airflow": "airflow",
     "integrations.asyncpg": "asyncpg",
@@ -290,6 +290,11 @@ class AsyncEraser(ast.NodeTransformer):
         block = ast.With(**{name: getattr(node, name) for name in node._fields})
         return ast.copy_location(block, node)
 
+    def visit_AsyncFor(self, node):
+        self.generic_visit(node)
+        loop = ast.For(**{name: getattr(node, name) for name in node._fields})
+        return ast.copy_location(loop, node)
+
     def visit_If(self, node):
         # What async observers have returned is awaited in one of the two alone.
         if ast.unparse(node.test) == "call.pending":
@@ -376,6 +381,9 @@ TWINS = [
     ("_core.manual", "pause"),
     ("_core.manual", "suspend"),
     ("durable._job_attempt", "fail"),
+    ("integrations._http.streams", "read_download"),
+    ("integrations._http.streams", "read_events"),
+    ("integrations._http.streams", "write_download"),
 ]
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import requests
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from requests.adapters import HTTPAdapter
@@ -14,7 +15,12 @@ from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit.analysis.charts import figure
 from retrykit.budgets import Throttle, TokenBucket
-from retrykit.integrations import grpc as for_grpc
+from retrykit.integrations import (
+    aiohttp as for_aiohttp,
+    grpc as for_grpc,
+    httpx as for_httpx,
+    requests as for_requests,
+)
 from retrykit.integrations.aiohttp import RetryMiddleware
 from retrykit.integrations.httpx import (
     AsyncRetryTransport,
@@ -201,6 +207,29 @@ SETTING_ERRORS |= {
     ),
 }
 
+
+SESSION, CLIENT = requests.Session(), httpx.Client()
+
+SETTING_ERRORS |= {
+    f"client must be a Client or an AsyncClient of httpx, got {SESSION!r}": (
+        lambda: for_httpx.download(SESSION, "http://[::1]/")
+    ),
+    f"session must be a Session, got {CLIENT!r}": (
+        lambda: for_requests.download_to(CLIENT, "http://[::1]/", "file")
+    ),
+    f"session must be a ClientSession, got {CLIENT!r}": (
+        lambda: for_aiohttp.events(CLIENT, "http://[::1]/")
+    ),
+    "headers must be headers without 'range', which the stream sets, got "
+    "{'Range': 'bytes=5-'}": (
+        lambda: for_httpx.download_to(
+            CLIENT, "http://[::1]/", "file", headers={"Range": "bytes=5-"}
+        )
+    ),
+    "last_event_id must be a string without line breaks and NUL, got '1\\n2'": (
+        lambda: for_requests.events(SESSION, "http://[::1]/", last_event_id="1\n2")
+    ),
+}
 
 OTHER_ERRORS = [CELERY_ERRORS, DBOS_ERRORS, PROCRASTINATE_ERRORS, SQL_ERRORS]
 for more in [*OTHER_ERRORS, TELEMETRY_ERRORS]:

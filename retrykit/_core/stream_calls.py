@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from retrykit._conditions import format_value
-from retrykit._core.call import Entry, RetryCall, current_entry
+from retrykit._core.call import Entry, RetryCall, current_entry, running_call
 from retrykit._core.call_record import Arguments, give_ups
 from retrykit._core.controller import RetryController
 from retrykit._core.retry_state import RetryState
@@ -16,6 +16,7 @@ from retrykit.errors import StreamChangedError
 
 __all__ = ["StreamController", "changed_source", "check_arguments", "continue_with"]
 __all__ += ["describe_stream", "items_to_skip", "must_continue", "note_failure"]
+__all__ += ["note_progress"]
 __all__ += ["open_call", "reject_second_use", "state_of_stream"]
 
 
@@ -47,6 +48,18 @@ def note_failure(mode: StreamMode, call: RetryCall, facts: StreamFacts) -> None:
         plural = "" if facts.items == 1 else "s"
         facts.ended_because = f"{facts.items} item{plural} had been handed out"
     facts.begin_row(call)
+
+
+def note_progress() -> None:
+    """Begin a new row with the next failure of the running stream.
+
+    A generator that runs as a stream calls it where it has succeeded in something
+    that hands out no item.
+    """
+    entry = current_entry.get()
+    call = None if entry is None else running_call(entry)
+    if call is not None and call.stream is not None:
+        call.stream.note_progress()
 
 
 def items_to_skip(mode: StreamMode, facts: StreamFacts) -> int:

@@ -85,6 +85,10 @@ class StreamFacts:
             self.row_began, record.rule_counts = record.elapsed, ()
         self.items_before = self.items
 
+    def note_progress(self) -> None:
+        """Begin a new row with the next failure, as after an item."""
+        self.items_before = -1
+
     def row_begins(self, elapsed: float) -> float:
         """Return when the row of failures began, in seconds since the call began.
 

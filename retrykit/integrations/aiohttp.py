@@ -21,9 +21,12 @@ The middleware retries a request until it has the response headers::
     session = aiohttp.ClientSession(middlewares=[retrying])
 """
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from copy import copy
-from typing import Any, Final, NoReturn, Unpack, cast, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Unpack, cast, final
+from urllib.parse import urlsplit
 from weakref import ref
 
 from retrykit._core.final_error import attach_state, state_of
@@ -33,7 +36,7 @@ from retrykit._core.settings import PolicySettings
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
-from retrykit._internal.validation import invalid_setting, user_facing
+from retrykit._internal.validation import check_instance, invalid_setting, user_facing
 from retrykit.errors import GiveUp
 from retrykit.integrations._http.bodies import (
     Rewind,
@@ -41,18 +44,34 @@ from retrykit.integrations._http.bodies import (
     combine_rewinds,
     no_rewind,
 )
+from retrykit.integrations._http.event_streams import ServerSentEvent
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
     is_transient_status,
     retry_after,
 )
+from retrykit.integrations._http.range_downloads import Reply
+from retrykit.integrations._http.streams import (
+    READ_TIMEOUT,
+    AsyncRequester,
+    Request,
+    save_download,
+    stream_download,
+    stream_events,
+)
 from retrykit.integrations._http.transport import AsyncSender, HttpRequest
 
 with needs("aiohttp"):
     import aiohttp
 
-__all__ = ["IDEMPOTENT", "RetryMiddleware", "policy", "retry_after", "transient"]
+if TYPE_CHECKING:
+    from yarl import URL
+
+    from retrykit._core.async_streams import AsyncStream
+
+__all__ = ["ServerSentEvent", "download", "download_to", "events"]
+__all__ += ["IDEMPOTENT", "RetryMiddleware", "policy", "retry_after", "transient"]
 
 
 class _Transient(Transient):
@@ -281,3 +300,167 @@ def _with_state(other: Exception, error: Exception) -> Exception:
     if state is not None:
         attach_state(other, state)
     return other
+
+
+@user_facing
+def download(
+    session: aiohttp.ClientSession,
+    url: "str | URL",
+    *,
+    policy: Policy | None = None,
+    **request: Any,
+) -> "AsyncStream[bytes, None]":
+    """Return the chunks of a file, whose download continues where it was cut off.
+
+    ::
+
+        async with download(session, "https://example.com/file.zip") as chunks:
+            async for chunk in chunks:
+                file.write(chunk)
+
+    Iterate over the stream, in an ``async with`` block, which closes it. A request that
+    continues asks for the rest by ``Range``, if the file has not changed, by
+    ``If-Range``: that needs a strong ``ETag``, or a ``Last-Modified`` that is at least
+    a minute old. Where the file has changed, or that cannot be told, `DownloadError` is
+    raised, since chunks cannot be taken back; `download_to` begins such a file anew. A
+    body that is shorter than it should be is an error, also where aiohttp raises none.
+    The limits of the policy count the failures since the last chunk.
+
+    Args:
+        session: The session.
+        url: The URL of the file.
+        policy: As for `policy`; by default ``policy()``.
+        **request: Further arguments of ``session.get``, such as ``headers``. The chunks
+            are those of the wire: no ``Content-Encoding`` is asked for, nor undone.
+            Without ``timeout``, the connection breaks when nothing arrives for 60 s, or
+            for the ``sock_read`` of the session; its ``total`` of 5 minutes does not
+            apply.
+
+    Returns:
+        An `AsyncStream` of bytes, as they arrive.
+
+    Raises:
+        ConfigError: The policy or an argument is invalid.
+    """
+    of_download = Request.for_download(request)
+    stream: AsyncStream[bytes, None] = stream_download(
+        *_parts(session, url, policy, of_download)
+    )
+    return stream
+
+
+@user_facing
+def download_to(
+    session: aiohttp.ClientSession,
+    url: "str | URL",
+    path: "str | os.PathLike[str]",
+    *,
+    policy: Policy | None = None,
+    **request: Any,
+) -> "Coroutine[Any, Any, int]":
+    """Download a file to a path, as `download` does, and return its size in bytes.
+
+    The file is written beside the path, under a hidden name, and replaces what is
+    there when it is complete; if that fails, nothing is left. If it has changed, it is
+    begun anew, up to ten times.
+
+    Args:
+        session: The session.
+        url: The URL of the file.
+        path: Where to put it.
+        policy: As for `download`.
+        **request: As for `download`.
+
+    Raises:
+        ConfigError: The policy or an argument is invalid.
+    """
+    of_download = Request.for_download(request)
+    parts = _parts(session, url, policy, of_download)
+    size: Coroutine[Any, Any, int] = save_download(*parts, path)
+    return size
+
+
+@user_facing
+def events(
+    session: aiohttp.ClientSession,
+    url: "str | URL",
+    *,
+    last_event_id: str | None = None,
+    policy: Policy | None = None,
+    **request: Any,
+) -> "AsyncStream[ServerSentEvent, None]":
+    """Return the server-sent events of a URL, across reconnections.
+
+    ::
+
+        async with events(session, "https://example.com/prices") as prices:
+            async for price in prices:
+                print(price.data)
+
+    Iterate over the stream, in an ``async with`` block, which closes it. When the
+    connection breaks or the server ends it, the stream reconnects with
+    ``Last-Event-ID``, after the delay that ``retry:`` has set, or that of the policy,
+    if that is longer. Each event with an id is handed out exactly once, in order. What
+    may be lost, since the server has sent no id for it, is told in
+    ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410,
+    with an `EventStreamError` that says what is lost, if there is a last id. The limits
+    of the policy count the failures since the last event.
+
+    Args:
+        session: The session.
+        url: The URL of the events.
+        last_event_id: The `id` of the last event that was handled, to continue behind
+            it; by default the server chooses.
+        policy: As for `policy`; by default ``policy(max_attempts=5)``.
+        **request: Further arguments of ``session.get``, such as ``headers``. Without
+            ``timeout``, the connection breaks when nothing arrives for 60 s, or for the
+            ``sock_read`` of the session; its ``total`` does not apply.
+
+    Returns:
+        An `AsyncStream` of `ServerSentEvent`.
+
+    Raises:
+        ConfigError: The policy or an argument is invalid.
+    """
+    of_events = Request.for_events(request)
+    parts = _parts(session, url, policy, of_events)
+    stream: AsyncStream[ServerSentEvent, None] = stream_events(*parts, last_event_id)
+    return stream
+
+
+def _parts(
+    session: aiohttp.ClientSession, url: object, policy: Policy | None, request: Request
+) -> tuple["_Requester", Transient, Policy | None, str | None]:
+    check_instance("session", session, aiohttp.ClientSession)
+    if "timeout" not in request.options:
+        given = session.timeout
+        # Its total of 5 minutes would end a stream that flows.
+        request.options["timeout"] = aiohttp.ClientTimeout(
+            connect=given.connect,
+            sock_connect=given.sock_connect,
+            sock_read=READ_TIMEOUT if given.sock_read is None else given.sock_read,
+        )
+    host = urlsplit(str(url)).hostname
+    return _Requester(session, url, request), transient, policy, host
+
+
+class _Requester(AsyncRequester):
+    def __init__(
+        self, session: aiohttp.ClientSession, url: Any, request: Request
+    ) -> None:
+        self._session = session
+        self._url = url
+        self._request = request
+
+    @asynccontextmanager
+    async def get(self, headers: dict[str, str], /) -> AsyncIterator[Reply]:
+        options = self._request.with_headers(headers)
+        if self._request.raw:
+            options["auto_decompress"] = False
+        async with self._session.get(self._url, **options) as response:
+            chunks = response.content.iter_any()
+            check = response.raise_for_status
+            yield Reply(response.status, response.headers, chunks, check)
+
+    def ended(self, text: str, /) -> Exception:
+        return aiohttp.ClientPayloadError(text)

@@ -17,9 +17,15 @@ headers::
     client = httpx2.Client(transport=retries.RetryTransport(max_attempts=4))
 """
 
-from typing import ClassVar, Final, final
+import os
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, ClassVar, Final, final, overload
 
+from retrykit._core.policy import Policy
 from retrykit._internal.extras import needs
+from retrykit._internal.validation import user_facing
+from retrykit.integrations._http.event_streams import ServerSentEvent
+from retrykit.integrations._http.httpx_streams import HttpxStreams
 from retrykit.integrations._http.httpx_transports import (
     AsyncTransport,
     HttpxTransient,
@@ -30,7 +36,12 @@ from retrykit.integrations._http.policy import IDEMPOTENT, retry_after
 with needs("httpx2"):
     import httpx2
 
+if TYPE_CHECKING:
+    from retrykit._core.async_streams import AsyncStream
+    from retrykit._core.streams import Stream
+
 __all__ = ["IDEMPOTENT", "AsyncRetryTransport", "RetryTransport", "policy"]
+__all__ += ["ServerSentEvent", "download", "download_to", "events"]
 __all__ += ["retry_after", "transient"]
 
 
@@ -103,3 +114,167 @@ class AsyncRetryTransport(
 
     _library: ClassVar = httpx2
     _transient: ClassVar = transient
+
+
+_streams = HttpxStreams(httpx2, transient)
+
+
+@overload
+def download(
+    client: httpx2.Client,
+    url: httpx2.URL | str,
+    *,
+    policy: Policy | None = None,
+    **request: Any,
+) -> "Stream[bytes, None, None]": ...
+@overload
+def download(
+    client: httpx2.AsyncClient,
+    url: httpx2.URL | str,
+    *,
+    policy: Policy | None = None,
+    **request: Any,
+) -> "AsyncStream[bytes, None]": ...
+@user_facing
+def download(
+    client: httpx2.Client | httpx2.AsyncClient,
+    url: httpx2.URL | str,
+    *,
+    policy: Policy | None = None,
+    **request: Any,
+) -> Any:
+    """Return the chunks of a file, whose download continues where it was cut off.
+
+    >>> client = httpx2.Client()
+    >>> chunks = download(client, "https://example.com/file.zip", policy=policy())
+
+    Iterate over the stream, in a ``with`` or ``async with`` block, which closes it. A
+    request that continues asks for the rest by ``Range``, if the file has not changed,
+    by ``If-Range``: that needs a strong ``ETag``, or a ``Last-Modified`` that is at
+    least a minute old. Where the file has changed, or that cannot be told,
+    `DownloadError` is raised, since chunks cannot be taken back; `download_to` begins
+    such a file anew. A body that is shorter than it should be is an error, also where
+    httpx2 raises none. The limits of the policy count the failures since the last
+    chunk.
+
+    Args:
+        client: The client, sync or async.
+        url: The URL of the file.
+        policy: As for `policy`; by default ``policy()``.
+        **request: Further arguments of ``client.stream``, such as ``headers``. The
+            chunks are those of the wire: no ``Content-Encoding`` is asked for, nor
+            undone.
+
+    Returns:
+        A `Stream`, or an `AsyncStream` for an async client, of bytes, as they arrive.
+
+    Raises:
+        ConfigError: The policy or an argument is invalid.
+    """
+    return _streams.download(client, url, policy, request)
+
+
+@overload
+def download_to(
+    client: httpx2.Client,
+    url: httpx2.URL | str,
+    path: "str | os.PathLike[str]",
+    *,
+    policy: Policy | None = None,
+    **request: Any,
+) -> int: ...
+@overload
+def download_to(
+    client: httpx2.AsyncClient,
+    url: httpx2.URL | str,
+    path: "str | os.PathLike[str]",
+    *,
+    policy: Policy | None = None,
+    **request: Any,
+) -> "Coroutine[Any, Any, int]": ...
+@user_facing
+def download_to(
+    client: httpx2.Client | httpx2.AsyncClient,
+    url: httpx2.URL | str,
+    path: "str | os.PathLike[str]",
+    *,
+    policy: Policy | None = None,
+    **request: Any,
+) -> Any:
+    """Download a file to a path, as `download` does, and return its size in bytes.
+
+    The file is written beside the path, under a hidden name, and replaces what is
+    there when it is complete; if that fails, nothing is left. If it has changed, it is
+    begun anew, up to ten times. With an async client, await it.
+
+    Args:
+        client: The client, sync or async.
+        url: The URL of the file.
+        path: Where to put it.
+        policy: As for `download`.
+        **request: As for `download`.
+
+    Raises:
+        ConfigError: The policy or an argument is invalid.
+    """
+    return _streams.download_to(client, url, path, policy, request)
+
+
+@overload
+def events(
+    client: httpx2.Client,
+    url: httpx2.URL | str,
+    *,
+    last_event_id: str | None = None,
+    policy: Policy | None = None,
+    **request: Any,
+) -> "Stream[ServerSentEvent, None, None]": ...
+@overload
+def events(
+    client: httpx2.AsyncClient,
+    url: httpx2.URL | str,
+    *,
+    last_event_id: str | None = None,
+    policy: Policy | None = None,
+    **request: Any,
+) -> "AsyncStream[ServerSentEvent, None]": ...
+@user_facing
+def events(
+    client: httpx2.Client | httpx2.AsyncClient,
+    url: httpx2.URL | str,
+    *,
+    last_event_id: str | None = None,
+    policy: Policy | None = None,
+    **request: Any,
+) -> Any:
+    """Return the server-sent events of a URL, across reconnections.
+
+    >>> client = httpx2.Client()
+    >>> prices = events(client, "https://example.com/prices", last_event_id="41")
+
+    Iterate over the stream, in a ``with`` or ``async with`` block, which closes it.
+    When the connection breaks or the server ends it, the stream reconnects with
+    ``Last-Event-ID``, after the delay that ``retry:`` has set, or that of the policy,
+    if that is longer. Each event with an id is handed out exactly once, in order. What
+    may be lost, since the server has sent no id for it, is told in
+    ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410,
+    with an `EventStreamError` that says what is lost, if there is a last id. The limits
+    of the policy count the failures since the last event.
+
+    Args:
+        client: The client, sync or async.
+        url: The URL of the events.
+        last_event_id: The `id` of the last event that was handled, to continue behind
+            it; by default the server chooses.
+        policy: As for `policy`; by default ``policy(max_attempts=5)``.
+        **request: Further arguments of ``client.stream``, such as ``headers``. Without
+            ``timeout``, the connection breaks when nothing arrives for 60 s, or longer
+            if the client has a longer limit.
+
+    Returns:
+        A `Stream`, or an `AsyncStream` for an async client, of `ServerSentEvent`.
+
+    Raises:
+        ConfigError: The policy or an argument is invalid.
+    """
+    return _streams.events(client, url, last_event_id, policy, request)

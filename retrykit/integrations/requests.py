@@ -20,11 +20,12 @@ headers::
     session.mount("https://", retries.RetryAdapter(max_attempts=4))
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Final, Unpack, final
+from typing import TYPE_CHECKING, Any, Final, Unpack, final
 from urllib.parse import urlsplit
 
 from retrykit._core.policy import Policy
@@ -33,6 +34,7 @@ from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
 from retrykit._internal.validation import check_instance, invalid_setting, user_facing
 from retrykit.integrations._http.bodies import build_rewind
+from retrykit.integrations._http.event_streams import ServerSentEvent
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
@@ -40,17 +42,36 @@ from retrykit.integrations._http.policy import (
     is_transient_status,
     retry_after,
 )
+from retrykit.integrations._http.range_downloads import Reply
+from retrykit.integrations._http.streams import (
+    READ_TIMEOUT,
+    Request,
+    Requester,
+    save_download,
+    stream_download,
+    stream_events,
+)
 from retrykit.integrations._http.transport import HttpRequest, Sender
 
 with needs("requests"):
     import requests
     from requests.adapters import BaseAdapter, HTTPAdapter
-    from requests.exceptions import ChunkedEncodingError
-    from urllib3.exceptions import HTTPError
+    from requests.exceptions import ChunkedEncodingError, ContentDecodingError
+    from urllib3.exceptions import (
+        DecodeError,
+        HTTPError,
+        ProtocolError,
+        ReadTimeoutError,
+        SSLError,
+    )
 
     from retrykit.integrations.urllib3 import bound_timeout, transient as _of_urllib3
 
-__all__ = ["IDEMPOTENT", "RetryAdapter", "policy", "request_policy", "retry_after"]
+if TYPE_CHECKING:
+    from retrykit._core.streams import Stream
+
+__all__ = ["ServerSentEvent", "download", "download_to", "events"]
+__all__ += ["IDEMPOTENT", "RetryAdapter", "policy", "request_policy", "retry_after"]
 __all__ += ["transient"]
 
 
@@ -227,3 +248,169 @@ def _send(
     if limit is not None:
         timeout = bound_timeout(timeout, limit)
     return adapter.send(request, **{**options, "timeout": timeout})
+
+
+@user_facing
+def download(
+    session: requests.Session,
+    url: str,
+    *,
+    policy: Policy | None = None,
+    **request: Any,
+) -> "Stream[bytes, None, None]":
+    """Return the chunks of a file, whose download continues where it was cut off.
+
+    >>> session = requests.Session()
+    >>> chunks = download(session, "https://example.com/file.zip", policy=policy())
+
+    Iterate over the stream, in a ``with`` block, which closes it. A request that
+    continues asks for the rest by ``Range``, if the file has not changed, by
+    ``If-Range``: that needs a strong ``ETag``, or a ``Last-Modified`` that is at least
+    a minute old. Where the file has changed, or that cannot be told, `DownloadError` is
+    raised, since chunks cannot be taken back; `download_to` begins such a file anew. A
+    body that is shorter than it should be is an error, also where requests raises none.
+    The limits of the policy count the failures since the last chunk.
+
+    Args:
+        session: The session.
+        url: The URL of the file.
+        policy: As for `policy`; by default ``policy()``.
+        **request: Further arguments of ``session.get``, such as ``headers``. The chunks
+            are those of the wire: no ``Content-Encoding`` is asked for, nor undone.
+            Without ``timeout``, the connection breaks when nothing arrives for 60 s.
+
+    Returns:
+        A `Stream` of bytes, as they arrive.
+
+    Raises:
+        ConfigError: The policy or an argument is invalid.
+    """
+    of_download = Request.for_download(request)
+    stream: Stream[bytes, None, None] = stream_download(
+        *_parts(session, url, policy, of_download)
+    )
+    return stream
+
+
+@user_facing
+def download_to(
+    session: requests.Session,
+    url: str,
+    path: "str | os.PathLike[str]",
+    *,
+    policy: Policy | None = None,
+    **request: Any,
+) -> int:
+    """Download a file to a path, as `download` does, and return its size in bytes.
+
+    The file is written beside the path, under a hidden name, and replaces what is
+    there when it is complete; if that fails, nothing is left. If it has changed, it is
+    begun anew, up to ten times.
+
+    Args:
+        session: The session.
+        url: The URL of the file.
+        path: Where to put it.
+        policy: As for `download`.
+        **request: As for `download`.
+
+    Raises:
+        ConfigError: The policy or an argument is invalid.
+    """
+    of_download = Request.for_download(request)
+    size: int = save_download(*_parts(session, url, policy, of_download), path)
+    return size
+
+
+@user_facing
+def events(
+    session: requests.Session,
+    url: str,
+    *,
+    last_event_id: str | None = None,
+    policy: Policy | None = None,
+    **request: Any,
+) -> "Stream[ServerSentEvent, None, None]":
+    """Return the server-sent events of a URL, across reconnections.
+
+    >>> session = requests.Session()
+    >>> prices = events(session, "https://example.com/prices", last_event_id="41")
+
+    Iterate over the stream, in a ``with`` block, which closes it. When the connection
+    breaks or the server ends it, the stream reconnects with ``Last-Event-ID``, after
+    the delay that ``retry:`` has set, or that of the policy, if that is longer. Each
+    event with an id is handed out exactly once, in order. What may be lost, since the
+    server has sent no id for it, is told in ``stream.state.stream.gaps``. The status
+    204 ends the stream; so do 400 and 410, with an `EventStreamError` that says what is
+    lost, if there is a last id. The limits of the policy count the failures since the
+    last event.
+
+    Args:
+        session: The session.
+        url: The URL of the events.
+        last_event_id: The `id` of the last event that was handled, to continue behind
+            it; by default the server chooses.
+        policy: As for `policy`; by default ``policy(max_attempts=5)``.
+        **request: Further arguments of ``session.get``, such as ``headers``. Without
+            ``timeout``, the connection breaks when nothing arrives for 60 s.
+
+    Returns:
+        A `Stream` of `ServerSentEvent`.
+
+    Raises:
+        ConfigError: The policy or an argument is invalid.
+    """
+    of_events = Request.for_events(request)
+    parts = _parts(session, url, policy, of_events)
+    stream: Stream[ServerSentEvent, None, None] = stream_events(*parts, last_event_id)
+    return stream
+
+
+def _parts(
+    session: requests.Session, url: str, policy: Policy | None, request: Request
+) -> tuple["_Requester", Transient, Policy | None, str | None]:
+    check_instance("session", session, requests.Session)
+    request.options.setdefault("timeout", READ_TIMEOUT)
+    host = urlsplit(url).hostname
+    return _Requester(session, url, request), transient, policy, host
+
+
+class _Requester(Requester):
+    def __init__(self, session: requests.Session, url: str, request: Request) -> None:
+        self._session = session
+        self._url = url
+        self._request = request
+
+    @contextmanager
+    def get(self, headers: dict[str, str], /) -> Iterator[Reply]:
+        # As bytes: the id of an event may be any text.
+        encoded = {name: value.encode() for name, value in headers.items()}
+        options = self._request.with_headers(encoded)
+        with self._session.get(self._url, stream=True, **options) as response:
+            chunks = _read(response, decode=not self._request.raw)
+            check = response.raise_for_status
+            yield Reply(response.status_code, response.headers, chunks, check)
+
+    def ended(self, text: str, /) -> Exception:
+        return ChunkedEncodingError(text)
+
+
+def _read(response: requests.Response, *, decode: bool) -> Iterator[bytes]:
+    """Yield the parts of a body as they arrive, which ``iter_content`` does not.
+
+    Errors are those of ``iter_content``.
+    """
+    try:
+        while chunk := response.raw.read1(_CHUNK, decode_content=decode):
+            yield chunk
+    except ProtocolError as error:
+        raise ChunkedEncodingError(error) from error
+    except DecodeError as error:
+        raise ContentDecodingError(error) from error
+    except ReadTimeoutError as error:
+        raise requests.ConnectionError(error) from error
+    except SSLError as error:
+        raise requests.exceptions.SSLError(error) from error
+
+
+_CHUNK = 65_536

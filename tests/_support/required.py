@@ -133,6 +133,7 @@ PARTS = {
     "tests/integrations/test_web_frameworks.py": "django fastapi httpx starlette",
     # All clients, through one table.
     "tests/_support/http_clients.py": CLIENTS,
+    "tests/_support/stream_clients.py": CLIENTS,
     "tests/integrations/test_client_errors.py": CLIENTS,
     "tests/integrations/test_http_*": f"{CLIENTS} grpc",
     "tests/integrations/*mountebank*": "mb",

@@ -1,6 +1,7 @@
 # pyright: reportUnnecessaryTypeIgnoreComment=true
 """Types of the integrations of clients; checked, never run."""
 
+from pathlib import Path
 from typing import assert_type
 
 import aiohttp
@@ -19,6 +20,7 @@ from retrykit.integrations import (
     requests as for_requests,
     urllib3 as for_urllib3,
 )
+from retrykit.streams import AsyncStream, Stream
 
 POLICY = Policy(max_attempts=4)
 
@@ -56,6 +58,27 @@ proxied = urllib3.ProxyManager("http://127.0.0.1:1")
 pool = for_urllib3.RetryPoolManager(POLICY, proxied, methods=None, max_attempts=3)
 assert_type(pool.request("GET", "/", policy=POLICY), urllib3.BaseHTTPResponse)
 for_aiohttp.RetryMiddleware("polite")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+assert_type(for_httpx.download(client, "/"), Stream[bytes, None, None])
+assert_type(for_httpx.download_to(client, "/", "file"), int)
+assert_type(for_requests.download(session, "/"), Stream[bytes, None, None])
+assert_type(for_requests.download_to(session, "/", Path("file")), int)
+for event in for_requests.events(session, "/", last_event_id="1", headers={}):
+    assert_type(event, for_requests.ServerSentEvent)
+    assert_type(event.retry, int | None)
+for_aiohttp.download(session, "/")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def stream(client: httpx2.AsyncClient, session: aiohttp.ClientSession) -> None:
+    async with for_httpx2.download(client, "/", policy=POLICY) as chunks:
+        assert_type(chunks, AsyncStream[bytes, None])
+    assert_type(await for_httpx2.download_to(client, "/", "file"), int)
+    assert_type(await for_aiohttp.download_to(session, "/", "file"), int)
+    async for event in for_aiohttp.events(session, "/"):
+        assert_type(event.data, str)
+    async for price in for_httpx2.events(client, "/"):
+        assert_type(price.id, str)
 
 
 async def main() -> None:

@@ -1,0 +1,207 @@
+"""Downloads that continue by ranges: what is asked, and what an answer means.
+
+Bytes of two versions of a file are never mixed: a download continues only behind a
+strong validator. Nothing here sends a request.
+
+Source:
+    RFC 9110, "HTTP Semantics", sections 8.8, 13.1.5 and 14, 2022.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, final
+
+from retrykit.errors import DownloadError, GiveUp, RetryAfter
+from retrykit.hints._retry_after_header import parse_http_date
+
+__all__ = ["RangeDownload", "Reply"]
+
+
+class Reply(NamedTuple):
+    """A response of a client, whose body has not been read.
+
+    Attributes:
+        status: The HTTP status.
+        headers: The headers, case-insensitive.
+        chunks: The body as an iterable of bytes, async for an async client.
+        raise_for_status: Raises the client's error, if the status is one.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: Any
+    raise_for_status: Callable[[], object]
+
+
+@final
+class RangeDownload:
+    """A download, in as many requests as it takes.
+
+    Args:
+        restarts: How often it may begin anew, if it cannot continue; each time, what
+            was handed out before is void. With 0, a `DownloadError` is raised.
+
+    Attributes:
+        offset: The bytes of the file that were handed out.
+        total: The bytes of the whole file; None as long as that is unknown.
+        begun: How often the file was begun, >= 1.
+    """
+
+    def __init__(self, restarts: int = 0) -> None:
+        self.offset = 0
+        self.total: int | None = None
+        self.begun = 1
+        self._restarts = restarts
+        # The strong validator of the file, as If-Range takes it, and its header.
+        self._validator: tuple[str, str] | None = None
+        self._skipped = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """True if all bytes of the file were handed out, and their number is known."""
+        return self.offset == self.total
+
+    def position(self, *_: object) -> dict[str, int]:
+        """Return the arguments of the next attempt, which show where it continues."""
+        return {"offset": self.offset, "begun": self.begun}
+
+    def request_headers(self) -> dict[str, str]:
+        """Return the headers of the next request.
+
+        Without a content coding, offsets count the bytes that are handed out.
+
+        Raises:
+            GiveUp: The download cannot continue; its cause is a `DownloadError`.
+        """
+        headers = {"accept-encoding": "identity"}
+        if self.offset and self._validator is None:
+            self._begin_anew("the server has sent no strong ETag or Last-Modified")
+        if self.offset and self._validator is not None:
+            headers["range"] = f"bytes={self.offset}-"
+            headers["if-range"] = self._validator[1]
+        return headers
+
+    def begin(self, reply: Reply) -> bool:
+        """Read the head of an answer, and return whether its body is to be read.
+
+        Raises:
+            Exception: The error of the client, if the status is one.
+            GiveUp: The download cannot continue; its cause is a `DownloadError`.
+            RetryAfter: It begins anew, by another request.
+        """
+        self._skipped = 0
+        if reply.status == _PARTIAL:
+            return self._continue(reply.headers)
+        if reply.status == _UNSATISFIABLE and self.offset:
+            return self._check_end(reply.headers)
+        if reply.status not in _WHOLE:
+            reply.raise_for_status()
+            reason = f"the server answered with status {reply.status}"
+            raise self._error(reason)
+        validator = _strong_validator(reply.headers)
+        if self.offset and validator is not None and validator == self._validator:
+            # The same bytes, from a server that ignores ranges.
+            self._skipped = self.offset
+        elif self.offset:
+            self._begin_anew("the file has changed")
+        self._validator = validator
+        self.total = _parse_length(reply.headers.get("content-length"))
+        return True
+
+    def take(self, chunk: bytes) -> bytes:
+        """Return the part of a chunk that is to be handed out; it may be empty."""
+        if self._skipped:
+            skipped = min(self._skipped, len(chunk))
+            self._skipped -= skipped
+            chunk = chunk[skipped:]
+        self.offset += len(chunk)
+        return chunk
+
+    def missing(self) -> str | None:
+        """Return what is wrong with a body that has ended; None if it is complete."""
+        if self._skipped or self.total not in {None, self.offset}:
+            received = self.offset - self._skipped
+            return f"the body ended after {received} of {self.total} bytes"
+        return None
+
+    def _continue(self, headers: Mapping[str, str]) -> bool:
+        found = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
+        start = None if found is None else int(found[1])
+        if found is None or start != self.offset:
+            reason = f"the server sent other bytes than those from {self.offset}"
+            raise self._ask_anew(reason)
+        total = None if found[2] == "*" else int(found[2])
+        if self.offset and self._has_changed(headers, total):
+            # The bytes that follow are those of another file.
+            reason = "the file has changed, and the server ignored If-Range"
+            raise self._ask_anew(reason)
+        self._validator = self._validator or _strong_validator(headers)
+        self.total = self.total if total is None else total
+        return True
+
+    def _has_changed(self, headers: Mapping[str, str], total: int | None) -> bool:
+        if None not in {total, self.total} and total != self.total:
+            return True
+        name, value = self._validator or ("", "")
+        sent = headers.get(name)
+        return sent is not None and sent.strip() != value
+
+    def _check_end(self, headers: Mapping[str, str]) -> bool:
+        """Return False if all bytes were handed out, although none said so."""
+        found = _UNSATISFIED.fullmatch(headers.get("content-range", "").strip())
+        total = self.total if found is None else int(found[1])
+        if total != self.offset:
+            reason = "the file has changed: it has no more bytes"
+            raise self._ask_anew(reason)
+        self.total = total
+        return False
+
+    def _begin_anew(self, reason: str) -> None:
+        if self.begun > self._restarts:
+            raise self._error(reason)
+        self.begun += 1
+        self.offset, self.total, self._validator = 0, None, None
+
+    def _ask_anew(self, reason: str) -> RetryAfter:
+        """Return the signal for another request, which begins the file anew."""
+        error = DownloadError(self.offset, reason)
+        self._begin_anew(reason)
+        return RetryAfter(0, error)
+
+    def _error(self, reason: str) -> GiveUp:
+        return GiveUp(DownloadError(self.offset, reason))
+
+
+def _strong_validator(headers: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the header and the value for ``If-Range``, or None.
+
+    Only without any entity tag may a date be sent, and only one that lies so far before
+    the response that the file cannot have changed twice in that second, whoever's
+    clock is wrong.
+    """
+    tag = headers.get("etag", "").strip()
+    if tag:
+        return ("etag", tag) if _STRONG_TAG.fullmatch(tag) else None
+    changed = headers.get("last-modified", "").strip()
+    then, sent = (
+        parse_http_date(each, 0.0) for each in (changed, headers.get("date", ""))
+    )
+    if then is None or sent is None or sent - then < _CLOCK_SKEW:
+        return None
+    return "last-modified", changed
+
+
+def _parse_length(text: str | None) -> int | None:
+    text = "" if text is None else text.strip()
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+_PARTIAL, _UNSATISFIABLE = 206, 416
+# The second is that of a proxy that has changed the response.
+_WHOLE = {200, 203}
+# Of RFC 7232, section 2.2.2, in seconds.
+_CLOCK_SKEW = 60
+_NUMBER = re.compile("[0-9]{1,18}")
+_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")
+_UNSATISFIED = re.compile(r"bytes \*/([0-9]{1,18})")
+_STRONG_TAG = re.compile('"[^"]*"')
