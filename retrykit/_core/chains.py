@@ -158,6 +158,7 @@ def chain(  # noqa: PLR0913  what a chain may have
         rule = "left out for generators"
         suggestion = "add a generator function that yields it"
         raise invalid_setting("default", rule, default, suggestion)
+    names = [qualified_name(each) for each in functions]
     policy = Policy(
         schedule=[0] * (len(functions) - 1),
         max_attempts=len(functions),
@@ -165,11 +166,11 @@ def chain(  # noqa: PLR0913  what a chain may have
         on=on,
         nested="retry",
         fallback=default,
-        name=name or f"chain({', '.join(map(qualified_name, functions))})",
+        name=name or f"chain({', '.join(names)})",
     )
     call = _CALLERS[kinds[0]](functions)
     call.__name__ = call.__qualname__ = "chain"
-    call.__dict__[CHAIN_MARK] = True
+    call.__dict__[CHAIN_MARK] = names
     call.__dict__["__signature__"] = LateSignature(lambda: inspect.signature(first))
     if makes_stream:
         return retry(policy, stream="until-first-item")(call)

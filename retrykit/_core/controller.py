@@ -102,7 +102,7 @@ if TYPE_CHECKING:
 __all__ = ["CHAIN_MARK", "Asked", "RetryController"]
 
 CHAIN_MARK: Final = "__retrykit_chain__"
-"""The attribute of the function of a chain."""
+"""The attribute of the function of a chain: the names of those that it calls."""
 
 # Imported with the first policy that has limits.
 admission: Any = LateModule("retrykit._core.admission")
@@ -286,7 +286,11 @@ class RetryController:
         call, failure = entry[OWNER], as_failure(entry[TAPE][-1])
         request = call.request if type(call) is RetryCall else None
         elapsed = failure.started + failure.duration
-        message = RetryMessage(self.find_terms(), request, failure, elapsed)
+        self._log(RetryMessage(self.find_terms(), request, failure, elapsed))
+
+    def _log(self, message: RetryMessage) -> None:
+        """Log a retry; of a chain, that the next function follows."""
+        message.names = getattr(self.function, CHAIN_MARK, None)
         events.notify_one(log_retry, message, None)
 
     def check_surroundings(
@@ -572,10 +576,10 @@ class RetryController:
                 self.check_surroundings(call.known_arguments(), error, call)
             if is_logged() and not self._logs_retries():
                 before = 0 if call.stream is None else call.stream.attempts_before
-                message = RetryMessage(
-                    call.terms, call.request, failure, call.elapsed, before
+                elapsed = call.elapsed
+                self._log(
+                    RetryMessage(call.terms, call.request, failure, elapsed, before)
                 )
-                events.notify_one(log_retry, message, None)
             return decision
         if decision is StopReason.NESTED:
             call.nested_state = limit_nested_states(state_of(exhausted))

@@ -8,7 +8,7 @@ in one place: ``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, Final, cast, final
 
@@ -69,9 +69,21 @@ class RetryMessage:
         failure: The failed attempt.
         elapsed: Seconds since the call began.
         before: Number of attempts before the row of failures that limits count.
+
+    Attributes:
+        elapsed: Seconds since the call began.
+        names: The names of the functions of a chain; None of other calls.
     """
 
-    __slots__ = ("_before", "_failure", "_request", "_terms", "_text", "elapsed")
+    __slots__ = (
+        "_before",
+        "_failure",
+        "_request",
+        "_terms",
+        "_text",
+        "elapsed",
+        "names",
+    )
 
     def __init__(
         self,
@@ -85,6 +97,7 @@ class RetryMessage:
         self._terms, self._request, self._text = terms, request, ""
         self._failure: Failure | None = failure
         self.elapsed = elapsed
+        self.names: Sequence[str] | None = None
 
     @property
     def level(self) -> int:
@@ -105,7 +118,13 @@ class RetryMessage:
     def __str__(self) -> str:
         failure = self._failure
         if failure is not None:
-            text = text_of(self._terms, self._request, failure, before=self._before)
+            text = text_of(
+                self._terms,
+                self._request,
+                failure,
+                before=self._before,
+                names=self.names,
+            )
             self._text = escape_unprintable(text)
             # The record may be kept for long, and must not keep the error.
             self._failure = self._request = None
@@ -196,12 +215,13 @@ def describe_retry(call: CallFacts, delay: float) -> str:
     return text_of(call.terms, call.request, failure, last, before)
 
 
-def text_of(
+def text_of(  # noqa: PLR0913, PLR0917  the parts of a sentence
     terms: Terms,
     request: tuple[str, object] | None,
     failure: Failure,
     last: str | None = None,
     before: int = 0,
+    names: Sequence[str] | None = None,
 ) -> str:
     """Return the text about the retry after a failure.
 
@@ -211,6 +231,7 @@ def text_of(
         failure: The failed attempt.
         last: The text about it; None to make it.
         before: Number of attempts before the row of failures that limits count.
+        names: The names of the functions of a chain; None of other calls.
     """
     title = _title(terms, request)
     last = describe_failure(failure, terms.redact) if last is None else last
@@ -220,6 +241,8 @@ def text_of(
     count = f"attempt {number}{most}"
     if before:
         count = f"attempt {number}, {number - before}{most} in a row"
+    if names:
+        return f"going on with {names[failure.attempt]}{after} ({title}, {count})"
     return f"retrying {title} in {delay}{after} ({count})"
 
 

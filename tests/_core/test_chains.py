@@ -186,6 +186,21 @@ def test_nobody_is_warned_of_multiplied_retries(kind, caplog):
     assert {each.name for each in caplog.records} <= {"retrykit.retries", "asyncio"}
 
 
+def test_the_log_names_the_function_that_follows(kind, caplog):
+    functions = [kind.function(down(name)) for name in "abc"]
+    # A common failure, and one that is not.
+    functions[1] = retry(QUICK)(functions[1])
+    with pytest.raises(ConnectionError):
+        kind.call(chain(*functions), "Oslo")
+    texts = [x.getMessage() for x in caplog.records if x.name == "retrykit.retries"]
+    following = [x.partition(" (") for x in texts if "going" in x]
+    assert [x for x, _, _ in following] == [
+        "going on with b after ConnectionError: a is down",
+        "going on with c after ConnectionError: b is down",
+    ]
+    assert following[0][2] == "chain(a, b, c), attempt 2 of 3)"
+
+
 def test_a_call_around_a_chain_does_not_repeat_it(caplog):
     first = down("a")
     with pytest.raises(ConnectionError) as caught:

@@ -11,7 +11,9 @@ from typing import NamedTuple
 __all__ = ["RETRYING", "Ended", "bare_environment", "run_file", "run_python"]
 __all__ += ["run_shell"]
 
-RETRYING = re.compile(r"^retrying .+ in .+ \(attempt \d+[^)\n]*\)\n", re.MULTILINE)
+RETRYING = re.compile(
+    r"^(retrying .+ in|going on with) .+ \(.*attempt \d+[^)\n]*\)\n", re.MULTILINE
+)
 """A line of the default log, which reaches stderr unless logging is configured."""
 
 
