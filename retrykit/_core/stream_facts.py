@@ -47,6 +47,7 @@ class StreamFacts:
         positions: The last positions from which attempts continued.
         gaps: The last gaps.
         ended_because: Why no further attempt may be made; None if one may.
+        kept: What an observer keeps for the stream: its consumer changes the context.
     """
 
     __slots__ = (
@@ -57,6 +58,7 @@ class StreamFacts:
         "items",
         "items_before",
         "items_continued",
+        "kept",
         "positions",
         "row_began",
     )
@@ -69,6 +71,7 @@ class StreamFacts:
         self.positions: deque[dict[str, Any]] = deque(maxlen=_KEPT)
         self.gaps: deque[object] = deque(maxlen=_KEPT)
         self.ended_because: str | None = None
+        self.kept: Any = None
 
     def progress(self) -> StreamProgress:
         """Return the progress of the stream, up to now."""

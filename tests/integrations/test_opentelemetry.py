@@ -172,6 +172,49 @@ def is_list(result):
     return isinstance(result, list)
 
 
+def test_the_consumer_of_a_stream_keeps_its_span(calls):
+    failures = iter([OSError("secret")])
+
+    @retry(POLICY, stream="restart")
+    def rows():
+        with calls.tracer.start_as_current_span("query"):
+            pass
+        yield 1
+        for error in failures:
+            raise error
+
+    request = get_current_span()
+    with calls.tracer.start_as_current_span("consume") as consume:
+        for _ in rows():
+            assert get_current_span() is consume
+    assert get_current_span() is request
+    first, second = calls.attempts
+    assert second.links[0].context == first.get_span_context()
+    assert first.status.status_code is StatusCode.ERROR
+    spans = {each.name for each in calls.spans}
+    assert spans >= {"query", "consume"}
+    own = consume.get_span_context().span_id
+    children = [each.name for each in calls.spans if each.parent.span_id == own]
+    assert children.count("query") == len(calls.attempts) == 2
+
+
+def test_an_async_stream_that_is_closed_elsewhere_ends_its_span(calls):
+    @aretry(POLICY, stream="restart")
+    async def rows():
+        yield 1
+        yield 2
+
+    async def main():
+        stream = rows()
+        await asyncio.create_task(anext(stream))
+        await asyncio.create_task(stream.aclose())
+        return get_current_span()
+
+    request = get_current_span()
+    assert asyncio.run(main()) is request
+    assert len(calls.attempts) == 1
+
+
 def test_a_nested_call_is_under_the_attempt_that_makes_it(calls):
     inner = retry(POLICY)(fails(1))
 

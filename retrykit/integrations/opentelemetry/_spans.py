@@ -99,6 +99,9 @@ class AttemptSpans:
     Nothing is kept here: the context has the spans of the calls that run in it. It is
     attached and never detached, since a token is only valid in the context that made
     it, and an async generator, for instance, may end a call in another one.
+
+    The spans of a stream are kept by its call, and do not become current: the context
+    of a generator is that of its consumer.
     """
 
     def __init__(self, tracer: Tracer, labels: EventLabels) -> None:
@@ -113,15 +116,9 @@ class AttemptSpans:
             attributes = {"retrykit.send": event.number}
             get_current_span().add_event("retrykit.hedge_started", attributes)
             return
-        record, context = event._record, get_current()
-        innermost: Any = get_value(self._key, context)
-        call: _CallSpans | None = innermost
-        while call is not None and call.record is not record:
-            call = call.outer
-        if call is None and isinstance(event, AttemptStarted | AttemptFailed):
-            call = _CallSpans()
-            call.record, call.caller, call.outer = record, context, innermost
-            call.last = call.running = None
+        record = event._record
+        begins = isinstance(event, AttemptStarted | AttemptFailed)
+        call = self._find(record, begins=begins)
         if call is None:
             if isinstance(event, GaveUp) and was_never_made(record):
                 # There is no attempt whose span could have the reason.
@@ -133,6 +130,21 @@ class AttemptSpans:
             self._fail(call, event, record)
         else:
             self._end(call, event, record)
+
+    def _find(self, record: CallFacts, *, begins: bool) -> _CallSpans | None:
+        """Return the spans of a call; new ones if it begins; else None."""
+        context, stream = get_current(), record.stream
+        innermost: Any = get_value(self._key, context)
+        call: _CallSpans | None = innermost if stream is None else stream.kept
+        while call is not None and call.record is not record:
+            call = call.outer
+        if call is None and begins:
+            call = _CallSpans()
+            call.record, call.caller, call.outer = record, context, innermost
+            call.last = call.running = None
+            if stream is not None:
+                stream.kept = call
+        return call
 
     def _start(
         self,
@@ -158,11 +170,15 @@ class AttemptSpans:
         )
         call.last = call.running = span
         if began is None:
-            attach(set_span_in_context(span, self._context(call)))
+            self._attach(call, span)
         return span
 
-    def _context(self, call: _CallSpans) -> Context:
-        return set_value(self._key, call, call.caller)
+    def _attach(self, call: _CallSpans, span: Span | None) -> None:
+        """Make the span of an attempt the current one, or that of the caller."""
+        if call.record is not None and call.record.stream is not None:
+            return
+        context = set_value(self._key, call, call.caller)
+        attach(context if span is None else set_span_in_context(span, context))
 
     def _fail(self, call: _CallSpans, event: AttemptFailed, record: CallFacts) -> None:
         span = call.running
@@ -174,14 +190,17 @@ class AttemptSpans:
         _set_error(span, self._labels.error(record))
         if record.stop_reason is not None:
             # The call ends with this span: GaveUp follows.
-            attach(set_span_in_context(span, self._context(call)))
+            self._attach(call, span)
             return
         call.running = None
-        attach(self._context(call))
+        self._attach(call, None)
         span.end()
 
     def _end(self, call: _CallSpans, event: Event, record: CallFacts) -> None:
-        attach(call.caller)
+        if record.stream is None:
+            attach(call.caller)
+        else:
+            record.stream.kept = None
         span = call.running
         call.record = call.last = call.running = None
         if span is None:
