@@ -117,12 +117,35 @@ def _bare() -> Decorator:
     return lambda fn: fn
 
 
+def _handed_on() -> Decorator:
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        def hand_on(*args: Any) -> Iterator[Any]:
+            yield from fn(*args)
+
+        return hand_on
+
+    return decorate
+
+
+def _handed_on_async() -> Decorator:
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        async def hand_on(*args: Any) -> AsyncIterator[Any]:
+            async for item in fn(*args):
+                yield item
+
+        return hand_on
+
+    return decorate
+
+
 def _alike(name: str, module: str, make: Callable[[], Decorator]) -> Way:
     return Way(name, module, make, make)
 
 
 WAYS = [
     _alike("not retried", "", _bare),
+    # The least that a generator around another one can cost.
+    Way("handed on by another generator", "", _handed_on, _handed_on_async),
     _alike('retrykit, "until-first-item"', "", _retrykit("until-first-item")),
     _alike('retrykit, "restart"', "", _retrykit("restart")),
     _alike(
