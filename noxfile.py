@@ -60,7 +60,7 @@ REFERENCE = """
     analysis.charts analysis.html_report analysis.lint analysis.preview backoff
     conditions
     config.foreign config.grpc_service_config config.json_schema config.rendering
-    durable errors streams
+    durable errors
     events hints.grpc
     integrations.aio_pika integrations.aiohttp integrations.aiokafka
     integrations.anthropic integrations.asyncpg integrations.azure_core

@@ -289,6 +289,15 @@ def test_failures_in_a_row_are_counted_from_the_last_item(kind, clock):
     assert state.attempt == 7
 
 
+def test_a_schedule_ends_in_a_row(kind, clock):
+    source = Source(0, 2, 2, 2)
+    stream = kind.decorate(source, stream=streams.resume(behind), schedule=[5, 5])()
+    with pytest.raises(ConnectionError) as caught:
+        kind.collect(stream)
+    state = state_of(caught.value)
+    assert state.stop_detail == "the schedule has ended in a row"
+
+
 def test_failures_in_all_are_counted_by_name(kind, clock):
     mode = streams.resume(behind, failures="in_all")
     policy = Policy(max_attempts=3, schedule=[5, 7], on=OSError)
@@ -675,6 +684,16 @@ def test_a_first_item_has_a_time_limit_and_each_further_one():
         "no item came within 3 s",
     ]
     assert all(isinstance(each, ItemTimeout) for each in state.errors)
+
+
+def test_items_that_are_left_out_have_the_time_limit_too():
+    mode = streams.restart(skip_seen=True, first_item_timeout=5, item_timeout=3)
+    decorated = retry(QUICK, stream=mode)(_as_async(Source(2)))
+
+    async def main():
+        return [each async for each in decorated()]
+
+    assert asyncio.run(main()) == [*range(6)]
 
 
 def test_values_are_sent_within_the_time_limit():

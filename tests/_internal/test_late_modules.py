@@ -1,6 +1,8 @@
 """`tests/_core/test_deadlocks.py` has the same with real forks."""
 
+import inspect
 import os
+import pickle
 import threading
 
 import pytest
@@ -91,3 +93,8 @@ def test_an_import_that_its_own_thread_forks_in_goes_on_in_the_child(monkeypatch
 
     monkeypatch.setattr(late_modules, "import_module", import_module)
     assert import_late("json") == [threading.get_ident()]
+
+
+def test_a_late_module_is_pickled_by_its_name():
+    again = pickle.loads(pickle.dumps(late_modules.inspect))  # noqa: S301  our own
+    assert again.signature is inspect.signature
