@@ -86,10 +86,10 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
 def lazy_exports(
     package: str, homes: Mapping[str, str], modules: Iterable[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the functions ``__getattr__`` and ``__dir__`` for a package or module.
+    """Return the functions ``__getattr__`` and ``__dir__`` for a package.
 
     Args:
-        package: Its full name.
+        package: The full name of the package.
         homes: Maps a module, relative to ``retrykit``, to the public names that it
             defines, separated by spaces.
         modules: The public submodules of the package.
@@ -122,9 +122,7 @@ def _unknown_name(package: str, name: str, known: list[str]) -> Exception:
 
     from retrykit._internal.foreign_names import suggest_import  # noqa: PLC0415
 
-    # Only a package has a path.
-    is_package = hasattr(sys.modules[package], "__path__")
-    if is_package and find_spec(f"{package}.{name}") is not None:
+    if find_spec(f"{package}.{name}") is not None:
         return AttributeError(f"{text}; write import {package}.{name}")
     suggestion = suggest_import(package, name, known)
     # The frame that looks for the names of ``from package import ...``. Python would

@@ -1031,9 +1031,3 @@ def test_modes_are_values():
     data = pickle.dumps(Position({"start": 1}, gap="two"))
     again = pickle.loads(data)  # noqa: S301  our own
     assert again == Position({"start": 1}, gap="two")
-
-
-def test_the_module_of_streams_has_no_other_names():
-    assert not hasattr(streams, "pytest_plugins")
-    with pytest.raises(AttributeError, match=r"'retrykit.streams' has no attribute"):
-        streams.Streams  # noqa: B018
