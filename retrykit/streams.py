@@ -27,6 +27,7 @@ throws into the generator.
 
 from typing import TYPE_CHECKING, Any
 
+from retrykit._core.async_streams import AsyncStream
 from retrykit._core.stream_facts import StreamProgress
 from retrykit._core.stream_modes import (
     FailureCount,
@@ -37,19 +38,11 @@ from retrykit._core.stream_modes import (
 )
 from retrykit._core.streams import Stream
 from retrykit._internal.durations import Duration
-from retrykit._internal.late_modules import lazy_exports
 from retrykit._internal.validation import user_facing
 from retrykit.errors import StreamChangedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from retrykit._core.async_streams import AsyncStream
-else:
-    # Sync code needs no event loop.
-    __getattr__, __dir__ = lazy_exports(
-        __name__, {"_core.async_streams": "AsyncStream"}
-    )
 
 __all__ = ["AsyncStream", "Position", "Stream", "StreamChangedError", "StreamMode"]
 __all__ += ["StreamProgress", "restart", "resume", "until_first_item"]

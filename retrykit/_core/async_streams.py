@@ -34,7 +34,6 @@ from retrykit._core.stream_calls import (
 from retrykit._core.stream_facts import StreamFacts
 from retrykit._core.stream_modes import StreamMode
 from retrykit._internal.introspection import is_awaitable
-from retrykit._internal.loop_clock import async_clock as clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit._internal.validation import user_facing
 
@@ -61,7 +60,10 @@ def make_stream_driver(
         from retrykit._core.item_timeouts import with_timeouts  # noqa: PLC0415
 
         fn = with_timeouts(fn, mode.first_item_timeout, mode.item_timeout)
-    own = StreamController(policy, None, clock, None, function=function)
+    # Imported here: sync code needs no event loop, but may know the class.
+    from retrykit._internal.loop_clock import async_clock  # noqa: PLC0415
+
+    own = StreamController(policy, None, async_clock, None, function=function)
 
     @user_facing
     def open_stream(*args: Any, **kwargs: Any) -> Any:
@@ -82,7 +84,7 @@ class AsyncStream(AsyncGenerator[Item_co, Sent_contra]):
     __slots__ = ("_begun", "_items")
 
     def __init__(self, items: Any, begun: list[RetryState]) -> None:
-        self._items: AsyncGeneratorType[Item_co, Sent_contra] = items
+        self._items = cast("AsyncGeneratorType[Item_co, Sent_contra]", items)
         self._begun = begun
 
     @property

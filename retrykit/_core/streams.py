@@ -76,7 +76,7 @@ class Stream(Generator[Item_co, Sent_contra, Returned_co]):
         items: Any,
         begun: list[RetryState],
     ) -> None:
-        self._items: GeneratorType[Item_co, Sent_contra, Returned_co] = items
+        self._items = cast("GeneratorType[Item_co, Sent_contra, Returned_co]", items)
         self._begun = begun
 
     @property
