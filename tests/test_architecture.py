@@ -99,6 +99,7 @@ READS_THE_CLOCK = {
     "_core.streams",
     "_core.sync_driver",
     "_core.task_sends",
+    "_core.thread_sends",
     "budgets._ratio",
     "limits._adaptive_rate",
     "limits._circuit_breaker",

@@ -1,15 +1,10 @@
 """Hedging: the sends of one attempt, of which the first success counts."""
 
-import math
-import queue
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
-from contextvars import Context, copy_context
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
-from threading import Thread
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from retrykit._core.call import RetryCall, current_entry, running_call
 from retrykit._core.decision import (
@@ -27,10 +22,15 @@ from retrykit._core.nesting import find_exhausted
 from retrykit._core.result_conditions import (
     Judges,
     amatch_result,
-    arelease_with,
     judges_of,
     match_result,
-    release_with,
+)
+from retrykit._core.sends import (
+    Release,
+    Sends,
+    SentOutcome,
+    arelease_all,
+    release_all,
 )
 from retrykit._core.steps import (
     await_delay,
@@ -39,9 +39,9 @@ from retrykit._core.steps import (
     wait_delay,
     withdraw_hedge,
 )
+from retrykit._core.thread_sends import thread_sends
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import (
-    LONGEST_SLEEP,
     AsyncClock,
     Clock,
     ClockSource,
@@ -58,27 +58,7 @@ if TYPE_CHECKING:
     from retrykit._core.policy import Policy
     from retrykit._core.task_sends import TaskSends
 
-__all__ = ["Race", "Release", "Sends", "SentOutcome", "ThreadSends", "amatch"]
-__all__ += ["arace", "arelease_all", "best_of", "hedged", "match", "race"]
-__all__ += ["release_all"]
-
-
-class SentOutcome(NamedTuple):
-    """The end of a send.
-
-    Attributes:
-        number: The number of the send in its attempt, from 1.
-        result: What it returned.
-        error: What it raised; None if it returned.
-    """
-
-    number: int
-    result: Any
-    error: BaseException | None
-
-
-Release = Callable[[Any], Any]
-"""Frees what a result of a send holds, such as a connection; it may be awaitable."""
+__all__ = ["Race", "amatch", "arace", "hedged", "match", "race"]
 
 
 def hedged(
@@ -114,7 +94,7 @@ def hedged(
         if _is_disabled():
             return fn(*args, **kwargs)
         hedge.begin()
-        send, sends = partial(fn, *args, **kwargs), _thread_sends()
+        send, sends = partial(fn, *args, **kwargs), thread_sends()
         sends.release = release
         return _unwrap(race(policy, hedge, send, sends, sync_clock))
 
@@ -429,21 +409,6 @@ async def amatch(policy: "Policy", judges: Judges, outcome: SentOutcome) -> "_Ma
     return await amatch_error(policy, failure, own_timeout=own)
 
 
-def release_all(release: Release, outcomes: list[SentOutcome]) -> None:
-    """Release the results of sends."""
-    for outcome in outcomes:
-        if outcome.error is None:
-            release_with(release, outcome.result)
-
-
-async def arelease_all(release: Release, outcomes: list[SentOutcome]) -> None:
-    """Release the results of sends, all of them even if that is cancelled."""
-    async with AsyncExitStack() as stack:
-        for outcome in outcomes:
-            if outcome.error is None:
-                stack.push_async_callback(arelease_with, release, outcome.result)
-
-
 def _unwrap(outcome: SentOutcome) -> Any:
     """Return the result of an attempt, or raise its error."""
     error = outcome.error
@@ -484,148 +449,3 @@ def _is_exhausted(policy: "Policy", error: Exception | None, result: Any) -> boo
     if call is None:
         return False
     return find_exhausted(call, error, result) is not None
-
-
-class Sends(Protocol):
-    """Sends that run in threads, at the same time.
-
-    Attributes:
-        ended: Outcomes that `wait` has not returned.
-        release: Frees what the result of a send holds, also after the block; None if
-            that is nothing.
-    """
-
-    ended: list[SentOutcome]
-    release: Release | None
-
-    def start(self, send: Callable[[], Any]) -> bool:
-        """Begin a send; return False if that is impossible, other than the first."""
-        ...
-
-    def wait(self, delay: float | None) -> SentOutcome | None:
-        """Wait for the end of a send, for so many seconds at most.
-
-        Of several that have ended, one that succeeded comes first.
-        """
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None: ...
-
-
-def _thread_sends() -> Sends:
-    """Return sends by this context's clock."""
-    clock: Any = sync_clock.current()
-    build: Callable[[], Sends] = getattr(clock, "thread_sends", ThreadSends)
-    return build()
-
-
-class ThreadSends:
-    """Sends, each in a thread of its own, that end when the program ends."""
-
-    def __init__(self) -> None:
-        self._outcomes: queue.SimpleQueue[SentOutcome | None] = queue.SimpleQueue()
-        self.ended: list[SentOutcome] = []
-        self.release: Release | None = None
-        self._number = 0
-        self._left = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # Threads cannot be stopped. What is not in the queue yet is dropped by them.
-        self._left = True
-        self.collect(None)
-
-    def start(self, send: Callable[[], Any]) -> bool:
-        """Begin a send, as `Sends` says."""
-        number = self._number + 1
-        run: Callable[[], None] = partial(
-            self.context(number).run, partial(self.run, number, send)
-        )
-        try:
-            Thread(target=run, daemon=True, name=f"hedge-{number}").start()
-        except RuntimeError:
-            # The process cannot have another thread. The first send needs none.
-            if number > 1:
-                return False
-            run()
-        self._number = number
-        return True
-
-    def context(self, number: int) -> Context:  # noqa: ARG002  in virtual time it is
-        """Return the context of a send."""
-        return copy_context()
-
-    def run(self, number: int, send: Callable[[], Any]) -> None:
-        """Run a send in its thread."""
-        try:
-            outcome = SentOutcome(number, send(), None)
-        except BaseException as error:  # noqa: BLE001  raised where it is awaited
-            trace = error.__traceback__
-            outcome = SentOutcome(
-                number, None, error.with_traceback(trace and trace.tb_next)
-            )
-            del trace
-        self.put(outcome)
-        # The frames of the error lead back to this one.
-        del outcome
-
-    def put(self, outcome: SentOutcome) -> None:
-        """Hand over the outcome of a send, in its thread; release one that is late."""
-        self._outcomes.put(outcome)
-        if self._left and self.release is not None:
-            late: list[SentOutcome] = []
-            self.collect(None, late)
-            release_all(self.release, late)
-
-    def wait(self, delay: float | None) -> SentOutcome | None:
-        """Wait for the end of a send, as `Sends` says."""
-        if not self.ended:
-            self.wait_for_any(delay)
-        return best_of(self.ended)
-
-    def wait_for_any(self, delay: float | None) -> None:
-        """Wait until a send has ended, for so many seconds at most."""
-        now = sync_clock.real.now
-        end = math.inf if delay is None else now() + delay
-        left = end if delay is None else delay
-        while left >= 0:
-            try:
-                outcome = self._outcomes.get(timeout=min(left, LONGEST_SLEEP))
-            except queue.Empty:
-                # It may come a little early.
-                left = end - now() if left else -1
-            else:
-                self.collect(outcome)
-                return
-
-    def collect(
-        self, outcome: SentOutcome | None, ended: list[SentOutcome] | None = None
-    ) -> None:
-        """Add an outcome, and what else has ended, to a list, or to `ended`."""
-        ended = self.ended if ended is None else ended
-        while True:
-            if outcome is not None:
-                ended.append(outcome)
-            try:
-                outcome = self._outcomes.get_nowait()
-            except queue.Empty:
-                return
-
-
-def best_of(ended: list[SentOutcome]) -> SentOutcome | None:
-    """Remove and return the outcome that counts first: a success, else the earliest."""
-    for each in ended:
-        if each.error is None:
-            ended.remove(each)
-            return each
-    return ended.pop(0) if ended else None

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, Self
 
 from retrykit._core.attempt_timeout import timeout_scope
-from retrykit._core.hedging import Release, SentOutcome, best_of
+from retrykit._core.sends import Release, SentOutcome, best_of
 from retrykit._internal.clocks import TIMER_RESOLUTION
 from retrykit._internal.fast_path import blockers
 from retrykit._internal.loop_clock import running_trio

@@ -26,7 +26,7 @@ from retrykit.testing._sleep_guard import guard, unguard
 from retrykit.testing._virtual_loop import VirtualLoop
 
 if TYPE_CHECKING:
-    from retrykit._core.hedging import ThreadSends
+    from retrykit._core.thread_sends import ThreadSends
 
 __all__ = ["FakeClock", "virtual_time"]
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any, Self
 
-from retrykit._core.hedging import SentOutcome, ThreadSends
+from retrykit._core.sends import SentOutcome
+from retrykit._core.thread_sends import ThreadSends
 from retrykit.testing._scheduler import (
     CHECK_INTERVAL,
     TrackedCall,

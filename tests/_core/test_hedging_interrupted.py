@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from retrykit import Hedge, Policy, StopReason, aretry, observe, retry, state_of
-from retrykit._core.hedging import ThreadSends
+from retrykit._core.thread_sends import ThreadSends
 from retrykit.budgets import TokenBucket
 from retrykit.events import HedgeStarted
 from retrykit.testing import TimeStalledError, virtual_time
