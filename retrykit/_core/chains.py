@@ -11,7 +11,7 @@ from retrykit._conditions import Condition, default_condition, format_value
 from retrykit._core.call import TAPE, Entry, RetryCall, current_entry, running_call
 from retrykit._core.controller import CHAIN_MARK
 from retrykit._core.decorators import retry
-from retrykit._core.final_error import NO_FALLBACK
+from retrykit._core.final_error import NO_FALLBACK, check_fallback
 from retrykit._core.policy import Policy
 from retrykit._core.retry_log import describe_failure
 from retrykit._core.wrapping import find_wrapped
@@ -27,6 +27,7 @@ from retrykit._internal.introspection import (
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting, user_facing
+from retrykit.errors import RetryAfter
 
 __all__ = ["chain"]
 
@@ -158,7 +159,9 @@ def chain(  # noqa: PLR0913  what a chain may have
         rule = "left out for generators"
         suggestion = "add a generator function that yields it"
         raise invalid_setting("default", rule, default, suggestion)
-    names = [qualified_name(each) for each in functions]
+    if default is not NO_FALLBACK:
+        check_fallback("default", default)
+    names = [_name_of(each) for each in functions]
     policy = Policy(
         schedule=[0] * (len(functions) - 1),
         max_attempts=len(functions),
@@ -196,12 +199,23 @@ def _kind_of(function: Any) -> str:
     return _COROUTINE if is_coroutine_function(function) else _SYNC
 
 
+def _name_of(function: Function) -> str:
+    """Return the name of a function, or that of its policy."""
+    found = find_wrapped(function)
+    own = None
+    if found is not None and isinstance(found.source, Policy):
+        own = found.source.name
+    return own or qualified_name(function)
+
+
 def _next_of(functions: tuple[Function, ...]) -> Function:
     """Return the function that the attempt which runs calls."""
     entry = cast("Entry", current_entry.get())
     if len(entry) <= TAPE:
         return functions[0]
-    return functions[cast("RetryCall", running_call(entry)).attempt - 1]
+    attempt = cast("RetryCall", running_call(entry)).attempt
+    # Under another policy there may be more attempts than functions.
+    return functions[(attempt - 1) % len(functions)]
 
 
 @final
@@ -218,10 +232,17 @@ class _Noting:
         if not isinstance(error, Exception):
             return
         call = cast("RetryCall", running_call(cast("Entry", current_entry.get())))
-        for each in call.failures:
-            name = qualified_name(self._functions[each.attempt - 1])
-            text = describe_failure(each, call.terms.redact)
-            add_note_once(error, f"{name} failed before that: {text}")
+        functions, redact = self._functions, call.terms.redact
+        others = [
+            f"{_name_of(functions[(each.attempt - 1) % len(functions)])} failed with "
+            f"{describe_failure(each, redact)}"
+            for each in call.failures
+        ]
+        if others:
+            add_note_once(error, f"before that, {'; '.join(others)}")
+        if isinstance(error, RetryAfter) and call.attempt < len(functions):
+            # What a function asks for is no reason to keep the next one waiting.
+            raise RetryAfter(0, error.error) from None
 
 
 def _call_each(functions: tuple[Function, ...]) -> Any:

@@ -88,11 +88,11 @@ def describe_limit(  # noqa: PLR0911  one return for each limit
     attempt, stream, row = record.attempt, record.stream, ""
     if stream is not None:
         attempt, elapsed = attempt - stream.attempts_before, elapsed - stream.row_began
-        row = " in a row" if stream.in_a_row else ""
+        row = " by failures in a row" if stream.in_a_row else ""
         if reason is StopReason.NOT_RETRYABLE:
             return stream.ended_because
         if reason is StopReason.SCHEDULE_ENDED and row:
-            return f"the schedule has ended{row}"
+            return "the schedule has ended after failures in a row"
     if reason is StopReason.ATTEMPTS:
         most = policy.max_attempts
         if most is not None and attempt >= most:

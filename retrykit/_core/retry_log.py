@@ -242,7 +242,8 @@ def text_of(  # noqa: PLR0913, PLR0917  the parts of a sentence
     if before:
         count = f"attempt {number}, {number - before}{most} in a row"
     if names:
-        return f"going on with {names[failure.attempt]}{after} ({title}, {count})"
+        following = names[failure.attempt % len(names)]
+        return f"going on with {following}{after} ({title}, {count})"
     return f"retrying {title} in {delay}{after} ({count})"
 
 

@@ -308,8 +308,6 @@ def handle_failure(  # noqa: C901  one pass, in its order
             timed = policy.attempt_timeout is not None or call.stream is not None
             own = timed and is_own_timeout(error)
             matched = match_error(policy, error, own_timeout=own)
-        if call.stream is not None:
-            matched = call.stream.judge(matched)
         read_clock = call.read_clock or controller.attach_clock(call)
         elapsed = read_clock() - call.started
         hinted = policy.hint is not None or policy.rules
@@ -317,6 +315,8 @@ def handle_failure(  # noqa: C901  one pass, in its order
         evaluation = evaluate(
             policy, call, elapsed, error, result, matched, exhausted, already_warned
         )
+        if call.stream is not None:
+            evaluation = call.stream.judge(evaluation)
     if controller.can_be_stopped:
         evaluation = stop_evaluation(policy, evaluation)
     if controller.admits:
@@ -359,8 +359,6 @@ async def ahandle_failure(  # noqa: C901, PLR0912  one pass, in its order
             timed = policy.attempt_timeout is not None or call.stream is not None
             own = timed and is_own_timeout(error)
             matched = await amatch_error(policy, error, own_timeout=own)
-        if call.stream is not None:
-            matched = call.stream.judge(matched)
         read_clock = call.read_clock or controller.attach_clock(call)
         elapsed = read_clock() - call.started
         hinted = policy.hint is not None or policy.rules
@@ -368,6 +366,8 @@ async def ahandle_failure(  # noqa: C901, PLR0912  one pass, in its order
         evaluation = evaluate(
             policy, call, elapsed, error, result, matched, exhausted, already_warned
         )
+        if call.stream is not None:
+            evaluation = call.stream.judge(evaluation)
     if controller.can_be_stopped:
         evaluation = stop_evaluation(policy, evaluation)
     if controller.admits:

@@ -160,6 +160,7 @@ def _replace_arguments(
     args, kwargs = arguments
     signature = inspect.signature(fn)
     parameters, bound = signature.parameters, signature.bind(*args, **kwargs)
+    bound.apply_defaults()
     kinds = {each.kind: name for name, each in parameters.items()}
     others = kinds.get(inspect.Parameter.VAR_KEYWORD)
     variadic = {others, kinds.get(inspect.Parameter.VAR_POSITIONAL)}

@@ -3,7 +3,7 @@
 from collections import deque
 from typing import TYPE_CHECKING, Any, final
 
-from retrykit._core.failures import StopReason
+from retrykit._core.failures import Evaluation, StopReason
 from retrykit._internal.frozen import Frozen
 
 if TYPE_CHECKING:
@@ -101,11 +101,13 @@ class StreamFacts:
         flows = self.in_a_row and self.items > self.items_before
         return elapsed if flows else self.row_began
 
-    def judge(self, matched: StopReason | int | None) -> StopReason | int | None:
-        """Return the answer of `match_error`, or that the stream cannot go on."""
-        if self.ended_because is None or isinstance(matched, str):
-            return matched
-        return StopReason.NOT_RETRYABLE
+    def judge(self, evaluation: Evaluation) -> Evaluation:
+        """Return an evaluation, without a retry if the stream cannot go on."""
+        failure, decision, retryable = evaluation
+        if self.ended_because is None or isinstance(decision, str):
+            return evaluation
+        failure = failure._replace(delay=None)
+        return Evaluation(failure, StopReason.NOT_RETRYABLE, retryable)
 
 
 _KEPT = 100

@@ -123,6 +123,9 @@ def make_mode(  # noqa: PLR0913  what a mode may have
     """Return a mode, from what a user has written."""
     if failures not in {"in_a_row", "in_all"}:
         raise invalid_setting("failures", "'in_a_row' or 'in_all'", failures)
+    if name == "restart" and failures == "in_a_row" and skip_seen is False:
+        rule = "'in_all' without skip_seen, since items that come again are no progress"
+        raise invalid_setting("failures", rule, failures, "write skip_seen=True")
     if not isinstance(skip_seen, bool):
         raise invalid_setting("skip_seen", "True or False", skip_seen)
     times = [

@@ -11,6 +11,7 @@ from retrykit import (
     ConfigError,
     GiveUp,
     Policy,
+    RetryAfter,
     StopReason,
     chain,
     current_state,
@@ -19,6 +20,7 @@ from retrykit import (
     policy_of,
     retry,
     state_of,
+    with_policy,
 )
 from retrykit.streams import AsyncStream, Stream
 from tests._support.optional_trio import trio
@@ -97,10 +99,10 @@ def test_the_last_error_is_raised_with_the_others_in_its_notes(kind):
     assert [str(each) for each in state.errors] == [f"{x} is down" for x in "abc"]
     assert state_of(state.errors[0]).attempt == 3
     assert state.name == "chain(a, b, c)"
-    assert caught.value.__notes__[:2] == [
-        "retrykit: a failed before that: ConnectionError: a is down",
-        "retrykit: b failed before that: ConnectionError: b is down",
-    ]
+    assert caught.value.__notes__[0] == (
+        "retrykit: before that, a failed with ConnectionError: a is down; b failed "
+        "with ConnectionError: b is down"
+    )
     assert state.stop_reason is StopReason.ATTEMPTS
 
 
@@ -177,6 +179,32 @@ def test_give_up_ends_a_chain(kind):
     with pytest.raises(GiveUp):
         kind.call(chain(kind.function(first), kind.function(second)), "Oslo")
     assert second.calls == []
+
+
+def test_a_delay_that_a_function_asks_for_is_not_waited_for(kind, clock):
+    first = Provider("a", RetryAfter("2h", OSError("busy")))
+    functions = kind.function(first), kind.function(Provider("b"))
+    assert kind.call(chain(*functions, max_elapsed=20), "Oslo") == "b Oslo C"
+    assert clock.sleeps in ([], [0.0])
+    first.errors.append(OSError())
+    last = Provider("b", RetryAfter("2h"))
+    with pytest.raises(RetryAfter, match="after 2 h"):
+        kind.call(chain(kind.function(first), kind.function(last)), "Oslo")
+
+
+def test_functions_of_one_name_are_told_apart_by_their_policies():
+    first, second = (retry(QUICK, name=name)(down("ask")) for name in "ab")
+    with pytest.raises(ConnectionError) as caught:
+        chain(first, second, down("ask"), down("ask"))("Oslo")
+    assert caught.value.__notes__[0].count("failed with") == 3
+    assert state_of(caught.value).name == "chain(a, b, ask, ask)"
+
+
+def test_another_policy_may_have_more_attempts_than_there_are_functions(caplog):
+    first, second = down("a"), Provider("b", *[OSError()] * 2)
+    forecast = with_policy(chain(first, second), max_attempts=9, schedule=[0] * 8)
+    assert forecast("Oslo") == "b Oslo C"
+    assert (len(first.calls), len(second.calls)) == (3, 3)
 
 
 def test_nobody_is_warned_of_multiplied_retries(kind, caplog):
@@ -324,7 +352,7 @@ def test_async_generators_follow_each_other_too():
             await stream.asend("end")
         with pytest.raises(ConnectionError) as caught:
             await anext(chain(failing, failing)())
-        assert "failed before that" in caught.value.__notes__[0]
+        assert "before that, " in caught.value.__notes__[0]
 
     asyncio.run(main())
 
@@ -332,7 +360,7 @@ def test_async_generators_follow_each_other_too():
 def test_errors_of_generators_are_in_the_notes():
     with pytest.raises(ConnectionError) as caught:
         next(chain(failing_pages, retry(QUICK, stream="restart")(failing_pages))())
-    assert "failing_pages failed before that" in caught.value.__notes__[-2]
+    assert "failing_pages failed with" in caught.value.__notes__[-2]
 
 
 async def coroutine(city): ...
@@ -357,6 +385,7 @@ INVALID = {
         "it is a coroutine function",
     ),
     "default": (lambda: chain(pages, pages, default=[]), "default must be left out"),
+    "type": (lambda: chain(down("a"), down("b"), default=dict), "default must be a v"),
     "time": (lambda: chain(pages, pages, max_elapsed=-1), "max_elapsed must be"),
 }
 

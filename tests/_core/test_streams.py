@@ -284,7 +284,7 @@ def test_failures_in_a_row_are_counted_from_the_last_item(kind, clock):
     with pytest.raises(ConnectionError) as caught:
         kind.collect(stream)
     state = state_of(caught.value)
-    assert state.stop_detail == "max_attempts=3 reached in a row"
+    assert state.stop_detail == "max_attempts=3 reached by failures in a row"
     assert [each.delay for each in state.failures] == [5, 7, 5, 7, 5, 7, None]
     assert state.attempt == 7
 
@@ -295,7 +295,7 @@ def test_a_schedule_ends_in_a_row(kind, clock):
     with pytest.raises(ConnectionError) as caught:
         kind.collect(stream)
     state = state_of(caught.value)
-    assert state.stop_detail == "the schedule has ended in a row"
+    assert state.stop_detail == "the schedule has ended after failures in a row"
 
 
 def test_failures_in_all_are_counted_by_name(kind, clock):
@@ -333,7 +333,7 @@ def test_the_time_of_a_row_begins_with_its_first_failure(clock):
     with pytest.raises(OSError) as caught:
         [*stuck()]
     state = state_of(caught.value)
-    assert state.stop_detail == "max_elapsed=10s would be exceeded in a row"
+    assert state.stop_detail == "max_elapsed=10s would be exceeded by failures in a row"
     assert (state.attempt, state.elapsed) == (3, 68)
 
 
@@ -390,6 +390,16 @@ def test_the_final_error_is_that_of_the_policy(kind):
         kind.collect(kind.decorate(Source(*[1] * 9), **settings)())
     assert isinstance(caught.value.__cause__, ConnectionError)
     assert caught.value.state.stream.items == 4
+
+
+def test_a_position_may_set_what_stands_behind_a_default():
+    @retry(QUICK, stream=streams.resume(lambda last, _: {"after": last}))
+    def numbers(_step=1, after=0, /):
+        yield after + 1
+        if after < 2:
+            raise OSError
+
+    assert [*numbers()] == [1, 2, 3]
 
 
 def test_a_built_in_may_tell_where_to_continue():
@@ -610,6 +620,16 @@ def test_limits_and_budgets_are_asked(kind):
     with pytest.raises(ConnectionError) as caught:
         kind.collect(kind.decorate(Source(*[1] * 9), **settings)())
     assert state_of(caught.value).attempt == 2
+    with pytest.raises(RefusedError):
+        kind.collect(kind.decorate(Source(), **settings)())
+
+
+def test_a_breaker_counts_streams_that_break_behind_their_first_item(kind):
+    breaker = limits.CircuitBreaker(consecutive_failures=2, open_for=60)
+    settings = {"admission": [breaker], "stream": "until-first-item"}
+    for _ in range(2):
+        with pytest.raises(ConnectionError):
+            kind.collect(kind.decorate(Source(2), **settings)())
     with pytest.raises(RefusedError):
         kind.collect(kind.decorate(Source(), **settings)())
 
@@ -963,6 +983,10 @@ INVALID = {
         r"write retry\(\.\.\.\)\(fn\)",
     ),
     "failures": (lambda: streams.restart(failures="all"), "'in_a_row' or 'in_all'"),
+    "a row of what comes again": (
+        lambda: streams.restart(failures="in_a_row"),
+        "failures must be 'in_all' without skip_seen, .* write skip_seen=True",
+    ),
     "skip": (lambda: streams.restart(skip_seen=1), "skip_seen must be True or False"),
     "timeout": (lambda: streams.restart(item_timeout=0), "item_timeout must be"),
     "no function": (lambda: streams.resume("page"), "continue_from must be a function"),
@@ -1016,7 +1040,7 @@ def test_an_open_file_is_more_than_its_lines(tmp_path):
 
 
 def test_modes_are_values():
-    assert streams.restart(failures="in_a_row") == streams.restart(failures="in_a_row")
+    assert streams.restart(skip_seen=True) == streams.restart(skip_seen=True)
     shown = [
         streams.until_first_item(),
         streams.restart(skip_seen=True, failures="in_a_row"),

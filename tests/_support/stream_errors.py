@@ -83,6 +83,10 @@ ERRORS = {
     "failures must be 'in_a_row' or 'in_all', got 'all'": (
         lambda: streams.restart(failures="all")
     ),
+    "failures must be 'in_all' without skip_seen, since items that come again are no "
+    "progress, got 'in_a_row'; write skip_seen=True": (
+        lambda: streams.restart(failures="in_a_row")
+    ),
     "skip_seen must be True or False, got 1": lambda: streams.restart(skip_seen=1),
     "arguments must be a dict of arguments by the names of the parameters, got 3": (
         lambda: Position(3)

@@ -216,3 +216,12 @@ def test_what_is_lost_is_told(status):
         "events behind the last one are lost"
     )
     assert isinstance(caught.value.cause.__cause__, OSError)
+
+
+def test_a_delay_with_many_digits_is_the_longest_one():
+    delays = [
+        event.retry
+        for text in ("5" + "0" * 40, "0" * 40 + "5", "0" * 40)
+        for event in EventParser("").feed(f"retry: {text}\ndata: x\n\n".encode())
+    ]
+    assert delays == [366 * 86_400_000, 5, 0]

@@ -155,8 +155,40 @@ def test_a_server_that_has_no_more_bytes_had_sent_them_all():
 
 def test_a_short_body_is_told():
     assert begun().missing() == "the body ended after 3 of 10 bytes"
-    assert begun(content_length="2").missing() == "the body ended after 3 of 2 bytes"
     assert begun(content_length="x").missing() is None
+
+
+def test_more_bytes_than_were_announced_are_left_out():
+    download = RangeDownload()
+    download.begin(reply(etag='"1"', content_length="2"))
+    assert download.take(b"abc") == b"ab"
+    assert download.is_complete
+    download = begun()
+    download.begin(partial("bytes 3-5/10", etag='"1"'))
+    assert download.take(b"defgh") == b"def"
+    assert download.missing() == "the body ended after 6 of 10 bytes"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply(etag='"1"', content_length="12"),
+        partial("bytes 3-12/10", etag='"1"'),
+        partial("bytes 3-12/*", etag='"1"'),
+        partial("bytes 3-2/10", etag='"1"'),
+        reply(416, content_range="bytes */3", etag='"1"'),
+        reply(416, content_range="bytes */3", etag='"2"'),
+    ],
+    ids=["whole", "beyond", "beyond *", "backwards", "shorter", "shorter, other tag"],
+)
+def test_a_file_of_another_size_has_changed(answer):
+    refused(begun(), answer)
+
+
+def test_a_whole_file_of_the_same_date_may_have_changed():
+    download = begun(etag=None, last_modified=OLD, date=LATER)
+    answer = reply(last_modified=OLD, date=LATER, content_length="10")
+    assert "changed" in refused(download, answer).reason
 
 
 def test_a_range_that_nobody_asked_for():

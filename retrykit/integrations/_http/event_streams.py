@@ -107,7 +107,9 @@ class EventParser:
         elif name == "id" and "\0" not in value:
             self._id, self._has_id = value, True
         elif name == "retry" and _DIGITS.fullmatch(value):
-            self._retry = self.reconnect_after = min(int(value[-18:]), _LONGEST)
+            digits = value.lstrip("0")
+            delay = int(digits or 0) if len(digits) < _MANY_DIGITS else _LONGEST
+            self._retry = self.reconnect_after = min(delay, _LONGEST)
         return None
 
     def _end_frame(self) -> ServerSentEvent | None:
@@ -221,3 +223,5 @@ _LINE_END = re.compile("\r\n|\n|\r")
 _DIGITS = re.compile("[0-9]+")
 # A year, in milliseconds.
 _LONGEST = 366 * 86_400_000
+# More than the longest delay has; an endless number would take endless time to read.
+_MANY_DIGITS = 18

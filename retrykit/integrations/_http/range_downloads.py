@@ -55,6 +55,8 @@ class RangeDownload:
         # The strong validator of the file, as If-Range takes it, and its header.
         self._validator: tuple[str, str] | None = None
         self._skipped = 0
+        # Behind the last byte that the answer should have.
+        self._end: int | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -99,13 +101,17 @@ class RangeDownload:
             reason = f"the server answered with status {reply.status}"
             raise self._error(reason)
         validator = _strong_validator(reply.headers)
-        if self.offset and validator is not None and validator == self._validator:
+        total = _parse_length(reply.headers.get("content-length"))
+        # A date alone does not prove that the bytes before are the same.
+        by_tag = validator is not None and validator[0] == "etag"
+        same = by_tag and validator == self._validator
+        if self.offset and same and not self._has_other_size(total):
             # The same bytes, from a server that ignores ranges.
             self._skipped = self.offset
         elif self.offset:
             self._begin_anew("the file has changed")
         self._validator = validator
-        self.total = _parse_length(reply.headers.get("content-length"))
+        self.total = self._end = total
         return True
 
     def take(self, chunk: bytes) -> bytes:
@@ -114,6 +120,8 @@ class RangeDownload:
             skipped = min(self._skipped, len(chunk))
             self._skipped -= skipped
             chunk = chunk[skipped:]
+        if self._end is not None:
+            chunk = chunk[: self._end - self.offset]
         self.offset += len(chunk)
         return chunk
 
@@ -126,21 +134,26 @@ class RangeDownload:
 
     def _continue(self, headers: Mapping[str, str]) -> bool:
         found = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
-        start = None if found is None else int(found[1])
-        if found is None or start != self.offset:
+        start, end = (-1, -1) if found is None else (int(found[1]), int(found[2]))
+        total = None if found is None or found[3] == "*" else int(found[3])
+        size = self.total if total is None else total
+        beyond = size is not None and end >= size
+        if start != self.offset or end < start or beyond:
             reason = f"the server sent other bytes than those from {self.offset}"
             raise self._ask_anew(reason)
-        total = None if found[2] == "*" else int(found[2])
         if self.offset and self._has_changed(headers, total):
             # The bytes that follow are those of another file.
             reason = "the file has changed, and the server ignored If-Range"
             raise self._ask_anew(reason)
         self._validator = self._validator or _strong_validator(headers)
-        self.total = self.total if total is None else total
+        self.total, self._end = size, end + 1
         return True
 
+    def _has_other_size(self, total: int | None) -> bool:
+        return None not in {total, self.total} and total != self.total
+
     def _has_changed(self, headers: Mapping[str, str], total: int | None) -> bool:
-        if None not in {total, self.total} and total != self.total:
+        if self._has_other_size(total):
             return True
         name, value = self._validator or ("", "")
         sent = headers.get(name)
@@ -150,7 +163,7 @@ class RangeDownload:
         """Return False if all bytes were handed out, although none said so."""
         found = _UNSATISFIED.fullmatch(headers.get("content-range", "").strip())
         total = self.total if found is None else int(found[1])
-        if total != self.offset:
+        if total != self.offset or self._has_changed(headers, total):
             reason = "the file has changed: it has no more bytes"
             raise self._ask_anew(reason)
         self.total = total
@@ -202,6 +215,6 @@ _WHOLE = {200, 203}
 # Of RFC 7232, section 2.2.2, in seconds.
 _CLOCK_SKEW = 60
 _NUMBER = re.compile("[0-9]{1,18}")
-_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")
+_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
 _UNSATISFIED = re.compile(r"bytes \*/([0-9]{1,18})")
 _STRONG_TAG = re.compile('"[^"]*"')

@@ -4,7 +4,9 @@ The module of a client sends the requests; `range_downloads` and `event_streams`
 what they ask, and what the answers mean.
 """
 
+import errno
 import os
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import (
@@ -104,7 +106,12 @@ def _check_headers(options: dict[str, Any], reserved: set[str]) -> dict[str, Any
         ConfigError: One of the reserved headers is given.
     """
     given = options.pop("headers", None)
-    headers = {str(name).lower(): value for name, value in dict(given or {}).items()}
+    headers = {
+        (
+            name.decode("latin-1") if isinstance(name, bytes) else str(name)
+        ).lower(): value
+        for name, value in dict(given or {}).items()
+    }
     for name in reserved & headers.keys():
         rule = f"headers without {name!r}, which the stream sets"
         raise invalid_setting("headers", rule, given)
@@ -289,9 +296,14 @@ async def awrite_download(
 @contextmanager
 def _new_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a new file, which replaces the one at a path at the end of the block."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     part = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
     try:
         with part.open("xb") as file:
+            if path.exists():
+                # Who may not read the old file may not read the new one.
+                shutil.copymode(path, part)
             yield file
         part.replace(path)
     finally:
