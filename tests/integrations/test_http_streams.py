@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import hashlib
+import os
 import random
 import re
 import threading
@@ -14,7 +15,7 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-from retrykit import Policy, StopReason
+from retrykit import ConfigError, Policy, StopReason
 from retrykit.errors import DownloadError, EventStreamError
 from retrykit.integrations import (
     aiohttp as for_aiohttp,
@@ -569,3 +570,42 @@ def test_the_total_timeout_of_a_session_of_aiohttp_does_not_end_a_stream_that_fl
     with serve(slow(0.03, ABC)) as server:
         assert asyncio.run(main(server)) == b"abcdef"
         assert len(server.seen) == 1
+
+
+def serving(body, seen=None):
+    """Return a client of httpx, and what it has sent."""
+
+    def answer(request):
+        if seen is not None:
+            seen.append(request.headers)
+        return httpx.Response(200, content=body)
+
+    return httpx.Client(transport=httpx.MockTransport(answer))
+
+
+def test_a_folder_is_refused_before_anything_is_sent(tmp_path):
+    seen = []
+    with serving(b"data", seen) as client, pytest.raises(IsADirectoryError):
+        for_httpx.download_to(client, "http://localhost/file", tmp_path)
+    assert seen == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions")
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old", "utf-8")
+    path.chmod(0o600)
+    with serving(b"data") as client:
+        assert for_httpx.download_to(client, "http://localhost/file", path) == 4
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"data", 0o600)
+
+
+def test_names_of_headers_may_be_bytes():
+    seen = []
+    with serving(b"data", seen) as client:
+        headers = {b"X-Key": b"1"}
+        url = "http://localhost/file"
+        assert [*for_httpx.download(client, url, headers=headers)] == [b"data"]
+        with pytest.raises(ConfigError, match="headers without 'range'"):
+            for_httpx.download(client, url, headers={b"Range": b"bytes=1-"})
+    assert seen[0]["x-key"] == "1"
