@@ -46,7 +46,7 @@ PYODIDE = "pyodide@314.0.7"
 PURE_PYTHON = ["anyio", "looptime", "pytest", "tomli-w", "tzdata"]
 # The rooms of the package that are covered without libraries of integrations.
 ROOMS = ["_core", "_internal", "budgets", "conditions", "config", "hints", "limits"]
-ROOMS += ["presets", "schedules", "testing"]
+ROOMS += ["presets", "schedules", "simulate", "testing"]
 IN_A_BROWSER = sorted([*ROOMS, "analysis", "durable"])
 # Some tests take minutes: with `worksteal`, no process waits for another one.
 EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
@@ -74,7 +74,7 @@ REFERENCE = """
     integrations.pymysql integrations.redis integrations.requests integrations.sentry
     integrations.smtplib integrations.sqlalchemy integrations.sqlite3
     integrations.stripe integrations.temporal integrations.urllib3
-    testing testing.pytest_plugin testing.strategies
+    simulate testing testing.pytest_plugin testing.strategies
 """
 
 

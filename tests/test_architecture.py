@@ -35,6 +35,7 @@ ROOMS = {
     "events": "_core",
     "streams": "errors _internal _core",
     "backoff": "_internal schedules _core",
+    "simulate": "errors _internal schedules _conditions budgets _core",
     "presets": "_internal schedules _conditions _throttling hints budgets limits _core",
     "config": "errors _internal schedules _conditions hints budgets limits conditions "
     "_core presets",
@@ -72,7 +73,7 @@ UPWARD = {
 
 # Standard modules for input and output, time and chance, and their importers.
 DOORS = {
-    "random": "",
+    "random": "simulate._draws",
     "time": "_internal.clocks _internal.late_modules testing._sleep_guard",
     "asyncio": "_core.task_sends _internal.loop_clock "
     "durable._job_attempt integrations.dbos._job_functions "

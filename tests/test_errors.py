@@ -102,6 +102,7 @@ from tests._support.limit_errors import (
 )
 from tests._support.optional_trio import trio
 from tests._support.preset_errors import ERRORS as PRESET_ERRORS
+from tests._support.simulation_errors import ERRORS as SIMULATION_ERRORS
 from tests._support.stream_errors import (
     CALL_ERRORS as STREAM_CALL_ERRORS,
     ERRORS as STREAM_ERRORS,
@@ -1576,7 +1577,7 @@ SETTING_ERRORS |= {
     "datetime.now(UTC)": lambda: check_aware("when", NAIVE),
 }
 
-for more in [PRESET_ERRORS, JOB_ERRORS, LIMIT_ERRORS, STREAM_ERRORS]:
+for more in [PRESET_ERRORS, JOB_ERRORS, LIMIT_ERRORS, STREAM_ERRORS, SIMULATION_ERRORS]:
     # Or a row would overwrite another.
     assert not SETTING_ERRORS.keys() & more.keys()
     SETTING_ERRORS |= more

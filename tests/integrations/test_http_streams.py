@@ -578,7 +578,7 @@ def serving(body, seen=None):
     def answer(request):
         if seen is not None:
             seen.append(request.headers)
-        return httpx.Response(200, content=body)
+        return httpx.Response(200, stream=httpx.ByteStream(body))
 
     return httpx.Client(transport=httpx.MockTransport(answer))
 

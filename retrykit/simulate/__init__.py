@@ -1,0 +1,41 @@
+"""Simulation of what the clients of a server do to it after an outage.
+
+>>> from retrykit import Policy
+>>> from retrykit.simulate import Clients, Outage, Server, simulate
+>>> policy = Policy(schedule=[0, 0, 0])
+>>> outage = Outage("10s", "error")
+>>> print(simulate(policy, load="60%", outage=outage, horizon="20s"))
+recovers at once
+
+`simulate` returns a `Simulation`. The `Server`, its `Outage`, the `Clients` and the
+load, such as that of `Users`, are values, whose defaults make one line enough.
+"""
+
+from typing import TYPE_CHECKING
+
+from retrykit._internal.late_modules import lazy_exports
+
+if TYPE_CHECKING:
+    from retrykit.simulate._clients import Clients
+    from retrykit.simulate._failures import ServiceUnavailable
+    from retrykit.simulate._load import Users
+    from retrykit.simulate._outage import Outage
+    from retrykit.simulate._results import Simulation
+    from retrykit.simulate._server import Server
+    from retrykit.simulate._simulate import simulate
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "simulate._clients": "Clients",
+            "simulate._failures": "ServiceUnavailable",
+            "simulate._load": "Users",
+            "simulate._outage": "Outage",
+            "simulate._results": "Simulation",
+            "simulate._server": "Server",
+            "simulate._simulate": "simulate",
+        },
+    )
+
+__all__ = ["Clients", "Outage", "Server", "ServiceUnavailable", "Simulation", "Users"]
+__all__ += ["simulate"]

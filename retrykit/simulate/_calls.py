@@ -1,0 +1,337 @@
+"""Calls of a simulation, and the decisions of their policy after each failure."""
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, final
+
+from retrykit._conditions import BY_TYPE, default_condition, matches_condition
+from retrykit._core.call_record import CallRecord, Terms, new_record
+from retrykit._core.common_failures import Delays
+from retrykit._core.decision import (
+    EPSILON,
+    decide,
+    find_hint,
+    match_error,
+    match_group,
+)
+from retrykit._core.failures import Failure
+from retrykit._core.final_error import is_own_timeout
+from retrykit._core.limits import most_attempts
+from retrykit._core.policy import Policy
+from retrykit._core.result_conditions import check_predicates
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.validation import invalid_setting
+from retrykit.budgets._base import Budget
+from retrykit.budgets._shared_budgets import SerializableBudget
+from retrykit.errors import AttemptTimeout, Signal
+from retrykit.schedules._base import is_uniform
+from retrykit.schedules._randomness import SharedDraws
+from retrykit.simulate._events import SECOND, Event, Events, nanoseconds
+from retrykit.simulate._failures import TIMED_OUT
+
+if TYPE_CHECKING:
+    from retrykit.simulate._clients import Clients
+
+__all__ = ["Attempt", "Call", "Process", "Rules", "check_policy"]
+
+
+@final
+class Call:
+    """A call, from its first attempt to its success or its giving up.
+
+    Attributes:
+        process: Whose call it is.
+        began: When, in nanoseconds.
+        attempt: Number of the running or last attempt, from 1.
+        waiting: The attempt whose answer it waits for; None between attempts.
+        timer: The timeout of that attempt, or the next attempt; None once it is over.
+        cost: What the last retry cost the budget.
+        draws: The draws of its delays, which 64 calls share.
+        number: Its number among those.
+        record: What the policy has to know of earlier failures, if anything.
+        user: The number of the user who makes it; None if the load is open.
+    """
+
+    __slots__ = (
+        "attempt",
+        "began",
+        "cost",
+        "draws",
+        "number",
+        "process",
+        "record",
+        "timer",
+        "user",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        process: "Process",
+        began: int,
+        draws: tuple[SharedDraws, int],
+        user: int | None,
+    ) -> None:
+        self.process, self.began = process, began
+        self.draws, self.number = draws
+        self.user = user
+        self.attempt = 0
+        self.waiting: Attempt | None = None
+        self.timer: Event | None = None
+        self.cost: float | None = None
+        self.record: CallRecord | None = None
+
+
+@final
+class Attempt:
+    """An attempt on its way to the server and back.
+
+    Attributes:
+        call: Its call.
+        sent: When it was sent, in nanoseconds.
+        deadline: When it times out, in nanoseconds.
+    """
+
+    __slots__ = ("call", "deadline", "sent")
+
+    def __init__(self, call: Call, sent: int, deadline: int) -> None:
+        self.call, self.sent, self.deadline = call, sent, deadline
+
+
+@final
+class Rules:
+    """The decisions of one policy, which are those of `Policy.decide`.
+
+    Conditions and hints are asked once for each way to fail, since each attempt that
+    fails in one way raises the same error.
+
+    Args:
+        policy: The policy.
+        errors: The errors, by the way to fail.
+    """
+
+    def __init__(self, policy: Policy, errors: Sequence[Exception]) -> None:
+        self._policy = policy
+        self._errors: list[Exception] = [*errors]
+        own = policy.attempt_timeout
+        if isinstance(own, int | float):
+            self._errors[TIMED_OUT] = AttemptTimeout(own)
+        self._answers = [_answer(policy, error) for error in self._errors]
+        # The delays of such a policy depend on the attempt and its draw alone.
+        self._simple = (
+            is_uniform(policy.schedule) and not policy.rules and policy.limits == "any"
+        )
+        self._by_schedule = [
+            self._simple and hint is None and not isinstance(error, Signal)
+            for error, (_, hint) in zip(self._errors, self._answers, strict=True)
+        ]
+        self._delays = Delays(policy.schedule)
+        allowed = policy.max_elapsed
+        self._limit = math.inf if allowed is None else allowed - EPSILON
+        self._most = most_attempts(policy) or math.inf
+        self._terms = Terms(
+            "simulated",
+            allowed,
+            policy.max_failures,
+            policy.max_attempts,
+        )
+        self._time_limit: int | None = None
+        ends = policy.deadline == "stop" and policy.limits == "any"
+        if own is not None and allowed is not None and ends:
+            self._time_limit = nanoseconds(allowed)
+
+    def retries(self, kind: int) -> bool:
+        """Return whether the conditions allow a retry of a way to fail."""
+        return not isinstance(self._answers[kind][0], str)
+
+    def error(self, kind: int) -> Exception:
+        """Return the error of a way to fail."""
+        return self._errors[kind]
+
+    def time_left(self, call: Call, now: int) -> int | None:
+        """Return the time that is left of a call, in nanoseconds, >= 0.
+
+        None if it does not limit an attempt that begins.
+        """
+        limit = self._time_limit
+        return None if limit is None else max(0, call.began + limit - now)
+
+    def delay_after(self, call: Call, now: int, kind: int) -> float | None:
+        """Return the delay before the next attempt, in seconds; None if none follows.
+
+        Args:
+            call: The call, whose attempt has failed.
+            now: The time, in nanoseconds.
+            kind: The way in which it failed.
+        """
+        matched, hint = self._answers[kind]
+        if isinstance(matched, str):
+            return None
+        attempt, elapsed = call.attempt, (now - call.began) / SECOND
+        if self._by_schedule[kind]:
+            if attempt >= self._most:
+                return None
+            delay, step = self._delays[attempt]
+            if step:
+                # As `uniform_between`.
+                delay += step * call.draws[attempt][call.number]
+            if elapsed + delay < self._limit:
+                return delay
+        record = call.record
+        if record is None:
+            seed = call.draws.seed + call.number
+            record = call.record = new_record(self._terms, seed)
+        record.attempt = attempt
+        error = self._errors[kind]
+        decision = decide(self._policy, record, attempt, elapsed, error, matched, hint)
+        if isinstance(decision, str):
+            return None
+        if not self._simple:
+            record.add_failure(
+                Failure(attempt, error, None, elapsed, 0.0, decision, matched)
+            )
+        return decision
+
+
+@final
+class Process:
+    """A process of a fleet, with a budget of its own."""
+
+    __slots__ = ("_budget", "after_timeout", "clients", "rules", "timeout")
+
+    def __init__(self, clients: "Clients", rules: Rules, events: Events) -> None:
+        self.clients, self.rules = clients, rules
+        self.timeout = nanoseconds(clients.timeout)
+        self.after_timeout = events.always_after(self.timeout)
+        self._budget = _new_budget(clients.policy.budget)
+
+    def delay_after(self, call: Call, now: int, kind: int) -> float | None:
+        """Return the delay before the next attempt, or None, and pay for it."""
+        delay, budget = self.rules.delay_after(call, now, kind), self._budget
+        if budget is None:
+            return delay
+        # In the order of a call.
+        retryable = self.rules.retries(kind)
+        budget.failed(first=call.attempt == 1, retryable=retryable)
+        if delay is None:
+            return None
+        cost: Any = budget.withdraw(self.rules.error(kind))
+        if cost is None:
+            return None
+        call.cost = cost
+        return delay
+
+    def succeed(self, call: Call) -> None:
+        """Tell the budget that a call has succeeded."""
+        if self._budget is not None:
+            self._budget.deposit(call.cost)
+
+
+def _answer(policy: Policy, error: Exception) -> tuple[Any, Any]:
+    """Return what the conditions and the hint say to an error."""
+    if isinstance(error, ExceptionGroup):
+        matched = match_group(policy, error)
+    else:
+        own = policy.attempt_timeout is not None and is_own_timeout(error)
+        matched = match_error(policy, error, own_timeout=own)
+    if isinstance(matched, str):
+        return matched, None
+    return matched, find_hint(policy, error, None, matched)
+
+
+def _new_budget(budget: Budget | None) -> Budget | None:
+    """Return a new budget with the settings of one."""
+    if isinstance(budget, SerializableBudget):
+        return type(budget)(**budget.settings)
+    return copy.deepcopy(budget)
+
+
+def check_policy(policy: Policy, errors: Sequence[Exception], needed: int) -> Rules:
+    """Return the decisions of a policy, if it can be simulated.
+
+    Args:
+        policy: The policy.
+        errors: The errors, by the way to fail.
+        needed: The way in which attempts fail in the outage, which the policy must
+            retry.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    check_predicates(policy, "write a sync one for the simulation")
+    for name, none in _NOT_SIMULATED.items():
+        value = getattr(policy, name)
+        if value != none:
+            rule = f"{none!r} in a simulation"
+            suggestion = f"it is not simulated: policy.replace({name}={none!r})"
+            raise invalid_setting(name, rule, value, suggestion)
+    for each in policy.rules:
+        if each.on_result is not None:
+            rule = "None in the rules of a simulated policy"
+            suggestion = "leave out the rule: every answer of the server is a success"
+            raise invalid_setting("on_result", rule, each.on_result, suggestion)
+    _check_user_code(policy, errors)
+    _check_budget(policy.budget)
+    rules = Rules(policy, errors)
+    if not rules.retries(needed):
+        error = rules.error(needed)
+        rule = f"a condition that matches {error!r}, with which the outage is simulated"
+        suggestion = "give the error that your client raises: simulate(errors=...)"
+        raise invalid_setting("on", rule, policy.on, suggestion)
+    return rules
+
+
+_NOT_SIMULATED: Final[dict[str, Any]] = {
+    "admission": (),
+    "hedge": None,
+    "stop_event": None,
+    "sleep": None,
+    "on_result": None,
+}
+
+
+def _check_user_code(policy: Policy, errors: Sequence[Exception]) -> None:
+    """Check that no predicate and no hint fails on the simulated errors."""
+    asked: list[tuple[str, Any]] = [
+        ("on", policy.on),
+        ("give_up_on", policy.give_up_on),
+    ]
+    hints: list[Any] = [policy.hint]
+    for each in policy.rules:
+        asked.append(("on", each.on))
+        hints.append(each.hint)
+    for error in errors:
+        for name, condition in asked:
+            if isinstance(condition, BY_TYPE) or condition is default_condition:
+                continue
+            try:
+                matches_condition(name, condition, error)
+            except Exception as fault:  # noqa: BLE001  any code may be in it
+                raise _needs_more(name, condition, error, fault) from None
+        for hint in hints:
+            try:
+                if hint is not None:
+                    hint(error)
+            except Exception as fault:  # noqa: BLE001  any code may be in it
+                raise _needs_more("hint", hint, error, fault) from None
+
+
+def _needs_more(name: str, code: object, error: Exception, fault: Exception) -> Any:
+    rule = f"code that can be asked about {error!r}, but it raised {fault!r}"
+    suggestion = "give an error that your client raises: simulate(errors=...)"
+    return invalid_setting(name, rule, code, suggestion)
+
+
+def _check_budget(budget: Budget | None) -> None:
+    """Check that each process can have a budget of its own, in virtual time."""
+    if budget is None or isinstance(budget, SerializableBudget):
+        return
+    rule = "a budget of retrykit.budgets, or one that copy.deepcopy can copy"
+    suggestion = "simulate the policy with a local budget: policy.replace(budget=...)"
+    if is_coroutine_function(budget.withdraw):
+        raise invalid_setting("budget", "sync in a simulation", budget, suggestion)
+    try:
+        copy.deepcopy(budget)
+    except Exception:  # noqa: BLE001  any code may be in it
+        raise invalid_setting("budget", rule, budget, suggestion) from None

@@ -1,0 +1,71 @@
+"""The errors that simulated attempts raise, for the conditions of a policy."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, final
+
+from retrykit._internal.validation import (
+    check_instance,
+    did_you_mean,
+    invalid_setting,
+)
+from retrykit.simulate._outage import Outage
+
+__all__ = ["BUSY", "FAILED", "REFUSED", "TIMED_OUT", "ServiceUnavailable", "errors_of"]
+
+# Numbers, which index the answers of a policy.
+TIMED_OUT: Final = 0
+"""An attempt that has no answer in time."""
+REFUSED: Final = 1
+"""An attempt whose connection is refused."""
+FAILED: Final = 2
+"""An attempt that is answered with a 503 in the outage."""
+BUSY: Final = 3
+"""An attempt that is answered with a 503 since the queue is full."""
+
+_NAMES: Final = ("timeout", "refused", "unavailable")
+
+
+class Response(NamedTuple):
+    """The part of a response that conditions and hints read."""
+
+    status_code: int
+    headers: dict[str, str]
+
+
+@final
+class ServiceUnavailable(Exception):  # noqa: N818  the name of the status
+    """Stands for the error that a client raises after a 503.
+
+    Attributes:
+        response: Its status and its headers, in the form of `requests` and httpx.
+    """
+
+    def __init__(self, retry_after: float | None = None) -> None:
+        super().__init__("503 Service Unavailable")
+        asked = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
+        self.response: Response = Response(503, asked)
+
+
+def errors_of(outage: Outage | None, errors: object) -> tuple[Exception, ...]:
+    """Return the errors by how an attempt fails; those of the user replace them."""
+    given = {} if errors is None else errors
+    if not isinstance(given, Mapping):
+        raise invalid_setting("errors", "a dict of errors by their names", given)
+    for name, error in given.items():
+        if name not in _NAMES:
+            rule = f"a dict with the keys {', '.join(map(repr, _NAMES))}"
+            raise invalid_setting("errors", rule, name, did_you_mean(name, _NAMES))
+        check_instance(f"errors[{name!r}]", error, Exception)
+    asked = None if outage is None else outage.retry_after
+    unavailable = given.get("unavailable")
+    raised: dict[str, Exception] = {
+        "timeout": TimeoutError("no answer in time"),
+        "refused": ConnectionRefusedError("connection refused"),
+        **given,
+    }
+    return (
+        raised["timeout"],
+        raised["refused"],
+        ServiceUnavailable(asked) if unavailable is None else unavailable,
+        ServiceUnavailable() if unavailable is None else unavailable,
+    )

@@ -1,0 +1,194 @@
+"""Results of simulations, and their verdicts."""
+
+import csv
+import io
+import json
+import math
+from typing import Any, Final, Literal, final
+
+from retrykit._internal.durations import duration_in_words
+from retrykit._internal.frozen import Frozen, fields_of
+from retrykit.simulate._events import SECOND, nanoseconds
+from retrykit.simulate._outage import Outage
+from retrykit.simulate._recorder import Recorder
+
+__all__ = ["Outcome", "Simulation", "summarize"]
+
+Outcome = Literal["recovers", "does not recover", "not decided", "no outage"]
+"""What follows an outage."""
+
+# A recovery so late in the time that was watched may be luck.
+_DECIDED: Final = 0.75
+
+
+@final
+class Simulation(Frozen):
+    """The result of a simulation: what a fleet of clients and a server did.
+
+    Loads are attempts per second; normal is the rate at which calls are made.
+
+    Attributes:
+        verdict: What follows the outage, in words.
+        outcome: ``"recovers"``: five seconds in a row have at least 95 % successful
+            attempts; ``"does not recover"`` within the horizon; ``"not decided"`` if it
+            recovers in the last quarter of it; ``"no outage"`` if there was none.
+        recovery: Time from the end of the outage to the last attempt that failed before
+            these five seconds, in seconds, >= 0; None if there are none.
+        normal: Calls per second without an outage.
+        peak: The highest load from the beginning of the outage on, as a multiple of
+            normal.
+        final_load: The load in the last quarter of the horizon, as a multiple of
+            normal.
+        calls: Number of calls.
+        succeeded: Number of calls that succeeded.
+        given_up: Number of calls that gave up.
+        attempts: Number of attempts.
+        retries: Number of attempts besides the first ones.
+        amplification: Attempts per call, >= 1.
+        mean_wait: Mean time of a call that succeeds, in seconds; None without one.
+        p50: The median of these times, in seconds, within 0.4 %.
+        p95: Their 95th percentile.
+        p99: Their 99th percentile.
+        load: The load in each second.
+        goodput: Calls that succeeded in each second.
+        settings: All settings, those left to the defaults included, as they are
+            written.
+    """
+
+    __slots__ = (
+        "amplification",
+        "attempts",
+        "calls",
+        "final_load",
+        "given_up",
+        "goodput",
+        "load",
+        "mean_wait",
+        "normal",
+        "outcome",
+        "p50",
+        "p95",
+        "p99",
+        "peak",
+        "recovery",
+        "retries",
+        "settings",
+        "succeeded",
+        "verdict",
+    )
+    verdict: str
+    outcome: Outcome
+    recovery: float | None
+    normal: float
+    peak: float
+    final_load: float
+    calls: int
+    succeeded: int
+    given_up: int
+    attempts: int
+    retries: int
+    amplification: float
+    mean_wait: float | None
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    load: tuple[int, ...]
+    goodput: tuple[int, ...]
+    settings: dict[str, Any]
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data, for JSON."""
+        data = fields_of(self)
+        return data | {"load": [*self.load], "goodput": [*self.goodput]}
+
+    def to_json(self) -> str:
+        """Return the result as JSON."""
+        return json.dumps(self.to_dict())
+
+    def to_csv(self) -> str:
+        """Return load and goodput as CSV, with a row for each second."""
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(["second", "load", "goodput"])
+        rows.writerows(zip(range(len(self.load)), self.load, self.goodput, strict=True))
+        return text.getvalue()
+
+
+def summarize(
+    recorder: Recorder,
+    rate: float,
+    outage: Outage | None,
+    horizon: float,
+    settings: dict[str, Any],
+) -> Simulation:
+    """Return the result of a simulation that has ended.
+
+    Args:
+        recorder: What it has counted.
+        rate: Calls per second; 0 if they are to be counted before the outage.
+        outage: The outage.
+        horizon: How long the time after it is, in seconds.
+        settings: As they are written.
+    """
+    calls, attempts = sum(recorder.calls), sum(recorder.sent)
+    succeeded, begin, recovery = sum(recorder.goodput), 0, None
+    if outage is not None:
+        begin = int(outage.begin)
+        ended = nanoseconds(outage.begin) + nanoseconds(outage.duration)
+        found = recorder.recovery(ended)
+        recovery = None if found is None else found / SECOND
+    normal = rate or sum(recorder.calls[:begin]) / max(begin, 1) or 1.0
+    last = recorder.sent[-math.ceil((1 - _DECIDED) * horizon) :]
+    final_load = sum(last) / len(last) / normal
+    outcome = _outcome(outage, recovery, horizon)
+    if outcome == "no outage":
+        verdict = f"no outage: {succeeded / max(calls, 1):.1%} of the calls succeed"
+    else:
+        verdict = _verdict(outcome, recovery, horizon, final_load)
+    waits = recorder.waits
+    return Simulation(
+        verdict=verdict,
+        outcome=outcome,
+        recovery=recovery,
+        normal=normal,
+        peak=max(recorder.sent[begin:]) / normal,
+        final_load=final_load,
+        calls=calls,
+        succeeded=succeeded,
+        given_up=sum(recorder.given_up),
+        attempts=attempts,
+        retries=recorder.retries,
+        amplification=attempts / calls if calls else 1.0,
+        mean_wait=waits.mean(),
+        p50=waits.quantile(0.5),
+        p95=waits.quantile(0.95),
+        p99=waits.quantile(0.99),
+        load=tuple(recorder.sent),
+        goodput=tuple(recorder.goodput),
+        settings=settings,
+    )
+
+
+def _outcome(outage: Outage | None, recovery: float | None, horizon: float) -> Outcome:
+    if outage is None:
+        return "no outage"
+    if recovery is None:
+        return "does not recover"
+    return "recovers" if recovery <= _DECIDED * horizon else "not decided"
+
+
+def _verdict(
+    outcome: Outcome, recovery: float | None, horizon: float, final_load: float
+) -> str:
+    watched = duration_in_words(horizon)
+    if recovery is None:
+        return f"does not recover within {watched}: {final_load:.1f} times its load"
+    if not recovery:
+        return "recovers at once"
+    text = f"recovers {duration_in_words(recovery)} after the outage"
+    if outcome == "recovers":
+        return text
+    return f"not decided: {text}, which is near the horizon of {watched}"

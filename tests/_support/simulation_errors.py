@@ -1,0 +1,236 @@
+"""Errors of simulations: their messages, and code that raises them."""
+
+from retrykit import Hedge, Policy, Rule
+from retrykit.budgets import Budget
+from retrykit.limits import RateLimit
+from retrykit.simulate import Clients, Outage, Server, Users, simulate
+
+__all__ = ["ERRORS"]
+
+
+class NeedsResponse:
+    """A predicate, or a hint, that reads the response of an error."""
+
+    def __call__(self, error):
+        return error.response.status_code == 503
+
+    def __repr__(self):
+        return "needs_response"
+
+
+class AsyncBudget(Budget):
+    balance = 1.0
+
+    async def withdraw(self, error, /):
+        return 1.0
+
+    async def deposit(self, cost, /):
+        pass
+
+    def __repr__(self):
+        return "AsyncBudget()"
+
+
+class ConnectedBudget(Budget):
+    balance = 1.0
+
+    def withdraw(self, error, /):
+        return 1.0
+
+    def deposit(self, cost, /):
+        pass
+
+    def __deepcopy__(self, memo):
+        raise TypeError
+
+    def __repr__(self):
+        return "ConnectedBudget()"
+
+
+NEEDS_RESPONSE = NeedsResponse()
+
+ERRORS = {
+    'load must be a share of the capacity above 0 and below 1, such as "70%", '
+    "got '100%'; from 100 % on, the queue grows without an "
+    "outage": lambda: simulate(Policy(), load="100%"),
+    'load must be a share of the capacity above 0 and below 1, such as "70%", '
+    "got 'x%'; from 100 % on, the queue grows without an outage": lambda: simulate(
+        Policy(), load="x%"
+    ),
+    'load must be a share of the capacity above 0 and below 1, such as "70%", '
+    "got '70'; from 100 % on, the queue grows without an outage": lambda: simulate(
+        Policy(), load="70"
+    ),
+    'load must be a share of the capacity above 0 and below 1, such as "70%", '
+    "got True; from 100 % on, the queue grows without an outage": lambda: simulate(
+        Policy(), load=True
+    ),
+    'load must be a share of the capacity above 0 and below 1, such as "70%", '
+    "got None; from 100 % on, the queue grows without an outage": lambda: simulate(
+        Policy(), load=None
+    ),
+    "load must be below the capacity of the server, 100 calls per second, got "
+    "Users(number=300, think=2.0); it has on average 150: a queue without an "
+    "outage would grow; give the server more capacity": lambda: simulate(
+        Policy(), load=Users(300)
+    ),
+    "load must be times in ascending order, so >= 0.001 here, got 0; sort "
+    "them": lambda: simulate(Policy(), load=[0, 0.001] * 2),
+    "load must be below the capacity of the server, 1 calls per second, got "
+    "[0.5, 0.6]; it has on average 2: a queue without an outage would grow; "
+    "give the server more capacity": lambda: simulate(
+        Policy(), load=[0.5, 0.6], server=Server(1)
+    ),
+    "load must be one time of a call or more, got []": lambda: simulate(
+        Policy(), load=[]
+    ),
+    "times of load must be a finite number >= 0, got 'a'; they are in "
+    "seconds": lambda: simulate(Policy(), load=["a"]),
+    "times of load must be a finite number >= 0, got -1; they are in seconds": lambda: (
+        simulate(Policy(), load=[-1])
+    ),
+    "duration must be a duration > 0, got '0s'": lambda: simulate(
+        Policy(), outage="0s"
+    ),
+    'duration must be a duration such as "12.5s", "500ms" or "1h30m", got '
+    "'soon'; write the unit (us, ms, s, m, h, d, w)": lambda: simulate(
+        Policy(), outage="soon"
+    ),
+    "horizon must be a duration from 10 s to 1,000,000 s, got '5s'": lambda: simulate(
+        Policy(), horizon="5s"
+    ),
+    "horizon must be a finite number >= 0, got -1; give seconds as a number, a "
+    'timedelta, or text such as "1h30m"': lambda: simulate(Policy(), horizon=-1),
+    "network must be a duration from 1 us on, as an attempt takes some time, "
+    "got 0": lambda: simulate(Policy(), network=0),
+    'network must be a duration such as "12.5s", "500ms" or "1h30m", got \'1\'; '
+    "write the unit (us, ms, s, m, h, d, w)": lambda: simulate(Policy(), network="1"),
+    "seed must be an integer >= 0, got -3": lambda: simulate(Policy(), seed=-3),
+    "server must be a Server, got 100": lambda: simulate(Policy(), server=100),
+    "late_answers must be True or False, got 1": lambda: simulate(
+        Policy(), late_answers=1
+    ),
+    "policy must be a Policy, Clients, or a list of these, got 5": lambda: simulate(5),
+    "policy must be a Policy, Clients, or a list of these, got []": lambda: simulate(
+        []
+    ),
+    "policy must be a Policy, Clients, or a list of these, got [5]": lambda: simulate(
+        [5]
+    ),
+    "errors must be a dict of errors by their names, got 5": lambda: simulate(
+        Policy(), errors=5
+    ),
+    "errors must be a dict with the keys 'timeout', 'refused', 'unavailable', "
+    "got 'timeouts'; did you mean timeout?": lambda: simulate(
+        Policy(), errors={"timeouts": OSError()}
+    ),
+    "errors['timeout'] must be an Exception, got 5": lambda: simulate(
+        Policy(), errors={"timeout": 5}
+    ),
+    "capacity must be a finite number >= 0.001 and <= 1e+06, got 0": lambda: Server(0),
+    "slots must be an integer >= 1, got 0": lambda: Server(slots=0),
+    "service must be one of 'constant', 'exponential', got 'slow'": lambda: Server(
+        service="slow"
+    ),
+    "order must be one of 'oldest_first', 'newest_first', got 'lifo'": lambda: Server(
+        order="lifo"
+    ),
+    "drops must be one of 'nothing', 'abandoned', 'late', got 'all'": lambda: Server(
+        drops="all"
+    ),
+    "queue_bound must be the time of one request or more, 0.01 s, got '1ms'": lambda: (
+        Server(queue_bound="1ms")
+    ),
+    "queue_bound must be a finite number >= 0, got -1; give seconds as a "
+    'number, a timedelta, or text such as "1h30m"': lambda: Server(queue_bound=-1),
+    "kind must be one of 'hang', 'refuse', 'error', got 'fail'": lambda: Outage(
+        "1s", "fail"
+    ),
+    "share must be a number > 0 and <= 1, got 0": lambda: Outage("1s", share=0),
+    "share must be a finite number >= 0 and <= 1, got 2": lambda: Outage("1s", share=2),
+    "retry_after must be None where kind is 'refuse', got '1s'; only a 503 has "
+    "the header: write kind='error'": lambda: Outage("1s", "refuse", retry_after="1s"),
+    "retry_after must be a finite number >= 0, got -1; give seconds as a "
+    'number, a timedelta, or text such as "1h30m"': lambda: Outage(
+        "1s", "error", retry_after=-1
+    ),
+    "begin must be a duration of at most 1e+06 s, got '90d'": lambda: Outage(
+        "1s", begin="90d"
+    ),
+    "slow_start must be a finite number >= 0, got -1; give seconds as a "
+    'number, a timedelta, or text such as "1h30m"': lambda: Outage("1s", slow_start=-1),
+    "number must be an integer >= 1, got 0": lambda: Users(0),
+    "think must be a duration > 0, got 0": lambda: Users(1, think=0),
+    "think must be a finite number >= 0, got -1; give seconds as a number, a "
+    'timedelta, or text such as "1h30m"': lambda: Users(1, think=-1),
+    "policy must be a Policy, got 5": lambda: Clients(5),
+    "share must be a finite number > 0, got 0": lambda: Clients(Policy(), share=0),
+    "share must be a finite number >= 0, got -1": lambda: Clients(Policy(), share=-1),
+    "processes must be an integer >= 1, got 0": lambda: Clients(Policy(), processes=0),
+    "timeout must be a duration > 0, got '0ms'": lambda: Clients(
+        Policy(), timeout="0ms"
+    ),
+    "timeout must be the attempt_timeout of the policy, 3 s, or left out, got "
+    "2": lambda: Clients(Policy(attempt_timeout=3), timeout=2),
+    "on must be code that can be asked about TimeoutError('no answer in "
+    "time'), but it raised AttributeError(\"'TimeoutError' object has no "
+    "attribute 'response'\"), got needs_response; give an error that your "
+    "client raises: simulate(errors=...)": lambda: simulate(Policy(on=NEEDS_RESPONSE)),
+    "give_up_on must be code that can be asked about TimeoutError('no answer "
+    "in time'), but it raised AttributeError(\"'TimeoutError' object has no "
+    "attribute 'response'\"), got needs_response; give an error that your "
+    "client raises: simulate(errors=...)": lambda: simulate(
+        Policy(give_up_on=NEEDS_RESPONSE)
+    ),
+    "hint must be code that can be asked about TimeoutError('no answer in "
+    "time'), but it raised AttributeError(\"'TimeoutError' object has no "
+    "attribute 'response'\"), got needs_response; give an error that your "
+    "client raises: simulate(errors=...)": lambda: simulate(
+        Policy(hint=NEEDS_RESPONSE)
+    ),
+    "on must be a condition that matches TimeoutError('no answer in time'), "
+    "with which the outage is simulated, got <class 'ValueError'>; give the "
+    "error that your client raises: simulate(errors=...)": lambda: simulate(
+        Policy(on=ValueError)
+    ),
+    "on must be a condition that matches ConnectionRefusedError('connection "
+    "refused'), with which the outage is simulated, got <class "
+    "'TimeoutError'>; give the error that your client raises: "
+    "simulate(errors=...)": lambda: simulate(
+        Policy(on=TimeoutError), outage=Outage("1s", "refuse")
+    ),
+    "on must be a condition that matches ServiceUnavailable('503 Service "
+    "Unavailable'), with which the outage is simulated, got <class 'OSError'>; "
+    "give the error that your client raises: "
+    "simulate(errors=...)": lambda: simulate(
+        Policy(on=OSError), outage=Outage("1s", "error")
+    ),
+    "admission must be () in a simulation, got (RateLimit(5),); it is not "
+    "simulated: policy.replace(admission=())": lambda: simulate(
+        Policy(admission=[RateLimit(5)])
+    ),
+    "hedge must be None in a simulation, got Hedge(1.0, idempotent=True); it "
+    "is not simulated: policy.replace(hedge=None)": lambda: simulate(
+        Policy(hedge=Hedge("1s", idempotent=True))
+    ),
+    "on_result must be None in a simulation, got needs_response; it is not "
+    "simulated: policy.replace(on_result=None)": lambda: simulate(
+        Policy(on_result=NEEDS_RESPONSE)
+    ),
+    "on_result must be None in the rules of a simulated policy, got "
+    "needs_response; leave out the rule: every answer of the server is a "
+    "success": lambda: simulate(
+        Policy(rules=[Rule(on_result=NEEDS_RESPONSE, max_attempts=3)])
+    ),
+    "sleep must be None in a simulation, got needs_response; it is not "
+    "simulated: policy.replace(sleep=None)": lambda: simulate(
+        Policy(sleep=NEEDS_RESPONSE)
+    ),
+    "budget must be sync in a simulation, got AsyncBudget(); simulate the "
+    "policy with a local budget: policy.replace(budget=...)": lambda: simulate(
+        Policy(budget=AsyncBudget())
+    ),
+    "budget must be a budget of retrykit.budgets, or one that copy.deepcopy "
+    "can copy, got ConnectedBudget(); simulate the policy with a local budget: "
+    "policy.replace(budget=...)": lambda: simulate(Policy(budget=ConnectedBudget())),
+}
