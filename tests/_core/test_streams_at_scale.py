@@ -189,6 +189,95 @@ def test_streams_that_loops_drop_leave_nothing():
     sources.check(500)
 
 
+class Lines:
+    """A server that sends lines from a number on, and hangs up behind each third.
+
+    Attributes:
+        port: Its port.
+        opened: Number of its connections.
+        open: Number of those that nobody has closed.
+    """
+
+    port = 0
+
+    def __init__(self):
+        self.opened = self.open = 0
+
+    async def answer(self, reader, writer):
+        self.opened += 1
+        self.open += 1
+        try:
+            first = int(await reader.readline() or 0)
+            for number in range(first, first + 3):
+                writer.write(b"%d\n" % number)
+                await writer.drain()
+                await asyncio.sleep(0)
+            writer.write_eof()
+            # Until the client hangs up as well.
+            await reader.read()
+        except OSError:
+            # It has, before it had read all.
+            pass
+        finally:
+            self.open -= 1
+            writer.close()
+
+    async def read(self, start=0):
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            writer.write(b"%d\n" % start)
+            async for line in reader:
+                yield int(line)
+            raise ConnectionError
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+
+@pytest.mark.needs("sockets")
+@pytest.mark.thorough
+def test_ten_thousand_cancelled_streams_leave_no_connection():
+    """100 at a time, each cancelled after a drawn number of steps."""
+    server, rng, seen = Lines(), random.Random(7), []  # noqa: S311  the same each time
+    mode = streams.resume(behind)
+    read = retry(stream=mode, on=OSError, schedule=[0] * 9)(server.read)
+
+    async def consume():
+        async with read() as stream:
+            async for number in stream:
+                seen.append(number)  # noqa: PERF401  kept if it is cancelled
+
+    async def cancel_later(steps):
+        task = asyncio.create_task(consume())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    async def main():
+        async with await asyncio.start_server(server.answer, "127.0.0.1", 0) as opened:
+            server.port = opened.sockets[0].getsockname()[1]
+            for _ in range(100):
+                await asyncio.gather(
+                    *(cancel_later(rng.randrange(60)) for _ in range(100))
+                )
+            for _ in range(1000):
+                if not server.open:
+                    break
+                await asyncio.sleep(0.01)
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    left = asyncio.run(main())
+    assert (server.open, open_generators()) == (0, [])
+    assert {task for task in left if not task.done()} == set()
+    assert server.opened > 5_000
+    assert len(seen) > 10_000
+    # Beyond the first three, since streams have continued.
+    assert max(seen) > 3
+
+
 def traced(read):
     """Return the most bytes that reading a stream takes at once, and its items."""
     count = 0
