@@ -127,7 +127,7 @@ def test_failures_are_counted_from_the_last_message(reading):
         state, error = reading(cart, got)
     assert (got, state.attempt) == ([0, 1, 2], 7)
     assert error.code() is grpc.StatusCode.UNAVAILABLE
-    assert state.stop_detail == "max_attempts=3 reached in a row"
+    assert state.stop_detail == "max_attempts=3 reached by failures in a row"
 
 
 def test_the_service_may_request_the_delay(reading, clock):
