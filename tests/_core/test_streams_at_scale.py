@@ -102,8 +102,9 @@ class Sources:
 
 @pytest.mark.needs("speed")
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_streams_cancelled_at_any_await_leave_nothing(mode):
-    """2,500 of each mode, 100 at a time."""
+@pytest.mark.parametrize("hundreds", [3, pytest.param(25, marks=pytest.mark.thorough)])
+def test_streams_cancelled_at_any_await_leave_nothing(mode, hundreds):
+    """So many of each mode, 100 at a time."""
     sources = Sources(lambda: asyncio.sleep(0), seed=str(mode))
     decorated, reports, ended = sources.decorate(mode), [], {}
 
@@ -122,7 +123,7 @@ def test_streams_cancelled_at_any_await_leave_nothing(mode):
     async def main():
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: reports.append(context))
-        for _ in range(25):
+        for _ in range(hundreds):
             async with asyncio.TaskGroup() as group:
                 for _ in range(100):
                     group.create_task(cancel_later(sources.rng.randrange(25)))
@@ -130,7 +131,7 @@ def test_streams_cancelled_at_any_await_leave_nothing(mode):
         assert sources.open() == []
 
     asyncio.run(main())
-    sources.check(2500)
+    sources.check(hundreds * 100)
     assert reports == []
     assert {*ended} == {"succeeded", "dead"}
 

@@ -18,6 +18,7 @@ def recoveries(policy, **settings):
     return [simulate(policy, seed=seed, **settings).recovery for seed in range(1, 5)]
 
 
+@pytest.mark.thorough
 def test_a_budget_with_a_reserve_saves_one_process_but_not_ten():
     policy = Policy(schedule=QUICK, max_attempts=4, budget=RatioBudget())
     alone = recoveries(Clients(policy, processes=1), load="60%", horizon="100s")
@@ -28,6 +29,7 @@ def test_a_budget_with_a_reserve_saves_one_process_but_not_ten():
     assert simulate(fleet, load="33%").outcome == "does not recover"
 
 
+@pytest.mark.thorough
 def test_a_budget_without_a_reserve_does_not_depend_on_the_size_of_the_fleet():
     budget = RatioBudget(0.2, reserve=0)
     policy = Policy(schedule=QUICK, max_attempts=4, budget=budget)
