@@ -14,7 +14,8 @@ import pytest
 import retrykit
 import retrykit.testing
 from retrykit import Policy
-from retrykit._core.settings import SETTINGS, PolicySettings
+from retrykit._core.setting_types import PolicySettings
+from retrykit._core.settings import SETTINGS
 from tests._support import required
 
 PACKAGE = Path(retrykit.__file__).parent

@@ -21,12 +21,8 @@ from retrykit._core.ineffective import warn_of_blocking, would_block
 from retrykit._core.manual import ManualCall
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
-from retrykit._core.settings import (
-    PolicySettings,
-    check_event_kind,
-    check_sleep_kind,
-    takes_settings,
-)
+from retrykit._core.setting_types import PolicySettings
+from retrykit._core.settings import check_event_kind, check_sleep_kind, takes_settings
 from retrykit._core.timeouts import AsArgument
 from retrykit._core.wrapping import as_source, ask_policy
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock

@@ -25,13 +25,7 @@ from retrykit._core.events import Observer
 from retrykit._core.policy import Policy
 from retrykit._core.result_conditions import ResultCondition
 from retrykit._core.retry_state import RetryState
-from retrykit._core.settings import (
-    SETTINGS,
-    OtherSettings,
-    PolicySettings,
-    SleepFunction,
-    takes_settings,
-)
+from retrykit._core.settings import SETTINGS, SleepFunction, takes_settings
 from retrykit._core.wrapping import (
     as_source,
     ask_policy,
@@ -42,7 +36,7 @@ from retrykit._core.wrapping import (
 )
 from retrykit._internal.durations import Duration
 from retrykit._internal.introspection import LateSignature, is_coroutine_function
-from retrykit._internal.late_modules import inspect
+from retrykit._internal.late_modules import import_late, inspect
 from retrykit._internal.validation import invalid_setting, user_facing
 from retrykit.schedules._base import ScheduleLike
 
@@ -56,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 
     from retrykit._core.async_streams import AsyncStream
+    from retrykit._core.setting_types import OtherSettings, PolicySettings
     from retrykit._core.stream_modes import StreamMode
     from retrykit._core.streams import Stream
 
@@ -113,6 +108,9 @@ if TYPE_CHECKING:
         def __call__(
             self, fn: Callable[P, Iterator[V]], /
         ) -> Callable[P, Stream[V, None, None]]: ...
+
+else:
+    PolicySettings = Any
 
 
 if TYPE_CHECKING:
@@ -470,6 +468,8 @@ def _copy(fn: FunctionType) -> FunctionType:
 
 def _signature_of(function: FunctionType) -> "inspect.Signature":
     """Return the signature of a function, with a parameter for each setting."""
+    # Late, since few programs show a signature.
+    types = import_late("retrykit._core.setting_types").PolicySettings.__annotations__
     own = inspect.signature(_copy(function))
     named = inspect.Parameter.VAR_KEYWORD
     parameters = [each for each in own.parameters.values() if each.kind != named]
@@ -479,7 +479,7 @@ def _signature_of(function: FunctionType) -> "inspect.Signature":
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=getattr(Policy, name),
-            annotation=_Annotation(PolicySettings.__annotations__[name]),
+            annotation=_Annotation(types[name]),
         )
         for name in SETTINGS
         if name not in names

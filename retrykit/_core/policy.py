@@ -46,7 +46,6 @@ from retrykit._core.settings import (
     LimitRule,
     LongHintRule,
     NestedRule,
-    PolicySettings,
     Raises,
     RefusedRule,
     SleepFunction,
@@ -64,11 +63,15 @@ from retrykit.schedules._basic import exponential
 if TYPE_CHECKING:
     from retrykit._core.hedge import Hedge
     from retrykit._core.rules import Rule
+    from retrykit._core.setting_types import PolicySettings
     from retrykit._core.timeouts import AsArgument
     from retrykit.budgets._base import Budget
     from retrykit.hints._base import Hint
     from retrykit.limits._base import Limit
     from retrykit.limits._registry import Registry
+else:
+    # Python compiles the names of types that are not imported, which takes long.
+    PolicySettings = Any
 
 __all__ = ["Policy"]
 

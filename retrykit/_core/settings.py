@@ -1,4 +1,4 @@
-"""The settings of a policy: their types, their validators, advice for unknown ones."""
+"""The settings of a policy: their validators, advice for unknown ones."""
 
 import functools
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -9,24 +9,18 @@ from typing import (
     Any,
     Literal,
     Protocol,
-    TypedDict,
     TypeGuard,
     TypeVar,
     final,
     get_args,
 )
 
-from retrykit._conditions import Condition, check_condition, format_value
-from retrykit._core.events import EventHook, EventHooks, Observer, check_observer
+from retrykit._conditions import check_condition, format_value
+from retrykit._core.events import EventHook, Observer, check_observer
 from retrykit._core.final_error import check_fallback
-from retrykit._core.result_conditions import ResultCondition, check_result_condition
-from retrykit._internal.durations import (
-    Duration,
-    parse_duration,
-    parse_positive_duration,
-)
+from retrykit._core.result_conditions import check_result_condition
+from retrykit._internal.durations import parse_duration, parse_positive_duration
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
-from retrykit._internal.redaction import Redaction
 from retrykit._internal.validation import (
     LARGEST,
     check_choice,
@@ -39,20 +33,18 @@ from retrykit._internal.validation import (
     user_facing,
 )
 from retrykit.errors import ConfigError
-from retrykit.schedules._base import Schedule, ScheduleLike, as_schedule
+from retrykit.schedules._base import Schedule, as_schedule
 
 if TYPE_CHECKING:
     from retrykit._core.hedge import Hedge
     from retrykit._core.rules import Rule
     from retrykit._core.timeouts import AsArgument
     from retrykit.budgets._base import Budget
-    from retrykit.hints._base import Hint
     from retrykit.limits._base import Limit
     from retrykit.limits._registry import Registry
 
 __all__ = ["DeadlineRule", "GroupRule", "LimitRule", "LongHintRule", "NestedRule"]
-__all__ += ["OtherSettings", "PolicySettings", "Raises", "RefusedRule"]
-__all__ += ["SleepFunction", "StopEvent"]
+__all__ += ["Raises", "RefusedRule", "SleepFunction", "StopEvent"]
 __all__ += [
     "SETTINGS",
     "Setting",
@@ -100,49 +92,6 @@ class StopEvent(Protocol):
 
 SleepFunction = Callable[[float], object] | Callable[[float], Awaitable[object]]
 """Waits for a number of seconds; it may be async under `aretry`."""
-
-
-class OtherSettings(TypedDict, total=False):
-    """The settings of a policy as keyword arguments, except `fallback`.
-
-    Where `fallback` is given, the decorated type includes its type.
-    """
-
-    schedule: ScheduleLike
-    max_attempts: int | None
-    max_elapsed: Duration | None
-    limits: LimitRule
-    deadline: DeadlineRule
-    on: Condition
-    give_up_on: Condition
-    on_result: ResultCondition | None
-    exception_groups: GroupRule
-    rules: "Iterable[Rule]"
-    hint: "Hint | None"
-    hint_cap: Duration | None
-    on_long_hint: LongHintRule
-    hint_jitter: float
-    budget: "Budget | None"
-    admission: "Iterable[Limit | Registry[Any]]"
-    on_refused: RefusedRule
-    hedge: "Hedge | None"
-    attempt_timeout: "Duration | AsArgument | None"
-    nested: NestedRule
-    raises: Raises
-    stop_event: StopEvent | None
-    sleep: SleepFunction | None
-    redact: Redaction
-    keep_tracebacks: bool
-    max_failures: int
-    seed: int | None
-    observers: Iterable[Observer] | EventHooks
-    name: str | None
-
-
-class PolicySettings(OtherSettings, total=False):
-    """The settings of a policy as keyword arguments."""
-
-    fallback: Any
 
 
 # Few policies have rules, a hint, a budget or a timeout, so each of these is imported

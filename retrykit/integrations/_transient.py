@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from retrykit._conditions import default_condition
 from retrykit._core.policy import Policy
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.validation import check_instance, user_facing
 from retrykit._own_retries import OwnRetries
 from retrykit.hints._base import Hint

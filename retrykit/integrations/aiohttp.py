@@ -32,7 +32,7 @@ from weakref import ref
 from retrykit._core.final_error import attach_state, state_of
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._core.timeouts import AsArgument
 from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs

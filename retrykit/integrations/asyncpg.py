@@ -20,7 +20,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Protocol, TypeVar, Unpack, cast
 
 from retrykit._core.policy import Policy
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.connection_errors import is_connection_error
 from retrykit._internal.extras import needs
 from retrykit._internal.validation import user_facing

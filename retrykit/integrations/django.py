@@ -21,7 +21,7 @@ from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
 
 from retrykit._core.policy import Policy
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.extras import needs
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import GiveUp

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack, final
 from urllib.parse import urlsplit
 
 from retrykit._core.policy import Policy
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
 from retrykit._internal.validation import check_instance, invalid_setting, user_facing

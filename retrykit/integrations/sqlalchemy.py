@@ -27,7 +27,7 @@ from contextlib import (
 from typing import Any, Final, Protocol, TypeVar, Unpack, overload
 
 from retrykit._core.policy import Policy
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.extras import needs
 from retrykit._internal.validation import user_facing
 from retrykit.integrations import _sql

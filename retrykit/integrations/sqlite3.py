@@ -20,7 +20,7 @@ from contextlib import closing, contextmanager
 from typing import Any, Final, TypeVar, Unpack, cast
 
 from retrykit._core.policy import Policy
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.validation import user_facing
 from retrykit.integrations import _sql
 from retrykit.integrations._sql import (

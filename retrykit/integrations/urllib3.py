@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Final, Self, Unpack, final
 
 from retrykit._core.policy import Policy
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.extras import needs
 from retrykit._internal.validation import check_instance, invalid_setting, user_facing

@@ -15,7 +15,8 @@ from retrykit import (
     retrying,
     with_policy,
 )
-from retrykit._core.settings import SETTINGS, PolicySettings
+from retrykit._core.setting_types import PolicySettings
+from retrykit._core.settings import SETTINGS
 
 LISTED = [retry, aretry, with_policy, resume, retrying, Policy, Policy.replace]
 LISTED += [aretrying]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, Unpack, cast
 from retrykit._core.final_error import attach_state, state_of
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.connection_errors import is_certificate_error
 from retrykit._internal.validation import check_instance, user_facing
 from retrykit.errors import AttemptTimeout

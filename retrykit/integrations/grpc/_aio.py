@@ -9,7 +9,7 @@ from grpc import aio
 from retrykit._core.final_error import attach_state
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import RetryState
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.validation import user_facing
 from retrykit.integrations.grpc._interceptor import CallRunner, InterceptedCall, Methods
 from retrykit.integrations.grpc._policy import policy as client_policy

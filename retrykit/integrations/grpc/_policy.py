@@ -3,7 +3,7 @@
 from typing import Final, Unpack
 
 from retrykit._core.policy import Policy
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.validation import user_facing
 from retrykit.hints import grpc_pushback
 from retrykit.hints.grpc import StatusCodes

@@ -11,7 +11,7 @@ from retrykit._core.call import current_state
 from retrykit._core.final_error import attach_state
 from retrykit._core.policy import Policy
 from retrykit._core.retry_state import StopReason
-from retrykit._core.settings import PolicySettings
+from retrykit._core.setting_types import PolicySettings
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import user_facing
 from retrykit.errors import GiveUp
