@@ -26,15 +26,10 @@ if TYPE_CHECKING:
         with_policy,
     )
     from retrykit._core.events import observe
-    from retrykit._core.final_error import (
-        Outcome,
-        WithError,
-        WithValue,
-        last_result,
-        state_of,
-    )
+    from retrykit._core.final_error import last_result, state_of
     from retrykit._core.hedge import Hedge
     from retrykit._core.layers import Layer, Layers, layers
+    from retrykit._core.outcome import Outcome, WithError, WithValue
     from retrykit._core.policy import Policy
     from retrykit._core.retry_state import Failure, RetryState, StopReason
     from retrykit._core.rules import Rule
@@ -67,9 +62,10 @@ else:
             "_core.rules": "Rule",
             "_core.timeouts": "AsArgument",
             "_core.events": "observe",
-            "_core.final_error": "Outcome WithError WithValue last_result state_of",
+            "_core.final_error": "last_result state_of",
             "_core.hedge": "Hedge",
             "_core.layers": "Layer Layers layers",
+            "_core.outcome": "Outcome WithError WithValue",
             "_core.retry_state": "Failure RetryState StopReason",
         },
         modules=["budgets", "limits", "presets", "hints", "schedules", "streams"],

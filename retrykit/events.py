@@ -8,7 +8,6 @@ from retrykit._core.events import (
     AttemptStarted,
     Event,
     EventHook,
-    EventHooks,
     EventKind,
     GaveUp,
     HedgeStarted,
@@ -18,6 +17,7 @@ from retrykit._core.events import (
     Suspended,
     observe,
 )
+from retrykit._core.setting_types import EventHooks
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "EventHook", "EventHooks"]
 __all__ += ["EventKind", "GaveUp", "HedgeStarted", "Observer", "RetryScheduled"]

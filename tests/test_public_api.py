@@ -211,6 +211,7 @@ UNUSED = {"retrykit.schedules._composition", "retrykit.schedules._randomized"}
 UNUSED |= {"retrykit.schedules._sequences", "retrykit.budgets", "retrykit.hints"}
 UNUSED |= {"retrykit._core.policy_source", "retrykit._core.records"}
 UNUSED |= {"retrykit._core.rules", "retrykit._core.timeouts"}
+UNUSED |= {"retrykit._core.outcome", "retrykit._core.setting_types"}
 
 
 @pytest.mark.parametrize("script", ["from retrykit import retry", DECORATED])

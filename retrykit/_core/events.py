@@ -15,7 +15,6 @@ from typing import (
     ClassVar,
     Literal,
     Self,
-    TypedDict,
     final,
     get_args,
 )
@@ -36,7 +35,7 @@ from retrykit._internal.late_modules import logging
 from retrykit._internal.validation import check_choice, invalid_setting, user_facing
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "EventHook"]
-__all__ += ["EventHooks", "EventKind", "GaveUp", "HedgeStarted", "Observer", "Pending"]
+__all__ += ["EventKind", "GaveUp", "HedgeStarted", "Observer", "Pending"]
 __all__ += ["RetryScheduled", "Succeeded", "Suspended", "check_observer", "deliver"]
 __all__ += ["discard", "function_of", "make_event", "notify_one", "observe"]
 __all__ += ["process_observers"]
@@ -294,18 +293,6 @@ def check_observer(
         suggestion = "if it returns an observer, call it" if call else ""
         raise invalid_setting(name, rule, observer, suggestion)
     return observer
-
-
-class EventHooks(TypedDict, total=False):
-    """Observers by the kind of their events; each takes events of its kind."""
-
-    attempt_started: Callable[[AttemptStarted], object]
-    hedge_started: Callable[[HedgeStarted], object]
-    attempt_failed: Callable[[AttemptFailed], object]
-    retry_scheduled: Callable[[RetryScheduled], object]
-    suspended: Callable[[Suspended], object]
-    succeeded: Callable[[Succeeded], object]
-    gave_up: Callable[[GaveUp], object]
 
 
 # What other libraries call these events.

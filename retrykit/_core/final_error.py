@@ -1,4 +1,4 @@
-"""The error that a call gives up with, its state, and the outcome that has either.
+"""The error that a call gives up with, its state, and the fallback in its place.
 
 By default it is the user's own error, with a note about the retries. The state of the
 call is attached to it, or to the response that a client returns instead of an error;
@@ -6,23 +6,13 @@ call is attached to it, or to the response that a client returns instead of an e
 """
 
 from types import FunctionType, ModuleType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Generic,
-    Literal,
-    NoReturn,
-    TypeVar,
-    final,
-)
+from typing import TYPE_CHECKING, Any, Final, final
 
 from retrykit._core.call_record import CallFacts
 from retrykit._core.failures import NEVER_RETRIED, Failure, attributes_of
 from retrykit._core.retry_state import RetryState, view
-from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import accepts_one_argument
-from retrykit._internal.tracebacks import add_note_once, keep_context
+from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting, user_facing
 from retrykit.errors import (
     STATE_ATTRIBUTE,
@@ -35,14 +25,10 @@ from retrykit.errors import (
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
 
-__all__ = ["NO_FALLBACK", "NoFallback", "Outcome", "WithError", "WithValue"]
-__all__ += ["attach_record", "attach_state"]
+__all__ = ["NO_FALLBACK", "NoFallback", "attach_record", "attach_state"]
 __all__ += ["attached_state", "build_final_error", "check_fallback"]
 __all__ += ["check_no_fallback", "has_value", "is_own_timeout", "last_result"]
 __all__ += ["state_of"]
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 
 def build_final_error(
@@ -213,80 +199,3 @@ def check_fallback(name: str, value: Any) -> Any:
         rule = "a value, or a function that takes the state"
         raise invalid_setting(name, rule, value, "write lambda state: ...")
     return value
-
-
-@final
-class WithValue(Frozen, Generic[T_co]):
-    """The outcome of a call that has its result, or the policy's fallback.
-
-    Attributes:
-        value: The result.
-        state: The history of the call.
-        error: None.
-        ok: True.
-    """
-
-    __slots__ = ("state", "value")
-    value: T_co
-    state: RetryState
-
-    @property
-    def error(self) -> None:
-        """None, since the call has a value."""
-        return None
-
-    @property
-    def ok(self) -> Literal[True]:
-        """True, since the call has a value."""
-        return True
-
-    def unwrap(self) -> T_co:
-        """Return the value."""
-        return self.value
-
-    def value_or(self, _default: object, /) -> T_co:
-        """Return the value."""
-        return self.value
-
-
-@final
-class WithError(Frozen):
-    """The outcome of a call that gave up.
-
-    Attributes:
-        error: The error that it gave up with.
-        state: The history of the call.
-        value: None.
-        ok: False.
-    """
-
-    __slots__ = ("error", "state")
-    error: Exception
-    state: RetryState
-
-    @property
-    def value(self) -> None:
-        """None, since the call gave up."""
-        return None
-
-    @property
-    def ok(self) -> Literal[False]:
-        """False, since the call gave up."""
-        return False
-
-    def unwrap(self) -> NoReturn:
-        """Raise the error."""
-        with keep_context(self.error):
-            raise self.error
-
-    def value_or(self, default: T, /) -> T:
-        """Return the default."""
-        return default
-
-
-Outcome = WithValue[T_co] | WithError
-"""The outcome of a call: its value or its error, and its history.
-
-``outcome.ok`` is True if there is a value, and ``outcome.error`` is None. ``unwrap()``
-returns the value or raises the error, and ``value_or(default)`` never raises.
-"""

@@ -29,13 +29,7 @@ from retrykit._core.decision import (
 from retrykit._core.drivers import build_driver
 from retrykit._core.events import Event, EventHook, Observer
 from retrykit._core.failures import ErrorRecord
-from retrykit._core.final_error import (
-    NO_FALLBACK,
-    Outcome,
-    WithError,
-    WithValue,
-    is_own_timeout,
-)
+from retrykit._core.final_error import NO_FALLBACK, is_own_timeout
 from retrykit._core.limits import DECIDING, check_limits, default_limits
 from retrykit._core.result_conditions import ResultCondition, check_predicates
 from retrykit._core.retry_state import Failure, RetryState, StopReason
@@ -54,6 +48,7 @@ from retrykit._core.settings import (
     takes_settings,
 )
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.late_modules import LateModule
 from retrykit._internal.redaction import Redaction
 from retrykit._internal.validation import invalid_setting, safe_repr, user_facing
 from retrykit.errors import ConfigError, GiveUp, RetryAfter
@@ -61,7 +56,9 @@ from retrykit.schedules._base import Schedule
 from retrykit.schedules._basic import exponential
 
 if TYPE_CHECKING:
+    from retrykit._core import outcome as outcomes
     from retrykit._core.hedge import Hedge
+    from retrykit._core.outcome import Outcome
     from retrykit._core.rules import Rule
     from retrykit._core.setting_types import PolicySettings
     from retrykit._core.timeouts import AsArgument
@@ -70,6 +67,7 @@ if TYPE_CHECKING:
     from retrykit.limits._base import Limit
     from retrykit.limits._registry import Registry
 else:
+    outcomes = LateModule("retrykit._core.outcome")
     # Python compiles the names of types that are not imported, which takes long.
     PolicySettings = Any
 
@@ -444,7 +442,7 @@ the first attempt counts; None is unlimited
 
     def run(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> Outcome[T]:
+    ) -> "Outcome[T]":
         """Call a function under this policy, and return its outcome.
 
         >>> outcome = Policy(schedule=[0, 0]).run(int, "seven")
@@ -460,30 +458,33 @@ the first attempt counts; None is unlimited
             Exception: An error that `on` does not include, unchanged.
             ConfigError: The function is async.
         """
+        # Imported before the call, which may use up what an import needs.
+        with_value, with_error = outcomes.WithValue, outcomes.WithError
         events: deque[Event] = deque(maxlen=1)
         try:
             call = build_driver(self._with_observer(events.append), fn, awaited=False)
-            return WithValue(call(*args, **kwargs), events[-1].state)
+            return with_value(call(*args, **kwargs), events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
                 raise
-            return WithError(error, events[-1].state)
+            return with_error(error, events[-1].state)
         finally:
             # The tracebacks of the errors refer to this frame: break the cycle.
             events.clear()
 
     async def arun(
         self, fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> Outcome[T]:
+    ) -> "Outcome[T]":
         """Call an async function and return its outcome, as `run` does."""
+        with_value, with_error = outcomes.WithValue, outcomes.WithError
         events: deque[Event] = deque(maxlen=1)
         try:
             call = build_driver(self._with_observer(events.append), fn, awaited=True)
-            return WithValue(await call(*args, **kwargs), events[-1].state)
+            return with_value(await call(*args, **kwargs), events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
                 raise
-            return WithError(error, events[-1].state)
+            return with_error(error, events[-1].state)
         finally:
             # The tracebacks of the errors refer to this frame: break the cycle.
             events.clear()

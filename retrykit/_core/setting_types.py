@@ -3,11 +3,20 @@
 Only what shows a signature imports this while a program runs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from retrykit._conditions import Condition
-from retrykit._core.events import EventHooks, Observer
+from retrykit._core.events import (
+    AttemptFailed,
+    AttemptStarted,
+    GaveUp,
+    HedgeStarted,
+    Observer,
+    RetryScheduled,
+    Succeeded,
+    Suspended,
+)
 from retrykit._core.result_conditions import ResultCondition
 from retrykit._core.settings import (
     DeadlineRule,
@@ -33,7 +42,19 @@ if TYPE_CHECKING:
     from retrykit.limits._base import Limit
     from retrykit.limits._registry import Registry
 
-__all__ = ["OtherSettings", "PolicySettings"]
+__all__ = ["EventHooks", "OtherSettings", "PolicySettings"]
+
+
+class EventHooks(TypedDict, total=False):
+    """Observers by the kind of their events; each takes events of its kind."""
+
+    attempt_started: Callable[[AttemptStarted], object]
+    hedge_started: Callable[[HedgeStarted], object]
+    attempt_failed: Callable[[AttemptFailed], object]
+    retry_scheduled: Callable[[RetryScheduled], object]
+    suspended: Callable[[Suspended], object]
+    succeeded: Callable[[Succeeded], object]
+    gave_up: Callable[[GaveUp], object]
 
 
 class OtherSettings(TypedDict, total=False):

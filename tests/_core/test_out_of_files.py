@@ -66,3 +66,17 @@ def test_a_call_is_retried_without_importing_anything(failures, call):
     assert count == "3"
     failed = ", ".join(["OSError(24, 'Too many open files')"] * 3)
     assert result == ("read" if failures == 2 else f"({failed})")
+
+
+def test_the_outcome_of_a_call_needs_no_file_after_the_call():
+    script = """
+import resource
+from retrykit import Policy
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+outcome = Policy().run(resource.setrlimit, resource.RLIMIT_NOFILE, (3, hard))
+print(outcome.ok)
+"""
+    done = subprocess.run(  # noqa: S603  a fixed command
+        [sys.executable, "-c", script], capture_output=True, check=False, text=True
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
