@@ -7,7 +7,7 @@
 # pyright: reportIncompatibleMethodOverride=false
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -66,6 +66,7 @@ class Terms:
         max_attempts: Maximum number of attempts; None if unlimited.
         redact: The redaction of the policy.
         polls: Whether the call retries results but no errors.
+        names: The names of the functions of a chain; None of other calls.
     """
 
     __slots__ = (
@@ -73,6 +74,7 @@ class Terms:
         "max_elapsed",
         "max_failures",
         "name",
+        "names",
         "polls",
         "redact",
     )
@@ -82,6 +84,7 @@ class Terms:
     max_attempts: int | None
     redact: Redaction
     polls: bool
+    names: Sequence[str] | None
 
     def __init__(  # noqa: PLR0913, PLR0917  as a policy has them
         self,
@@ -91,6 +94,7 @@ class Terms:
         max_attempts: int | None = None,
         redact: Redaction = True,  # noqa: FBT002  by position
         polls: bool = False,  # noqa: FBT001, FBT002  by position
+        names: Sequence[str] | None = None,
     ) -> None:
         self.name = name
         self.max_elapsed = max_elapsed
@@ -98,6 +102,7 @@ class Terms:
         self.max_attempts = max_attempts
         self.redact = redact
         self.polls = polls
+        self.names = names
 
     def replace(self, **changes: Any) -> "Terms":
         """Return a copy with some settings changed."""

@@ -138,6 +138,7 @@ class RetryController:
         limits: The limits that are asked before each attempt.
         admits: Whether there are any.
         parts: Those of the clock.
+        begins_late: Whether the first attempt waits for the rest of a delay, or limits.
         plain: The type of the last result that could be returned as it is, which most
             results have; None if there was none, or the policy has a budget.
         judges: The conditions on results of the policy and its rules.
@@ -164,6 +165,7 @@ class RetryController:
         "_wraps",
         "admits",
         "answer",
+        "begins_late",
         "budget",
         "can_be_stopped",
         "clock",
@@ -219,6 +221,7 @@ class RetryController:
         self.limits = plan.limits
         self._limits_judge = plan.limits_judge
         self.admits = bool(plan.limits)
+        self.begins_late = self.admits or resumed is not None
         if self.admits:
             # Of the module, which takes longer to ask at each call.
             self.report_success = admission.report_success
@@ -268,7 +271,9 @@ class RetryController:
             most, limit, polls = plan.most_attempts, plan.time_limit, policy.on == ()
             kept, redact = policy.max_failures, policy.redact
             name = self.find_name()
-            self._terms = terms = Terms(name, limit, kept, most, redact, polls)
+            chain = getattr(self.function, CHAIN_MARK, None)
+            terms = Terms(name, limit, kept, most, redact, polls, chain)
+            self._terms = terms
         return terms
 
     def find_answer(self, arguments: Arguments, error: Exception) -> Answer:
@@ -286,11 +291,8 @@ class RetryController:
         call, failure = entry[OWNER], as_failure(entry[TAPE][-1])
         request = call.request if type(call) is RetryCall else None
         elapsed = failure.started + failure.duration
-        self._log(RetryMessage(self.find_terms(), request, failure, elapsed))
-
-    def _log(self, message: RetryMessage) -> None:
-        """Log a retry; of a chain, that the next function follows."""
-        message.names = getattr(self.function, CHAIN_MARK, None)
+        terms = self._terms or self.find_terms()
+        message = RetryMessage(terms, request, failure, elapsed)
         events.notify_one(log_retry, message, None)
 
     def check_surroundings(
@@ -444,7 +446,7 @@ class RetryController:
     ) -> RetryCall:
         call = RetryCall()
         call.entry, call.tape, call.controller = entry, tape, self
-        call.terms = self.find_terms()
+        call.terms = self._terms or self.find_terms()
         call.started, call.read_clock = started, read_clock
         call.seed = tape[DRAWS].seed + tape[NUMBER]
         return call
@@ -577,9 +579,10 @@ class RetryController:
             if is_logged() and not self._logs_retries():
                 before = 0 if call.stream is None else call.stream.attempts_before
                 elapsed = call.elapsed
-                self._log(
-                    RetryMessage(call.terms, call.request, failure, elapsed, before)
+                message = RetryMessage(
+                    call.terms, call.request, failure, elapsed, before
                 )
+                events.notify_one(log_retry, message, None)
             return decision
         if decision is StopReason.NESTED:
             call.nested_state = limit_nested_states(state_of(exhausted))

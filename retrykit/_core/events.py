@@ -200,6 +200,8 @@ def make_event(
     """
     event = _new_event(kind)
     _set_source(event, (call, function, call.arguments))
+    if detail is None:
+        return event
     if kind is AttemptFailed:
         _set_failure(event, detail)
     elif kind is RetryScheduled:

@@ -8,7 +8,7 @@ in one place: ``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final, cast, final
 
@@ -72,7 +72,6 @@ class RetryMessage:
 
     Attributes:
         elapsed: Seconds since the call began.
-        names: The names of the functions of a chain; None of other calls.
     """
 
     __slots__ = (
@@ -82,7 +81,6 @@ class RetryMessage:
         "_terms",
         "_text",
         "elapsed",
-        "names",
     )
 
     def __init__(
@@ -97,7 +95,6 @@ class RetryMessage:
         self._terms, self._request, self._text = terms, request, ""
         self._failure: Failure | None = failure
         self.elapsed = elapsed
-        self.names: Sequence[str] | None = None
 
     @property
     def level(self) -> int:
@@ -123,7 +120,6 @@ class RetryMessage:
                 self._request,
                 failure,
                 before=self._before,
-                names=self.names,
             )
             self._text = escape_unprintable(text)
             # The record may be kept for long, and must not keep the error.
@@ -181,9 +177,9 @@ def calling_frame(depth: int = 1) -> FrameType:
     return cast("FrameType", outside)
 
 
-# Below it are `log_retry`, `notify_one`, the controller and a step. Python makes every
-# frame that is looked at.
-_DRIVER: Final = 5
+# Below it are `log_retry`, `notify_one` and the controller. Python makes every frame
+# that is looked at.
+_DRIVER: Final = 4
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120  pathlib takes long to import
 _BETWEEN = {
@@ -215,13 +211,12 @@ def describe_retry(call: CallFacts, delay: float) -> str:
     return text_of(call.terms, call.request, failure, last, before)
 
 
-def text_of(  # noqa: PLR0913, PLR0917  the parts of a sentence
+def text_of(
     terms: Terms,
     request: tuple[str, object] | None,
     failure: Failure,
     last: str | None = None,
     before: int = 0,
-    names: Sequence[str] | None = None,
 ) -> str:
     """Return the text about the retry after a failure.
 
@@ -231,7 +226,6 @@ def text_of(  # noqa: PLR0913, PLR0917  the parts of a sentence
         failure: The failed attempt.
         last: The text about it; None to make it.
         before: Number of attempts before the row of failures that limits count.
-        names: The names of the functions of a chain; None of other calls.
     """
     title = _title(terms, request)
     last = describe_failure(failure, terms.redact) if last is None else last
@@ -241,8 +235,8 @@ def text_of(  # noqa: PLR0913, PLR0917  the parts of a sentence
     count = f"attempt {number}{most}"
     if before:
         count = f"attempt {number}, {number - before}{most} in a row"
-    if names:
-        following = names[failure.attempt % len(names)]
+    if terms.names:
+        following = terms.names[failure.attempt % len(terms.names)]
         return f"going on with {following}{after} ({title}, {count})"
     return f"retrying {title} in {delay}{after} ({count})"
 

@@ -57,7 +57,11 @@ def start(
         None if an attempt begins; the value to return if the call has ended before, or
         its error is raised.
     """
-    return _raise_error(begin(controller, call, asked))
+    if controller.begins_late:
+        return _raise_error(begin(controller, call, asked))
+    # Inlined from `begin`.
+    controller.start(call)
+    return None
 
 
 def begin(
@@ -83,7 +87,13 @@ async def astart(
     controller: RetryController, call: RetryCall, asked: Asked | None = None
 ) -> FallbackValue | None:
     """Begin a call that is watched or resumed, as `start` does."""
-    return _raise_error(await abegin(controller, call, asked))
+    if controller.begins_late:
+        return _raise_error(await abegin(controller, call, asked))
+    # Inlined from `abegin`.
+    controller.start(call)
+    if call.pending:
+        await events.deliver(call.pending)
+    return None
 
 
 async def abegin(

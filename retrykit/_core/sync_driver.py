@@ -61,7 +61,9 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         leases: Any = None
         try:
             if own.watch:
-                leases, outcome = own.ask_at_once()
+                outcome = None
+                if own.admits:
+                    leases, outcome = own.ask_at_once()
                 if leases is None:
                     # Before others can find its entry.
                     call = own.with_overrides().begin(entry, args, kwargs)

@@ -147,10 +147,12 @@ Draws = tuple[SharedDraws, int]
 """The draws of a call, and its number among those that share them."""
 
 # Each thread takes or adds items in one step.
-_prepared: list[tuple[SharedDraws, int, int]] = []
+_prepared: list[Draws] = []
+_drawn: list[tuple[SharedDraws, int, int]] = []
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
     # Otherwise all forked workers would draw the same.
     os.register_at_fork(after_in_child=_prepared.clear)
+    os.register_at_fork(after_in_child=_drawn.clear)
 
 
 def new_draws() -> Draws:
@@ -161,26 +163,30 @@ def new_draws() -> Draws:
     >>> third == call_random(seed_of((draws, number)), 3).random()
     True
     """
-    draws, number, _ = first_draw()
-    return draws, number
+    try:
+        return _prepared.pop()
+    except IndexError:
+        first, *others = zip(repeat(_new_shared_draws()), range(SHARED_CALLS))
+        _prepared.extend(others)
+        return first
 
 
 def first_draw() -> tuple[SharedDraws, int, int]:
     """Return what `new_draws` returns, and the draw of the first retry."""
     try:
-        return _prepared.pop()
+        return _drawn.pop()
     except IndexError:
-        # Independent of the global generator, which programs may seed. All seeds are
-        # below 2**53.
-        seed = (
-            int.from_bytes(os.urandom(7), "little")
-            % (2**53 // SHARED_CALLS)
-            * SHARED_CALLS
-        )
-        draws = SharedDraws(seed)
+        draws = _new_shared_draws()
         first, *others = zip(repeat(draws), range(SHARED_CALLS), draws[1])
-        _prepared.extend(others)
+        _drawn.extend(others)
         return first
+
+
+def _new_shared_draws() -> SharedDraws:
+    # Independent of the global generator, which programs may seed. All seeds are below
+    # 2**53.
+    random = int.from_bytes(os.urandom(7), "little")
+    return SharedDraws(random % (2**53 // SHARED_CALLS) * SHARED_CALLS)
 
 
 def seed_of(draws: Draws) -> int:

@@ -39,6 +39,7 @@ def draw(share):
         patch.object(CallRandom, "random", lambda _: share),
         # What other tests have drawn is left to them.
         patch.object(_randomness, "_prepared", []),
+        patch.object(_randomness, "_drawn", []),
         patch.object(SharedDraws, "__missing__", lambda *_: [share * 2**53] * 64),
     ):
         yield
