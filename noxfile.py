@@ -57,7 +57,8 @@ FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
 FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
 # The public modules besides those that `retrykit` itself exports.
 REFERENCE = """
-    analysis.charts analysis.html_report analysis.lint analysis.preview backoff
+    analysis.charts analysis.html_report analysis.lint analysis.preview
+    analysis.simulation_charts backoff
     conditions
     config.foreign config.grpc_service_config config.json_schema config.rendering
     durable errors
@@ -278,6 +279,13 @@ def originals(session: nox.Session) -> None:
     session.install("-e", ".", *nox.project.dependency_groups(PROJECT, "originals"))
     session.install("--no-deps", *EXTRAS["google-genai"])
     session.run("python", "-m", "tests.originals", *session.posargs)
+
+
+@nox.session
+def reality(session: nox.Session) -> None:
+    """Hold simulations against real processes; ``-- --write`` renews the table."""
+    session.install("-e", ".")
+    session.run("python", "-m", "tests.reality", *session.posargs)
 
 
 @nox.session

@@ -12,7 +12,7 @@ from benchmarks.calls import measure
 from benchmarks.contenders import Contender
 from benchmarks.makers import Terms
 from retrykit import retry
-from retrykit.budgets import Budget, RatioBudget, Throttle, TokenBucket
+from retrykit.budgets import Budget, FleetBudget, RatioBudget, Throttle, TokenBucket
 
 __all__ = ["main"]
 
@@ -73,12 +73,16 @@ def _budgets() -> dict[str, Budget]:
     throttle = Throttle(_CALLS // 1000, token_ratio=0.001)
     for _ in range(throttle.max_tokens):
         throttle.failed(first=True, retryable=True)
+    fleet = FleetBudget(1e-6, capacity=_CALLS)
+    fleet.withdraw(None)
     return {
         "TokenBucket": TokenBucket(),
         "TokenBucket, not full": bucket,
         "Throttle": Throttle(),
         "Throttle, not full": throttle,
         "RatioBudget": RatioBudget(),
+        "FleetBudget": FleetBudget(),
+        "FleetBudget, not full": fleet,
     }
 
 

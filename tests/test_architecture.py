@@ -35,16 +35,17 @@ ROOMS = {
     "events": "_core",
     "streams": "errors _internal _core",
     "backoff": "_internal schedules _core",
-    "simulate": "errors _internal schedules _conditions budgets _core",
+    "simulate": "errors _internal schedules _conditions budgets limits _core",
     "presets": "_internal schedules _conditions _throttling hints budgets limits _core",
     "config": "errors _internal schedules _conditions hints budgets limits conditions "
     "_core presets",
     "durable": "errors _internal schedules _core",
     "testing": "errors _internal schedules hints _core events",
-    "analysis": "errors _internal schedules _conditions limits _core config",
+    "analysis": "errors _internal schedules budgets _conditions limits _core simulate "
+    "config",
     "integrations": "errors _internal _conditions _own_retries _throttling hints "
     "budgets limits _core events config durable",
-    "_cli": "errors _internal schedules _core config analysis durable",
+    "_cli": "errors _internal schedules _core simulate config analysis durable",
 }
 
 # Imports that point up, each with its reason; those in functions are late.
@@ -101,7 +102,7 @@ READS_THE_CLOCK = {
     "_core.sync_driver",
     "_core.task_sends",
     "_core.thread_sends",
-    "budgets._ratio",
+    "budgets._shared_budgets",
     "limits._adaptive_rate",
     "limits._circuit_breaker",
     "limits._circuit_lease",
@@ -115,9 +116,11 @@ READS_THE_CLOCK = {
 
 # The libraries, besides wrapt, that a module or the modules of a package may import.
 LIBRARIES = {
+    "simulate._arrays": "numpy",
     "config._foreign._loading": "yaml",
     "config._foreign._hcl": "hcl2 lark",
     "analysis.charts": "matplotlib",
+    "analysis.simulation_charts": "matplotlib",
     "_cli": "click rich",
     "integrations.aio_pika": "aio_pika",
     "integrations.aiohttp": "aiohttp yarl",

@@ -49,6 +49,7 @@ from retrykit.analysis.lint import RULES, check, discover
 from retrykit.analysis.preview import preview
 from retrykit.backoff import Backoff
 from retrykit.budgets import (
+    FleetBudget,
     RatioBudget,
     Registry,
     Throttle,
@@ -1137,6 +1138,11 @@ SETTING_ERRORS |= {
         lambda: check(Policy(), rules=["jitter"])
     ),
     "attempts must be an integer >= 1, got 0": lambda: check(Policy(), attempts=0),
+    "processes must be an integer >= 1, got -1": lambda: check(Policy(), processes=-1),
+    'load must be a share of the capacity above 0 and below 1, such as "70%", got 70; '
+    "from 100 % on, the queue grows without an outage": (
+        lambda: check(Policy(), load=70)
+    ),
     f"lifetime must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: check(Policy(), lifetime=-1)
     ),
@@ -1208,8 +1214,8 @@ PAIRS = "pairs of a condition and what it costs"
 COMMAS = "write ((TimeoutError, 10),), with both commas"
 SCOPE = "'process', or a string such as 'host:api.example' or 'key:orders'"
 MADE_HERE = "a function that builds a budget of retrykit.budgets"
-BUCKET_KEYS = "kind, capacity, cost, costs, reward, scope"
-BUDGETS = "token_bucket, throttle, ratio_budget"
+BUCKET_KEYS = "kind, capacity, cost, costs, reward, refunds, scope"
+BUDGETS = "token_bucket, throttle, ratio_budget, fleet_budget"
 
 
 async def async_predicate(error):
@@ -1268,6 +1274,36 @@ SETTING_ERRORS |= {
     ),
     "window must be a duration from 1s to 1d, got '25h'": (
         lambda: RatioBudget(window="25h")
+    ),
+    "clock must be a function that returns seconds, got 5; write time.monotonic": (
+        lambda: FleetBudget(clock=5)
+    ),
+    "decision must be an Again, got 5": lambda: Policy().advance(
+        RetryState("fetch", seed=7, epoch=0),
+        Failure(1, OSError(), None, 0, 1, None),
+        5,
+    ),
+    "refunds must be True or False, got 1": lambda: TokenBucket(refunds=1),
+    "ratio must be a finite number >= 0 and <= 1000, got -0.1; 0.2 is one for five "
+    "successes": lambda: FleetBudget(-0.1),
+    "capacity must be an integer >= 0, got 0.5": lambda: FleetBudget(capacity=0.5),
+    f"recent must be a finite number >= 0, got None; {SECONDS}": (
+        lambda: FleetBudget(recent=None)
+    ),
+    f"timeouts must be {SELECTS}, got 'TimeoutError'; name the type itself, without "
+    "quotes": lambda: FleetBudget(timeouts="TimeoutError"),
+    f"timeouts must be a sync predicate, got {async_predicate!r}": (
+        lambda: FleetBudget(timeouts=async_predicate)
+    ),
+    f"timeouts must be {NAMED}, got 'Busy'; write module:Name for a type that is "
+    "not built in": (
+        lambda: budget_from_dict({"kind": "fleet_budget", "timeouts": ["Busy"]})
+    ),
+    f"timeouts must be {NAMED}, got 5; write module:Name for a type that is not "
+    "built in": lambda: budget_from_dict({"kind": "fleet_budget", "timeouts": 5}),
+    "timeouts must be importable exception types in a policy that is written as data, "
+    f"got {callable!r}; leave it out, and add it with .replace(timeouts=...)": (
+        lambda: FleetBudget(timeouts=callable).to_dict()
     ),
     "at_most must be an integer >= 1, got 0": lambda: Registry(Throttle, at_most=0),
     f"make must be a function that builds a budget, got Throttle(); {BUDGET}": (

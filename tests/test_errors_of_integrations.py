@@ -14,6 +14,7 @@ from retrykit import ConfigError, Hedge, Policy, aretry, retry
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
 from retrykit.analysis.charts import figure
+from retrykit.analysis.simulation_charts import basin_figure, load_figure
 from retrykit.budgets import Throttle, TokenBucket
 from retrykit.integrations import (
     aiohttp as for_aiohttp,
@@ -38,6 +39,7 @@ from retrykit.integrations.requests import RetryAdapter, request_policy
 from retrykit.integrations.temporal import retried
 from retrykit.integrations.urllib3 import RetryPoolManager
 from retrykit.limits import RateLimit
+from retrykit.simulate import Basin
 from tests import test_errors
 from tests._support.celery_errors import ERRORS as CELERY_ERRORS
 from tests._support.config_checks import untested_checks
@@ -102,6 +104,11 @@ SETTING_ERRORS = {
     "method": lambda: for_grpc.RetryInterceptor(methods=[]),
     'policies must be a dict of policies, got Policy(); write {"name": policy}': (
         lambda: figure(Policy())
+    ),
+    "simulation must be a Simulation, got 5": lambda: load_figure(5),
+    "basin must be a Basin, got 5": lambda: basin_figure(5),
+    "simulation must be a Simulation, got 6": lambda: basin_figure(
+        Basin((0, 1), (0, 1), ((True, True), (True, True)), {}), 6
     ),
     "rules must be empty on an engine that keeps no errors to count, got "
     f"{RULED.rules!r}; list the retried errors in on, and their delays in schedule": (

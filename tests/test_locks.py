@@ -21,7 +21,7 @@ import retrykit
 from retrykit import Policy, Rule, current_state, retry, schedules
 from retrykit._core.call import state_lock
 from retrykit._internal import locks
-from retrykit.budgets import RatioBudget, Throttle, TokenBucket
+from retrykit.budgets import FleetBudget, RatioBudget, Throttle, TokenBucket
 from retrykit.testing import ScriptedFunction, virtual_time
 
 PACKAGE = Path(retrykit.__file__).parent
@@ -39,6 +39,7 @@ UNDER_LOCKS = {
     "_core/call_record.py": "",
     # The tokens of a budget. Its clock is one of retrykit.
     "budgets/_ratio.py": "_turn max",
+    "budgets/_fleet.py": "min",
     "budgets/_throttle.py": "max min",
     "budgets/_token_bucket.py": "min",
     # The keys of a registry are hashed and compared: they must make no retried calls.
@@ -158,6 +159,7 @@ POLICIES = [
         Policy(budget=budget, fallback=answer_anything)
         for budget in (
             RatioBudget(),
+            FleetBudget(timeouts=lambda error: bool(current_state())),
             Throttle(),
             TokenBucket(costs=[(lambda error: bool(current_state()), 1)]),
             retrykit.budgets.Registry(TokenBucket)["host"],

@@ -21,7 +21,7 @@ from retrykit.analysis._duration_ticks import suits_log, ticks
 from retrykit.analysis.preview._rule_policies import has_only_rules
 from retrykit.errors import ConfigError
 
-__all__ = ["build_charts", "command"]
+__all__ = ["Scale", "build_charts", "command"]
 
 
 @make_command(
@@ -118,7 +118,7 @@ def build_charts(
     labels = [format_range(*ends) for rows in ranges.values() for _, *ends in rows]
     margins = max(map(len, ["retry", *numbers])) + max(map(len, ["", *labels])) + 4
     width = max(console.width - margins, 20)
-    scale = _Scale(delays, width, log=suits_log(delays) if log is None else log)
+    scale = Scale(delays, width, log=suits_log(delays) if log is None else log)
     blocks = (console.encoding or "").startswith("utf")
     tables = []
     for index, (name, rows) in enumerate(ranges.items()):
@@ -135,8 +135,14 @@ def build_charts(
     return tables
 
 
-class _Scale:
-    """Linear or logarithmic scale of durations, in cells of a terminal."""
+class Scale:
+    """Linear or logarithmic scale of durations, in cells of a terminal.
+
+    Args:
+        delays: The durations that it shows, in seconds.
+        width: Number of cells.
+        log: Whether it is logarithmic.
+    """
 
     def __init__(self, delays: Sequence[float], width: int, *, log: bool) -> None:
         self.width = width

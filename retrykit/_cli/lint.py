@@ -21,6 +21,7 @@ from retrykit._cli.policies import (
 from retrykit._cli.terminal import build_table, console
 from retrykit._internal.error_texts import safe_str
 from retrykit._internal.frozen import fields_of
+from retrykit._internal.shares import parse_share
 from retrykit._internal.validation import invalid_setting
 from retrykit.analysis.lint import (
     RULES,
@@ -65,6 +66,19 @@ _RULE = click.Choice(list(RULES))
     help="Warn if a call may take longer than TIME.",
 )
 @click.option(
+    "--processes",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Number of processes that call the same server.",
+)
+@click.option(
+    "--load",
+    metavar="SHARE",
+    help="Load of the server without an outage, such as 70%, if it is known.",
+)
+@click.option(
     "--select",
     metavar="RULE",
     type=_RULE,
@@ -104,7 +118,10 @@ def command(
         console().print(build_table(("rule", "warns that"), rows))
         return 0
     rules = [name for name in select or RULES if name not in ignore]
-    limits = {name: options.pop(name) for name in ("attempt", "attempts", "lifetime")}
+    names = ("attempt", "attempts", "lifetime", "processes", "load")
+    limits = {name: options.pop(name) for name in names}
+    if limits["load"] is not None:
+        parse_share("--load", limits["load"])
     discoveries = [_read(target, options) for target in targets or (None,)]
     failures = [failure for each in discoveries for failure in each.failures]
     checked: list[tuple[Found, Sequence[Finding]]] = []

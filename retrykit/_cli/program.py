@@ -20,6 +20,7 @@ COMMANDS = {
     "show": "Show every delay of a policy in a table.",
     "chart": "Draw the delays of policies as a chart.",
     "compare": "Compare two policies side by side.",
+    "simulate": "Simulate what policies do to a server after an outage.",
     "lint": "Warn about problems in policies.",
     "convert": "Convert a policy to TOML, JSON, Python or gRPC.",
     "jobs": "List durable jobs, and control them.",

@@ -32,7 +32,7 @@ from retrykit._core.failures import ErrorRecord
 from retrykit._core.final_error import NO_FALLBACK, is_own_timeout
 from retrykit._core.limits import DECIDING, check_limits, default_limits
 from retrykit._core.result_conditions import ResultCondition, check_predicates
-from retrykit._core.retry_state import Failure, RetryState, StopReason
+from retrykit._core.retry_state import Failure, RetryState, StopReason, view
 from retrykit._core.settings import (
     SETTINGS,
     DeadlineRule,
@@ -50,7 +50,12 @@ from retrykit._core.settings import (
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.late_modules import LateModule
 from retrykit._internal.redaction import Redaction
-from retrykit._internal.validation import invalid_setting, safe_repr, user_facing
+from retrykit._internal.validation import (
+    check_instance,
+    invalid_setting,
+    safe_repr,
+    user_facing,
+)
 from retrykit.errors import ConfigError, GiveUp, RetryAfter
 from retrykit.schedules._base import Schedule
 from retrykit.schedules._basic import exponential
@@ -395,16 +400,7 @@ the first attempt counts; None is unlimited
                 an invalid delay.
         """
         check_predicates(self)
-        error = failure.error
-        matched: StopReason | int | None = failure.rule
-        if isinstance(error, Exception):
-            own = self.attempt_timeout is not None and is_own_timeout(error)
-            if isinstance(error, ExceptionGroup):
-                matched = match_group(self, error)
-            else:
-                matched = match_error(self, error, own_timeout=own)
-        elif isinstance(error, BaseException):
-            matched = StopReason.CANCELLED
+        error, matched = failure.error, self._match(failure)
         hint: float | RetryAfter | GiveUp | None = failure.hint
         unread = hint is None and not isinstance(error, ErrorRecord)
         if unread and not isinstance(matched, str):
@@ -416,6 +412,55 @@ the first attempt counts; None is unlimited
         if isinstance(decision, StopReason):
             return Stop(decision)
         return Again(decision) if budgeted else Stop(StopReason.BUDGET)
+
+    def _match(self, failure: Failure) -> StopReason | int | None:
+        error = failure.error
+        if isinstance(error, Exception):
+            own = self.attempt_timeout is not None and is_own_timeout(error)
+            if isinstance(error, ExceptionGroup):
+                return match_group(self, error)
+            return match_error(self, error, own_timeout=own)
+        if isinstance(error, BaseException):
+            return StopReason.CANCELLED
+        return failure.rule
+
+    @user_facing
+    def advance(
+        self, state: RetryState, failure: Failure, decision: Again
+    ) -> RetryState:
+        """Return the state when the attempt begins that `decide` has decided on.
+
+        Pure, as `decide`: with both, a call is replayed or simulated.
+
+        >>> policy = Policy(schedule=[2.5, 5])
+        >>> state = RetryState("fetch", seed=7, epoch=0.0)
+        >>> failure = Failure(1, OSError("refused"), None, 0.0, 0.1, None)
+        >>> later = policy.advance(state, failure, policy.decide(state, failure))
+        >>> later.attempt, later.attempt_started, later.total_delay
+        (2, 2.6, 2.5)
+        >>> policy.decide(later, failure._replace(attempt=2, started=2.6))
+        Again(delay=5.0)
+
+        Args:
+            state: The history before this failure; it is left as it is.
+            failure: The failed attempt.
+            decision: What `decide` returned for them.
+
+        Returns:
+            A new state, with the failure and its delay, in the next attempt. That
+            begins when its delay is over.
+
+        Raises:
+            ConfigError: The decision is to stop.
+        """
+        check_instance("decision", decision, Again)
+        matched, delay = self._match(failure), decision.delay
+        rule = None if isinstance(matched, str) else matched
+        record = state._record.copy()
+        record.read_clock = None
+        record.add_failure(failure._replace(delay=delay, rule=rule))
+        record.begin_attempt(failure.started + failure.duration + delay)
+        return view(record)
 
     def call(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function under this policy, without decorating it.

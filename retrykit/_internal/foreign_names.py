@@ -22,7 +22,7 @@ HOMES = {
         "attribute first_of grpc_pushback milliseconds parse_hint reset_at retry_after"
     ),
     "retrykit.budgets": (
-        "Budget RatioBudget Registry Throttle TokenBucket balances shared"
+        "Budget FleetBudget RatioBudget Registry Throttle TokenBucket balances shared"
     ),
     "retrykit.conditions": (
         "AnyOf ErrorNames Excluding HttpFailures StatusCodes any_of"

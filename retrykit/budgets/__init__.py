@@ -7,10 +7,11 @@ service share a budget, which stops their retries when too many of them fail.
 >>> bucket.withdraw(OSError()), bucket.balance
 (5, 495.0)
 
-`TokenBucket` is refilled by successes, `RatioBudget` by requests, and `Throttle`
-stops retries while many attempts fail; derive your own from `Budget`. Threads and
-tasks may share any of them. A `Registry` holds one budget for each key; `shared`
-finds one by its scope in the whole process, and `balances` lists all of those.
+`TokenBucket` is refilled by successes, `RatioBudget` by requests, and `Throttle` stops
+retries while many attempts fail. Each process has its own of them; `FleetBudget` is for
+services that many processes call. Derive your own from `Budget`. Threads and tasks may
+share any of them. A `Registry` holds one budget for each key; `shared` finds one by its
+scope in the whole process, and `balances` lists all of those.
 
 The balance of a budget never leaves its process: copied, pickled or written with
 ``to_dict()``, a budget comes back full, and one with a scope comes back as the
@@ -25,6 +26,7 @@ from retrykit._internal.late_modules import lazy_exports
 
 if TYPE_CHECKING:
     from retrykit.budgets._base import Budget
+    from retrykit.budgets._fleet import FleetBudget
     from retrykit.budgets._ratio import RatioBudget
     from retrykit.budgets._registry import Registry
     from retrykit.budgets._serialization import budget_from_dict
@@ -37,6 +39,7 @@ else:
         {
             "budgets._base": "Budget",
             "budgets._shared_budgets": "balances shared",
+            "budgets._fleet": "FleetBudget",
             "budgets._ratio": "RatioBudget",
             "budgets._registry": "Registry",
             "budgets._serialization": "budget_from_dict",
@@ -45,5 +48,5 @@ else:
         },
     )
 
-__all__ = ["Budget", "RatioBudget", "Registry", "Throttle", "TokenBucket"]
-__all__ += ["balances", "budget_from_dict", "shared"]
+__all__ = ["Budget", "FleetBudget", "RatioBudget", "Registry", "Throttle"]
+__all__ += ["TokenBucket", "balances", "budget_from_dict", "shared"]

@@ -2,21 +2,21 @@
 
 import math
 from collections import deque
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import count
 from typing import Any, final
 
-from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.fast_path import blockers
 from retrykit._internal.validation import check_number, invalid_setting, user_facing
-from retrykit.budgets._shared_budgets import SerializableBudget
+from retrykit.budgets._shared_budgets import SerializableBudget, check_clock
 
 __all__ = ["RatioBudget"]
 
 # As in tower; the slot that is being filled comes on top.
 _SLOTS = 10
 _DAY = 86_400
+
 
 # More retries per second than one process can make.
 _MAX_RESERVE = 1e6
@@ -29,7 +29,8 @@ class RatioBudget(SerializableBudget):
     A call counts as one request, when it succeeds or first fails. The window
     allows *ratio* retries for each request and *reserve* for each second, so
     retries never add more load than that. Choose it to bound the load on a
-    service; the reserve serves callers that make few calls.
+    service; the reserve serves callers that make few calls. It is that of each process:
+    ten processes may retry ten times as often.
 
     >>> budget = RatioBudget(0.5, reserve=0)
     >>> budget.deposit(None)  # a call succeeded at its first attempt
@@ -40,14 +41,19 @@ class RatioBudget(SerializableBudget):
     (1.0, 0.0)
 
     Events count for one window, and for up to a tenth of it longer. The ratio is the
-    decimal as written: 0.75 is three retries for four requests. The defaults are those
-    of Finagle and tower; Google's SRE book has ``RatioBudget(0.1, reserve=0)``.
+    decimal as written: 0.75 is three retries for four requests. The default reserve
+    is one retry in a window of 10 s. Finagle and tower have ``reserve=10``, with which
+    a server may never recover if ten processes call it; Google's SRE book has
+    ``RatioBudget(0.1, reserve=0)``.
 
     Args:
         ratio: Retries per request. Dimensionless, 0 <= ratio <= 1000.
         reserve: Retries per second of the window. Dimensionless,
             0 <= reserve <= 1,000,000.
         window: How long requests and retries count. A duration, 1 s to 1 d.
+        clock: Returns the time in seconds, >= 0, which never decreases; for simulations
+            and replays. By default the clock of calls. It is no setting: a budget that
+            is copied, pickled or read back has the clock of calls.
 
     Source:
         `RetryBudget` of Finagle; `TpsBudget` of tower; "Handling Overload", in
@@ -58,7 +64,12 @@ class RatioBudget(SerializableBudget):
 
     @user_facing
     def __init__(
-        self, ratio: float = 0.2, *, reserve: float = 10, window: Duration = "10s"
+        self,
+        ratio: float = 0.2,
+        *,
+        reserve: float = 0.1,
+        window: Duration = "10s",
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self.ratio: float = check_number(
             "ratio", ratio, at_most=1000, suggestion="0.2 is 20 %"
@@ -80,6 +91,7 @@ class RatioBudget(SerializableBudget):
         self._filled = 0
         self._past = self._least
         self._index = 0.0
+        self._now = check_clock(clock)
         # Counts requests in one step, so that threads need no lock.
         self._requests = count()
         self._readings = self._counted = 0
@@ -125,9 +137,6 @@ class RatioBudget(SerializableBudget):
         with self._lock:
             self._turn()
             self._filled += self._retry
-
-    def _now(self) -> float:
-        return sync_clock.now() if blockers else sync_clock.real.now()
 
     def _turn(self) -> None:
         """Count the requests since the last time, and drop slots of the past."""

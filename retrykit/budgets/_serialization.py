@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from retrykit._internal.validation import did_you_mean, invalid_setting, user_facing
+from retrykit.budgets._fleet import FleetBudget, read_timeouts
 from retrykit.budgets._ratio import RatioBudget
 from retrykit.budgets._shared_budgets import SerializableBudget, shared
 from retrykit.budgets._throttle import Throttle
@@ -12,7 +13,7 @@ from retrykit.budgets._token_bucket import Costs, TokenBucket
 __all__ = ["KINDS", "budget_from_dict"]
 
 KINDS: dict[str, type[SerializableBudget]] = {
-    kind.kind: kind for kind in (TokenBucket, Throttle, RatioBudget)
+    kind.kind: kind for kind in (TokenBucket, Throttle, RatioBudget, FleetBudget)
 }
 """Budget classes by their kind in data."""
 
@@ -43,5 +44,7 @@ def budget_from_dict(data: object) -> SerializableBudget:
     settings = {key: data[key] for key in keys[1:-1] if key in data}
     if "costs" in settings:
         settings["costs"] = Costs.read(settings["costs"])
+    if "timeouts" in settings:
+        settings["timeouts"] = read_timeouts(settings["timeouts"])
     build = partial(make, **settings)
     return shared(data["scope"], build) if "scope" in data else build()

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast
 
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.fast_path import blockers
 from retrykit._internal.keyed_objects import KeyedObjects
 from retrykit._internal.shareable import Shareable, find_shared
-from retrykit._internal.validation import user_facing
+from retrykit._internal.validation import invalid_setting, user_facing
 from retrykit.budgets._base import Budget
 from retrykit.budgets._registry import Registry
 
-__all__ = ["SerializableBudget", "balances", "shared"]
+__all__ = ["SerializableBudget", "balances", "check_clock", "shared"]
 
 
 _SHARED: Registry[Any] = Registry(cast("Any", Budget))
@@ -29,6 +31,20 @@ class SerializableBudget(Shareable, Budget):
     """
 
     shared_objects: ClassVar[KeyedObjects[Any]] = _SHARED
+
+
+def check_clock(clock: object) -> Callable[[], float]:
+    """Return a function that reads the time, in seconds; None is the clock of calls."""
+    if clock is None:
+        return _read_clock
+    if not callable(clock):
+        rule = "a function that returns seconds"
+        raise invalid_setting("clock", rule, clock, "write time.monotonic")
+    return cast("Callable[[], float]", clock)
+
+
+def _read_clock() -> float:
+    return sync_clock.now() if blockers else sync_clock.real.now()
 
 
 D = TypeVar("D", bound=SerializableBudget)

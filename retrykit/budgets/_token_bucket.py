@@ -27,8 +27,9 @@ class TokenBucket(SerializableBudget):
     A retry takes its cost, and is not made if fewer tokens are left. A call that
     succeeds after retries returns the cost of its last one; a call that succeeds
     at once adds *reward*. Short outages are retried through; in a long one the
-    load soon drops to that of a caller without retries. Choose it if the rate of
-    the calls is unknown.
+    load soon drops to that of a caller without retries. Each process has a bucket of
+    its own, so many of them together may retry as much as all buckets hold: if they
+    are many, choose a `FleetBudget` or a small *capacity*.
 
     >>> bucket = TokenBucket(capacity=12)
     >>> bucket.withdraw(OSError()), bucket.withdraw(OSError())
@@ -42,7 +43,9 @@ class TokenBucket(SerializableBudget):
 
     Since 2026 the SDKs take 14 tokens for a retry, and 5 for one that was
     throttled: ``TokenBucket(cost=14, costs=((Throttled, 5),))``, where
-    ``Throttled`` is your client's error.
+    ``Throttled`` is your client's error. Brooker's bucket of ten retries, to which each
+    success adds a tenth of one, is
+    ``TokenBucket(100, cost=10, costs=(), refunds=False)``.
 
     Args:
         capacity: Size of the bucket, which starts full. Tokens, 0 to 2**53 - 1.
@@ -54,10 +57,13 @@ class TokenBucket(SerializableBudget):
             in it, unless a condition matches the group itself.
         reward: Tokens added by a call that succeeds at its first attempt, 0 to
             2**53 - 1.
+        refunds: Whether a call that succeeds after retries returns the cost of its last
+            one; if False, it adds *reward*, too.
 
     Source:
         "Retry behavior", AWS SDKs and Tools Reference Guide. The defaults are
-        those of the SDKs' standard mode before 2026.
+        those of the SDKs' standard mode before 2026. M. Brooker, "Fixing retries with
+        token buckets and circuit breakers", 2022.
     """
 
     kind = "token_bucket"
@@ -70,18 +76,22 @@ class TokenBucket(SerializableBudget):
         cost: int = 5,
         costs: Iterable[tuple[Condition, int]] = ((TimeoutError, 10),),
         reward: int = 1,
+        refunds: bool = True,
     ) -> None:
         self.capacity: int = _tokens("capacity", capacity)
         self.cost: int = _tokens("cost", cost)
         self.costs: Costs = Costs.checked(costs)
         self.reward: int = _tokens("reward", reward)
+        if not isinstance(refunds, bool):
+            raise invalid_setting("refunds", "True or False", refunds)
+        self.refunds: bool = refunds
         self._tokens: float = self.capacity
         super().__init__()
 
     @property
     def settings(self) -> dict[str, Any]:
         """The arguments it was made with, by name."""
-        names = ("capacity", "cost", "costs", "reward")
+        names = ("capacity", "cost", "costs", "reward", "refunds")
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -103,13 +113,14 @@ class TokenBucket(SerializableBudget):
         """Refund the cost of the last retry, or add the reward if there was none."""
         # A full bucket takes no lock, so calls that never fail never wait.
         if self._tokens < self.capacity:
-            gain = self.reward if cost is None else cost
+            gain = cost if cost is not None and self.refunds else self.reward
             with self._lock:
                 self._tokens = min(self._tokens + gain, self.capacity)
 
     def refund(self, cost: float, /) -> None:
         """Refund the cost of a retry that was not made."""
-        self.deposit(cost)
+        with self._lock:
+            self._tokens = min(self._tokens + cost, self.capacity)
 
     @user_facing
     def to_dict(self) -> dict[str, Any]:

@@ -248,7 +248,7 @@ def _shareable_imports(
     for name, x in value.settings.items():
         if name == "costs":
             parts += [to_expression(name, kind) for kind, _ in x]
-        elif name == "on" and name in written:
+        elif name in {"on", "timeouts"} and name in written:
             parts.append(to_expression(name, x))
         else:
             parts.append(Expression("", _find_imports(x)))

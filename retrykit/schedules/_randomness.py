@@ -13,7 +13,15 @@ __all__ = [
     "SharedDraws",
     "call_random",
 ]
-__all__ += ["Draws", "first_draw", "new_draws", "new_seed", "previous_random"]
+__all__ += [
+    "FACTORS",
+    "STEP",
+    "Draws",
+    "first_draw",
+    "new_draws",
+    "new_seed",
+    "previous_random",
+]
 __all__ += ["seed_of", "uniform_between"]
 
 MAX_DELAY = sys.float_info.max
@@ -36,8 +44,10 @@ def uniform_between(low: float, high: float, random: Random) -> float:
 
 
 _MASK = 2**64 - 1
-_STEP = 0x9E3779B97F4A7C15
-_FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+STEP = 0x9E3779B97F4A7C15
+"""Of the state of SplitMix64, from one draw to the next one."""
+FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+"""Of its output."""
 
 
 class CallRandom:
@@ -63,9 +73,9 @@ class CallRandom:
     def random(self) -> float:
         """Return the next draw, a float in [0, 1)."""
         draw = self.draw = self.draw + 1
-        z = (self.seed + draw * _STEP) & _MASK
-        z = ((z ^ (z >> 30)) * _FACTORS[0]) & _MASK
-        z = ((z ^ (z >> 27)) * _FACTORS[1]) & _MASK
+        z = (self.seed + draw * STEP) & _MASK
+        z = ((z ^ (z >> 30)) * FACTORS[0]) & _MASK
+        z = ((z ^ (z >> 27)) * FACTORS[1]) & _MASK
         return ((z ^ (z >> 31)) >> 11) * 2.0**-53
 
     def previous_retry(self) -> "CallRandom":
@@ -121,10 +131,10 @@ class SharedDraws(dict[int, memoryview]):
 
     def __missing__(self, retry: int) -> memoryview:
         # As `CallRandom`; the masks remove what one number carries into the next.
-        z = (self.seed + (retry << 32) * _STEP + _STEP & _MASK) * _ONES + _NUMBERS
+        z = (self.seed + (retry << 32) * STEP + STEP & _MASK) * _ONES + _NUMBERS
         z &= _MASKS
-        z = ((z ^ (z >> 30)) & _MASKS) * _FACTORS[0] & _MASKS
-        z = ((z ^ (z >> 27)) & _MASKS) * _FACTORS[1] & _MASKS
+        z = ((z ^ (z >> 30)) & _MASKS) * FACTORS[0] & _MASKS
+        z = ((z ^ (z >> 27)) & _MASKS) * FACTORS[1] & _MASKS
         packed = ((z ^ (z >> 31)) >> 11).to_bytes(
             SHARED_CALLS * _WIDTH // 8, sys.byteorder
         )

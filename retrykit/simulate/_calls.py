@@ -2,14 +2,15 @@
 
 import copy
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 from retrykit._conditions import BY_TYPE, default_condition, matches_condition
 from retrykit._core.call_record import CallRecord, Terms, new_record
 from retrykit._core.common_failures import Delays
 from retrykit._core.decision import (
     EPSILON,
+    apply_hint,
     decide,
     find_hint,
     match_error,
@@ -33,7 +34,8 @@ from retrykit.simulate._failures import TIMED_OUT
 if TYPE_CHECKING:
     from retrykit.simulate._clients import Clients
 
-__all__ = ["Attempt", "Call", "Process", "Rules", "check_policy"]
+__all__ = ["Attempt", "BySchedule", "Call", "Process", "Rules", "check_policy"]
+__all__ += ["new_budget"]
 
 
 @final
@@ -100,6 +102,26 @@ class Attempt:
 
 
 @final
+class BySchedule(NamedTuple):
+    """Decisions that depend on the attempt, its draw and the time alone.
+
+    Attributes:
+        kinds: Whether a failure is decided so, by the way to fail.
+        most: The highest number of an attempt.
+        limit: A retry is made before this time, in seconds since the call began; it is
+            for `Rules.delay_after` to decide about later ones.
+        delays: The lowest delay before a retry, and its step for each unit of the draw.
+        time_limit: When attempts of a call are ended, in nanoseconds since it began.
+    """
+
+    kinds: list[bool]
+    most: float
+    limit: float
+    delays: Delays
+    time_limit: int | None
+
+
+@final
 class Rules:
     """The decisions of one policy, which are those of `Policy.decide`.
 
@@ -109,14 +131,20 @@ class Rules:
     Args:
         policy: The policy.
         errors: The errors, by the way to fail.
+        own_timeout: The way to fail that is the timeout of the policy.
     """
 
-    def __init__(self, policy: Policy, errors: Sequence[Exception]) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        errors: Sequence[Exception],
+        own_timeout: int = TIMED_OUT,
+    ) -> None:
         self._policy = policy
         self._errors: list[Exception] = [*errors]
         own = policy.attempt_timeout
         if isinstance(own, int | float):
-            self._errors[TIMED_OUT] = AttemptTimeout(own)
+            self._errors[own_timeout] = AttemptTimeout(own)
         self._answers = [_answer(policy, error) for error in self._errors]
         # The delays of such a policy depend on the attempt and its draw alone.
         self._simple = (
@@ -140,6 +168,24 @@ class Rules:
         ends = policy.deadline == "stop" and policy.limits == "any"
         if own is not None and allowed is not None and ends:
             self._time_limit = nanoseconds(allowed)
+
+    @property
+    def forgetful(self) -> bool:
+        """True if decisions do not depend on earlier delays and errors."""
+        return self._simple
+
+    def by_schedule(self) -> "BySchedule":
+        """Return what decides most failures, without a call of `delay_after`."""
+        return BySchedule(
+            [
+                known and self.retries(kind)
+                for kind, known in enumerate(self._by_schedule)
+            ],
+            self._most,
+            self._limit,
+            self._delays,
+            self._time_limit,
+        )
 
     def retries(self, kind: int) -> bool:
         """Return whether the conditions allow a retry of a way to fail."""
@@ -178,12 +224,7 @@ class Rules:
                 delay += step * call.draws[attempt][call.number]
             if elapsed + delay < self._limit:
                 return delay
-        record = call.record
-        if record is None:
-            seed = call.draws.seed + call.number
-            record = call.record = new_record(self._terms, seed)
-        record.attempt = attempt
-        error = self._errors[kind]
+        record, error = self._record_of(call), self._errors[kind]
         decision = decide(self._policy, record, attempt, elapsed, error, matched, hint)
         if isinstance(decision, str):
             return None
@@ -193,22 +234,61 @@ class Rules:
             )
         return decision
 
+    def match(self, kind: int) -> Any:
+        """Return the rule that a way to fail matches, or why it is not retried."""
+        return self._answers[kind][0]
+
+    def delay_of_hint(self, call: Call, now: int, hint: Any) -> float | None:
+        """Return the delay that an error asks for; None if that is not allowed."""
+        policy, elapsed = self._policy, (now - call.began) / SECOND
+        allowed = None if policy.limits == "all" else policy.max_elapsed
+        record = self._record_of(call)
+        delay = apply_hint(policy, record, call.attempt, elapsed, allowed, 0.0, hint)
+        return None if isinstance(delay, str) else delay
+
+    def _record_of(self, call: Call) -> CallRecord:
+        """Return what is known of a call, which its current attempt is part of."""
+        record = call.record
+        if record is None:
+            seed = call.draws.seed + call.number
+            record = call.record = new_record(self._terms, seed)
+        record.attempt = call.attempt
+        return record
+
 
 @final
 class Process:
-    """A process of a fleet, with a budget of its own."""
+    """A process of a fleet, with a budget of its own.
 
-    __slots__ = ("_budget", "after_timeout", "clients", "rules", "timeout")
+    Attributes:
+        delay_after: Returns the delay before the next attempt of a call whose attempt
+            has failed, now, in some way; None if none follows. It pays for the retry.
+    """
+
+    __slots__ = (
+        "after_timeout",
+        "budget",
+        "clients",
+        "delay_after",
+        "rules",
+        "timeout",
+    )
 
     def __init__(self, clients: "Clients", rules: Rules, events: Events) -> None:
         self.clients, self.rules = clients, rules
         self.timeout = nanoseconds(clients.timeout)
         self.after_timeout = events.always_after(self.timeout)
-        self._budget = _new_budget(clients.policy.budget)
+        self.budget = new_budget(clients.policy.budget)
+        self.delay_after: Callable[[Call, int, int], float | None]
+        self.delay_after = rules.delay_after if self.budget is None else self._pay
 
-    def delay_after(self, call: Call, now: int, kind: int) -> float | None:
+    def _pay(self, call: Call, now: int, kind: int) -> float | None:
         """Return the delay before the next attempt, or None, and pay for it."""
-        delay, budget = self.rules.delay_after(call, now, kind), self._budget
+        return self.pay(call, kind, self.rules.delay_after(call, now, kind))
+
+    def pay(self, call: Call, kind: int, delay: float | None) -> float | None:
+        """Return the delay if the budget pays for a retry after it, or None."""
+        budget = self.budget
         if budget is None:
             return delay
         # In the order of a call.
@@ -224,8 +304,8 @@ class Process:
 
     def succeed(self, call: Call) -> None:
         """Tell the budget that a call has succeeded."""
-        if self._budget is not None:
-            self._budget.deposit(call.cost)
+        if self.budget is not None:
+            self.budget.deposit(call.cost)
 
 
 def _answer(policy: Policy, error: Exception) -> tuple[Any, Any]:
@@ -240,21 +320,27 @@ def _answer(policy: Policy, error: Exception) -> tuple[Any, Any]:
     return matched, find_hint(policy, error, None, matched)
 
 
-def _new_budget(budget: Budget | None) -> Budget | None:
+def new_budget(budget: Budget | None) -> Budget | None:
     """Return a new budget with the settings of one."""
     if isinstance(budget, SerializableBudget):
         return type(budget)(**budget.settings)
     return copy.deepcopy(budget)
 
 
-def check_policy(policy: Policy, errors: Sequence[Exception], needed: int) -> Rules:
+def check_policy(
+    policy: Policy,
+    errors: Sequence[Exception],
+    needed: int | None,
+    own_timeout: int = TIMED_OUT,
+) -> Rules:
     """Return the decisions of a policy, if it can be simulated.
 
     Args:
         policy: The policy.
         errors: The errors, by the way to fail.
         needed: The way in which attempts fail in the outage, which the policy must
-            retry.
+            retry; None if any.
+        own_timeout: The way to fail that is the timeout of the policy.
 
     Raises:
         ConfigError: It cannot.
@@ -273,8 +359,8 @@ def check_policy(policy: Policy, errors: Sequence[Exception], needed: int) -> Ru
             raise invalid_setting("on_result", rule, each.on_result, suggestion)
     _check_user_code(policy, errors)
     _check_budget(policy.budget)
-    rules = Rules(policy, errors)
-    if not rules.retries(needed):
+    rules = Rules(policy, errors, own_timeout)
+    if needed is not None and not rules.retries(needed):
         error = rules.error(needed)
         rule = f"a condition that matches {error!r}, with which the outage is simulated"
         suggestion = "give the error that your client raises: simulate(errors=...)"
@@ -283,8 +369,6 @@ def check_policy(policy: Policy, errors: Sequence[Exception], needed: int) -> Ru
 
 
 _NOT_SIMULATED: Final[dict[str, Any]] = {
-    "admission": (),
-    "hedge": None,
     "stop_event": None,
     "sleep": None,
     "on_result": None,

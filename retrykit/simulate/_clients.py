@@ -1,8 +1,6 @@
 """The clients of a simulation: processes that share the load."""
 
-from bisect import bisect
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import Final, cast, final
 
 from retrykit._core.policy import Policy
@@ -18,6 +16,7 @@ from retrykit._internal.validation import (
 )
 from retrykit.schedules._randomness import SHARED_CALLS, SharedDraws
 from retrykit.simulate._calls import Attempt, Call, Process, Rules
+from retrykit.simulate._deal import Deal, first_seed
 from retrykit.simulate._draws import Stream
 from retrykit.simulate._events import Events, nanoseconds
 from retrykit.simulate._failures import TIMED_OUT
@@ -49,36 +48,51 @@ class Clients(NamedValue):
             another policy. Dimensionless, > 0; 1 by default.
         processes: Number of processes. Count, 1 to 100,000; 100 by default.
         timeout: How long a client waits for an answer. A duration, > 0. By default
-            the `attempt_timeout` of the policy, or 1 s if it has none.
+            the `attempt_timeout` of the policy, or 1 s if it has none. With an SDK, how
+            long that waits for an answer: the `attempt_timeout` of *sdk*, or 1 s.
+        sdk: The policy of an SDK that retries below the calls of this one, which does
+            not know of it: each attempt is a call of the SDK. None, the default, is
+            none. Without limits and a hedge.
+        connections: Number of connections of each process. A request waits for one
+            within its timeout. Count, >= 1; None, the default, is unlimited.
 
     Raises:
         ConfigError: A setting is invalid.
     """
 
-    __slots__ = ("policy", "processes", "share", "timeout")
+    __slots__ = ("connections", "policy", "processes", "sdk", "share", "timeout")
     policy: Policy
     share: float
     processes: int
     timeout: float
+    sdk: Policy | None
+    connections: int | None
 
     @user_facing
-    def __init__(
+    def __init__(  # noqa: PLR0913  named
         self,
         policy: Policy,
         *,
         share: float = 1.0,
         processes: int = 100,
         timeout: Duration | None = None,
+        sdk: Policy | None = None,
+        connections: int | None = None,
     ) -> None:
         check_instance("policy", policy, Policy)
+        if sdk is not None:
+            _check_sdk(sdk)
+        if connections is not None:
+            check_integer("connections", connections, at_least=1)
         if not check_number("share", share):
             raise invalid_setting("share", "a finite number > 0", share)
-        own = timeout_seconds(policy.attempt_timeout)
+        name, of_requests = ("policy", policy) if sdk is None else ("sdk", sdk)
+        own = timeout_seconds(of_requests.attempt_timeout)
         given = _TIMEOUT if own is None else own
         if timeout is not None:
             given = parse_positive_duration("timeout", timeout)
             if own is not None and own != given:
-                rule = f"the attempt_timeout of the policy, {own:g} s, or left out"
+                rule = f"the attempt_timeout of the {name}, {own:g} s, or left out"
                 raise invalid_setting("timeout", rule, timeout)
         Frozen.__init__(
             self,
@@ -88,7 +102,17 @@ class Clients(NamedValue):
                 "processes", processes, at_least=1, at_most=_MOST_PROCESSES
             ),
             timeout=given,
+            sdk=sdk,
+            connections=connections,
         )
+
+
+def _check_sdk(sdk: object) -> None:
+    policy = check_instance("sdk", sdk, Policy)
+    if policy.admission or policy.hedge is not None:
+        rule = "a policy without limits and hedge, which only the policy may have"
+        suggestion = "write sdk.replace(admission=(), hedge=None)"
+        raise invalid_setting("sdk", rule, policy, suggestion)
 
 
 @final
@@ -103,6 +127,7 @@ class Fleet:
         seed: The seed of the simulation.
         network: Time between a client and the server, in nanoseconds.
         late_answers: Whether the answer to an attempt that has timed out ends its call.
+        made_by: The process of each call; by default, each is drawn.
         told: Called with each attempt that has ended.
     """
 
@@ -116,6 +141,7 @@ class Fleet:
         seed: int,
         network: int,
         late_answers: bool,
+        made_by: Sequence[int] | None = None,
         told: Told | None = None,
     ) -> None:
         self._events, self._recorder, self._load = events, recorder, load
@@ -125,13 +151,21 @@ class Fleet:
             [Process(clients, rules, events) for _ in range(clients.processes)]
             for clients, rules in populations
         ]
-        self._ends = [*accumulate(clients.share for clients, _ in populations)]
-        self._seed, self._dealt = seed, Stream(seed, "processes")
-        # Below 2**53, as those of calls.
-        first = Stream(seed, "delays").below(2**46) * SHARED_CALLS
-        self._first_seed, self._calls = first, 0
-        self._draws = SharedDraws(first)
+        self._deals = Deal(
+            [clients.share for clients, _ in populations],
+            [clients.processes for clients, _ in populations],
+            seed,
+        )
+        self._seed, self._calls = seed, 0
+        self._first_seed = first_seed(seed)
+        self._draws = SharedDraws(self._first_seed)
+        self._next_process = self._deal
+        if made_by is not None:
+            every = [process for each in self._processes for process in each]
+            self._next_process = map(every.__getitem__, made_by).__next__
         self._receive: Callable[[Attempt], None]
+        # Bound once, not for each event.
+        self._sending, self._timing_out = self._send, self._time_out
 
     def start(self, receive: Callable[[Attempt], None]) -> None:
         """Begin calls, whose attempts the server receives."""
@@ -140,28 +174,46 @@ class Fleet:
 
     def _begin(self, user: int | None) -> None:
         """Begin a call of some process."""
+        now = self._events.now
+        self._recorder.begin(now)
+        self._send(self._new_call(now, user))
+
+    def abandoned(self, requests: int) -> list[Attempt]:
+        """Return attempts for which no client waits any more."""
+        call = self._new_call(0, None)
+        return [Attempt(call, 0, 0) for _ in range(requests)]
+
+    def begin_with(self, retries: int) -> None:
+        """Begin with calls that retry an attempt, which timed out in the past.
+
+        Their retries are due at any time within the delays of the policy.
+        """
+        due = Stream(self._seed, "pending retries")
+        for _ in range(retries):
+            call = self._new_call(0, None)
+            call.began, call.attempt = -call.process.timeout, 1
+            delay = call.process.rules.delay_after(call, 0, TIMED_OUT)
+            if delay is not None:
+                time = due.below(nanoseconds(delay) + 1)
+                call.timer = self._events.at(time, self._send, call)
+
+    def _new_call(self, began: int, user: int | None) -> Call:
+        """Return a new call of some process."""
         number = self._calls % SHARED_CALLS
         if not number:
             self._draws = SharedDraws(self._first_seed + self._calls)
         self._calls += 1
-        process = self._deal()
+        process = self._next_process()
         draws = self._draws, number
         seed = process.clients.policy.seed
         if seed is not None:
             draws = SharedDraws(seed), 0
-        now = self._events.now
-        self._recorder.begin(now)
-        self._send(Call(process, now, draws, user))
+        return Call(process, began, draws, user)
 
     def _deal(self) -> Process:
         """Return the process that makes the next call."""
-        ends = self._ends
-        drawn = self._dealt.random() * ends[-1]
-        index = bisect(ends, drawn, hi=len(ends) - 1)
-        processes = self._processes[index]
-        below = ends[index - 1] if index else 0.0
-        part = (drawn - below) / (ends[index] - below)
-        return processes[min(int(part * len(processes)), len(processes) - 1)]
+        population, process = self._deals.next()
+        return self._processes[population][process]
 
     def _send(self, call: Call) -> None:
         """Make the next attempt of a call."""
@@ -171,10 +223,10 @@ class Fleet:
         attempt = call.waiting = Attempt(call, now, now + process.timeout)
         self._recorder.send(now, first=call.attempt == 1)
         if left is None or left >= process.timeout:
-            call.timer = process.after_timeout(self._time_out, attempt)
+            call.timer = process.after_timeout(self._timing_out, attempt)
         else:
             attempt.deadline = now + left
-            call.timer = self._events.at(now + left, self._time_out, attempt)
+            call.timer = self._events.at(now + left, self._timing_out, attempt)
         self._after_network(self._receive, attempt)
 
     def _time_out(self, attempt: Attempt) -> None:
@@ -220,4 +272,4 @@ class Fleet:
             self._recorder.give_up(now)
             self._load.end(call.user)
             return
-        call.timer = self._events.at(now + nanoseconds(delay), self._send, call)
+        call.timer = self._events.at(now + nanoseconds(delay), self._sending, call)

@@ -10,7 +10,8 @@ from retrykit._internal.validation import (
 )
 from retrykit.simulate._outage import Outage
 
-__all__ = ["BUSY", "FAILED", "REFUSED", "TIMED_OUT", "ServiceUnavailable", "errors_of"]
+__all__ = ["BUSY", "FAILED", "FAILED_CALL", "OWN_TIMEOUT", "REFUSED", "TIMED_OUT"]
+__all__ += ["ServiceUnavailable", "errors_of", "errors_of_layers"]
 
 # Numbers, which index the answers of a policy.
 TIMED_OUT: Final = 0
@@ -21,8 +22,12 @@ FAILED: Final = 2
 """An attempt that is answered with a 503 in the outage."""
 BUSY: Final = 3
 """An attempt that is answered with a 503 since the queue is full."""
+FAILED_CALL: Final = 4
+"""An attempt that is answered with a 503 since the server's own call has failed."""
+OWN_TIMEOUT: Final = 5
+"""An attempt that the timeout of the policy ends, where requests have one, too."""
 
-_NAMES: Final = ("timeout", "refused", "unavailable")
+_NAMES: Final = ("timeout", "refused", "unavailable", "failed_call")
 
 
 class Response(NamedTuple):
@@ -69,3 +74,13 @@ def errors_of(outage: Outage | None, errors: object) -> tuple[Exception, ...]:
         ServiceUnavailable(asked) if unavailable is None else unavailable,
         ServiceUnavailable() if unavailable is None else unavailable,
     )
+
+
+def errors_of_layers(
+    raised: tuple[Exception, ...], errors: object
+) -> tuple[Exception, ...]:
+    """Return the errors, with those that only chains and layers have."""
+    given = errors if isinstance(errors, Mapping) else {}
+    failed = given.get("failed_call", raised[BUSY])
+    # The policy puts its own error in the last place, if it has a timeout.
+    return (*raised, failed, raised[TIMED_OUT])

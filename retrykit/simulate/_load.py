@@ -1,10 +1,12 @@
 """The load: when calls begin."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import Final, cast, final
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.shares import parse_share
 from retrykit._internal.validation import (
     check_integer,
     check_number,
@@ -65,23 +67,28 @@ class OpenLoad:
     Attributes:
         rate: Calls per second.
         normal: Calls per second without an outage.
+        mean: Mean of the time between two calls, in nanoseconds.
         text: The load, for people.
     """
 
     def __init__(self, rate: float, text: str) -> None:
         self.rate = self.normal = rate
         self.text = text
-        self._mean = nanoseconds(1 / rate)
+        self.mean = nanoseconds(1 / rate)
 
     def start(self, events: Events, seed: int, begin: Begin) -> None:
         """Make the events at which calls begin, one after another."""
-        gaps, mean = Stream(seed, "arrivals"), self._mean
+        times = self.times(seed)
 
         def arrive(_: object) -> None:
-            events.at(events.now + gaps.exponential(mean), arrive, None)
+            events.at(next(times), arrive, None)
             begin(None)
 
-        events.at(gaps.exponential(mean), arrive, None)
+        events.at(next(times), arrive, None)
+
+    def times(self, seed: int) -> Iterator[int]:
+        """Return when calls begin, in nanoseconds, ascending without an end."""
+        return accumulate(Stream(seed, "arrivals").exponentials(self.mean))
 
     def end(self, user: int | None) -> None:
         """Take note of the end of a call: nothing depends on it."""
@@ -104,9 +111,9 @@ class RecordedLoad:
         self.rate = len(times) / max(times[-1], 1.0)
         self.text = f"{len(times)} recorded calls"
 
-    def start(self, events: Events, seed: int, begin: Begin) -> None:  # noqa: ARG002
+    def start(self, events: Events, seed: int, begin: Begin) -> None:
         """Make the events at which calls begin, one after another."""
-        times = iter(self._times)
+        times = self.times(seed)
 
         def arrive(_: object) -> None:
             following = next(times, None)
@@ -115,6 +122,10 @@ class RecordedLoad:
             begin(None)
 
         events.at(next(times), arrive, None)
+
+    def times(self, seed: int) -> Iterator[int]:  # noqa: ARG002
+        """Return when calls begin, in nanoseconds, in ascending order."""
+        return iter(self._times)
 
     def end(self, user: int | None) -> None:
         """Take note of the end of a call: nothing depends on it."""
@@ -133,7 +144,7 @@ class ClosedLoad:
     normal = 0.0
     _events: Events
     _begin: Begin
-    _thinking: Stream
+    _thinking: Iterator[int]
 
     def __init__(self, users: Users) -> None:
         self._users, self._mean = users.number, nanoseconds(users.think)
@@ -143,13 +154,13 @@ class ClosedLoad:
     def start(self, events: Events, seed: int, begin: Begin) -> None:
         """Make the event at which each user makes the first call, after thinking."""
         self._events, self._begin = events, begin
-        self._thinking = Stream(seed, "thinking")
+        self._thinking = Stream(seed, "thinking").exponentials(self._mean)
         for user in range(self._users):
             self.end(user)
 
     def end(self, user: int | None) -> None:
         """Make the event at which a user whose call has ended makes the next one."""
-        later = self._events.now + self._thinking.exponential(self._mean)
+        later = self._events.now + next(self._thinking)
         self._events.at(later, self._begin, user)
 
 
@@ -169,7 +180,7 @@ def parse_load(load: object, server: Server) -> Arrivals:
     elif isinstance(load, Sequence) and not isinstance(load, str):
         arrivals = RecordedLoad(_check_times(cast("Sequence[float]", load)))
     else:
-        return OpenLoad(_share(load) * server.capacity, str(load))
+        return OpenLoad(parse_share("load", load) * server.capacity, str(load))
     if arrivals.rate >= server.capacity:
         rule = f"below the capacity of the server, {server.capacity:g} calls per second"
         found = f"on average {arrivals.rate:.4g}"
@@ -189,20 +200,3 @@ def _check_times(times: Sequence[float]) -> Sequence[float]:
             raise invalid_setting("load", rule, time, "sort them")
         before = time
     return times
-
-
-def _share(load: object) -> float:
-    """Return a share of the capacity, below 1."""
-    share: object = load
-    if isinstance(load, str):
-        number, sign, rest = load.partition("%")
-        try:
-            share = float(number) / 100 if sign and not rest.strip() else None
-        except ValueError:
-            share = None
-    known = isinstance(share, int | float) and not isinstance(share, bool)
-    if known and 0 < cast("float", share) < 1:
-        return float(cast("float", share))
-    rule = 'a share of the capacity above 0 and below 1, such as "70%"'
-    suggestion = "from 100 % on, the queue grows without an outage"
-    raise invalid_setting("load", rule, load, suggestion)

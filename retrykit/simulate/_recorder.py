@@ -1,6 +1,9 @@
 """Counts of what happens in a simulation, second by second."""
 
 from collections import Counter
+from collections.abc import Iterable
+from itertools import accumulate, islice
+from operator import add, sub
 from typing import Final, final
 
 from retrykit.simulate._events import SECOND
@@ -9,6 +12,7 @@ __all__ = ["Recorder", "Waits"]
 
 # Times are counted with so many binary digits: to within 1 part in 256.
 _DIGITS: Final = 8
+_MANY: Final = 4096
 
 
 @final
@@ -16,21 +20,42 @@ class Waits:
     """Times, of which only the numbers of similar ones are kept.
 
     Attributes:
-        count: Number of times.
         total: Their sum, in nanoseconds.
     """
 
     def __init__(self) -> None:
-        self.count = self.total = 0
+        self.total = self._counted = 0
         self._similar: Counter[int] = Counter()
+        self._new: list[int] = []
+
+    @property
+    def count(self) -> int:
+        """Number of times."""
+        return self._counted + len(self._new)
 
     def add(self, time: int) -> None:
         """Count a time, in nanoseconds, >= 0."""
-        self.count += 1
         self.total += time
+        self._new.append(time)
+        if len(self._new) > _MANY:
+            self._sort()
+
+    def _sort(self) -> None:
+        times, self._new = self._new, []
+        for bits in (16, 8, 0):
+            # Those of so many digits are similar if they differ in the last bits alone.
+            least = 1 << bits + _DIGITS if bits else 0
+            alike = Counter([time >> bits for time in times if time >= least])
+            times = [time for time in times if time < least]
+            for time, count in alike.items():
+                self.add_similar(time << bits, count)
+
+    def add_similar(self, time: int, count: int) -> None:
+        """Count a time, or some with the same first digits, but for the sum."""
+        self._counted += count
         shift = max(time.bit_length() - _DIGITS, 0)
         # Rounded to the middle of those with the same first digits.
-        self._similar[(time >> shift << shift) + (1 << shift >> 1)] += 1
+        self._similar[(time >> shift << shift) + (1 << shift >> 1)] += count
 
     def mean(self) -> float | None:
         """Return the mean, in seconds; None of no times."""
@@ -38,6 +63,7 @@ class Waits:
 
     def quantile(self, share: float) -> float | None:
         """Return the time that a share of the times does not exceed, in seconds."""
+        self._sort()
         wanted, found = share * self.count, 0
         for time, count in sorted(self._similar.items()):
             found += count
@@ -56,12 +82,20 @@ class Recorder:
         calls: Number of calls that began, in each second.
         sent: Number of attempts that were sent.
         succeeded: Number of those of them that succeeded.
-        failed: Number of those of them that failed.
+        failed: Number of those of them that failed, then or later.
+        replaced: Number of those of them in whose place another one counts.
         goodput: Number of calls that succeeded.
         given_up: Number of calls that gave up.
         last_failed: When the last attempt was sent that failed, in nanoseconds, -1
             if none failed.
         retries: Number of attempts besides the first ones.
+        failures: Number of attempts that failed in each second.
+        queued: Number of requests that had to wait for their service.
+        served: Number of those whose service began.
+        over: Number of seconds that are over.
+        queue: Number of requests in the queue of the server, at the end of each second
+            that is over.
+        waiting: Number of calls that wait for their next attempt, at these times.
         waits: How long the calls took that succeeded.
     """
 
@@ -71,11 +105,31 @@ class Recorder:
         self.sent = [0] * seconds
         self.succeeded = [0] * seconds
         self.failed = [0] * seconds
+        self.replaced = [0] * seconds
         self.goodput = [0] * seconds
         self.given_up = [0] * seconds
         self.last_failed = [-1] * seconds
-        self.retries = self.pending = 0
+        self.failures = [0] * seconds
+        self.queued = [0] * seconds
+        self.served = [0] * seconds
+        self.over = 0
+        self.queue: list[int] = []
+        self.waiting: list[int] = []
+        self.retries = self.pending = self._open = 0
         self.waits = Waits()
+
+    def settle(self) -> None:
+        """Count all attempts of which only the ends were counted."""
+        ends = zip(self.succeeded, self.failed, strict=True)
+        self.sent = [succeeded + failed for succeeded, failed in ends]
+        self.retries = sum(self.sent) - sum(self.calls)
+        self.queue = self._sums(self.queued, self.served)
+        retries = map(sub, self.sent, self.calls)
+        self.waiting = self._sums(self.failures, map(add, self.given_up, retries))
+
+    def _sums(self, come: Iterable[int], gone: Iterable[int]) -> list[int]:
+        """Return how many have come and not gone, at the end of each second."""
+        return [*islice(accumulate(map(sub, come, gone)), self.over)]
 
     def begin(self, now: int) -> None:
         """Count a call that begins."""
@@ -102,6 +156,20 @@ class Recorder:
         self.failed[second] += 1
         self.last_failed[second] = max(self.last_failed[second], sent)
 
+    def finish_request(self, sent: int, *, succeeded: bool | None) -> None:
+        """Count the end of a request; None if another one counts in its place."""
+        if succeeded is not None:
+            self.finish(sent, succeeded=succeeded)
+        elif sent < self.end:
+            self.pending -= 1
+            self.replaced[sent // SECOND] += 1
+
+    def refuse(self, now: int) -> None:
+        """Count an attempt that fails without being sent."""
+        if now < self.end:
+            self.failed[now // SECOND] += 1
+            self.last_failed[now // SECOND] = now
+
     def succeed(self, began: int, now: int) -> None:
         """Count a call that succeeds."""
         if now < self.end:
@@ -113,7 +181,27 @@ class Recorder:
         if now < self.end:
             self.given_up[now // SECOND] += 1
 
-    def recovery(self, since: int) -> int | None:
+    def end_second(self, queue: int) -> None:
+        """Note the state at the end of a second, with the length of the queue."""
+        second = self.over
+        ended = self.goodput[second] + self.given_up[second]
+        self._open += self.calls[second] - ended
+        self.queue.append(queue)
+        self.over += 1
+        self.waiting.append(self._open - self.pending)
+
+    def cut(self) -> None:
+        """Forget the seconds that are not over."""
+        seconds = self.over
+        self.end = seconds * SECOND
+        for counts in (self.calls, self.sent, self.succeeded, self.failed):
+            del counts[seconds:]
+        for counts in (self.goodput, self.given_up, self.last_failed):
+            del counts[seconds:]
+        # Every call sends its first attempt as it begins.
+        self.retries = sum(self.sent) - sum(self.calls)
+
+    def recovery(self, since: int, seconds: int | None = None) -> int | None:
         """Return when attempts succeed again, in nanoseconds after a time.
 
         That is when the last attempt was sent that failed before five seconds in a row
@@ -121,13 +209,20 @@ class Recorder:
 
         Args:
             since: The end of the outage, in nanoseconds.
+            seconds: Number of seconds that are over; by default all are.
 
         Returns:
-            >= 0; None if there are no such seconds.
+            >= 0; None if there are no such seconds, or attempts before them have not
+            ended yet.
         """
         row = 0
-        for second in range(-(-since // SECOND), len(self.sent)):
+        for second in range(
+            -(-since // SECOND), len(self.sent) if seconds is None else seconds
+        ):
             succeeded, failed = self.succeeded[second], self.failed[second]
+            ended = succeeded + failed + self.replaced[second]
+            if ended < self.sent[second]:
+                break
             row = row + 1 if succeeded * 5 >= failed * 95 else 0
             if row == _ROW:
                 last = max(self.last_failed[: second - _ROW + 2])

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, Final, Literal, final
 
 from retrykit._internal.durations import duration_in_words
@@ -12,13 +13,15 @@ from retrykit.simulate._events import SECOND, nanoseconds
 from retrykit.simulate._outage import Outage
 from retrykit.simulate._recorder import Recorder
 
-__all__ = ["Outcome", "Simulation", "summarize"]
+__all__ = ["DECIDED", "Outcome", "Simulation", "summarize"]
 
-Outcome = Literal["recovers", "does not recover", "not decided", "no outage"]
+Outcome = Literal[
+    "recovers", "does not recover", "not decided", "no outage", "interrupted"
+]
 """What follows an outage."""
 
-# A recovery so late in the time that was watched may be luck.
-_DECIDED: Final = 0.75
+DECIDED: Final = 0.75
+"""A recovery later in the time that was watched may be luck."""
 
 
 @final
@@ -31,7 +34,8 @@ class Simulation(Frozen):
         verdict: What follows the outage, in words.
         outcome: ``"recovers"``: five seconds in a row have at least 95 % successful
             attempts; ``"does not recover"`` within the horizon; ``"not decided"`` if it
-            recovers in the last quarter of it; ``"no outage"`` if there was none.
+            recovers in the last quarter of it; ``"no outage"`` if there was none;
+            ``"interrupted"`` if the simulation did not end.
         recovery: Time from the end of the outage to the last attempt that failed before
             these five seconds, in seconds, >= 0; None if there are none.
         normal: Calls per second without an outage.
@@ -45,12 +49,17 @@ class Simulation(Frozen):
         attempts: Number of attempts.
         retries: Number of attempts besides the first ones.
         amplification: Attempts per call, >= 1.
+        requests: Number of requests to each server, from the first one on: those to the
+            first one are the attempts.
         mean_wait: Mean time of a call that succeeds, in seconds; None without one.
         p50: The median of these times, in seconds, within 0.4 %.
         p95: Their 95th percentile.
         p99: Their 99th percentile.
         load: The load in each second.
         goodput: Calls that succeeded in each second.
+        queue: Requests in the queue of the server, at the end of each second.
+        pending: Calls that wait for their next attempt, at the end of each second.
+        outage: When the outage begins and ends, in seconds; None if there was none.
         settings: All settings, those left to the defaults included, as they are
             written.
     """
@@ -65,12 +74,16 @@ class Simulation(Frozen):
         "load",
         "mean_wait",
         "normal",
+        "outage",
         "outcome",
         "p50",
         "p95",
         "p99",
         "peak",
+        "pending",
+        "queue",
         "recovery",
+        "requests",
         "retries",
         "settings",
         "succeeded",
@@ -88,12 +101,16 @@ class Simulation(Frozen):
     attempts: int
     retries: int
     amplification: float
+    requests: tuple[int, ...]
     mean_wait: float | None
     p50: float | None
     p95: float | None
     p99: float | None
     load: tuple[int, ...]
     goodput: tuple[int, ...]
+    queue: tuple[int, ...]
+    pending: tuple[int, ...]
+    outage: tuple[float, float] | None
     settings: dict[str, Any]
 
     def __str__(self) -> str:
@@ -102,27 +119,36 @@ class Simulation(Frozen):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data, for JSON."""
         data = fields_of(self)
-        return data | {"load": [*self.load], "goodput": [*self.goodput]}
+        outage = None if self.outage is None else [*self.outage]
+        lists = {name: [*data[name]] for name in (*_SERIES, "requests")}
+        return data | lists | {"outage": outage}
 
     def to_json(self) -> str:
         """Return the result as JSON."""
         return json.dumps(self.to_dict())
 
     def to_csv(self) -> str:
-        """Return load and goodput as CSV, with a row for each second."""
+        """Return load, goodput, queue and pending retries of each second as CSV."""
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(["second", "load", "goodput"])
-        rows.writerows(zip(range(len(self.load)), self.load, self.goodput, strict=True))
+        rows.writerow(["second", *_SERIES])
+        series = (getattr(self, name) for name in _SERIES)
+        rows.writerows(zip(range(len(self.load)), *series, strict=True))
         return text.getvalue()
 
 
-def summarize(
+_SERIES: Final = ("load", "goodput", "queue", "pending")
+
+
+def summarize(  # noqa: PLR0913  named
     recorder: Recorder,
+    *,
     rate: float,
     outage: Outage | None,
     horizon: float,
     settings: dict[str, Any],
+    behind: Sequence[Recorder] = (),
+    seconds: int,
 ) -> Simulation:
     """Return the result of a simulation that has ended.
 
@@ -132,19 +158,29 @@ def summarize(
         outage: The outage.
         horizon: How long the time after it is, in seconds.
         settings: As they are written.
+        behind: What was counted of the requests to each server behind the first one.
+        seconds: Number of seconds that were to be simulated.
     """
     calls, attempts = sum(recorder.calls), sum(recorder.sent)
     succeeded, begin, recovery = sum(recorder.goodput), 0, None
+    failing = None
     if outage is not None:
+        failing = (outage.begin, outage.begin + outage.duration)
         begin = int(outage.begin)
         ended = nanoseconds(outage.begin) + nanoseconds(outage.duration)
         found = recorder.recovery(ended)
         recovery = None if found is None else found / SECOND
     normal = rate or sum(recorder.calls[:begin]) / max(begin, 1) or 1.0
-    last = recorder.sent[-math.ceil((1 - _DECIDED) * horizon) :]
+    last = recorder.sent[-math.ceil((1 - DECIDED) * horizon) :]
     final_load = sum(last) / len(last) / normal
     outcome = _outcome(outage, recovery, horizon)
-    if outcome == "no outage":
+    done = len(recorder.sent)
+    if done < seconds:
+        outcome = "interrupted"
+        so_far = _so_far(outage, recovery, done, final_load)
+        watched = f"{duration_in_words(done)} of {duration_in_words(seconds)}"
+        verdict = f"interrupted after {watched}{so_far}"
+    elif outcome == "no outage":
         verdict = f"no outage: {succeeded / max(calls, 1):.1%} of the calls succeed"
     else:
         verdict = _verdict(outcome, recovery, horizon, final_load)
@@ -154,7 +190,7 @@ def summarize(
         outcome=outcome,
         recovery=recovery,
         normal=normal,
-        peak=max(recorder.sent[begin:]) / normal,
+        peak=max(recorder.sent[begin:], default=0) / normal,
         final_load=final_load,
         calls=calls,
         succeeded=succeeded,
@@ -162,12 +198,16 @@ def summarize(
         attempts=attempts,
         retries=recorder.retries,
         amplification=attempts / calls if calls else 1.0,
+        requests=(attempts, *(sum(each.sent) for each in behind)),
         mean_wait=waits.mean(),
         p50=waits.quantile(0.5),
         p95=waits.quantile(0.95),
         p99=waits.quantile(0.99),
         load=tuple(recorder.sent),
         goodput=tuple(recorder.goodput),
+        queue=tuple(recorder.queue),
+        pending=tuple(recorder.waiting),
+        outage=failing,
         settings=settings,
     )
 
@@ -177,7 +217,25 @@ def _outcome(outage: Outage | None, recovery: float | None, horizon: float) -> O
         return "no outage"
     if recovery is None:
         return "does not recover"
-    return "recovers" if recovery <= _DECIDED * horizon else "not decided"
+    return "recovers" if recovery <= DECIDED * horizon else "not decided"
+
+
+def _so_far(
+    outage: Outage | None, recovery: float | None, done: int, final_load: float
+) -> str:
+    if outage is None:
+        return ""
+    if done < outage.begin + outage.duration:
+        return ", before the end of the outage"
+    if recovery is None:
+        return f": it has not recovered, {final_load:.1f} times its load"
+    return f": it {_recovers(recovery).replace('recovers', 'has recovered')}"
+
+
+def _recovers(recovery: float) -> str:
+    if not recovery:
+        return "recovers at once"
+    return f"recovers {duration_in_words(recovery)} after the outage"
 
 
 def _verdict(
@@ -186,9 +244,7 @@ def _verdict(
     watched = duration_in_words(horizon)
     if recovery is None:
         return f"does not recover within {watched}: {final_load:.1f} times its load"
-    if not recovery:
-        return "recovers at once"
-    text = f"recovers {duration_in_words(recovery)} after the outage"
+    text = _recovers(recovery)
     if outcome == "recovers":
         return text
     return f"not decided: {text}, which is near the horizon of {watched}"

@@ -1,7 +1,9 @@
 """The server of a simulation: a queue of requests, and slots that serve them."""
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, Literal, Protocol, final
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast, final
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
@@ -14,14 +16,15 @@ from retrykit._internal.validation import (
 )
 from retrykit.simulate._draws import Stream
 from retrykit.simulate._events import Events, nanoseconds
-from retrykit.simulate._failures import BUSY, FAILED, REFUSED
+from retrykit.simulate._failures import BUSY, FAILED, FAILED_CALL, REFUSED
 from retrykit.simulate._named_values import NamedValue
 from retrykit.simulate._outage import Outage
 
 if TYPE_CHECKING:
     from retrykit.simulate._calls import Attempt
 
-__all__ = ["Answers", "Drops", "Order", "Server", "ServiceTimes", "SimulatedServer"]
+__all__ = ["Answers", "Begin", "Drops", "Order", "Server", "ServiceTimes"]
+__all__ += ["SimulatedServer", "slow_start"]
 
 ServiceTimes = Literal["constant", "exponential"]
 """How long requests take."""
@@ -110,14 +113,18 @@ class Server(NamedValue):
         return None if bound is None else round(bound * self.capacity)
 
 
+Begin = Callable[[None, Callable[[int | None], None]], None]
+"""Begins a call to the next server; its second argument takes how the call failed."""
+
+
 class Answers(Protocol):
     """The clients, as a server sees them."""
 
-    def answer(self, attempt: "Attempt", failure: int | None) -> None:
+    def answer(self, attempt: Any, failure: int | None, /) -> None:
         """Tell how an attempt ended: None is a success."""
         ...
 
-    def awaits(self, attempt: "Attempt") -> bool:
+    def awaits(self, attempt: Any, /) -> bool:
         """Return whether a client still waits for the answer of an attempt."""
         ...
 
@@ -132,16 +139,21 @@ class SimulatedServer:
         events: The events of the simulation.
         seed: The seed of the simulation.
         clients: Who gets its answers.
+        begin: Begins a call to the next server, which each request makes; None if none
+            does.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  its surroundings
         self,
         server: Server,
         outage: Outage | None,
         events: Events,
         seed: int,
         clients: Answers,
+        begin: Begin | None = None,
     ) -> None:
+        self._begin_call = begin
+        self._served = self._finish if begin is None else self._call
         self._events, self._clients = events, clients
         self._queue: deque[Attempt] = deque()
         self._free = server.slots
@@ -150,10 +162,11 @@ class SimulatedServer:
         self._newest_first = server.order == "newest_first"
         self._leaves_out, self._late = server.drops != "nothing", server.drops == "late"
         self._most = server.most_waiting
-        self._times = Stream(seed, "service times")
+        self._times = Stream(seed, "service times").exponentials(self._service)
         self._chosen = Stream(seed, "failed requests")
         self._begin = self._end = self._slow_until = 0
         self._outage, self._paused = outage, False
+        # Bound once, not for each event.
         if outage is not None:
             self._begin = nanoseconds(outage.begin)
             self._end = self._begin + nanoseconds(outage.duration)
@@ -164,6 +177,16 @@ class SimulatedServer:
 
     def _pause(self, paused: bool) -> None:  # noqa: FBT001  the argument of an event
         self._paused = paused
+        self._serve()
+
+    @property
+    def waiting(self) -> int:
+        """Number of requests in the queue."""
+        return len(self._queue)
+
+    def begin_with(self, abandoned: Sequence["Attempt"]) -> None:
+        """Begin with requests in the queue whose clients have timed out."""
+        self._queue.extend(abandoned[: self._most])
         self._serve()
 
     def receive(self, attempt: "Attempt") -> None:
@@ -198,17 +221,34 @@ class SimulatedServer:
                 continue
             duration = self._service
             if self._exponential:
-                duration = self._times.exponential(duration)
+                duration = next(self._times)
             if self._end <= now < self._slow_until:
                 ramp = self._slow_until - self._end
-                # From ten times as long, down to as long as before.
-                duration = duration * 10 * ramp // (ramp + 9 * (now - self._end))
+                duration = slow_start(duration, now - self._end, ramp)
             if self._late and now + duration > attempt.deadline:
                 continue
             self._free -= 1
-            self._events.at(now + duration, self._finish, attempt)
+            self._events.at(now + duration, self._served, attempt)
 
     def _finish(self, attempt: "Attempt") -> None:
         self._free += 1
         self._clients.answer(attempt, None)
         self._serve()
+
+    def _call(self, attempt: "Attempt") -> None:
+        """Make the call of a request to the next server, which its slot waits for."""
+        begin = cast("Begin", self._begin_call)
+        begin(None, partial(self._end_call, attempt))
+
+    def _end_call(self, attempt: "Attempt", failure: int | None) -> None:
+        self._free += 1
+        self._clients.answer(attempt, None if failure is None else FAILED_CALL)
+        self._serve()
+
+
+def slow_start(duration: int, passed: int, ramp: int) -> int:
+    """Return how long a request takes so long after an outage.
+
+    From ten times as long, down to as long as before.
+    """
+    return duration * 10 * ramp // (ramp + 9 * passed)

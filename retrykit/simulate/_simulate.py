@@ -2,46 +2,43 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Final, cast
 
 from retrykit._core.policy import Policy
-from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.validation import (
-    check_instance,
-    check_integer,
-    invalid_setting,
-    user_facing,
-)
+from retrykit._internal.validation import check_integer, invalid_setting, user_facing
 from retrykit.simulate._calls import check_policy
-from retrykit.simulate._clients import Clients, Fleet, Told
-from retrykit.simulate._events import SECOND, Events, nanoseconds
-from retrykit.simulate._failures import FAILED, REFUSED, TIMED_OUT, errors_of
+from retrykit.simulate._chain import check_chain, check_slots
+from retrykit.simulate._clients import Clients, Told
+from retrykit.simulate._engines import Engine, Run
+from retrykit.simulate._events import nanoseconds
+from retrykit.simulate._failures import (
+    FAILED,
+    REFUSED,
+    TIMED_OUT,
+    errors_of,
+    errors_of_layers,
+)
+from retrykit.simulate._layered_fleet import check_layers, has_layers
 from retrykit.simulate._load import Load, parse_load
 from retrykit.simulate._outage import LONGEST, Outage
-from retrykit.simulate._recorder import Recorder
+from retrykit.simulate._progress import (
+    Progress,
+    Watcher,
+    attach_simulation,
+    check_progress,
+    expected_attempts,
+)
 from retrykit.simulate._results import Simulation, summarize
-from retrykit.simulate._server import Server, SimulatedServer
+from retrykit.simulate._scene import Scene
+from retrykit.simulate._server import Server
 
-__all__ = ["run", "simulate"]
+__all__ = ["check_clients", "check_outage", "run", "simulate"]
 
 _NEEDED: Final = {"hang": TIMED_OUT, "refuse": REFUSED, "error": FAILED}
 _SHORTEST: Final = 10.0
 _NEAR: Final = 1e-6
-
-
-class VirtualClock:
-    """The clock that budgets read."""
-
-    def __init__(self, events: Events) -> None:
-        self._events = events
-
-    def now(self) -> float:
-        """Return the virtual time, in seconds."""
-        return self._events.now / SECOND
-
-    def sleep(self, delay: float, /) -> None:
-        """Do nothing: no code that sleeps is simulated."""
 
 
 @user_facing
@@ -50,12 +47,13 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
     *,
     load: Load = "70%",
     outage: Outage | Duration | None = "10s",
-    server: Server | None = None,
+    server: Server | Sequence[Server | Clients] | None = None,
     network: Duration = 0.001,
     late_answers: bool = False,
     horizon: Duration = 300.0,
     errors: Mapping[str, Exception] | None = None,
     seed: int = 1,
+    progress: Progress | None = None,
 ) -> Simulation:
     """Simulate what the clients of a server do to it after an outage.
 
@@ -79,7 +77,12 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
             recorded calls in seconds, in ascending order.
         outage: The `Outage`, or the duration of one in which the server hangs, from
             10 s on; None is none.
-        server: The server; by default ``Server()``, of 100 requests per second.
+        server: The server; by default ``Server()``, of 100 requests per second. Or a
+            chain of them: ``[Server(300, slots=50), Clients(policy), Server()]``, where
+            each request to the first server, once it is served there, is a call of the
+            `Clients` to the second. It holds its slot until that ends; if it fails, the
+            answer is a 503. The outage is that of the last server, and the load a share
+            of the lowest capacity.
         network: Time from a client to the server. A duration, >= 1 us; 1 ms by
             default.
         late_answers: Whether the answer to an attempt that has timed out still ends its
@@ -88,15 +91,22 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
         horizon: How long to watch the time after the outage. A duration, 10 s to
             1,000,000 s; 5 min by default.
         errors: What the client raises, for the conditions and hints of the policy, by
-            ``"timeout"``, ``"refused"`` and ``"unavailable"``. By default a
-            `TimeoutError` (an `AttemptTimeout` if the policy has one), a
-            `ConnectionRefusedError`, and an error whose ``response`` has status 503.
+            ``"timeout"``, ``"refused"``, ``"unavailable"``, and, where a server has
+            failed to call the next one, ``"failed_call"``. By default a `TimeoutError`
+            (an `AttemptTimeout` if the policy has one), a `ConnectionRefusedError`, and
+            an error whose ``response`` has status 503.
         seed: Seed of all draws. Integer, >= 0.
+        progress: Called after each simulated second with the number of seconds so far
+            and of all.
+
+    What may take more than a minute is logged before it begins. A `KeyboardInterrupt`
+    has the seconds so far: see `simulation_of`.
 
     Raises:
         ConfigError: An argument is invalid, the load is not below the capacity, or the
             policy cannot be simulated: it does not retry the error of the outage, has
-            code that fails on that error, or has settings that are not simulated.
+            code that fails on that error, or has settings that are not simulated; or a
+            server has too few slots to wait for the next one.
     """
     return run(
         policy,
@@ -108,6 +118,7 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
         horizon=horizon,
         errors=errors,
         seed=seed,
+        watcher=Watcher(check_progress(progress)),
     )
 
 
@@ -122,14 +133,39 @@ def run(  # noqa: PLR0913  as `simulate`
     horizon: object = 300.0,
     errors: object = None,
     seed: object = 1,
+    watcher: Watcher | None = None,
     told: Told | None = None,
+    made_by: Sequence[int] | None = None,
+    state: tuple[int, int] | None = None,
+    until_recovered: bool = False,
+    engine: Engine | None = None,
 ) -> Simulation:
-    """Simulate, as `simulate` does, and tell of each attempt."""
+    """Simulate, as `simulate` does.
+
+    Args:
+        policy: As all arguments that are not below, an argument of `simulate`.
+        load: See there.
+        outage: See there.
+        server: See there.
+        network: See there.
+        late_answers: See there.
+        horizon: See there.
+        errors: See there.
+        seed: See there.
+        watcher: Is told how the simulation proceeds.
+        told: Called with each attempt that has ended.
+        made_by: The process of each recorded call: an index of the processes of all
+            clients, one after another.
+        state: The number of abandoned requests in the queue, and of calls that wait
+            for their first retry, at the beginning.
+        until_recovered: Whether to stop as soon as the server has recovered.
+        engine: The fastest engine that may be used; one that does not apply gives way
+            to a slower one. By default the fastest one that pays.
+    """
     if not isinstance(late_answers, bool):
         raise invalid_setting("late_answers", "True or False", late_answers)
-    whole = _check_clients(policy)
-    place = check_instance("server", Server() if server is None else server, Server)
-    failing = _check_outage(outage)
+    whole = check_clients(policy)
+    chain, failing = check_chain(server), check_outage(outage)
     begin = check_integer("seed", seed, at_least=0)
     seconds = parse_duration("horizon", horizon)
     if not _SHORTEST <= seconds <= LONGEST:
@@ -138,45 +174,75 @@ def run(  # noqa: PLR0913  as `simulate`
     if not _NEAR <= delay <= LONGEST:
         rule = "a duration from 1 us on, as an attempt takes some time"
         raise invalid_setting("network", rule, network)
-    arrivals = parse_load(load, place)
+    arrivals = parse_load(load, min(chain.servers, key=attrgetter("capacity")))
+    check_slots(chain, arrivals.rate, delay)
     raised = errors_of(failing, errors)
-    needed = TIMED_OUT if failing is None else _NEEDED[failing.kind]
-    populations = [(each, check_policy(each.policy, raised, needed)) for each in whole]
+    needed: int | None = TIMED_OUT if failing is None else _NEEDED[failing.kind]
+    of_layers = errors_of_layers(raised, errors)
+    between = [check_layers(each, of_layers, needed) for each in chain.between]
+    if between:
+        # The clients get the answers of a server that works.
+        raised, needed = of_layers, None
+    populations, layers = [], []
+    if any(map(has_layers, whole)):
+        layers = [check_layers(each, of_layers, needed) for each in whole]
+    else:
+        populations = [
+            (each, check_policy(each.policy, raised, needed)) for each in whole
+        ]
+    ended = 0.0 if failing is None else failing.begin + failing.duration
+    scene = Scene(
+        populations=populations,
+        layers=layers,
+        made_by=made_by,
+        load=arrivals,
+        servers=chain.servers,
+        between=between,
+        outage=failing,
+        seed=begin,
+        network=nanoseconds(delay),
+        late_answers=late_answers,
+        seconds=math.ceil(ended + seconds),
+    )
     settings = {
         "clients": [repr(each) for each in whole],
         "load": arrivals.text,
         "outage": None if failing is None else repr(failing),
-        "server": repr(place),
+        "server": repr(chain.servers[0] if len(chain.servers) == 1 else server),
         "network": delay,
         "late_answers": late_answers,
         "horizon": seconds,
         "errors": [repr(each) for each in raised],
         "seed": begin,
     }
-    ended = 0.0 if failing is None else failing.begin + failing.duration
-    recorder = Recorder(math.ceil(ended + seconds))
-    events = Events()
-    fleet = Fleet(
-        populations,
-        events,
-        recorder,
-        arrivals,
-        seed=begin,
-        network=nanoseconds(delay),
-        late_answers=late_answers,
-        told=told,
-    )
-    serving = SimulatedServer(place, failing, events, begin, fleet)
-    fleet.start(serving.receive)
-    with sync_clock.use(VirtualClock(events), "a simulation"):
-        events.run(recorder.end)
-        # Attempts that count may end later.
-        while recorder.pending:
-            events.run(events.now + SECOND)
-    return summarize(recorder, arrivals.normal, failing, seconds, settings)
+    watcher = watcher or Watcher()
+    watcher.expect(expected_attempts(arrivals.rate, scene.seconds, whole))
+    running = Run(scene, watcher, told)
+
+    def result() -> Simulation:
+        return summarize(
+            running.recorder,
+            rate=arrivals.normal,
+            outage=failing,
+            horizon=seconds,
+            settings=settings,
+            seconds=scene.seconds,
+            behind=running.behind,
+        )
+
+    try:
+        since = nanoseconds(ended) if until_recovered else None
+        running.run(engine, state, since)
+    except KeyboardInterrupt as error:
+        if running.recorder.over:
+            running.recorder.cut()
+            attach_simulation(error, result())
+        raise
+    return result()
 
 
-def _check_clients(policy: object) -> list[Clients]:
+def check_clients(policy: object) -> list[Clients]:
+    """Return the clients that an argument of `simulate` means."""
     if isinstance(policy, Policy):
         return [Clients(policy)]
     if isinstance(policy, Clients):
@@ -187,7 +253,8 @@ def _check_clients(policy: object) -> list[Clients]:
     return given
 
 
-def _check_outage(outage: object) -> Outage | None:
+def check_outage(outage: object) -> Outage | None:
+    """Return the outage that an argument of `simulate` means."""
     if outage is None or isinstance(outage, Outage):
         return outage
     return Outage(cast("Duration", outage))

@@ -7,6 +7,7 @@ from retrykit import (
     Policy,
     RetryAfter,
     RetryState,
+    Rule,
     Stop,
     StopReason,
 )
@@ -136,6 +137,37 @@ def test_a_schedule_gets_the_previous_delay():
         high = decision(settings, attempt=2, seed=seed, failures=previous).delay
         # The same part of the range from 1 to 3, and of that from 1 to 9.
         assert high - 1 == pytest.approx(4 * (low - 1))
+
+
+def test_a_state_advances_to_the_next_attempt():
+    rules = [Rule(on=KeyError, schedule=[9]), Rule(on=OSError, schedule=[1, 2])]
+    policy = Policy(rules=rules, max_attempts=3)
+    first = state = RetryState("fetch", 7, 0.0)
+    delays = []
+    for attempt in (1, 2, 3):
+        began = state.attempt_started
+        failure = Failure(attempt, OSError(), None, began, 0.5, None)
+        decision = policy.decide(state, failure)
+        if isinstance(decision, Stop):
+            break
+        state = policy.advance(state, failure, decision)
+        delays.append(decision.delay)
+    assert delays == [1, 2]
+    assert (state.attempt, state.attempt_started, state.total_delay) == (3, 4, 3)
+    assert [each.delay for each in state.failures] == [1, 2]
+    assert [each.rule for each in state.failures] == [1, 1]
+    assert (first.attempt, first.failures) == (1, ())
+    rejected = Failure(3, None, "no", 4.0, 0.5, None)
+    later = Policy(on_result=lambda result: True).advance(state, rejected, Again(0.5))
+    assert (later.attempt, later.failures[-1].delay) == (4, 0.5)
+
+
+def test_a_state_does_not_advance_once_its_call_has_ended():
+    failure = Failure(1, ValueError(), None, 0.0, 0.5, None)
+    state, policy = RetryState("fetch", 7, 0.0), Policy(on=OSError)
+    decision = policy.decide(state, failure)
+    with pytest.raises(ConfigError, match="decision must be an Again, got Stop"):
+        policy.advance(state, failure, decision)
 
 
 def test_decide_rejects_an_async_predicate():

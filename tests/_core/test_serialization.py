@@ -14,7 +14,7 @@ from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit._core.rules import Rule
 from retrykit._core.settings import SETTINGS
 from retrykit._core.timeouts import AsArgument
-from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
+from retrykit.budgets import FleetBudget, RatioBudget, Throttle, TokenBucket, shared
 from retrykit.budgets._base import Budget
 from retrykit.schedules._kinds import SCHEDULE_KINDS
 from retrykit.schedules._parsing import parse_schedule
@@ -191,6 +191,7 @@ def test_reads_budget_and_rules_written_by_hand_in_toml():
 
 
 BUDGETS = [TokenBucket(7, cost=2, reward=3), Throttle(20, 0.5), RatioBudget(0.1)]
+BUDGETS += [FleetBudget(0.1, timeouts=OSError), TokenBucket(refunds=False)]
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)

@@ -74,9 +74,11 @@ def leaf_commands(command=program, path=()):
             yield from leaf_commands(below, (*path, name))
 
 
-_FILES = {"chart": [".html", ".png", ".svg"]}
+_FILES = {"chart": [".html", ".png", ".svg"], "simulate": [".png", ".svg"]}
 # No preset can be written in this format.
 _INSTEAD = {"grpc": ["grpc.json:shop.Orders/Place", "--method", "shop.Orders/Place"]}
+# At the default load, no preset recovers.
+_INSTEAD["--require-recovery"] = ["--max-attempts", "1", "--load", "10%"]
 
 
 def outputs(command, preset):

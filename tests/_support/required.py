@@ -41,7 +41,9 @@ PARTS = {
     "tests/integrations/test_sdk*": f"{SDKS} cryptography",
     "tests/integrations/test_sdk_google_genai.py": "aiohttp httpx httpx2",
     "tests/integrations/test_sdk_retries.py": "pymongo redis",
+    "tests/integrations/test_timeouts_of_*": f"{CLIENTS} botocore openai redis",
     "tests/originals/pictures.py": "matplotlib",
+    "tests/analysis/test_simulation_pictures.py": "matplotlib",
     "tests/_support/tls_server.py": "cryptography",
     "tests/integrations/*aiohttp*": "aiohttp",
     "tests/_support/*aiohttp*": "aiohttp",
@@ -50,6 +52,8 @@ PARTS = {
     "retrykit/integrations/airflow.py": "airflow",
     "tests/integrations/test_airflow.py": "airflow",
     "examples/coming_from_backoff.py": "backoff",
+    "retrykit/simulate/_arrays.py": "numpy",
+    "tests/simulate/test_arrays.py": "numpy",
     "retrykit/integrations/asyncpg.py": "asyncpg",
     "retrykit/integrations/celery/*": "celery",
     "tests/integrations/*celery*": "celery",
@@ -79,6 +83,8 @@ PARTS = {
     "examples/upload_once.py": "httpx",
     "retrykit/analysis/charts.py": "matplotlib",
     "tests/analysis/test_charts.py": "matplotlib",
+    "retrykit/analysis/simulation_charts.py": "matplotlib",
+    "tests/analysis/test_simulation_charts.py": "matplotlib",
     "retrykit/integrations/opentelemetry/*": "opentelemetry",
     "tests/integrations/test_opentelemetry*": "opentelemetry opentelemetry.sdk",
     "tests/integrations/test_opentelemetry_exporters.py": (
@@ -168,7 +174,11 @@ PARTS = {
     "tests/analysis/test_html_report_appearance.py": BROWSER,
     "tests/analysis/test_html_report_numbers.py": BROWSER,
     "tests/analysis/test_html_report_errors.py": BROWSER,
+    "tests/analysis/test_html_report_outage.py": BROWSER,
     "tests/analysis/test_stages.py": BROWSER,
+    # The scripts of the HTML report, without a browser.
+    "tests/_support/page_scripts.py": "node",
+    "tests/analysis/test_page_simulation.py": "node",
     # Durable jobs, on servers that are killed.
     "tests/engines": (
         "celery dbos procrastinate psycopg redis "
@@ -178,7 +188,7 @@ PARTS = {
 """The needs of the files of each pattern, by name."""
 
 PROGRAMS = {
-    *("chromedriver", "chromium", "epmd", "mariadbd", "mb"),
+    *("chromedriver", "chromium", "epmd", "mariadbd", "mb", "node"),
     *("postgres", "rabbitmq-server", "redis-server"),
 }
 """The needs that are programs."""

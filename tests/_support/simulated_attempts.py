@@ -1,11 +1,19 @@
 """Attempts of a simulation, to compare them with those computed by hand."""
 
-from retrykit.simulate._failures import BUSY, FAILED, REFUSED, TIMED_OUT
+from retrykit.simulate._failures import (
+    BUSY,
+    FAILED,
+    FAILED_CALL,
+    OWN_TIMEOUT,
+    REFUSED,
+    TIMED_OUT,
+)
 from retrykit.simulate._simulate import run
 
 __all__ = ["FAILURES", "attempts_of"]
 
 FAILURES = {TIMED_OUT: "timeout", REFUSED: "refused", FAILED: "503", BUSY: "busy"}
+FAILURES |= {FAILED_CALL: "failed call", OWN_TIMEOUT: "own timeout"}
 
 
 def attempts_of(policy, load, **settings):

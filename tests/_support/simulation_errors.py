@@ -2,8 +2,19 @@
 
 from retrykit import Hedge, Policy, Rule
 from retrykit.budgets import Budget
-from retrykit.limits import RateLimit
-from retrykit.simulate import Clients, Outage, Server, Users, simulate
+from retrykit.limits import Adapted, CircuitBreaker, RateLimit
+from retrykit.schedules import exponential
+from retrykit.simulate import (
+    Clients,
+    Outage,
+    Server,
+    Users,
+    basin,
+    contend,
+    simulate,
+    simulation_of,
+    smallest_change,
+)
 
 __all__ = ["ERRORS"]
 
@@ -45,6 +56,16 @@ class ConnectedBudget(Budget):
 
     def __repr__(self):
         return "ConnectedBudget()"
+
+
+class Semaphore:
+    """A semaphore of another library."""
+
+    def acquire(self):
+        pass
+
+    def __repr__(self):
+        return "<unlocked semaphore>"
 
 
 NEEDS_RESPONSE = NeedsResponse()
@@ -106,7 +127,9 @@ ERRORS = {
     'network must be a duration such as "12.5s", "500ms" or "1h30m", got \'1\'; '
     "write the unit (us, ms, s, m, h, d, w)": lambda: simulate(Policy(), network="1"),
     "seed must be an integer >= 0, got -3": lambda: simulate(Policy(), seed=-3),
-    "server must be a Server, got 100": lambda: simulate(Policy(), server=100),
+    "server must be a Server, or a list of servers and, between each two, "
+    "Clients, got 100; write server=[Server(...), Clients(policy), "
+    "Server(...)]": lambda: simulate(Policy(), server=100),
     "late_answers must be True or False, got 1": lambda: simulate(
         Policy(), late_answers=1
     ),
@@ -121,7 +144,7 @@ ERRORS = {
         Policy(), errors=5
     ),
     "errors must be a dict with the keys 'timeout', 'refused', 'unavailable', "
-    "got 'timeouts'; did you mean timeout?": lambda: simulate(
+    "'failed_call', got 'timeouts'; did you mean timeout?": lambda: simulate(
         Policy(), errors={"timeouts": OSError()}
     ),
     "errors['timeout'] must be an Exception, got 5": lambda: simulate(
@@ -205,13 +228,15 @@ ERRORS = {
     "simulate(errors=...)": lambda: simulate(
         Policy(on=OSError), outage=Outage("1s", "error")
     ),
-    "admission must be () in a simulation, got (RateLimit(5),); it is not "
-    "simulated: policy.replace(admission=())": lambda: simulate(
-        Policy(admission=[RateLimit(5)])
+    "admission[0] must be a CircuitBreaker, Concurrency, RateLimit or "
+    "AdaptiveRateLimit in a simulation, got Adapted(<unlocked "
+    "semaphore>, name='api'); simulate the policy without it: "
+    "policy.replace(admission=...)": lambda: simulate(
+        Policy(admission=[Adapted(Semaphore(), name="api")])
     ),
-    "hedge must be None in a simulation, got Hedge(1.0, idempotent=True); it "
-    "is not simulated: policy.replace(hedge=None)": lambda: simulate(
-        Policy(hedge=Hedge("1s", idempotent=True))
+    "sdk must be a Policy, got 5": lambda: Clients(Policy(), sdk=5),
+    "connections must be an integer >= 1, got 0": lambda: Clients(
+        Policy(), connections=0
     ),
     "on_result must be None in a simulation, got needs_response; it is not "
     "simulated: policy.replace(on_result=None)": lambda: simulate(
@@ -233,4 +258,60 @@ ERRORS = {
     "budget must be a budget of retrykit.budgets, or one that copy.deepcopy "
     "can copy, got ConnectedBudget(); simulate the policy with a local budget: "
     "policy.replace(budget=...)": lambda: simulate(Policy(budget=ConnectedBudget())),
+    "progress must be a function of two numbers, or None, got 'bar'": lambda: simulate(
+        Policy(), progress="bar"
+    ),
+    "error must be a BaseException, got 5": lambda: simulation_of(5),
+    "outage must be an outage, to recover from, got None": lambda: smallest_change(
+        Policy(), outage=None
+    ),
+    "seed must be an integer >= 0, got -5": lambda: smallest_change(Policy(), seed=-5),
+    "server must be a Server, got 5": lambda: basin(Policy(), server=5),
+    "steps must be an integer >= 1, got 0": lambda: basin(Policy(), steps=0),
+    "queue must be an integer >= 1, got 0": lambda: basin(Policy(), queue=0),
+    "admission[0] must be without random numbers in the open_for of "
+    "a simulated breaker, got "
+    "CircuitBreaker(open_for=exponential(1.0, "
+    "factor=2.0).full_jitter(), name='api'); write open_for=\"30s\"": lambda: simulate(
+        Policy(
+            admission=[
+                CircuitBreaker(open_for=exponential(1).full_jitter(), name="api")
+            ]
+        )
+    ),
+    "slots must be above 1.01, as each request holds one for 0.102 "
+    "s, got 1; while the server waits for the next one": lambda: simulate(
+        Policy(), server=[Server(1000), Clients(Policy()), Server(10)], load="99%"
+    ),
+    "sdk must be a policy without limits and hedge, which only the "
+    "policy may have, got Policy(hedge=Hedge(1.0, idempotent=True)); "
+    "write sdk.replace(admission=(), hedge=None)": lambda: Clients(
+        Policy(), sdk=Policy(hedge=Hedge("1s", idempotent=True))
+    ),
+    "timeout must be the attempt_timeout of the sdk, 2 s, or left out, got 1": lambda: (
+        Clients(Policy(), sdk=Policy(attempt_timeout=2), timeout=1)
+    ),
+    "policy must be a Policy, got 88": lambda: contend(88),
+    "policy must be without limits and a hedge where clients "
+    "contend, got Policy(admission=(RateLimit(5),)); "
+    "policy.replace(admission=(), hedge=None)": lambda: contend(
+        Policy(admission=[RateLimit(5)])
+    ),
+    "clients must be an integer >= 1, got -88": lambda: contend(Policy(), clients=-88),
+    "runs must be an integer >= 1, got -88": lambda: contend(Policy(), runs=-88),
+    "seed must be an integer >= 0, got -88": lambda: contend(Policy(), seed=-88),
+    "error must be an Exception, got 88": lambda: contend(Policy(), error=88),
+    "network must be a duration > 0, got 0": lambda: contend(Policy(), network=0),
+    'network must be a duration such as "12.5s", "500ms" or "1h30m", '
+    "got '88'; write the unit (us, ms, s, m, h, d, w)": lambda: contend(
+        Policy(), network="88"
+    ),
+    "deviation must be a finite number >= 0, got -88; give seconds as "
+    'a number, a timedelta, or text such as "1h30m"': lambda: contend(
+        Policy(), deviation=-88
+    ),
+    "policy must be clients whose attempts are one request each, got "
+    "Clients(policy=Policy(), share=1.0, processes=100, timeout=1.0, sdk=Policy(), "
+    "connections=None); leave out the limits, the hedge, the SDK and "
+    "connections": lambda: basin(Clients(Policy(), sdk=Policy())),
 }

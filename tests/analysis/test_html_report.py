@@ -26,7 +26,7 @@ def switches(browser):
 
 
 def ticks(browser):
-    return browser.texts(".level text")
+    return browser.texts("#chart .level text")
 
 
 def test_a_slider_moved_by_key_updates_field_chart_table_and_texts(steady):

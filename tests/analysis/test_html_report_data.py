@@ -93,6 +93,12 @@ def test_the_page_contains_the_given_policy():
             "has_other_delays": False,
             "caveats": [],
             "stages": None,
+            "simulation": {
+                "retried": [True] * 4,
+                "reasons": {"hang": None, "refuse": None, "error": None},
+                "budget": None,
+                "seed": None,
+            },
             "python": {
                 "settings": [],
                 "omitted": [],

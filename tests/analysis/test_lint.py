@@ -11,6 +11,7 @@ from retrykit.analysis.lint import RULES, check
 from retrykit.analysis.lint._cap_analysis import caps
 from retrykit.analysis.lint._stage_rules import STAGE_RULES
 from retrykit.testing import strategies
+from tests.analysis.test_lint_fleets import RULES_OF_FLEETS
 
 
 def polite(**settings):
@@ -324,10 +325,10 @@ def test_each_rule_warns_about_the_expected_policies(policy, rules):
 
 
 def test_every_rule_is_in_the_table():
-    # Those of limits and hedges are in test_lint_stages.py.
+    # Others are in test_lint_fleets.py and test_lint_stages.py.
     assert (
         set().union(*(rules for _, rules in POLICIES.values()))
-        == RULES.keys() - STAGE_RULES
+        == RULES.keys() - STAGE_RULES - RULES_OF_FLEETS
     )
 
 
@@ -347,6 +348,8 @@ def test_every_rule_has_a_stable_name_and_a_description():
         "retries-at-once",
         "retries-every-exception",
         "too-many-attempts",
+        "reserve-of-each-process",
+        "retry-storm",
         "library-retries-too",
         "call-outlives-process",
         "breaker-without-timeout",

@@ -10,6 +10,7 @@ from tests._support.new_process import run_python
 # They retry everything for days, as their originals do in a job engine.
 JOBS = {"retries-every-exception", "call-outlives-process"}
 WARNINGS = {
+    "finagle": {"reserve-of-each-process"},
     "dramatiq": JOBS,
     "sidekiq": JOBS,
     "zizq": JOBS,
@@ -93,7 +94,8 @@ def rules_by_policy(page):
 
 # The libraries retry by themselves; a call within a request is made once; the delays of
 # a durable job; the same delays as those of another library; a time that the rules do
-# not see; and delays of none, so that the example takes no time.
+# not see; delays of none, so that the example takes no time; and what is compared in
+# simulations, such as a budget that does not survive ten processes.
 IN_PAGES = {
     "README.md": set(),
     "docs/policies.md": {"retries-at-once"},
@@ -101,6 +103,11 @@ IN_PAGES = {
     "docs/transient_errors.md": {"library-retries-too"},
     "docs/web_frameworks.md": {"never-retries"},
     "docs/durable.md": {"call-outlives-process"},
+    "docs/simulation.md": {
+        "never-retries",
+        "reserve-of-each-process",
+        "retries-at-once",
+    },
 }
 
 

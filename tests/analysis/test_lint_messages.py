@@ -5,6 +5,7 @@ import pytest
 from retrykit import Policy, schedules as s
 from retrykit.analysis.lint import RULES, Finding, check
 from retrykit.analysis.lint._stage_rules import STAGE_RULES
+from tests.analysis.test_lint_fleets import RULES_OF_FLEETS
 
 GROWING = s.exponential(1).jitter(0.5)
 RANDOM = s.exponential(1).full_jitter()
@@ -235,8 +236,10 @@ def test_gives_the_reason_with_the_numbers_and_the_fix(finding, policy):
 
 
 def test_every_rule_is_in_the_table():
-    # Those of limits and hedges are in test_lint_stages.py.
-    assert {finding.rule for finding in EXACT} == RULES.keys() - STAGE_RULES
+    # Others are in test_lint_fleets.py and test_lint_stages.py.
+    assert {
+        finding.rule for finding in EXACT
+    } == RULES.keys() - STAGE_RULES - RULES_OF_FLEETS
 
 
 def test_a_finding_reads_as_one_line():

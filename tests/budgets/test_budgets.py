@@ -307,10 +307,18 @@ def test_without_ratio_and_reserve_nothing_is_retried():
     assert (budget.balance, budget.withdraw(ERROR)) == (0, None)
 
 
-def test_the_defaults_are_those_of_finagle():
+def test_the_numbers_of_finagle():
     """20 % of the requests of ten seconds, and ten retries for each second."""
-    budget = RatioBudget()
+    budget = RatioBudget(reserve=10)
     with virtual_time():
         requests(budget, 10)
         retried = sum(budget.withdraw(ERROR) is not None for _ in range(200))
     assert retried == 10 * 10 + 2
+
+
+def test_the_default_reserve_is_one_retry_in_ten_seconds():
+    budget = RatioBudget()
+    with virtual_time() as clock:
+        assert [budget.withdraw(ERROR), budget.withdraw(ERROR)] == [1.0, None]
+        clock.advance("11s")
+        assert [budget.withdraw(ERROR), budget.withdraw(ERROR)] == [1.0, None]

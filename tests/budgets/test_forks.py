@@ -9,13 +9,13 @@ import weakref
 import pytest
 
 from retrykit._internal.locks import renew_locks
-from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket
+from retrykit.budgets import FleetBudget, RatioBudget, Registry, Throttle, TokenBucket
 from retrykit.testing import virtual_time
 
 FORKING = """
 import os, pickle, signal, threading
 from contextlib import ExitStack
-from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket
+from retrykit.budgets import FleetBudget, RatioBudget, Registry, Throttle, TokenBucket
 from retrykit.budgets import balances, shared, _shared_budgets
 
 class Equal(TokenBucket):
@@ -28,7 +28,8 @@ def retry(budget):
     budget.deposit(None)
     budget.balance
 
-budgets = [TokenBucket(), Throttle(), RatioBudget(), Equal(), Equal()]
+budgets = [TokenBucket(), Throttle(), RatioBudget(), FleetBudget()]
+budgets += [Equal(), Equal()]
 budgets += pickle.loads(pickle.dumps(budgets))
 hosts = Registry(TokenBucket)
 hosts["old"], shared("key:old", TokenBucket)
@@ -62,7 +63,7 @@ for step in steps:
         break
 over.set()
 thread.join()
-print(codes == [7] * 15, codes)
+print(codes == [7] * 17, codes)
 """
 
 
@@ -84,8 +85,8 @@ def test_a_forked_child_starts_with_the_parents_balance():
 
 @pytest.mark.parametrize(
     "make",
-    [TokenBucket, Throttle, RatioBudget, lambda: Registry(TokenBucket)],
-    ids=["bucket", "throttle", "ratio", "registry"],
+    [TokenBucket, Throttle, RatioBudget, FleetBudget, lambda: Registry(TokenBucket)],
+    ids=["bucket", "throttle", "ratio", "fleet", "registry"],
 )
 def test_an_unreferenced_budget_is_freed_at_once(make):
     gc.disable()

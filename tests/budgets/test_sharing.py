@@ -14,6 +14,7 @@ from retrykit._core.failures import Evaluation
 from retrykit._core.steps import withdraw_safely
 from retrykit.budgets import (
     Budget,
+    FleetBudget,
     RatioBudget,
     Registry,
     Throttle,
@@ -91,6 +92,18 @@ BUDGETS = {
     "a throttle of two": (
         Throttle(2, 0.25),
         "Throttle(max_tokens=2, token_ratio=0.25)",
+    ),
+    "a bucket without refunds": (
+        TokenBucket(refunds=False),
+        "TokenBucket(refunds=False)",
+    ),
+    "a fleet": (FleetBudget(), "FleetBudget()"),
+    "a fleet of slow calls": (
+        FleetBudget(0.5, capacity=3, recent="5s", timeouts=(KeyError, BusyError)),
+        (
+            "FleetBudget(ratio=0.5, capacity=3, recent=5.0, "
+            f"timeouts=(KeyError, {__name__}.BusyError))"
+        ),
     ),
     "a ratio": (RatioBudget(window=10), "RatioBudget()"),
     "a ratio of an hour": (
@@ -170,6 +183,7 @@ def test_reads_a_budget_written_by_hand_in_toml():
         "cost": 5,
         "costs": {"TimeoutError": 20, "tests.budgets.test_sharing:BusyError": 1},
         "reward": 1,
+        "refunds": True,
     }
 
 

@@ -10,7 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import retrykit.budgets
-from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket, shared
+from retrykit.budgets import (
+    FleetBudget,
+    RatioBudget,
+    Registry,
+    Throttle,
+    TokenBucket,
+    shared,
+)
 from retrykit.testing import virtual_time
 from tests._support.concurrency import in_thread
 
@@ -129,6 +136,18 @@ def test_eight_threads_lose_no_part_of_a_throttle(threads):
 
     threads(work)
     assert throttle.balance == 10**6 - 200
+
+
+def test_eight_threads_lose_no_success_of_a_fleet_budget(threads):
+    budget = FleetBudget(0.5, capacity=10**6)
+
+    def work(_):
+        for _ in range(50):
+            budget.withdraw(ERROR)
+            budget.deposit(None)
+
+    threads(work)
+    assert budget.balance == 10**6 - 200
 
 
 def test_eight_threads_lose_no_request(threads):

@@ -1,13 +1,15 @@
 """Budgets against simple models, over time."""
 
+import copy
 import threading
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, strategies as st
 
+from retrykit import ConfigError
 from retrykit._internal.clocks import sync_clock
-from retrykit.budgets import RatioBudget, Throttle, TokenBucket
+from retrykit.budgets import FleetBudget, RatioBudget, Throttle, TokenBucket
 from retrykit.testing import virtual_time
 from tests._support import required
 
@@ -256,3 +258,39 @@ def test_a_signal_handler_may_use_the_bucket_that_it_interrupts():
         lambda: bucket.deposit(InterruptingCost(lambda: bucket.deposit(None)))
     )
     assert bucket.balance >= 11
+
+
+def test_a_budget_reads_the_clock_that_it_is_given():
+    times = [0.0]
+    budget = RatioBudget(0, reserve=1, window=2, clock=lambda: times[0])
+    taken = []
+    for now in (0.1, 0.2, 0.3, 2.5):
+        times[0] = now
+        taken.append(budget.withdraw(OSError()))
+    assert taken == [1, 1, None, 1]
+    assert "clock" not in budget.settings
+    assert repr(budget) == "RatioBudget(ratio=0.0, reserve=1.0, window=2.0)"
+
+
+def test_a_copied_budget_has_the_clock_of_calls():
+    def fails():
+        raise AssertionError
+
+    assert copy.copy(RatioBudget(reserve=1, clock=fails)).balance == 10
+
+
+def test_a_fleet_budget_reads_the_clock_that_it_is_given():
+    times = [5.0]
+    budget = FleetBudget(recent="1s", clock=lambda: times[0])
+    budget.deposit(None)
+    times[0] = 5.9
+    assert budget.withdraw(TimeoutError()) == 1
+    times[0] = 6.1
+    assert budget.withdraw(TimeoutError()) is None
+    assert "clock" not in budget.settings
+
+
+@pytest.mark.parametrize("kind", [RatioBudget, FleetBudget])
+def test_a_clock_must_be_a_function(kind):
+    with pytest.raises(ConfigError, match="clock must be a function that returns sec"):
+        kind(clock=5)

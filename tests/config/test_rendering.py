@@ -18,7 +18,7 @@ from hypothesis import given, strategies as st
 from retrykit import ConfigError, Hedge, Policy, hints, limits, presets, schedules as s
 from retrykit._core.rules import Rule
 from retrykit._core.timeouts import AsArgument
-from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
+from retrykit.budgets import FleetBudget, RatioBudget, Throttle, TokenBucket, shared
 from retrykit.config._files import policy_names
 from retrykit.config.grpc_service_config import StatusCodes
 from retrykit.config.rendering import (
@@ -94,6 +94,12 @@ POLICIES = {
         nested="retry",
     ),
     "a_budget": Policy(budget=shared("key:test_source", RatioBudget)),
+    "a_fleet": Policy(
+        budget=shared(
+            "host:test_fleet",
+            lambda: FleetBudget(timeouts=(zipfile.BadZipFile, ssl.SSLError)),
+        )
+    ),
     "a_bucket": Policy(
         budget=shared(
             "host:test_source",

@@ -21,7 +21,7 @@ from retrykit import (
 )
 from retrykit._core.limits import override
 from retrykit._internal.clocks import wall
-from retrykit.budgets import RatioBudget, Throttle, TokenBucket
+from retrykit.budgets import FleetBudget, RatioBudget, Throttle, TokenBucket
 from retrykit.durable import Job
 from retrykit.events import Suspended
 from retrykit.hints import attribute
@@ -80,6 +80,7 @@ BUDGETS = {
     "tokens": lambda: TokenBucket(12),
     "throttle": lambda: Throttle(4),
     "ratio": lambda: RatioBudget(0.2, reserve=3),
+    "fleet": lambda: FleetBudget(capacity=2),
 }
 
 

@@ -47,11 +47,12 @@ def _rules(random):
 
 
 def _budget(random):
-    kind = random.choice(["token_bucket", "throttle", "ratio_budget"])
+    kind = random.choice(["token_bucket", "throttle", "ratio_budget", "fleet_budget"])
     settings = {
         "token_bucket": {"capacity": _count(random), "cost": 5, "reward": 0},
         "throttle": {"max_tokens": _count(random), "token_ratio": 0.1},
         "ratio_budget": {"ratio": 0.2, "reserve": 10, "window": duration(random)},
+        "fleet_budget": {"ratio": 0.2, "capacity": 5, "recent": duration(random)},
     }[kind]
     given = {key: x for key, x in settings.items() if maybe(random, 0.5)}
     if kind == "token_bucket" and maybe(random, 0.3):

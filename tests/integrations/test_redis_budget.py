@@ -89,6 +89,15 @@ def test_rewards_are_collected_and_sent_periodically(backend, server, clock):
     assert (server.scripts(), server.client.get(KEY), budget.balance) == (1, "121", 121)
 
 
+def test_a_bucket_without_refunds_is_rewarded_for_a_retried_success(backend, server):
+    server.client.set(KEY, 0)
+    budget = backend.budget(TokenBucket(reward=3, refunds=False))
+    backend(budget.deposit(5))
+    backend(budget.deposit(5))
+    backend(budget.withdraw(OSError()))
+    assert server.client.get(KEY) == "1"
+
+
 def test_rewards_are_sent_with_the_next_request(backend, server):
     server.client.set(KEY, 0)
     budget = backend.budget(TokenBucket(reward=3))

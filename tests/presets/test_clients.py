@@ -163,7 +163,7 @@ def test_aws_obeys_retry_after_up_to_five_seconds(retry_after, waited):
 
 def test_finagle_retries_a_fifth_of_the_requests_and_ten_a_second():
     budget = presets.finagle().budget
-    assert repr(budget) == "RatioBudget()"
+    assert repr(budget) == "RatioBudget(reserve=10.0)"
     assert (budget.settings["ratio"], budget.settings["reserve"]) == (0.2, 10)
     with virtual_time():
         assert budget.balance == 10 * 10

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import AsArgument, Failure, Policy, RetryAfter, RetryState, Rule, Stop
-from retrykit._core.decision import match_error
 from retrykit.budgets import TokenBucket
 from retrykit.budgets._base import Budget
 from retrykit.hints import retry_after
@@ -48,10 +47,9 @@ def assert_decided(policy, outage):
             failure = Failure(state.attempt, errors[kind], None, elapsed, 0.0, None)
             decision = policy.decide(state, failure)
             assert delay == (None if isinstance(decision, Stop) else decision.delay)
-            matched = match_error(policy, errors[kind])
-            state._record.add_failure(failure._replace(delay=delay, rule=matched))
-            state._record.begin_attempt(elapsed)
             decided += 1
+            if delay is not None:
+                state = policy.advance(state, failure, decision)
     assert decided
 
 
@@ -207,6 +205,25 @@ def test_the_clients_share_the_load_by_their_weights():
     attempts = attempts_of(fleet, "60%", outage=outage, horizon="10s")
     refused = [number for _, number, _, _, kind, _ in attempts if kind == "refused"]
     assert refused.count(2) / refused.count(1) == pytest.approx(0.2, abs=0.05)
+
+
+@pytest.mark.parametrize("connections", [None, 9], ids=["", "with layers"])
+def test_recorded_calls_may_say_which_process_made_them(connections):
+    bucket = TokenBucket(capacity=10, cost=10, costs=(), reward=1)
+    again = Policy(schedule=[0], budget=bucket)
+    fleet = [
+        Clients(Policy(max_attempts=1)),
+        Clients(again, processes=2, connections=connections),
+    ]
+    attempts = attempts_of(
+        fleet,
+        [0.1, 0.2, 0.3, 0.4],
+        outage=Outage("1s", "refuse", begin=0),
+        # The last call finds its bucket empty.
+        made_by=[99, 100, 101, 100],
+    )
+    numbers = [(call, number) for call, number, *_ in attempts]
+    assert numbers == [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 1)]
 
 
 def test_errors_of_the_client_are_matched():

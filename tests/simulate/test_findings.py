@@ -20,7 +20,7 @@ def recoveries(policy, **settings):
 
 @pytest.mark.thorough
 def test_a_budget_with_a_reserve_saves_one_process_but_not_ten():
-    policy = Policy(schedule=QUICK, max_attempts=4, budget=RatioBudget())
+    policy = Policy(schedule=QUICK, max_attempts=4, budget=RatioBudget(reserve=10))
     alone = recoveries(Clients(policy, processes=1), load="60%", horizon="100s")
     assert None not in alone
     assert sum(alone) / 4 == pytest.approx(41, rel=0.15)

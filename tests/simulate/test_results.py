@@ -84,7 +84,7 @@ def test_the_same_seed_gives_the_same_result_and_another_one_another():
     first = simulate(policy, seed=3, **settings)
     assert first == simulate(policy, seed=3, **settings)
     assert first != simulate(policy, seed=4, **settings)
-    assert policy.budget.balance == 100
+    assert policy.budget.balance == 1
 
 
 def test_a_result_is_the_same_to_the_digit_on_any_machine():
@@ -157,8 +157,8 @@ def test_a_result_is_written_as_json_and_csv():
     assert data == result.to_dict()
     assert data["load"] == [*result.load]
     first, *rows = result.to_csv().splitlines()
-    assert first == "second,load,goodput"
-    assert rows[12] == f"12,{result.load[12]},{result.goodput[12]}"
+    assert first == "second,load,goodput,queue,pending"
+    assert rows[12] == f"12,{result.load[12]},{result.goodput[12]},135,0"
     assert len(rows) == 40
 
 
@@ -206,3 +206,18 @@ def test_the_settings_are_values(value):
 def test_a_result_can_be_pickled():
     result = simulate(IMMEDIATE, load="20%", horizon="20s")
     assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301
+
+
+def test_the_queue_and_the_pending_retries_are_counted_at_the_end_of_each_second():
+    """A server that serves nothing for a second: whose calls time out and wait."""
+    policy = Policy(schedule=[5])
+    calls = [0.5, 0.6, 2.5]
+    result = simulate(
+        Clients(policy, processes=1, timeout="200ms"),
+        load=calls,
+        outage=Outage("1s", begin=0),
+        horizon="10s",
+    )
+    assert result.queue == (2, *[0] * 10)
+    assert result.pending == (2, 2, 2, 2, 2, *[0] * 6)
+    assert result.load == (2, 0, 1, 0, 0, 2, *[0] * 5)

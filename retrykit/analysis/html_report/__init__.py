@@ -1,7 +1,8 @@
 """Interactive HTML report of policies: one self-contained file.
 
 Assembled from the files in this folder. Its script computes the bounds of every kind
-of schedule (``kinds.js``) and the effect of the limits (``limits.js``).
+of schedule (``kinds.js``), the effect of the limits (``limits.js``), and what a server
+goes through after an outage (``simulation.js``).
 """
 
 import base64
@@ -27,6 +28,7 @@ from retrykit._internal.validation import (
 )
 from retrykit.analysis._duration_ticks import POWERS, STEPS, suits_log
 from retrykit.analysis.html_report._policy_data import policy_data
+from retrykit.analysis.html_report._simulation_data import stream_keys
 from retrykit.analysis.preview import preview
 from retrykit.schedules._base import Schedule
 from retrykit.schedules._kinds import SCHEDULE_KINDS
@@ -61,6 +63,9 @@ def page(  # noqa: PLR0913  independent options
     The Python and TOML include settings without a field, such as `on`, and name those
     that are omitted because they are code.
 
+    A section simulates what the edited policy does to a server after an outage: the
+    verdict is that of `retrykit.simulate.simulate` with seed 1, to the digit.
+
     Args:
         policies: The policies by name, at least one; up to six have distinct colors.
         cumulative: Whether the chart first sums the delays up to each retry.
@@ -86,6 +91,7 @@ def page(  # noqa: PLR0913  independent options
         "view": {"cumulative": check_instance("cumulative", cumulative, bool)},
         "descriptions": {kind: _describe(kind) for kind in SCHEDULE_KINDS},
         "ticks": {"steps": STEPS, "powers": POWERS},
+        "streams": stream_keys(),
     }
     if log is None:
         show = partial(preview, attempt=attempt, retries=retries, samples=0)
@@ -117,10 +123,11 @@ def _assemble(data: object, title: str) -> str:
     )
 
 
-# The first five do not depend on the page.
+# The first two lines do not depend on the page.
 _SCRIPTS: Final = (
-    *("schedules", "limits", "values", "kinds", "source_text"),
-    *("controls", "chart", "chart_cursor", "page"),
+    *("schedules", "limits", "values", "kinds", "source_text", "delays"),
+    *("random_numbers", "simulated_budgets", "simulation_results", "simulation"),
+    *("controls", "chart", "chart_cursor", "outage", "page"),
 )
 
 

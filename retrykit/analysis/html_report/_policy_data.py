@@ -10,6 +10,7 @@ from retrykit._core.settings import SETTINGS
 from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import check_instance
+from retrykit.analysis.html_report._simulation_data import simulation_data
 from retrykit.analysis.preview._caveats import caveats, has_other_delays
 from retrykit.analysis.preview._stages import (
     has_stages,
@@ -49,6 +50,7 @@ def policy_data(name: str, value: object) -> dict[str, Any]:
         "caveats": list(caveats(policy)),
         "stages": _stages(policy),
         **hidden_settings(policy),
+        "simulation": simulation_data(policy),
         "preset": _find_preset(name, policy, settings),
     }
 

@@ -63,11 +63,12 @@ function latestOf(policy, rows) {
 /** Return the shortest (0) or longest (1) delays of a call, and why it ends. */
 function pathOf(policy, attempt, retries, side) {
   const delays = [];
+  const endOfRange = (schedule, retry) => bounds(schedule, retry)?.[side] ?? null;
   let elapsed = 0;
   for (;;) {
     const number = delays.length + 1;
     elapsed += attempt;
-    const decision = decide(policy, number, elapsed, side);
+    const decision = decide(policy, number, elapsed, endOfRange);
     if (typeof decision === "string") return { delays, reason: decision };
     if (number > retries) return { delays, reason: null };
     delays.push(decision);
@@ -75,8 +76,11 @@ function pathOf(policy, attempt, retries, side) {
   }
 }
 
-/** Return the delay after a failed attempt, or the setting that ends the call. */
-function decide(policy, attempt, elapsed, side) {
+/**
+ * Return the delay after a failed attempt, or the setting that ends the call.
+ * `delayOf(schedule, retry)` is the delay by the schedule; null if it has ended.
+ */
+function decide(policy, attempt, elapsed, delayOf) {
   const { schedule, limits, max_attempts, max_elapsed, deadline } = policy;
   const joined = limits === "all" && max_elapsed !== null;
   if (!joined && max_attempts !== null && attempt >= max_attempts)
@@ -84,9 +88,8 @@ function decide(policy, attempt, elapsed, side) {
   const allowed = allowedAt(policy, attempt);
   if (allowed !== Infinity && elapsed >= allowed + MARGINS[deadline])
     return "max_elapsed";
-  const range = bounds(schedule, attempt);
-  if (range === null) return "schedule";
-  const delay = range[side];
+  const delay = delayOf(schedule, attempt);
+  if (delay === null) return "schedule";
   if (allowed === Infinity || deadline === "overshoot") return delay;
   // An attempt with a timeout must start before the limit.
   const before = deadline === "stop" && policy.attempt_timeout !== null;

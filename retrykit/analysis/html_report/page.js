@@ -76,6 +76,7 @@ function show() {
     ...state.policies.map((policy, index) => endCard(policy, previews[index])),
   );
   showTable(previews[state.edited]);
+  outage.show(edited);
 }
 
 /** Return the rows of a preview that the page shows. */
@@ -252,6 +253,7 @@ onChoice("theme", (value) => {
 });
 
 let cursor = null;
+const outage = outageSection(DATA.streams);
 edit(0);
 cursor = chartCursor(byId("chart"), byId("tooltip"), byId("status"), {
   lines: () => lines,
@@ -269,5 +271,7 @@ globalThis.retrykit = {
   parseDuration,
   floatRepr,
   kinds: { bounds: KINDS, parts: PARTS },
+  simulate,
+  keyOf,
   state,
 };

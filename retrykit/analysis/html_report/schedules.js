@@ -30,9 +30,39 @@ function smallest(numbers) {
 
 /** Return first * base ** exponent, at most the largest float. */
 function product(first, base, exponent) {
-  const power = Math.pow(base, exponent);
+  const power = powerOf(base, exponent);
   // Zero times infinity would be NaN.
   return power === Infinity ? first && LONGEST : saturate(first * power);
+}
+
+/** Return a power, of an integer exponent to the last bit, as Python does. */
+function powerOf(base, exponent) {
+  const power = Math.pow(base, exponent);
+  if (!Number.isInteger(exponent) || exponent < 2 || exponent > 1100) return power;
+  // By squaring sums of two floats, of twice the digits.
+  let [square, result] = [[base, 0], [1, 0]];
+  for (let left = exponent; left; left = Math.floor(left / 2)) {
+    if (left % 2) result = multiply(result, square);
+    if (left > 1) square = multiply(square, square);
+  }
+  // Halves of the largest floats overflow.
+  return Number.isFinite(result[0]) ? result[0] : power;
+}
+
+/** Multiply sums of two floats; T. J. Dekker, Numerische Mathematik 18, 1971. */
+function multiply([a, least], [b, other]) {
+  const whole = a * b;
+  const [high, low, above, below] = [...halves(a), ...halves(b)];
+  const rest = high * above - whole + high * below + low * above + low * below;
+  const error = rest + (a * other + least * b);
+  const sum = whole + error;
+  return [sum, error - (sum - whole)];
+}
+
+function halves(x) {
+  const wide = 134217729 * x;
+  const high = wide - (wide - x);
+  return [high, x - high];
 }
 
 const FIBONACCI = [1n, 1n];
@@ -77,10 +107,11 @@ function halfEven(x) {
 }
 
 function mapBounds(map) {
-  return (s, retry) => {
+  const mapped = (s, retry) => {
     const range = bounds(s.of, retry);
     return range && [map(s, range[0]), map(s, range[1])];
   };
+  return Object.assign(mapped, { map });
 }
 
 function roundDown(delay, unit) {
@@ -94,10 +125,11 @@ function roundDown(delay, unit) {
 }
 
 function spreadBounds(range) {
-  return (s, retry) => {
+  const spread = (s, retry) => {
     const whole = bounds(s.of, retry);
     return whole && [range(s, whole[0])[0], range(s, whole[1])[1]];
   };
+  return Object.assign(spread, { range });
 }
 
 const FITTING = new WeakMap();
@@ -128,12 +160,13 @@ function countDelays(schedule, retry) {
 }
 
 function combineBounds(join) {
-  return (s, retry) => {
+  const combined = (s, retry) => {
     const left = bounds(s.left, retry) || [null, null];
     const right = bounds(s.right, retry) || [null, null];
     const [low, high] = [join(left[0], right[0]), join(left[1], right[1])];
     return low === null || high === null ? null : [low, high];
   };
+  return Object.assign(combined, { join });
 }
 
 function whileBoth(join) {

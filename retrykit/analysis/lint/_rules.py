@@ -15,12 +15,14 @@ from retrykit._internal.durations import (
     parse_duration,
 )
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.shares import parse_share
 from retrykit._internal.validation import check_choice, check_integer, user_facing
 from retrykit.analysis.lint._cap_analysis import caps
 from retrykit.analysis.lint._stage_rules import STAGE_RULES
 from retrykit.analysis.preview import Preview, preview
 from retrykit.analysis.preview._caveats import has_other_delays
 from retrykit.analysis.preview._rule_policies import has_only_rules, rule_policies
+from retrykit.budgets._ratio import RatioBudget
 from retrykit.schedules._base import has_user_code, is_endless
 
 __all__ = ["RULES", "Finding", "LintContext", "LintRule", "check"]
@@ -33,6 +35,10 @@ _FEW_ATTEMPTS = 5
 
 # How many retries are searched for one that reaches a cap.
 _MAX_SEARCHED = 1000
+
+# Retries a second of all processes, which a server of a hundred may not survive
+# (python -m benchmarks.fleet_budgets).
+_MUCH_RESERVE = 10
 
 # Retries after longer delays, in seconds, add little to the load of a service.
 _QUICK = 10.0
@@ -64,10 +70,12 @@ class Finding(Frozen):
 class LintContext(Frozen):
     """The policy under inspection, and the thresholds of the rules."""
 
-    __slots__ = ("attempts", "lifetime", "preview")
+    __slots__ = ("attempts", "lifetime", "load", "preview", "processes")
     preview: Preview
     attempts: int
     lifetime: float
+    processes: int
+    load: float | None
 
     @property
     def policy(self) -> Policy:
@@ -103,6 +111,11 @@ class LintContext(Frozen):
             return self.preview.attempts[1]
         soonest = self.preview.min_retries
         return (len(self.preview.rows) if soonest is None else soonest) + 1
+
+    @property
+    def quick_attempts(self) -> int:
+        """The number of attempts, without those after a long delay."""
+        return 1 + sum(row.high < _QUICK for row in self.preview.rows)
 
     @property
     def up_to(self) -> str:
@@ -330,7 +343,7 @@ def _retries_every_exception(context: LintContext) -> Iterator[Advice]:
 @_rule("too-many-attempts", "a call that fails every time makes many attempts")
 def _too_many_attempts(context: LintContext) -> Iterator[Advice]:
     most = context.attempt_limit
-    quick = 1 + sum(row.high < _QUICK for row in context.preview.rows)
+    quick = context.quick_attempts
     if quick > context.attempts and not context.unbounded and not context.polls:
         reason = (
             f"a call that fails every time makes {context.up_to} {most} attempts: an "
@@ -339,6 +352,41 @@ def _too_many_attempts(context: LintContext) -> Iterator[Advice]:
         )
         fix = f"max_attempts={context.attempts}"
         yield reason, f'{fix} and limits="any"' if context.joined else fix
+
+
+@_rule("reserve-of-each-process", "many processes have a budget with a reserve each")
+def _reserve_of_each_process(context: LintContext) -> Iterator[Advice]:
+    budget, processes = context.policy.budget, context.processes
+    if not isinstance(budget, RatioBudget) or processes == 1:
+        return
+    together = budget.reserve * processes
+    if together >= _MUCH_RESERVE:
+        reason = (
+            f"reserve={budget.reserve!r} is that of each process: {processes} of them "
+            f"may make {together:g} retries a second beyond the ratio, and with 10 a "
+            "second, a simulated server of 100 requests a second does not recover from "
+            "a hang of 10 s at a load of 73 %"
+        )
+        yield reason, f"FleetBudget(), or RatioBudget({budget.ratio!r}, reserve=0)"
+
+
+@_rule("retry-storm", "retries without a budget exceed the capacity of the server")
+def _retry_storm(context: LintContext) -> Iterator[Advice]:
+    policy, load, attempts = context.policy, context.load, context.quick_attempts
+    if load is None or policy.budget is not None or context.polls or attempts == 1:
+        return
+    kinds = types_of(policy.on)
+    # A server that answers at once has no queue of old requests.
+    at_once = kinds and all(issubclass(each, ConnectionError) for each in kinds)
+    if attempts * load > 1 and not at_once:
+        reason = (
+            f"{attempts} attempts at a load of {load:.0%} are {attempts * load:.1f} "
+            "times what the server can serve: after a hang it does not recover while "
+            "its callers retry, as retrykit.simulate shows"
+        )
+        least = floor(1 / load)
+        fix = "budget=FleetBudget()"
+        yield reason, fix if least < 2 else f"{fix}, or max_attempts={least}"  # noqa: PLR2004  attempts
 
 
 @_rule("library-retries-too", "a library retries within each attempt")
@@ -420,12 +468,14 @@ def _readable(duration: float) -> str:
 
 
 @user_facing
-def check(
+def check(  # noqa: PLR0913  all but the first have defaults
     policy: Policy,
     *,
     attempt: Duration = 0.0,
     attempts: int = 10,
     lifetime: Duration = 3600.0,
+    processes: int = 10,
+    load: str | float | None = None,
     rules: Iterable[str] = RULES.keys(),
 ) -> tuple[Finding, ...]:
     """Return the warnings about a policy.
@@ -452,6 +502,10 @@ later and each time after that
             those after a delay of 10 s or more. Count, >= 1.
         lifetime: The shortest lifetime of a process; longer calls need a job engine.
             A duration, >= 0.
+        processes: How many processes call the same server with this policy, each with
+            its own budget. Count, >= 1.
+        load: Share of the server's capacity that calls take without an outage, such as
+            ``"70%"`` or 0.7; None if it is unknown.
         rules: The names of the rules to apply; all by default.
 
     Raises:
@@ -462,6 +516,8 @@ later and each time after that
     limits = (
         check_integer("attempts", attempts, at_least=1),
         parse_duration("lifetime", lifetime),
+        check_integer("processes", processes, at_least=1),
+        None if load is None else parse_share("load", load),
     )
     parts = {"": policy}
     if has_only_rules(policy):

@@ -140,8 +140,8 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
 
     Args:
         client: Redis client. Give it short timeouts, and no retries.
-        bucket: The settings: capacity, cost, costs and reward, of at most 2**53 - 1
-            tokens. The tokens of this object are not used.
+        bucket: The settings: capacity, cost, costs, reward and refunds, of at most
+            2**53 - 1 tokens. The tokens of this object are not used.
         key: Key of the tokens. No other program may use it.
         flush_every: How long rewards are collected. A duration, >= 0.
         expire_after: How long an unused key is kept. A duration, from 1 s to 365 d.

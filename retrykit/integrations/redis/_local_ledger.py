@@ -90,7 +90,8 @@ class LocalLedger:
         """Add the tokens of a successful call; return the request to send, if any."""
         now = _now()
         with self._lock:
-            self.add(self._bucket.reward if cost is None else cost)
+            refunded = None if not self._bucket.refunds else cost
+            self.add(self._bucket.reward if refunded is None else refunded)
             if (cost is None or self._failures) and self._is_paused(now):
                 return None
             return self._new_request(0, now)

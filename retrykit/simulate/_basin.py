@@ -1,0 +1,188 @@
+"""The basin of no return: from which states the load does not come back by itself."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, final
+
+from retrykit._core.policy import Policy
+from retrykit._internal.durations import Duration
+from retrykit._internal.frozen import Frozen, fields_of
+from retrykit._internal.validation import (
+    check_instance,
+    check_integer,
+    invalid_setting,
+    user_facing,
+)
+from retrykit.simulate._clients import Clients
+from retrykit.simulate._layered_fleet import has_layers
+from retrykit.simulate._load import Load
+from retrykit.simulate._outage import Outage
+from retrykit.simulate._progress import Progress, Watcher, check_progress
+from retrykit.simulate._results import DECIDED
+from retrykit.simulate._server import Server
+from retrykit.simulate._simulate import check_clients, run
+
+__all__ = ["Basin", "basin"]
+
+_STEPS: Final = 10
+_MOST_STEPS: Final = 100
+_MOST: Final = 1_000_000
+# Nothing fails in it, but a recovery is looked for after it.
+_NO_TIME: Final = Outage(1e-9, begin=0)
+# Both axes end at so much work, in timeouts.
+_TIMEOUTS: Final = 3
+
+
+@final
+class Basin(Frozen):
+    """States of a server and its clients, and from which the load comes back.
+
+    Attributes:
+        queue: Numbers of requests in the queue, in ascending order.
+        pending: Numbers of calls that wait to retry, in ascending order.
+        returns: For each number of pending calls, whether the load comes back from each
+            length of the queue.
+        settings: All settings, as they are written.
+    """
+
+    __slots__ = ("pending", "queue", "returns", "settings")
+    queue: tuple[int, ...]
+    pending: tuple[int, ...]
+    returns: tuple[tuple[bool, ...], ...]
+    settings: dict[str, Any]
+
+    def __str__(self) -> str:
+        lost = sum(row.count(False) for row in self.returns)
+        states = len(self.queue) * len(self.pending)
+        return f"the load does not come back from {lost} of {states} states"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the basin as plain data, for JSON."""
+        return fields_of(self) | {
+            "queue": [*self.queue],
+            "pending": [*self.pending],
+            "returns": [[*row] for row in self.returns],
+        }
+
+    def to_json(self) -> str:
+        """Return the basin as JSON."""
+        return json.dumps(self.to_dict())
+
+    def to_csv(self) -> str:
+        """Return the basin as CSV, with a row for each state."""
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(["queue", "pending", "returns"])
+        for pending, row in zip(self.pending, self.returns, strict=True):
+            for queue, returned in zip(self.queue, row, strict=True):
+                rows.writerow([queue, pending, int(returned)])
+        return text.getvalue()
+
+
+@user_facing
+def basin(  # noqa: PLR0913  as `simulate`
+    policy: Policy | Clients | Sequence[Clients],
+    *,
+    load: Load = "70%",
+    server: Server | None = None,
+    network: Duration = 0.001,
+    late_answers: bool = False,
+    horizon: Duration = 60.0,
+    errors: Mapping[str, Exception] | None = None,
+    seed: int = 1,
+    queue: int | None = None,
+    pending: int | None = None,
+    steps: int = _STEPS,
+    progress: Progress | None = None,
+) -> Basin:
+    """Simulate from which states the load does not come back by itself.
+
+    There is no outage, but the simulation begins with requests in the queue for which
+    no client waits any more, and with calls whose first attempt has timed out, and
+    which retry it within the delay of the policy. Where the load does not come back,
+    no end of an outage helps: the load must be taken away, or the queue.
+
+    >>> from retrykit import Policy
+    >>> three_retries = Policy(schedule=[0, 0, 0])
+    >>> found = basin(three_retries, load="60%", queue=200, pending=200, steps=2)
+    >>> found.queue, found.returns
+    ((0, 100, 200), ((True, True, False), (True, False, False), (False, False, False)))
+
+    Args:
+        policy: As those below, an argument of `simulate`.
+        load: See there.
+        server: See there.
+        network: See there.
+        late_answers: See there.
+        horizon: How long the load may take to come back: the server has recovered
+            within three quarters of it. A duration, >= 10 s; 1 min by default.
+        errors: See there.
+        seed: See there.
+        queue: The longest queue at the beginning. Count, 1 to 1,000,000; by default
+            what the server serves in three timeouts, or the bound of its queue.
+        pending: The largest number of waiting calls. Count, 1 to 1,000,000; by default
+            what the server serves in three timeouts.
+        steps: Number of steps of each axis, from 0 to its largest number. Count,
+            1 to 100; 10 by default, which makes 121 simulations.
+        progress: Called after each simulation with their number so far, and of all.
+
+    Raises:
+        ConfigError: As `simulate`.
+
+    Source:
+        The phases of a queue and its retries, arXiv 2510.03551, 2025.
+    """
+    clients = check_clients(policy)
+    for each in clients:
+        if has_layers(each):
+            rule = "clients whose attempts are one request each"
+            suggestion = "leave out the limits, the hedge, the SDK and connections"
+            raise invalid_setting("policy", rule, each, suggestion)
+    place = check_instance("server", Server() if server is None else server, Server)
+    check_integer("steps", steps, at_least=1, at_most=_MOST_STEPS)
+    told = check_progress(progress)
+    usual = max(math.ceil(_TIMEOUTS * clients[0].timeout * place.capacity), 1)
+    bound = place.most_waiting
+    longest = usual if bound is None else min(usual, bound)
+    queues = _axis("queue", longest if queue is None else queue, steps)
+    calls = _axis("pending", usual if pending is None else pending, steps)
+    settings: dict[str, Any] = {}
+    returns = []
+    states = len(queues) * len(calls)
+    watcher = Watcher(runs=states)
+    done = 0
+    for waiting in calls:
+        row = []
+        for length in queues:
+            found = run(
+                clients,
+                load=load,
+                outage=_NO_TIME,
+                server=place,
+                network=network,
+                late_answers=late_answers,
+                horizon=horizon,
+                errors=errors,
+                seed=seed,
+                watcher=watcher,
+                state=(length, waiting),
+                until_recovered=True,
+            )
+            settings = found.settings | {"outage": None}
+            recovery = found.recovery
+            in_time = DECIDED * settings["horizon"]
+            row.append(recovery is not None and recovery <= in_time)
+            watcher, done = Watcher(runs=0), done + 1
+            if told is not None:
+                told(done, states)
+        returns.append(tuple(row))
+    return Basin(queue=queues, pending=calls, returns=tuple(returns), settings=settings)
+
+
+def _axis(name: str, most: object, steps: int) -> tuple[int, ...]:
+    """Return numbers from 0 to the largest, without repetitions."""
+    end = check_integer(name, most, at_least=1, at_most=_MOST)
+    return tuple(dict.fromkeys(round(step * end / steps) for step in range(steps + 1)))

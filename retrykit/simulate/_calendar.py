@@ -1,0 +1,62 @@
+"""Events to come, sorted a short time at a time."""
+
+from bisect import insort
+from collections import defaultdict
+from typing import Any, Final, final
+
+from retrykit.simulate._events import nanoseconds
+
+__all__ = ["Calendar", "Item"]
+
+Item = tuple[Any, ...]
+"""An event. Its time and what else orders it come first."""
+
+# So many calls begin in the time of one page, on average: few to sort, not too few to
+# turn the pages often.
+_CALLS: Final = 32
+
+
+@final
+class Calendar:
+    """Events in ascending order, of which only those of the next time are sorted.
+
+    Args:
+        rate: Calls per second.
+        end: What is due then or later is left out, in nanoseconds.
+
+    Attributes:
+        items: Those of the page, in order. The last one is its end, and has only a
+            time.
+        page_end: That time.
+    """
+
+    __slots__ = ("_end", "_page", "bits", "items", "page_end", "pages")
+
+    def __init__(self, rate: float, end: int) -> None:
+        self.bits = nanoseconds(_CALLS / rate).bit_length()
+        self.pages: defaultdict[int, list[Item]] = defaultdict(list)
+        self._page, self._end = -1, end
+        self.items: list[Item] = []
+        self.page_end = 0
+
+    def add(self, item: Item, position: int) -> None:
+        """Add an event.
+
+        Args:
+            item: It must not be before those that have been taken.
+            position: How many were taken of the page.
+        """
+        time = item[0]
+        if time < self.page_end:
+            insort(self.items, item, position)
+        elif time < self._end:
+            self.pages[time >> self.bits].append(item)
+
+    def turn(self) -> list[Item]:
+        """Return the events of the next page."""
+        self._page += 1
+        self.items = items = self.pages.pop(self._page, [])
+        items.sort()
+        self.page_end = min(self._page + 1 << self.bits, self._end)
+        items.append((self.page_end,))
+        return items

@@ -1,0 +1,139 @@
+"""The engines of simulations, which have the same result."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, final
+
+from retrykit._internal.clocks import sync_clock
+from retrykit.simulate._chain import start_chain
+from retrykit.simulate._clients import Fleet, Told
+from retrykit.simulate._events import SECOND, Events
+from retrykit.simulate._layered_fleet import LayeredFleet
+from retrykit.simulate._progress import Watcher, run_seconds
+from retrykit.simulate._recorder import Recorder
+from retrykit.simulate._scene import Scene
+from retrykit.simulate._short_cut import (
+    ShortCut,
+    applies,
+    has_many,
+    run_arrays,
+    run_one_by_one,
+)
+
+__all__ = ["Engine", "Run"]
+
+Engine = Literal["events", "one by one", "arrays"]
+"""How a simulation is computed.
+
+Event by event; or an attempt at a time, where its end is known when it is sent; or many
+attempts at a time, with numpy.
+"""
+
+
+@final
+class VirtualClock:
+    """The clock that budgets read."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def now(self) -> float:
+        """Return the virtual time, in seconds."""
+        return self._events.now / SECOND
+
+    def sleep(self, delay: float, /) -> None:
+        """Do nothing: no code that sleeps is simulated."""
+
+
+@final
+class Run:
+    """A simulation that runs, by the fastest engine that applies and pays.
+
+    Args:
+        scene: What is simulated.
+        watcher: Is told how it proceeds.
+        told: Called with each attempt that has ended.
+
+    Attributes:
+        recorder: What was counted of the requests to the first server.
+        behind: The same of each server behind it.
+    """
+
+    def __init__(self, scene: Scene, watcher: Watcher, told: Told | None) -> None:
+        self._scene, self._watcher, self._told = scene, watcher, told
+        self._events = Events()
+        self.recorder = Recorder(scene.seconds)
+        self.behind: Sequence[Recorder] = ()
+
+    def run(
+        self, engine: Engine | None, state: tuple[int, int] | None, since: int | None
+    ) -> None:
+        """Run it to its end.
+
+        Args:
+            engine: The fastest engine that may be used; None is any.
+            state: The number of abandoned requests in the queue, and of calls that wait
+                for their first retry, at the beginning; None without any.
+            since: Stop as soon as attempts succeed again after this time, which is in
+                nanoseconds; None if all seconds are wanted.
+        """
+        scene = self._scene
+        with sync_clock.use(VirtualClock(self._events), "a simulation"):
+            whole = self._told is None and state is None and since is None
+            if whole and engine != "events" and applies(scene):
+                many = has_many(scene) if engine is None else engine == "arrays"
+                if (many and self._counted(run_arrays)) or self._counted(
+                    run_one_by_one
+                ):
+                    return
+            self._run_events(state, since)
+
+    def _counted(self, run: ShortCut) -> bool:
+        """Return whether a short cut has simulated everything."""
+        try:
+            if run(self._scene, self.recorder, self._watcher, self._events):
+                return True
+        except KeyboardInterrupt:
+            self.recorder.settle()
+            raise
+        self.recorder, self._events.now = Recorder(self._scene.seconds), 0
+        return False
+
+    def _run_events(self, state: tuple[int, int] | None, since: int | None) -> None:
+        """Run it event by event."""
+        scene, events, recorder = self._scene, self._events, self.recorder
+        common: Any = {
+            "seed": scene.seed,
+            "network": scene.network,
+            "late_answers": scene.late_answers,
+        }
+        of_calls: Any = {"made_by": scene.made_by, "told": self._told}
+        fleet: Fleet | LayeredFleet
+        if scene.layers:
+            fleet = LayeredFleet(
+                scene.layers, events, recorder, scene.load, **of_calls, **common
+            )
+        else:
+            fleet = Fleet(
+                scene.populations,
+                events,
+                recorder,
+                scene.load,
+                **of_calls,
+                **common,
+            )
+        serving, self.behind = start_chain(
+            scene.servers,
+            scene.between,
+            scene.outage,
+            events,
+            clients=fleet,
+            seconds=scene.seconds,
+            **common,
+        )
+        if state is not None and isinstance(fleet, Fleet):
+            queue, retries = state
+            serving.begin_with(fleet.abandoned(queue))
+            fleet.begin_with(retries)
+        run_seconds(
+            events, recorder, lambda: serving.waiting, self._watcher, since=since
+        )

@@ -1,0 +1,180 @@
+"""Requests of simulated clients whose attempts have layers below them.
+
+A process sends requests on its connections. Above these are, if the clients have
+them, the retries of an SDK, the hedge of the policy, and its limits: each is a `Layer`
+that sends through the next one.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol, final
+
+from retrykit.simulate._calls import Call
+from retrykit.simulate._events import Event, Events
+from retrykit.simulate._failures import TIMED_OUT
+from retrykit.simulate._recorder import Recorder
+
+__all__ = ["NEVER", "Connections", "Done", "Layer", "Line", "Request", "Sending"]
+__all__ += ["Whole"]
+
+NEVER = 1 << 100
+"""A time that no simulation reaches, in nanoseconds."""
+
+Done = Callable[[int | None], None]
+"""Takes how something ended: None is a success."""
+
+
+@final
+class Whole:
+    """A call of a client, with all that is sent for it.
+
+    Attributes:
+        user: The number of the user who makes it; None if the load is open.
+        call: What the decisions of its policy need to know.
+        requests: Number of requests that were sent.
+        active: Whether it has not ended.
+        succeed: Ends it, when the answer to an earlier request comes late.
+    """
+
+    __slots__ = ("active", "call", "requests", "succeed", "user")
+
+    call: Call
+    succeed: Callable[[], None]
+
+    def __init__(self, user: int | None) -> None:
+        self.user = user
+        self.requests = 0
+        self.active = True
+
+
+class Sending(Protocol):
+    """A request under way, or several, one after another or at once."""
+
+    def cancel(self, *, succeeded: bool | None) -> None:
+        """Forget it; its requests are counted as succeeded, as failed, or not."""
+        ...
+
+
+class Layer(Protocol):
+    """A layer of a process that sends something."""
+
+    def send(self, whole: Whole, deadline: int, done: Done, /) -> Sending:
+        """Begin to send.
+
+        Args:
+            whole: The call that it belongs to.
+            deadline: When it is cancelled, in nanoseconds.
+            done: Called at its end, later than this returns.
+        """
+        ...
+
+
+@final
+class Line:
+    """The way from clients to their server.
+
+    Attributes:
+        receive: Called with each request when it reaches the server.
+    """
+
+    receive: Callable[["Request"], None]
+
+    def __init__(
+        self, events: Events, recorder: Recorder, network: int, *, late_answers: bool
+    ) -> None:
+        self.events, self.recorder = events, recorder
+        self.after_network = events.always_after(network)
+        self.late_answers = late_answers
+
+
+@final
+class Request:
+    """A request on its way to the server and back.
+
+    Attributes:
+        whole: The call that it belongs to.
+        sent: When it was sent, in nanoseconds; None while it waits for a connection.
+        deadline: When its client gives it up, in nanoseconds.
+        open: Whether somebody waits for its answer.
+    """
+
+    __slots__ = ("connections", "deadline", "done", "open", "sent", "timer", "whole")
+
+    def __init__(
+        self, connections: "Connections", whole: Whole, deadline: int, done: Done
+    ) -> None:
+        self.connections, self.whole = connections, whole
+        self.deadline, self.done = deadline, done
+        self.sent: int | None = None
+        self.timer: Event | None = None
+        self.open = True
+
+    def cancel(self, *, succeeded: bool | None) -> None:
+        """Wait no longer for its answer."""
+        self.connections.end(self, succeeded=succeeded)
+
+
+@final
+class Connections:
+    """The connections of a process, each of which has one request at a time.
+
+    Args:
+        line: The way to the server.
+        timeout: How long a request waits for a connection and its answer, in
+            nanoseconds.
+        number: Number of connections; None is unlimited.
+    """
+
+    def __init__(self, line: Line, timeout: int, number: int | None) -> None:
+        self._line, self._timeout = line, timeout
+        self._after_timeout = line.events.always_after(timeout)
+        self._free = number
+        self._waiting: deque[Request] = deque()
+
+    def send(self, whole: Whole, deadline: int, done: Done, /) -> Request:
+        """Send a request, once there is a connection."""
+        own = self._line.events.now + self._timeout
+        request = Request(self, whole, min(own, deadline), done)
+        if own < deadline:
+            request.timer = self._after_timeout(self._time_out, request)
+        if self._free is None:
+            self._transmit(request)
+        elif self._free:
+            self._free -= 1
+            self._transmit(request)
+        else:
+            self._waiting.append(request)
+        return request
+
+    def end(self, request: Request, *, succeeded: bool | None) -> None:
+        """Count the end of a request, and free its connection."""
+        request.open = False
+        if request.timer is not None:
+            self._line.events.cancel(request.timer)
+            request.timer = None
+        recorder = self._line.recorder
+        if request.sent is None:
+            if succeeded is False:  # pragma: no branch  (an attempt that is cut short)
+                recorder.refuse(self._line.events.now)
+            return
+        recorder.finish_request(request.sent, succeeded=succeeded)
+        if self._free is None:
+            return
+        while self._waiting:
+            following = self._waiting.popleft()
+            if following.open:
+                self._transmit(following)
+                return
+        self._free += 1
+
+    def _transmit(self, request: Request) -> None:
+        line, whole = self._line, request.whole
+        request.sent = now = line.events.now
+        line.recorder.send(now, first=not whole.requests)
+        whole.requests += 1
+        line.after_network(line.receive, request)
+
+    def _time_out(self, request: Request) -> None:
+        request.timer = None
+        self.end(request, succeeded=False)
+        request.done(TIMED_OUT)

@@ -1,0 +1,188 @@
+"""The command ``retrykit simulate``; what it prints is in a transcript."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from retrykit._cli.simulate import _Watcher
+from tests._support.required import installed
+from tests._support.terminal import run_command
+
+QUICK = ("--horizon", "20s", "--capacity", "20", "--no-suggest")
+STORM = ("simulate", "--schedule", "[0, 0, 0]", "--load", "60%", *QUICK)
+CLIENTS = "Clients(policy=Policy(), share=3.0, processes=7, timeout=2.0, sdk=None, "
+CLIENTS += "connections=None)"
+CALM = ("simulate", "--max-attempts", "1", "--load", "20%", *QUICK)
+
+needs_matplotlib = pytest.mark.skipif(
+    not installed("matplotlib"), reason="needs matplotlib"
+)
+
+
+def test_the_exit_code_may_require_a_recovery():
+    assert run_command(*STORM).code == 0
+    assert run_command(*STORM, "--require-recovery").code == 1
+    assert run_command(*CALM, "--require-recovery").code == 0
+
+
+def test_json_has_the_whole_results():
+    printed = run_command(*STORM, "--json", "--seeds", "2")
+    data = json.loads(printed.out)
+    assert data["verdict"] == "recovers in 0 of 2"
+    assert data["change"] is None
+    assert [each["settings"]["seed"] for each in data["simulations"]] == [1, 2]
+    assert len(data["simulations"][0]["load"]) == 40
+
+
+def test_json_has_the_smallest_change_if_asked():
+    data = json.loads(run_command(*STORM, "--json", "--suggest").out)
+    assert data["verdict"] == "does not recover within 20 s: 3.6 times its load"
+    assert data["change"]["words"] == "budget=FleetBudget()"
+    assert data["change"]["simulation"]["outcome"] == "recovers"
+
+
+def test_csv_has_a_row_for_each_second():
+    one = [*csv.DictReader(io.StringIO(run_command(*STORM, "--csv").out))]
+    assert len(one) == 40
+    assert [*one[0]] == ["second", "load", "goodput", "queue", "pending"]
+    both = run_command(*STORM, "--csv", "--seeds", "2").out
+    rows = [*csv.DictReader(io.StringIO(both))]
+    assert {row["seed"] for row in rows} == {"1", "2"}
+    assert [{**row} | {"seed": "1"} for row in rows[:40]] == [
+        {"seed": "1"} | row for row in one
+    ]
+
+
+def test_the_mean_recovery_of_several_seeds_is_told():
+    printed = run_command(*CALM, "--seeds", "3")
+    assert printed.out.startswith("default: recovers in 3 of 3, mean ")
+
+
+def test_a_search_that_may_be_long_is_offered():
+    printed = run_command(*STORM)
+    assert printed.out.endswith(
+        "--suggest searches for the smallest change that lets it recover.\n"
+    )
+
+
+def test_a_search_may_find_nothing():
+    args = ("--slow-start", "1000s", "--load", "90%", "--horizon", "10s", "--suggest")
+    printed = run_command("simulate", *args, "--capacity", "20")
+    assert printed.out.endswith("No small change lets it recover with three seeds.\n")
+
+
+def test_the_options_describe_clients_outage_and_server():
+    args = ("--processes", "7", "--timeout", "2s", "--share", "3", "--slots", "2")
+    args += ("--service", "exponential", "--order", "newest-first", "--drops", "late")
+    args += ("--queue-bound", "500ms", "--kind", "error", "--failing", "0.5")
+    args += ("--retry-after", "1s", "--slow-start", "3s", "--network", "2ms")
+    args += ("--late-answers", "--outage", "4s", "--json", "--seed", "9")
+    [data] = json.loads(run_command("simulate", *QUICK, *args).out)["simulations"]
+    settings = data["settings"]
+    assert (
+        settings.pop("errors")[2:]
+        == ["ServiceUnavailable('503 Service Unavailable')"] * 2
+    )
+    assert settings == {
+        "clients": [CLIENTS],
+        "load": "70%",
+        "outage": "Outage(duration=4.0, kind='error', begin=10.0, share=0.5, "
+        "retry_after=1.0, slow_start=3.0)",
+        "server": "Server(capacity=20.0, slots=2, service='exponential', "
+        "queue_bound=0.5, order='newest_first', drops='late')",
+        "network": 0.002,
+        "late_answers": True,
+        "horizon": 20.0,
+        "seed": 9,
+    }
+
+
+def test_a_load_may_be_a_number():
+    printed = run_command(*CALM, "--load", "0.3", "--json")
+    assert json.loads(printed.out)["simulations"][0]["normal"] == 6
+
+
+def test_what_a_client_raises_can_be_named():
+    policy = ("simulate", "policies.toml:fetch", *QUICK)
+    refused = run_command(*policy)
+    assert refused.code == 2
+    assert "with which the outage is simulated" in refused.err
+    printed = run_command(*policy, "--raises", "timeout=builtins:ConnectionError")
+    assert printed.code == 0
+    assert "ConnectionError('simulated')" in printed.out
+    for wrong in ("timeout", "timeout=builtins", "=builtins:OSError"):
+        printed = run_command(*policy, "--raises", wrong)
+        assert printed.err == (
+            "retrykit: --raises must be written as timeout=module:Error, got "
+            f"{wrong!r}\n"
+        )
+
+
+def test_ctrl_c_keeps_what_there_is():
+    printed = run_command(
+        "simulate", "interrupting.py:LATE", *QUICK, "--processes", "1"
+    )
+    assert printed.code == 130
+    assert "interrupted after" in printed.out.splitlines()[0]
+    assert "goodput" in printed.out
+    assert "--suggest" not in printed.out
+
+
+def test_ctrl_c_keeps_the_seeds_before():
+    args = ("interrupting.py:LATE", *QUICK, "--processes", "1", "--seeds", "3")
+    data = json.loads(run_command("simulate", *args, "--json").out)
+    assert [each["outcome"] for each in data["simulations"]] == ["interrupted"]
+
+
+def test_ctrl_c_in_the_first_second_prints_nothing():
+    args = ("--outage", "10s", "--timeout", "10ms", "--load", "99%")
+    printed = run_command("simulate", "interrupting.py:FIRST", *QUICK, *args)
+    assert (printed.code, printed.out) == (130, "")
+
+
+def test_ctrl_c_in_a_search_keeps_the_result():
+    args = (*QUICK, "--processes", "1", "--suggest")
+    printed = run_command("simulate", "interrupting.py:SEARCHED", *args)
+    assert printed.code == 130
+    assert printed.out.startswith("SEARCHED: does not recover within 20 s")
+    assert "Smallest" not in printed.out
+
+
+def test_a_warning_is_a_line_on_standard_error(capsys):
+    watcher = _Watcher(runs=3)
+    watcher.expect(1_999_999)
+    assert capsys.readouterr().err == ""
+    watcher.expect(4_000_000)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == (
+        "retrykit: this simulation may take 2 min, for up to 12,000,000 attempts; with "
+        "a shorter horizon, or a server of less capacity, it takes less\n"
+    )
+
+
+def test_progress_is_shown_in_a_terminal_alone():
+    assert run_command(*STORM).err == ""
+    shown = run_command(*STORM, "--suggest", TTY_COMPATIBLE="1", FORCE_COLOR="1").err
+    assert "simulating" in shown
+    assert "searching" in shown
+
+
+@needs_matplotlib
+def test_pictures_are_written_to_files(tmp_path):
+    load, basin = tmp_path / "load.svg", tmp_path / "basin.PNG"
+    assert run_command(*CALM, "-o", str(load), "--basin", str(basin)).err == ""
+    assert load.read_bytes().startswith(b"<?xml")
+    assert basin.read_bytes().startswith(b"\x89PNG")
+
+
+@needs_matplotlib
+def test_ctrl_c_in_a_basin_draws_nothing(tmp_path):
+    basin = tmp_path / "basin.png"
+    args = ("--outage", "none", "--load", "5%", "--basin", str(basin))
+    printed = run_command("simulate", "interrupting.py:FIRST", *QUICK, *args)
+    assert printed.code == 130
+    assert printed.out.startswith("FIRST: no outage: ")
+    assert not basin.exists()

@@ -1,0 +1,1 @@
+"""Simulations, held against real servers and real processes of clients."""

@@ -1,0 +1,21 @@
+"""The document has the tables that the command prints."""
+
+from pathlib import Path
+
+import pytest
+
+from tests._support.published_tables import TABLES, lines
+
+PAGE = Path(__file__).parents[2] / "docs" / "simulation_checks.md"
+QUICK = {"layers"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough)
+        for name in TABLES
+    ],
+)
+def test_the_document_has_a_table_as_it_is_printed(name):
+    assert "\n".join(lines(name)) in PAGE.read_text("utf-8")

@@ -1,0 +1,54 @@
+"""Recovery after an outage: twelve policies at five loads, on a server of 300/s.
+
+The model of N. Bronson et al., "Metastable Failures in Distributed Systems", HotOS
+2021.
+"""
+
+import pytest
+
+from tests._support.published_tables import (
+    LOADS,
+    METASTABILITY,
+    recovery,
+    seconds_to_recovery,
+)
+
+CELLS = [
+    (name, load, seconds[index])
+    for name, (_, seconds) in METASTABILITY.items()
+    for index, load in enumerate(LOADS)
+]
+SOME = [
+    ("no retries", 180, 13),
+    ("1 at once", 100, 17),
+    ("3 at once", 60, 32),
+    ("gRPC's throttle", 180, 14),
+    ("SRE book, 10 %", 180, 20),
+    ("AWS SDK 2.1", 100, 5),
+]
+
+
+@pytest.mark.parametrize(("name", "load", "published"), SOME)
+def test_some_published_recoveries_are_reproduced(name, load, published):
+    policy, _ = METASTABILITY[name]
+    found = [recovery(policy, load, seed, horizon=60) for seed in (1, 2)]
+    assert sum(found) / 2 == pytest.approx(published, rel=0.2, abs=1.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "load"), [("1 at once", 180), ("3, full jitter from 1 s", 100)]
+)
+def test_some_policies_do_not_recover(name, load):
+    policy, _ = METASTABILITY[name]
+    assert recovery(policy, load, horizon=60) is None
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("name", "load", "published"), CELLS)
+def test_all_published_recoveries_are_reproduced(name, load, published):
+    policy, _ = METASTABILITY[name]
+    found = seconds_to_recovery(policy, load, published)
+    if published is None:
+        assert found is None
+    else:
+        assert found == pytest.approx(published, rel=0.1, abs=2)
