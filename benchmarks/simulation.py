@@ -2,7 +2,8 @@
 
 Each model is the same for all libraries that can describe it: times of arrivals,
 service, outage, timeouts and retries. Processor time, the best of three runs, in one
-process. happysim, which needs Python 3.13, has a row if it is installed.
+process. happysim, which needs Python 3.13, and Ciw, which hides the folder of the tests
+by its own, have rows if they are installed.
 """
 
 import random
@@ -14,7 +15,6 @@ from importlib.util import find_spec
 from itertools import takewhile
 from typing import Any, cast
 
-import ciw
 import simpy
 
 from benchmarks.table import machine, markdown, number, versions
@@ -145,6 +145,7 @@ def queue_of_simpy() -> int:
 
 def queue_of_ciw() -> int:
     """Simulate an M/M/1 queue with Ciw, and return the number of requests."""
+    ciw: Any = import_module("ciw")
     network = ciw.create_network(
         arrival_distributions=[ciw.dists.Exponential(0.8)],
         service_distributions=[ciw.dists.Exponential(1.0)],
@@ -190,7 +191,9 @@ Measured = dict[str, tuple[float, int]]
 
 def queues() -> Measured:
     """Measure M/M/1 queues."""
-    measured = {"SimPy": measure(queue_of_simpy), "Ciw": measure(queue_of_ciw)}
+    measured = {"SimPy": measure(queue_of_simpy)}
+    if find_spec("ciw") is not None:
+        measured["Ciw"] = measure(queue_of_ciw)
     if find_spec("happysimulator") is not None:
         measured["happysim"] = measure(queue_of_happysim)
     for engine in ENGINES:
@@ -260,8 +263,9 @@ def main() -> None:
     heads = ["simulation", "engine", "attempts", "s"]
     print(markdown(heads, large(), words=2))
     print()
-    others = ["happysim"] if find_spec("happysimulator") else []
-    print(f"{machine()}; {versions(['simpy', 'ciw', 'numpy', *others])}.")
+    others = {"ciw": "ciw", "happysim": "happysimulator"}
+    found_too = [name for name, module in others.items() if find_spec(module)]
+    print(f"{machine()}; {versions(['simpy', 'numpy', *found_too])}.")
 
 
 if __name__ == "__main__":
