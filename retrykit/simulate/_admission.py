@@ -56,6 +56,9 @@ class Admission:
     Args:
         process: The process, whose policy has limits.
         events: The events of the simulation.
+
+    Attributes:
+        queued: What waits for a permit. A limit gives back what nobody else refers to.
     """
 
     def __init__(self, process: Process, events: Events) -> None:
@@ -67,6 +70,7 @@ class Admission:
             if isinstance(each, SerializableLimit)
         )
         self.policy = override(given, admission=self.limits)
+        self.queued: set[Admitted] = set()
 
     def admitted(self, call: Call) -> "Admitted":
         """Return what asks for the attempts of a call."""
@@ -151,7 +155,8 @@ class Admitted:
         wait = limit.time_to_wait(lease, self._time_left())
 
         def end(_: object) -> None:
-            self._timer = self._queued = None
+            self._timer = None
+            self._leave_queue()
             refusal = limit.end_wait(lease, wait)
             if refusal is None:
                 self._go_on()
@@ -165,6 +170,7 @@ class Admitted:
                 self._timer = events.at(events.now, end, None)
 
         self._queued = lease
+        self._admission.queued.add(self)
         limit.arm(lease, wake)
         if wait < math.inf:
             self._timer = events.at(events.now + nanoseconds(wait), end, None)
@@ -213,8 +219,12 @@ class Admitted:
     def stop(self) -> None:
         """Wait no longer, and return the leases: nothing more is sent."""
         self._stop_timer()
-        self._queued = None
+        self._leave_queue()
         give_back(self._leases)
+
+    def _leave_queue(self) -> None:
+        self._queued = None
+        self._admission.queued.discard(self)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -1,5 +1,6 @@
 """Limits, an SDK's retries and connections below the attempts of simulated calls."""
 
+import gc
 import threading
 
 import pytest
@@ -209,6 +210,16 @@ def test_a_late_answer_ends_a_wait_in_a_queue():
     found = ends(attempts_of(clients, load, **settings))
     assert found[:2] == [(0, 1, 0.5, "timeout"), (1, 1, 1.0, "timeout")]
     assert (0, 1, 1.001, "") in found
+
+
+def test_calls_that_wait_in_a_queue_are_not_forgotten():
+    """Nothing but the limit may refer to them, which does so weakly."""
+    policy = Policy(schedule=[0], admission=[Concurrency(1, queue=5)])
+    clients = Clients(policy, processes=1, timeout="500ms")
+    settings = {"load": [0, 0.1, 0.2, 9], "server": Server(1), "horizon": "20s"}
+    collected = simulate(clients, progress=lambda *_: gc.collect(), **settings)
+    assert collected == simulate(clients, **settings)
+    assert collected.succeeded + collected.given_up == 4
 
 
 def test_a_late_answer_ends_a_pause():
