@@ -205,7 +205,8 @@ class Recorder:
         """Return when attempts succeed again, in nanoseconds after a time.
 
         That is when the last attempt was sent that failed before five seconds in a row
-        in each of which at least 95 % of the attempts succeed.
+        in each of which at least 95 % of the attempts succeed. Without attempts, a
+        second is as good as those beside it.
 
         Args:
             since: The end of the outage, in nanoseconds.
@@ -224,8 +225,9 @@ class Recorder:
             if ended < self.sent[second]:
                 break
             row = row + 1 if succeeded * 5 >= failed * 95 else 0
-            if row == _ROW:
-                last = max(self.last_failed[: second - _ROW + 2])
+            begin = second - _ROW + 1
+            if row >= _ROW and any(self.succeeded[begin : second + 1]):
+                last = max(self.last_failed[: begin + 1])
                 return max(last - since, 0)
         return None
 

@@ -34,7 +34,8 @@ class Simulation(Frozen):
         verdict: What follows the outage, in words.
         outcome: ``"recovers"``: five seconds in a row have at least 95 % successful
             attempts; ``"does not recover"`` within the horizon; ``"not decided"`` if it
-            recovers in the last quarter of it; ``"no outage"`` if there was none;
+            recovers in the last quarter of it, or no attempt is sent after the outage;
+            ``"no outage"`` if there was none;
             ``"interrupted"`` if the simulation did not end.
         recovery: Time from the end of the outage to the last attempt that failed before
             these five seconds, in seconds, >= 0; None if there are none.
@@ -174,6 +175,8 @@ def summarize(  # noqa: PLR0913  named
     last = recorder.sent[-math.ceil((1 - DECIDED) * horizon) :]
     final_load = sum(last) / len(last) / normal
     outcome = _outcome(outage, recovery, horizon)
+    if failing is not None and not any(recorder.sent[int(failing[1]) :]):
+        outcome = "not decided"
     done = len(recorder.sent)
     if done < seconds:
         outcome = "interrupted"
@@ -181,7 +184,8 @@ def summarize(  # noqa: PLR0913  named
         watched = f"{duration_in_words(done)} of {duration_in_words(seconds)}"
         verdict = f"interrupted after {watched}{so_far}"
     elif outcome == "no outage":
-        verdict = f"no outage: {succeeded / max(calls, 1):.1%} of the calls succeed"
+        share = f"{succeeded / calls:.1%} of the calls succeed" if calls else "no calls"
+        verdict = f"no outage: {share}"
     else:
         verdict = _verdict(outcome, recovery, horizon, final_load)
     waits = recorder.waits
@@ -242,6 +246,8 @@ def _verdict(
     outcome: Outcome, recovery: float | None, horizon: float, final_load: float
 ) -> str:
     watched = duration_in_words(horizon)
+    if recovery is None and outcome == "not decided":
+        return f"not decided: no calls within {watched} after the outage"
     if recovery is None:
         return f"does not recover within {watched}: {final_load:.1f} times its load"
     text = _recovers(recovery)

@@ -36,15 +36,36 @@ GOOD, BAD = (95, 5), (94, 6)
         ([BAD, (99, 1), *[GOOD] * 4], 0),
         ([BAD, BAD, *[GOOD] * 5], SECOND + 4),
         ([BAD, *[GOOD] * 4, BAD, *[GOOD] * 5], 5 * SECOND + 4),
-        ([BAD, *[(0, 0)] * 5], 0),
+        ([BAD, *[(0, 0)] * 5], None),
+        ([BAD, *[(0, 0)] * 7, (1, 0), (0, 1), *[(1, 0)] * 5], 0),
+        ([BAD, *[(0, 0)] * 5, (0, 1), *[(0, 0)] * 5, (1, 0)], 5 * SECOND),
         ([BAD, *[GOOD] * 4], None),
         ([BAD], None),
     ],
-    ids=["at once", "one", "later", "relapse", "nothing sent", "too late", "end"],
+    ids=["at once", "one", "later", "relapse", "nothing sent", "one sent", "one fails", "late", "end"],
 )
 def test_recovery_is_the_last_failure_before_five_good_seconds(outcomes, expected):
     found = recorder(outcomes).recovery(SECOND)
     assert found == expected
+
+
+def test_no_recovery_without_an_attempt_that_succeeds():
+    # A request takes two seconds, and its client waits for one.
+    result = simulate(Policy(), load="20%", server=Server(0.5))
+    assert result.succeeded == 0
+    assert result.outcome == "does not recover"
+
+
+@pytest.mark.parametrize(
+    ("outage", "expected"),
+    [
+        ("10s", "not decided: no calls within 10 s after the outage"),
+        (None, "no outage: no calls"),
+    ],
+)
+def test_a_verdict_without_calls_says_so(outage, expected):
+    result = simulate(Policy(), load=[1000], outage=outage, horizon="10s")
+    assert (result.verdict, result.recovery) == (expected, None)
 
 
 def test_an_outage_may_end_within_a_second():
@@ -148,7 +169,7 @@ def test_a_load_may_be_next_to_nothing():
 def test_a_simulation_of_nothing_has_a_result():
     result = simulate(IMMEDIATE, load=[100], outage=None, horizon="20s")
     assert (result.calls, result.amplification, result.mean_wait) == (0, 1.0, None)
-    assert result.verdict == "no outage: 0.0% of the calls succeed"
+    assert result.verdict == "no outage: no calls"
 
 
 def test_a_result_is_written_as_json_and_csv():

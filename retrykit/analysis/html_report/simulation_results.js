@@ -51,7 +51,8 @@ class Recorder {
     for (let second = Math.ceil(since / SECOND); second < this.load.length; second++) {
       const good = this.succeeded[second] * 5 >= this.failed[second] * 95;
       row = good ? row + 1 : 0;
-      if (row === 5)
+      // Seconds without any attempt show nothing.
+      if (row >= 5 && this.succeeded.slice(second - 4, second + 1).some(Boolean))
         return Math.max(largest(this.last_failed.slice(0, second - 3)) - since, 0);
     }
     return null;
