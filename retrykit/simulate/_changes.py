@@ -21,7 +21,7 @@ from retrykit.simulate._clients import Clients
 from retrykit.simulate._load import Load
 from retrykit.simulate._outage import Outage
 from retrykit.simulate._progress import Watcher
-from retrykit.simulate._results import DECIDED, Simulation
+from retrykit.simulate._results import Simulation
 from retrykit.simulate._server import Server
 from retrykit.simulate._simulate import check_clients, check_outage, run
 
@@ -100,7 +100,7 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
 
     A number is found by bisection, as if all smaller changes had failed and all greater
     ones had succeeded. Each change is simulated with three seeds, and has to recover
-    with each of them. That is up to about 25 simulations, which end when they recover.
+    with each of them. That is up to about 25 simulations.
     If the server does not recover without any retries either, 1 to 3 are left out.
 
     >>> from retrykit.simulate import smallest_change
@@ -207,11 +207,9 @@ class _Search:
             server=setup.server,
             seed=seed,
             watcher=watcher,
-            until_recovered=True,
             **self._settings,
         )
-        watched: float = found.settings["horizon"]
-        return found.recovery is not None and found.recovery <= DECIDED * watched
+        return found.outcome == "recovers"
 
     def turn(self, dial: _Dial) -> Change | None:
         """Return the least change of a setting that lets the server recover."""

@@ -231,5 +231,22 @@ class Recorder:
                 return max(last - since, 0)
         return None
 
+    def last_relapse(self, since: int) -> int | None:
+        """Return when attempts fail for the last time after a recovery.
+
+        That is the end of the last ten seconds in a row of whose attempts less than
+        90 % succeed, in seconds; None if there are none.
+
+        Args:
+            since: The recovery, in nanoseconds, before five good seconds.
+        """
+        for end in range(len(self.sent), since // SECOND + _ROW + _WINDOW - 1, -1):
+            succeeded = sum(self.succeeded[end - _WINDOW : end])
+            failed = sum(self.failed[end - _WINDOW : end])
+            if succeeded < failed * 9:
+                return end
+        return None
+
 
 _ROW: Final = 5
+_WINDOW: Final = 10

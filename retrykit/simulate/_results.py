@@ -16,7 +16,12 @@ from retrykit.simulate._recorder import Recorder
 __all__ = ["DECIDED", "Outcome", "Simulation", "summarize"]
 
 Outcome = Literal[
-    "recovers", "does not recover", "not decided", "no outage", "interrupted"
+    "recovers",
+    "does not recover",
+    "fails again",
+    "not decided",
+    "no outage",
+    "interrupted",
 ]
 """What follows an outage."""
 
@@ -33,7 +38,9 @@ class Simulation(Frozen):
     Attributes:
         verdict: What follows the outage, in words.
         outcome: ``"recovers"``: five seconds in a row have at least 95 % successful
-            attempts; ``"does not recover"`` within the horizon; ``"not decided"`` if it
+            attempts; ``"does not recover"`` within the horizon; ``"fails again"`` if it
+            recovers, but less than 90 % of the attempts of the last ten seconds
+            succeed, since calls whose delays are long return; ``"not decided"`` if it
             recovers in the last quarter of it, or no attempt is sent after the outage;
             ``"no outage"`` if there was none;
             ``"interrupted"`` if the simulation did not end.
@@ -174,10 +181,14 @@ def summarize(  # noqa: PLR0913  named
     normal = rate or sum(recorder.calls[:begin]) / max(begin, 1) or 1.0
     last = recorder.sent[-math.ceil((1 - DECIDED) * horizon) :]
     final_load = sum(last) / len(last) / normal
-    outcome = _outcome(outage, recovery, horizon)
+    outcome, again = _outcome(outage, recovery, horizon), None
     if failing is not None and not any(recorder.sent[int(failing[1]) :]):
         outcome = "not decided"
     done = len(recorder.sent)
+    if failing is not None and recovery is not None and outcome == "recovers":
+        again = recorder.last_relapse(nanoseconds(failing[1] + recovery))
+        if again == done:
+            outcome = "fails again"
     if done < seconds:
         outcome = "interrupted"
         so_far = _so_far(outage, recovery, done, final_load)
@@ -188,6 +199,8 @@ def summarize(  # noqa: PLR0913  named
         verdict = f"no outage: {share}"
     else:
         verdict = _verdict(outcome, recovery, horizon, final_load)
+        if again is not None and failing is not None and outcome == "recovers":
+            verdict += f", and for good after {duration_in_words(again - failing[1])}"
     waits = recorder.waits
     return Simulation(
         verdict=verdict,
@@ -251,6 +264,8 @@ def _verdict(
     if recovery is None:
         return f"does not recover within {watched}: {final_load:.1f} times its load"
     text = _recovers(recovery)
+    if outcome == "fails again":
+        return f"{text}, but fails again: {final_load:.1f} times its load"
     if outcome == "recovers":
         return text
     return f"not decided: {text}, which is near the horizon of {watched}"

@@ -73,6 +73,8 @@ VECTORS = [
     vector(presets.google(), 30, "hang"),
     vector(presets.polly(), 50, "refuse"),
     vector(presets.aws_standard(), 60, "hang", processes=1, duration=10, horizon=60),
+    vector(Policy(schedule=[20, 0, 0, 0]), 90, "error", duration=10, horizon=40),
+    vector(presets.dramatiq(), 70, "error", duration=10, horizon=80),
 ]
 
 

@@ -22,6 +22,14 @@ def search(policy, **settings):
     return found, tried
 
 
+def test_a_server_that_fails_again_has_not_recovered():
+    policy, outage = Policy(schedule=[30, 0, 0, 0]), Outage("10s", "error")
+    settings = {"load": "90%", "outage": outage, "horizon": "2m"}
+    change, _ = search(policy, **settings)
+    assert change.words != "no change"
+    assert change.simulation.outcome == "recovers"
+
+
 def test_as_many_attempts_as_possible_are_kept():
     policy = Policy(schedule=[0] * 5)
     change, tried = search(policy, load="22%")

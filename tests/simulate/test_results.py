@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from retrykit import Policy
+from retrykit import Policy, presets
 from retrykit.budgets import RatioBudget
 from retrykit.simulate import Clients, Outage, Server, Users, simulate
 from retrykit.simulate._events import SECOND
@@ -42,11 +42,60 @@ GOOD, BAD = (95, 5), (94, 6)
         ([BAD, *[GOOD] * 4], None),
         ([BAD], None),
     ],
-    ids=["at once", "one", "later", "relapse", "nothing sent", "one sent", "one fails", "late", "end"],
+    ids=[
+        "at once",
+        "one",
+        "later",
+        "relapse",
+        "nothing sent",
+        "one sent",
+        "one fails",
+        "late",
+        "end",
+    ],
 )
 def test_recovery_is_the_last_failure_before_five_good_seconds(outcomes, expected):
     found = recorder(outcomes).recovery(SECOND)
     assert found == expected
+
+
+DOWN = [(89, 11)] * 10
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ([GOOD] * 20, None),
+        ([*[GOOD] * 6, *[(90, 10)] * 10], None),
+        ([*[GOOD] * 6, *DOWN], 16),
+        ([*[GOOD] * 6, *DOWN, (99, 1)], 16),
+        ([*[GOOD] * 6, *DOWN[1:]], None),
+        ([*[GOOD] * 6, *DOWN, *[GOOD] * 4, *DOWN, *[(100, 0)] * 9], 30),
+    ],
+    ids=["never", "nearly", "at the end", "once", "not long", "twice"],
+)
+def test_a_relapse_is_ten_bad_seconds_after_the_recovery(outcomes, expected):
+    assert recorder(outcomes).last_relapse(SECOND) == expected
+
+
+@pytest.mark.parametrize(
+    ("delay", "outcome", "verdict"),
+    [
+        (30, "fails again", "recovers at once, but fails again: 5.0 times its load"),
+        (0, "recovers", "recovers at once"),
+    ],
+)
+def test_a_server_may_fail_again_when_long_delays_end(delay, outcome, verdict):
+    policy = Policy(schedule=[delay, 0, 0, 0])
+    result = simulate(policy, load="90%", outage=Outage("10s", "error"), horizon="2m")
+    assert (result.outcome, result.verdict) == (outcome, verdict)
+
+
+def test_a_verdict_tells_when_a_server_is_up_for_good():
+    outage = Outage("10s", "error")
+    result = simulate(presets.dramatiq(), load="70%", outage=outage)
+    assert result.outcome == "recovers"
+    assert result.verdict == "recovers at once, and for good after 36 s"
 
 
 def test_no_recovery_without_an_attempt_that_succeeds():

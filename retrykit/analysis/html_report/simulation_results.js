@@ -57,26 +57,43 @@ class Recorder {
     }
     return null;
   }
+
+  /** Return the second in which attempts fail for the last time after one, or null. */
+  lastRelapse(since) {
+    for (let end = this.load.length; end >= Math.floor(since / SECOND) + 15; end--) {
+      const succeeded = sum(this.succeeded.slice(end - 10, end));
+      if (succeeded < sum(this.failed.slice(end - 10, end)) * 9) return end;
+    }
+    return null;
+  }
+}
+
+function sum(numbers) {
+  return numbers.reduce((a, b) => a + b, 0);
 }
 
 /** Return the result of a simulation, with the names of Python's. */
 function summarize(recorder, normal, end, horizon) {
-  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
   const { retries } = recorder;
   const [load, goodput] = [[...recorder.load], [...recorder.goodput]];
   const found = recorder.recovery(end);
   const recovery = found === null ? null : found / SECOND;
   const last = load.slice(-Math.ceil(0.25 * horizon));
   const final_load = sum(last) / last.length / normal;
-  const outcome =
+  let outcome =
     recovery === null
       ? "does not recover"
       : recovery <= 0.75 * horizon
         ? "recovers"
         : "not decided";
+  const again = outcome === "recovers" ? recorder.lastRelapse(end + found) : null;
+  if (again === load.length) outcome = "fails again";
+  let verdict = describeOutcome(outcome, recovery, horizon, final_load);
+  if (again !== null && outcome === "recovers")
+    verdict += `, and for good after ${durationInWords(again - end / SECOND)}`;
   const [calls, attempts] = [sum(recorder.calls), sum(load)];
   return {
-    verdict: describeOutcome(outcome, recovery, horizon, final_load),
+    verdict,
     outcome,
     recovery,
     peak: largest(load.slice(BEGIN)) / normal,
@@ -96,8 +113,11 @@ function describeOutcome(outcome, recovery, horizon, final_load) {
   const watched = durationInWords(horizon);
   if (recovery === null)
     return `does not recover within ${watched}: ${formatTenths(final_load)} times its load`;
-  if (!recovery) return "recovers at once";
-  const text = `recovers ${durationInWords(recovery)} after the outage`;
+  const text = recovery
+    ? `recovers ${durationInWords(recovery)} after the outage`
+    : "recovers at once";
+  if (outcome === "fails again")
+    return `${text}, but fails again: ${formatTenths(final_load)} times its load`;
   if (outcome === "recovers") return text;
   return `not decided: ${text}, which is near the horizon of ${watched}`;
 }
