@@ -42,10 +42,13 @@ _INTERRUPTED: Final = 130
 def _optional(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> float | None:
-    """Parse the duration of an option to seconds; "none" and no option are None."""
-    if value is None or value == "none":
+    """Parse the duration of an option to seconds; no option is None, or "none"."""
+    if value is None or (value == "none" and param.opts[0] in _MAY_BE_NONE):
         return None
     return duration(ctx, param, value)
+
+
+_MAY_BE_NONE: Final = {"--outage", "--retry-after", "--timeout", "--queue-bound"}
 
 
 def _duration(name: str, default: str | None, text: str) -> Callable[..., Any]:
@@ -93,9 +96,28 @@ def _parse_errors(
         if not (name and module and path):
             rule = "written as timeout=module:Error"
             raise invalid_setting(param.opts[0], rule, value)
+        if name not in _RAISED:
+            rule = f"of one of {', '.join(_RAISED)}"
+            raise invalid_setting(param.opts[0], rule, value)
         error = find_attribute(param.opts[0], text, module, path)
-        errors[name] = error("simulated") if isinstance(error, type) else error
+        errors[name] = _make_error(param.opts[0], text, error)
     return errors or None
+
+
+_RAISED: Final = ("timeout", "refused", "unavailable")
+
+
+def _make_error(option: str, text: str, error: object) -> Exception:
+    if isinstance(error, type) and issubclass(error, Exception):
+        try:
+            return error("simulated")
+        except Exception as fault:  # noqa: BLE001  any code may be in it
+            rule = "an exception, or a type of one that is made with a text alone"
+            suggestion = f"it raised {fault!r}; make one in a module, and name that"
+            raise invalid_setting(option, rule, text, suggestion) from None
+    if isinstance(error, Exception):
+        return error
+    raise invalid_setting(option, "an exception, or a type of one", text)
 
 
 @make_command(
@@ -257,7 +279,7 @@ def command(
     results, interrupted = _simulate(settings, seed, seeds)
     if not results:
         return _INTERRUPTED
-    failed = any(each.outcome != "recovers" for each in results)
+    failed = any(each.outcome not in {"recovers", "no outage"} for each in results)
     text = not (options["as_json"] or options["wants_csv"])
     if text:
         print_report(console(), [*selected], results)
@@ -290,6 +312,8 @@ def _check_outputs(options: Mapping[str, Any]) -> None:
             continue
         if file.suffix.lower() not in _ENDS:
             raise invalid_setting(name, "a .svg or .png file", str(file))
+        if not file.parent.is_dir():
+            raise invalid_setting(name, "a file in a folder that exists", str(file))
         try:
             import retrykit.analysis.simulation_charts  # noqa: F401, PLC0415  slow
         except ModuleNotFoundError as error:

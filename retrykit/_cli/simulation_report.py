@@ -20,6 +20,10 @@ def count_verdicts(results: Sequence[Simulation]) -> str:
     """Return the verdict of several seeds."""
     if len(results) == 1:
         return results[0].verdict
+    if results[0].outage is None:
+        calls = sum(each.calls for each in results)
+        share = sum(each.succeeded for each in results) / max(calls, 1)
+        return f"no outage: {share:.1%} of the calls succeed"
     times = [each.recovery for each in results if each.outcome == "recovers"]
     text = f"recovers in {len(times)} of {len(results)}"
     known = [time for time in times if time is not None]

@@ -24,6 +24,7 @@ from retrykit._core.result_conditions import check_predicates
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.validation import invalid_setting
 from retrykit.budgets._base import Budget
+from retrykit.budgets._fleet import FleetBudget
 from retrykit.budgets._shared_budgets import SerializableBudget
 from retrykit.errors import AttemptTimeout, Signal
 from retrykit.schedules._base import is_uniform
@@ -381,6 +382,8 @@ def _check_user_code(policy: Policy, errors: Sequence[Exception]) -> None:
         ("on", policy.on),
         ("give_up_on", policy.give_up_on),
     ]
+    if isinstance(policy.budget, FleetBudget):
+        asked.append(("timeouts", policy.budget.timeouts))
     hints: list[Any] = [policy.hint]
     for each in policy.rules:
         asked.append(("on", each.on))

@@ -131,6 +131,9 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
     if failing is None:
         raise invalid_setting("outage", "an outage, to recover from", outage)
     first = check_integer("seed", seed, at_least=0)
+    if progress is not None and not callable(progress):
+        rule = "a function of a text, or None"
+        raise invalid_setting("progress", rule, progress)
     search = _Search(
         {
             "load": load,

@@ -249,7 +249,9 @@ def check_clients(policy: object) -> list[Clients]:
         return [policy]
     given = [*policy] if isinstance(policy, Sequence) else []
     if not given or not all(isinstance(each, Clients) for each in given):
-        raise invalid_setting("policy", "a Policy, Clients, or a list of these", policy)
+        raise invalid_setting(
+            "policy", "a Policy, Clients, or a list of Clients", policy
+        )
     return given
 
 

@@ -27,6 +27,50 @@ def test_the_exit_code_may_require_a_recovery():
     assert run_command(*CALM, "--require-recovery").code == 0
 
 
+def test_without_an_outage_there_is_nothing_to_recover_from():
+    printed = run_command(
+        *CALM, "--outage", "none", "--require-recovery", "--seeds", "2"
+    )
+    assert printed.code == 0
+    assert printed.out.startswith("default: no outage: 100.0% of the calls succeed\n")
+
+
+@pytest.mark.parametrize("option", ["--horizon", "--network", "--think"])
+def test_only_what_may_be_left_out_is_none(option):
+    printed = run_command(*CALM, option, "none")
+    assert printed.err.startswith(f"retrykit: {option} must be a duration such as ")
+
+
+def test_a_picture_in_no_folder_is_refused_before_the_simulation():
+    printed = run_command(*CALM, "-o", "no_such_folder/load.svg")
+    assert printed.out == ""
+    assert printed.err == (
+        "retrykit: --output must be a file in a folder that exists, got "
+        "'no_such_folder/load.svg'\n"
+    )
+
+
+def test_only_some_failures_raise():
+    printed = run_command(*CALM, "--raises", "slow=builtins:OSError")
+    assert printed.err == (
+        "retrykit: --raises must be of one of timeout, refused, unavailable, got "
+        "'slow=builtins:OSError'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("int", "an exception, or a type of one, got"),
+        ("BaseException", "an exception, or a type of one, got"),
+        ("UnicodeDecodeError", "an exception, or a type of one that is made with a "),
+    ],
+)
+def test_what_no_client_can_raise_is_told(name, rule):
+    printed = run_command(*CALM, "--raises", f"timeout=builtins:{name}")
+    assert printed.err.startswith(f"retrykit: --raises must be {rule}")
+
+
 def test_json_has_the_whole_results():
     printed = run_command(*STORM, "--json", "--seeds", "2")
     data = json.loads(printed.out)

@@ -1,7 +1,7 @@
 """Errors of simulations: their messages, and code that raises them."""
 
 from retrykit import Hedge, Policy, Rule
-from retrykit.budgets import Budget
+from retrykit.budgets import Budget, FleetBudget
 from retrykit.limits import Adapted, CircuitBreaker, RateLimit
 from retrykit.schedules import exponential
 from retrykit.simulate import (
@@ -133,11 +133,13 @@ ERRORS = {
     "late_answers must be True or False, got 1": lambda: simulate(
         Policy(), late_answers=1
     ),
-    "policy must be a Policy, Clients, or a list of these, got 5": lambda: simulate(5),
-    "policy must be a Policy, Clients, or a list of these, got []": lambda: simulate(
+    "policy must be a Policy, Clients, or a list of Clients, got 5": lambda: simulate(
+        5
+    ),
+    "policy must be a Policy, Clients, or a list of Clients, got []": lambda: simulate(
         []
     ),
-    "policy must be a Policy, Clients, or a list of these, got [5]": lambda: simulate(
+    "policy must be a Policy, Clients, or a list of Clients, got [5]": lambda: simulate(
         [5]
     ),
     "errors must be a dict of errors by their names, got 5": lambda: simulate(
@@ -205,6 +207,12 @@ ERRORS = {
     "client raises: simulate(errors=...)": lambda: simulate(
         Policy(give_up_on=NEEDS_RESPONSE)
     ),
+    "timeouts must be code that can be asked about TimeoutError('no answer in "
+    "time'), but it raised AttributeError(\"'TimeoutError' object has no "
+    "attribute 'response'\"), got needs_response; give an error that your "
+    "client raises: simulate(errors=...)": lambda: simulate(
+        Policy(budget=FleetBudget(timeouts=NEEDS_RESPONSE))
+    ),
     "hint must be code that can be asked about TimeoutError('no answer in "
     "time'), but it raised AttributeError(\"'TimeoutError' object has no "
     "attribute 'response'\"), got needs_response; give an error that your "
@@ -264,6 +272,9 @@ ERRORS = {
     "error must be a BaseException, got 5": lambda: simulation_of(5),
     "outage must be an outage, to recover from, got None": lambda: smallest_change(
         Policy(), outage=None
+    ),
+    "progress must be a function of a text, or None, got 5": lambda: smallest_change(
+        Policy(), progress=5
     ),
     "seed must be an integer >= 0, got -5": lambda: smallest_change(Policy(), seed=-5),
     "server must be a Server, got 5": lambda: basin(Policy(), server=5),
