@@ -396,9 +396,10 @@ the first attempt counts; None is unlimited
             `Again` with seconds, >= 0, or `Stop` with its reason.
 
         Raises:
-            ConfigError: A predicate of the policy is async, or its schedule returned
-                an invalid delay.
+            ConfigError: *state* or *failure* is something else, a predicate of the
+                policy is async, or its schedule returned an invalid delay.
         """
+        _check_history(state, failure)
         check_predicates(self)
         error, matched = failure.error, self._match(failure)
         hint: float | RetryAfter | GiveUp | None = failure.hint
@@ -453,6 +454,7 @@ the first attempt counts; None is unlimited
         Raises:
             ConfigError: The decision is to stop.
         """
+        _check_history(state, failure)
         check_instance("decision", decision, Again)
         matched, delay = self._match(failure), decision.delay
         rule = None if isinstance(matched, str) else matched
@@ -722,6 +724,11 @@ def _differs(value: object, default: object) -> bool:
 
 def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:
     return all(issubclass(each, others) for each in types)
+
+
+def _check_history(state: object, failure: object) -> None:
+    check_instance("state", state, RetryState)
+    check_instance("failure", failure, Failure)
 
 
 def _unknown_setting(name: str, value: object) -> ConfigError:

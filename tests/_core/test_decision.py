@@ -162,6 +162,19 @@ def test_a_state_advances_to_the_next_attempt():
     assert (later.attempt, later.failures[-1].delay) == (4, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [("state", "state must be a RetryState"), ("failure", "failure must be a Failure")],
+)
+def test_a_history_of_something_else_is_refused(name, rule):
+    failure = Failure(1, OSError(), None, 0.0, 0.0, None)
+    history = {"state": RetryState("fetch", 7, 0.0), "failure": failure} | {name: "x"}
+    with pytest.raises(ConfigError, match=rule):
+        Policy().decide(**history)
+    with pytest.raises(ConfigError, match=rule):
+        Policy().advance(**history, decision=Again(1))
+
+
 def test_a_state_does_not_advance_once_its_call_has_ended():
     failure = Failure(1, ValueError(), None, 0.0, 0.5, None)
     state, policy = RetryState("fetch", 7, 0.0), Policy(on=OSError)
