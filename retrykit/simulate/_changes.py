@@ -10,7 +10,12 @@ from retrykit._core.timeouts import AsArgument
 from retrykit._internal.binary_search import first_where
 from retrykit._internal.durations import Duration, format_duration
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.validation import check_integer, invalid_setting, user_facing
+from retrykit._internal.validation import (
+    check_instance,
+    check_integer,
+    invalid_setting,
+    user_facing,
+)
 from retrykit.budgets._base import Budget
 from retrykit.budgets._fleet import FleetBudget
 from retrykit.budgets._ratio import RatioBudget
@@ -130,6 +135,7 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
     failing = check_outage(outage)
     if failing is None:
         raise invalid_setting("outage", "an outage, to recover from", outage)
+    place = check_instance("server", Server() if server is None else server, Server)
     first = check_integer("seed", seed, at_least=0)
     if progress is not None and not callable(progress):
         rule = "a function of a text, or None"
@@ -146,7 +152,7 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
         first,
         progress,
     )
-    setup = _Setup(clients, Server() if server is None else server)
+    setup = _Setup(clients, place)
     if search.recovers("no change", setup, Watcher(runs=_RUNS)):
         return search.change("no change", setup)
     without = _with_policies(setup, lambda each: each.replace(max_attempts=1))

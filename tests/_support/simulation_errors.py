@@ -273,6 +273,7 @@ ERRORS = {
     "outage must be an outage, to recover from, got None": lambda: smallest_change(
         Policy(), outage=None
     ),
+    "server must be a Server, got [5]": lambda: smallest_change(Policy(), server=[5]),
     "progress must be a function of a text, or None, got 5": lambda: smallest_change(
         Policy(), progress=5
     ),
