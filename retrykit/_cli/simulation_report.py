@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,6 +30,10 @@ def count_verdicts(results: Sequence[Simulation]) -> str:
     known = [time for time in times if time is not None]
     if known:
         text += f", mean {duration_in_words(sum(known) / len(known))}"
+    outcomes = Counter(each.outcome for each in results)
+    for other in ("fails again", "not decided", "interrupted"):
+        if outcomes[other]:
+            text += f"; {other} in {outcomes[other]}"
     return text
 
 

@@ -104,6 +104,12 @@ def test_the_mean_recovery_of_several_seeds_is_told():
     assert printed.out.startswith("default: recovers in 3 of 3, mean ")
 
 
+def test_verdicts_of_seeds_tell_how_the_others_end():
+    late = ("--schedule", "[30, 0, 0, 0]", "--load", "90%", "--kind", "error")
+    again = run_command("simulate", *late, *QUICK, "--horizon", "1m", "--seeds", "2")
+    assert again.out.startswith("default: recovers in 0 of 2; fails again in 2\n")
+
+
 def test_a_search_that_may_be_long_is_offered():
     printed = run_command(*STORM)
     assert printed.out.endswith(
