@@ -1278,6 +1278,10 @@ SETTING_ERRORS |= {
     "clock must be a function that returns seconds, got 5; write time.monotonic": (
         lambda: FleetBudget(clock=5)
     ),
+    "state must be a RetryState, got 5": lambda: Policy().decide(5, None),
+    "failure must be a Failure, got 5": lambda: Policy().decide(
+        RetryState("fetch", seed=7, epoch=0), 5
+    ),
     "decision must be an Again, got 5": lambda: Policy().advance(
         RetryState("fetch", seed=7, epoch=0),
         Failure(1, OSError(), None, 0, 1, None),

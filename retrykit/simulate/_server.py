@@ -39,6 +39,7 @@ _SERVICE: Final = ("constant", "exponential")
 _ORDERS: Final = ("oldest_first", "newest_first")
 _DROPS: Final = ("nothing", "abandoned", "late")
 _FASTEST: Final = 1e6
+_MOST_SLOTS: Final = 1_000_000
 
 
 @final
@@ -50,8 +51,8 @@ class Server(NamedValue):
 
     Args:
         capacity: Requests per second, 0.001 to 1,000,000; 100 by default.
-        slots: Number of requests that it serves at once. Count, >= 1; 1 by default. A
-            request takes ``slots / capacity`` seconds on average.
+        slots: Number of requests that it serves at once. Count, 1 to 1,000,000; 1 by
+            default. A request takes ``slots / capacity`` seconds on average.
         service: ``"constant"``, the default: every request takes as long;
             ``"exponential"``: the times are exponentially distributed.
         queue_bound: The queue holds so much work; what exceeds it is answered with a
@@ -96,7 +97,7 @@ class Server(NamedValue):
             capacity=check_number(
                 "capacity", capacity, at_least=1e-3, at_most=_FASTEST
             ),
-            slots=check_integer("slots", slots, at_least=1),
+            slots=check_integer("slots", slots, at_least=1, at_most=_MOST_SLOTS),
             service=service,
             queue_bound=bound,
             order=order,

@@ -154,6 +154,9 @@ ERRORS = {
     ),
     "capacity must be a finite number >= 0.001 and <= 1e+06, got 0": lambda: Server(0),
     "slots must be an integer >= 1, got 0": lambda: Server(slots=0),
+    "slots must be an integer >= 1 and <= 1000000, got 1000001": lambda: Server(
+        slots=1_000_001
+    ),
     "service must be one of 'constant', 'exponential', got 'slow'": lambda: Server(
         service="slow"
     ),
