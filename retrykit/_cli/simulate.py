@@ -149,7 +149,7 @@ def _make_error(option: str, text: str, error: object) -> Exception:
 @click.option(
     "--failing",
     metavar="SHARE",
-    type=float,
+    type=click.FloatRange(0, 1, min_open=True),
     default=1.0,
     show_default=True,
     help="Share of the requests that fail in it.",

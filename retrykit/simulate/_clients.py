@@ -31,6 +31,8 @@ Told = Callable[[Call, Attempt, int, int | None, float | None], None]
 
 _MOST_PROCESSES: Final = 100_000
 _TIMEOUT: Final = 1.0
+# So that sums of shares are finite.
+_LARGEST_SHARE: Final = 1e9
 
 
 @final
@@ -45,7 +47,7 @@ class Clients(NamedValue):
         policy: The policy of all calls. Each process has a budget of its own, new and
             full, with the settings of the policy's budget.
         share: The weight of these clients among all, for a fleet in which some have
-            another policy. Dimensionless, > 0; 1 by default.
+            another policy. Dimensionless, > 0 and <= 1e9; 1 by default.
         processes: Number of processes. Count, 1 to 100,000; 100 by default.
         timeout: How long a client waits for an answer. A duration, > 0. By default
             the `attempt_timeout` of the policy, or 1 s if it has none. With an SDK, how
@@ -84,8 +86,9 @@ class Clients(NamedValue):
             _check_sdk(sdk)
         if connections is not None:
             check_integer("connections", connections, at_least=1)
-        if not check_number("share", share):
-            raise invalid_setting("share", "a finite number > 0", share)
+        if not check_number("share", share, at_most=_LARGEST_SHARE):
+            rule = f"a number > 0 and <= {_LARGEST_SHARE:g}"
+            raise invalid_setting("share", rule, share)
         name, of_requests = ("policy", policy) if sdk is None else ("sdk", sdk)
         own = timeout_seconds(of_requests.attempt_timeout)
         given = _TIMEOUT if own is None else own

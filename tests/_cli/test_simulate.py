@@ -50,6 +50,12 @@ def test_a_picture_in_no_folder_is_refused_before_the_simulation():
     )
 
 
+@pytest.mark.parametrize("share", ["0", "2"])
+def test_the_option_of_a_partial_outage_is_named(share):
+    printed = run_command(*CALM, "--failing", share)
+    assert printed.err.startswith("retrykit: Invalid value for '--failing': ")
+
+
 def test_only_some_failures_raise():
     printed = run_command(*CALM, "--raises", "slow=builtins:OSError")
     assert printed.err == (

@@ -192,8 +192,12 @@ ERRORS = {
     "think must be a finite number >= 0, got -1; give seconds as a number, a "
     'timedelta, or text such as "1h30m"': lambda: Users(1, think=-1),
     "policy must be a Policy, got 5": lambda: Clients(5),
-    "share must be a finite number > 0, got 0": lambda: Clients(Policy(), share=0),
-    "share must be a finite number >= 0, got -1": lambda: Clients(Policy(), share=-1),
+    "share must be a number > 0 and <= 1e+09, got 0": lambda: Clients(
+        Policy(), share=0
+    ),
+    "share must be a finite number >= 0 and <= 1e+09, got 1e+308": lambda: Clients(
+        Policy(), share=1e308
+    ),
     "processes must be an integer >= 1, got 0": lambda: Clients(Policy(), processes=0),
     "timeout must be a duration > 0, got '0ms'": lambda: Clients(
         Policy(), timeout="0ms"
