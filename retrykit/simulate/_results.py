@@ -46,7 +46,9 @@ class Simulation(Frozen):
             ``"interrupted"`` if the simulation did not end.
         recovery: Time from the end of the outage to the last attempt that failed before
             these five seconds, in seconds, >= 0; None if there are none.
-        normal: Calls per second without an outage.
+        normal: Calls per second without an outage. Those of users and recorded calls
+            are counted before it; if there are none, all recorded calls count, and
+            those that the users make if a call takes no time.
         peak: The highest load from the beginning of the outage on, as a multiple of
             normal.
         final_load: The load in the last quarter of the horizon, as a multiple of
@@ -152,6 +154,7 @@ def summarize(  # noqa: PLR0913  named
     recorder: Recorder,
     *,
     rate: float,
+    usual: float,
     outage: Outage | None,
     horizon: float,
     settings: dict[str, Any],
@@ -163,6 +166,7 @@ def summarize(  # noqa: PLR0913  named
     Args:
         recorder: What it has counted.
         rate: Calls per second; 0 if they are to be counted before the outage.
+        usual: Calls per second if there are none before it, > 0.
         outage: The outage.
         horizon: How long the time after it is, in seconds.
         settings: As they are written.
@@ -178,7 +182,9 @@ def summarize(  # noqa: PLR0913  named
         ended = nanoseconds(outage.begin) + nanoseconds(outage.duration)
         found = recorder.recovery(ended)
         recovery = None if found is None else found / SECOND
-    normal = rate or sum(recorder.calls[:begin]) / max(begin, 1) or 1.0
+    before = recorder.calls if outage is None else recorder.calls[:begin]
+    counted = sum(before) / max(len(before), 1)
+    normal = rate or counted or usual
     last = recorder.sent[-math.ceil((1 - DECIDED) * horizon) :]
     final_load = sum(last) / len(last) / normal
     outcome, again = _outcome(outage, recovery, horizon), None

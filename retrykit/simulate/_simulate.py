@@ -223,6 +223,7 @@ def run(  # noqa: PLR0913  as `simulate`
         return summarize(
             running.recorder,
             rate=arrivals.normal,
+            usual=arrivals.rate,
             outage=failing,
             horizon=seconds,
             settings=settings,

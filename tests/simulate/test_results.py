@@ -204,11 +204,19 @@ def test_without_an_outage_the_verdict_is_what_succeeds():
     assert (result.outcome, result.recovery) == ("no outage", None)
 
 
+@pytest.mark.parametrize("outage", [None, Outage("10s", begin=0)])
+@pytest.mark.parametrize("load", [Users(40, "1s"), [n / 40 for n in range(1600)]])
+def test_the_normal_load_is_known_without_a_time_before_the_outage(outage, load):
+    result = simulate(IMMEDIATE, load=load, outage=outage, horizon="30s")
+    assert result.normal == pytest.approx(40, rel=0.05)
+    assert result.peak <= 4
+
+
 def test_the_normal_load_of_users_is_counted_before_the_outage():
     result = simulate(IMMEDIATE, load=Users(20), horizon="20s")
     assert result.normal == pytest.approx(10, rel=0.3)
     quiet = simulate(IMMEDIATE, load=[15], horizon="20s")
-    assert (quiet.normal, quiet.calls) == (1.0, 1)
+    assert (quiet.normal, quiet.calls) == (1 / 15, 1)
 
 
 def test_a_load_may_be_next_to_nothing():
