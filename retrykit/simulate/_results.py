@@ -154,7 +154,7 @@ def summarize(  # noqa: PLR0913  named
     recorder: Recorder,
     *,
     rate: float,
-    usual: float,
+    usual: float = 1.0,
     outage: Outage | None,
     horizon: float,
     settings: dict[str, Any],
