@@ -24,7 +24,7 @@ def test_published_multiples_of_a_share_of_failures_are_reproduced(name):
     depth, attempts, kind, share, published = LAYERS[name]
     found, succeeded = layered(depth, attempts, kind, share)
     assert found == pytest.approx(published, rel=0.02)
-    assert succeeded == pytest.approx(0.869 if kind == "marker" else 1, abs=0.01)
+    assert succeeded == pytest.approx(0.869 if kind == "marker" else 1, abs=0.015)
     # Closed forms: attempts until one succeeds, at most so many.
     most = attempts if kind == "marker" else attempts**depth
     closed = (1 - share**most) / (1 - share)
