@@ -206,7 +206,7 @@ def make_event(
         _set_failure(event, detail)
     elif kind is RetryScheduled:
         _set_delay(event, detail)
-    elif kind is HedgeStarted:
+    else:
         _set_number(event, detail)
     return event
 
