@@ -264,16 +264,12 @@ class RetryController:
         return name
 
     def find_terms(self) -> Terms:
-        """Return what is known of each call before it begins, once a call needs it."""
-        terms = self._terms
-        if terms is None:
-            policy, plan = self.policy, self._plan
-            most, limit, polls = plan.most_attempts, plan.time_limit, policy.on == ()
-            kept, redact = policy.max_failures, policy.redact
-            name = self.find_name()
-            chain = getattr(self.function, CHAIN_MARK, None)
-            terms = Terms(name, limit, kept, most, redact, polls, chain)
-            self._terms = terms
+        """Find what is known of each call before it begins, once a call needs it."""
+        policy, plan = self.policy, self._plan
+        most, limit, polls = plan.most_attempts, plan.time_limit, policy.on == ()
+        kept, redact = policy.max_failures, policy.redact
+        chain, name = getattr(self.function, CHAIN_MARK, None), self.find_name()
+        self._terms = terms = Terms(name, limit, kept, most, redact, polls, chain)
         return terms
 
     def find_answer(self, arguments: Arguments, error: Exception) -> Answer:
