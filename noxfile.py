@@ -58,13 +58,14 @@ FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
 # The public modules besides those that `retrykit` itself exports.
 REFERENCE = """
     analysis.charts analysis.html_report analysis.lint analysis.preview
-    analysis.simulation_charts backoff
+    analysis.simulation_charts audit backoff
     conditions
     config.foreign config.grpc_service_config config.json_schema config.rendering
     durable errors
     events hints.grpc
     integrations.aio_pika integrations.aiohttp integrations.aiokafka
     integrations.anthropic integrations.asyncpg integrations.azure_core
+    integrations.backoff integrations.tenacity
     integrations.botocore integrations.celery integrations.confluent_kafka
     integrations.dbos integrations.django integrations.google_api_core
     integrations.google_genai
@@ -75,6 +76,7 @@ REFERENCE = """
     integrations.pymysql integrations.redis integrations.requests integrations.sentry
     integrations.smtplib integrations.sqlalchemy integrations.sqlite3
     integrations.stripe integrations.temporal integrations.urllib3
+    migrate
     simulate testing testing.pytest_plugin testing.strategies
 """
 

@@ -133,6 +133,11 @@ def test_the_condition_of_a_row_retries_the_same_outcomes(theirs, ours, outcome)
         )
         after = run(policy.replace(schedule=[0, 0]).call, [outcome, ...])
     assert after == before
+    theirs = tenacity.Retrying(
+        retry=retry, stop=stop, retry_error_callback=lambda _state: "gave up"
+    )
+    ours = policy.replace(schedule=[0, 0], fallback="gave up").call
+    assert run(ours, [outcome, ...]) == run(theirs, [outcome, ...])
 
 
 def test_the_conditions_are_found():

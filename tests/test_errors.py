@@ -18,6 +18,7 @@ import pytest
 
 import retrykit
 from retrykit import (
+    Again,
     ConfigError,
     Failure,
     GiveUp,
@@ -95,6 +96,7 @@ from retrykit.testing import (
     virtual_time,
 )
 from tests._support import required
+from tests._support.audit_errors import ERRORS as AUDIT_ERRORS
 from tests._support.config_checks import untested_checks
 from tests._support.durable_errors import ERRORS as JOB_ERRORS
 from tests._support.limit_errors import (
@@ -304,6 +306,12 @@ SETTING_ERRORS = {
     ),
     f"step must be a finite number >= 0, got inf; {SECONDS}": (
         lambda: s.linear(math.inf)
+    ),
+    f"step must be a finite number >= 0, got nan; {SECONDS}": (
+        lambda: s.linear(math.nan, first=1)
+    ),
+    f"first must be a finite number >= 0, got -3; {SECONDS}": (
+        lambda: s.linear(-1, first=-3)
     ),
     f"first must be a finite number >= 0, got nan; {SECONDS}": (
         lambda: s.exponential(math.nan)
@@ -731,8 +739,8 @@ SETTING_ERRORS = {
     ),
     "schedule must be made with the methods of schedules, got '.kap'; did you mean "
     "cap?": lambda: parse_schedule("linear(1).kap(3)"),
-    "schedule must be made with linear(step), got 'linear(stap=1)'; did you mean "
-    "step?": lambda: parse_schedule("linear(stap=1)"),
+    "schedule must be made with linear(step, first), got 'linear(stap=1)'; did you "
+    "mean step?": lambda: parse_schedule("linear(stap=1)"),
     "observers must be left out of a policy that is written as data, got "
     f"{(print,)!r}; leave it out, and add it with .replace(observers=...)": (
         lambda: Policy(observers=[print]).to_dict()
@@ -1132,7 +1140,6 @@ SETTING_ERRORS |= {
     "log must be a bool, got 10": lambda: page({"mine": Policy()}, log=10),
 }
 
-A_PLACE = "a module, a .py file or a folder"
 SETTING_ERRORS |= {
     f"rules must be one of {', '.join(map(repr, RULES))}, got 'jitter'": (
         lambda: check(Policy(), rules=["jitter"])
@@ -1147,17 +1154,12 @@ SETTING_ERRORS |= {
         lambda: check(Policy(), lifetime=-1)
     ),
     "target must be a str, got 5": lambda: discover(5),
-    f"target must be {A_PLACE}, got 'no/such.py'; there is none": (
+    "target must be a file, a folder or a module, got 'no/such.py'; there is none": (
         lambda: discover("no/such.py")
     ),
-    f"target must be {A_PLACE}, got 'retrykit.such'; there is none": (
+    "target must be a file, a folder or a module, got 'retrykit.such'; there is none": (
         lambda: discover("retrykit.such")
     ),
-    "target must be a name in retrykit.presets, got 'such.one'; there is none": (
-        lambda: discover("retrykit.presets:such.one")
-    ),
-    "target must be decorated with retry or aretry, or a Policy, got "
-    "'retrykit.presets'": lambda: discover("retrykit.presets:__name__"),
 }
 
 OF_DATA = "one of retrykit.hints in a policy that is written as data"
@@ -1286,6 +1288,27 @@ SETTING_ERRORS |= {
         RetryState("fetch", seed=7, epoch=0),
         Failure(1, OSError(), None, 0, 1, None),
         5,
+    ),
+    "failure.attempt must be 1, the number of the attempt that the state is in, got "
+    "2": lambda: Policy().advance(
+        RetryState("fetch", seed=7, epoch=0),
+        Failure(2, OSError(), None, 0, 1, None),
+        Again(1),
+    ),
+    "failure.started must be a finite number >= 0, got -1": lambda: Policy().advance(
+        RetryState("fetch", seed=7, epoch=0),
+        Failure(1, OSError(), None, -1, 1, None),
+        Again(1),
+    ),
+    "failure.duration must be a finite number >= 0, got -1": lambda: Policy().advance(
+        RetryState("fetch", seed=7, epoch=0),
+        Failure(1, OSError(), None, 0, -1, None),
+        Again(1),
+    ),
+    "decision.delay must be a finite number >= 0, got -1": lambda: Policy().advance(
+        RetryState("fetch", seed=7, epoch=0),
+        Failure(1, OSError(), None, 0, 1, None),
+        Again(-1),
     ),
     "refunds must be True or False, got 1": lambda: TokenBucket(refunds=1),
     "ratio must be a finite number >= 0 and <= 1000, got -0.1; 0.2 is one for five "
@@ -1617,7 +1640,8 @@ SETTING_ERRORS |= {
     "datetime.now(UTC)": lambda: check_aware("when", NAIVE),
 }
 
-for more in [PRESET_ERRORS, JOB_ERRORS, LIMIT_ERRORS, STREAM_ERRORS, SIMULATION_ERRORS]:
+MORE = [PRESET_ERRORS, JOB_ERRORS, LIMIT_ERRORS, STREAM_ERRORS, SIMULATION_ERRORS]
+for more in [*MORE, AUDIT_ERRORS]:
     # Or a row would overwrite another.
     assert not SETTING_ERRORS.keys() & more.keys()
     SETTING_ERRORS |= more
@@ -1641,8 +1665,9 @@ def test_every_check_of_the_package_is_in_the_table():
     """Except those of integrations: see ``test_errors_of_integrations.py``."""
     package = Path(retrykit.__file__).parent
     files = [path for path in package.rglob("*.py") if not required.needs(path)]
-    # Those of the formats of other systems are told with their lines, by their tests.
-    others = {"integrations", "_foreign"}
+    # Those of the formats of other systems are told with their lines, by their tests;
+    # of values in source code, none is an error.
+    others = {"integrations", "_foreign", "_libraries"}
     outside = [path for path in files if others.isdisjoint(path.parts)]
     assert untested_checks(SETTING_ERRORS | CALL_ERRORS, outside) == []
 

@@ -1,49 +1,87 @@
 """``retrykit lint``: warnings about policies in code, files and presets."""
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from rich.progress import Progress
 from rich.text import Text
 
+from retrykit._cli.modules import import_here, place_of
 from retrykit._cli.options import PolicyText, attempt, duration, make_command
 from retrykit._cli.policies import (
     file_of,
     format_config_error,
+    is_attribute,
     is_preset,
+    load_attribute,
     policy_flags,
     select_policy,
     split_file,
 )
 from retrykit._cli.terminal import build_table, console
+from retrykit._core.policy import Policy
 from retrykit._internal.error_texts import safe_str
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.shares import parse_share
 from retrykit._internal.validation import invalid_setting
-from retrykit.analysis.lint import (
-    RULES,
-    Discovery,
-    Finding,
-    Found,
-    LoadFailure,
-    check,
-    discover,
-)
-from retrykit.analysis.lint._importing import place_of
+from retrykit.analysis.lint import RULES, Finding, Found, check, discover
 from retrykit.errors import ConfigError
 
 __all__ = ["command"]
 
 _RULE = click.Choice(list(RULES))
+_FEW = 3
+
+
+class _Checked(NamedTuple):
+    """A policy, or what cannot be read.
+
+    Attributes:
+        place: The file, and the line if there is one.
+        name: Its name, or "".
+        findings: What is wrong with it.
+        error: Why it cannot be read or checked, or "".
+        partly: Whether it is known in part.
+    """
+
+    place: str
+    name: str
+    findings: Sequence[Finding] = ()
+    error: str = ""
+    partly: bool = False
+
+
+def _import(ctx: click.Context, _param: click.Parameter, names: Any) -> list[str]:
+    """Import modules, and return those names of which a policy is to be checked."""
+    if ctx.resilient_parsing:
+        return []
+    for name in names:
+        if ":" not in name:
+            import_here(name)
+    return [name for name in names if ":" in name]
+
+
+_import_option = click.option(
+    "--import",
+    "imported",
+    metavar="MODULE[:NAME]",
+    multiple=True,
+    is_eager=True,
+    callback=_import,
+    help="Import MODULE, for exception types that a file names, and check its policy "
+    "or decorated function NAME; repeatable.",
+)
 
 
 @make_command(
     "lint",
     "retrykit lint src/mypackage",
-    "retrykit lint mypackage.clients:fetch --attempt 2s",
+    "retrykit lint --import mypackage.clients:fetch --attempt 2s",
     "retrykit lint pyproject.toml zizq --ignore call-outlives-process",
     "retrykit lint --rules",
 )
@@ -94,9 +132,10 @@ _RULE = click.Choice(list(RULES))
 )
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@policy_flags
+@partial(policy_flags, imports=_import_option)
 def command(
     targets: tuple[str, ...],
+    imported: list[str],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     list_rules: bool,
@@ -105,10 +144,12 @@ def command(
 ) -> int:
     """Warn about problems in policies.
 
-    Each warning has a reason and a fix. TARGET is a POLICY, a module, module:name, a
-    .py file or a folder. Modules and files are imported, which runs their code, and
-    their policies and decorated functions are checked. The options that change a policy
-    apply to presets and to TOML and JSON files; without TARGET, they define the policy.
+    Each warning has a reason and a fix. TARGET is a POLICY, a file, a folder or a
+    module. Source code is read and never run: its policies, presets, decorators and
+    retried blocks are checked as far as their settings are written in it. What exists
+    only at run time is imported and checked with --import module:NAME, which is no
+    TARGET. The options that change a policy apply to presets and to TOML and JSON
+    files; without TARGET, they define the policy.
 
     The exit code is 0 without warnings, 1 with warnings, and 2 if something
     cannot be read.
@@ -122,69 +163,92 @@ def command(
     limits = {name: options.pop(name) for name in names}
     if limits["load"] is not None:
         parse_share("--load", limits["load"])
-    discoveries = [_read(target, options) for target in targets or (None,)]
-    failures = [failure for each in discoveries for failure in each.failures]
-    checked: list[tuple[Found, Sequence[Finding]]] = []
-    for found in (found for each in discoveries for found in each.found):
-        try:
-            checked.append((found, check(found.policy, rules=rules, **limits)))
-        except Exception as error:  # noqa: BLE001  of the user's own schedule
-            reason = f"{type(error).__name__}: {safe_str(error)}"
-            failures.append(LoadFailure(found.name, found.file, found.line, reason))
-    (_print_json if as_json else _print)(checked, failures)
-    if failures:
+    limits["rules"] = rules
+    given = [*targets] if targets or imported else [None]
+    checked = [each for target in given for each in _read(target, options, limits)]
+    checked += [_check("", text, load_attribute(text), limits) for text in imported]
+    (_print_json if as_json else _print)(checked)
+    if any(each.error for each in checked):
         return 2
-    return 1 if any(findings for _, findings in checked) else 0
+    return 1 if any(each.findings for each in checked) else 0
 
 
-def _read(target: str | None, flags: Mapping[str, Any]) -> Discovery:
-    """Return the policies of a target; without one, the policy that flags define."""
+def _read(
+    target: str | None, flags: Mapping[str, Any], limits: Mapping[str, Any]
+) -> Iterator[_Checked]:
+    """Yield the policies of a target; without one, the policy that flags define."""
     if target is None or is_preset(target):
-        name, policy = select_policy(target, flags)
-        return Discovery((Found("", name, policy, None, None),), ())
-    if file := file_of(target):
-        return _read_file(target, file, flags)
-    if not target:
+        yield _check("", *select_policy(target, flags), limits)
+    elif file := file_of(target):
+        yield from _read_file(target, file, flags, limits)
+    elif not target:
         raise invalid_setting("TARGET", "a policy, a module or a path", target)
+    elif is_attribute(target) and not Path(target).exists():
+        path = target.rpartition(":")[0]
+        is_script = path.endswith(".py")
+        way = f"write {path}, for all in it" if is_script else f"--import {target} does"
+        rule = "a policy, a module or a path"
+        suggestion = f"lint imports no target; {way}"
+        raise invalid_setting("TARGET", rule, target, suggestion)
+    else:
+        yield from _read_code(target, limits)
+
+
+def _read_code(target: str, limits: Mapping[str, Any]) -> Iterator[_Checked]:
+    """Yield the policies in source code, and what cannot be read."""
     out = console(stderr=True)
     with Progress(console=out, transient=True, disable=not out.is_terminal) as bar:
-        task = bar.add_task("importing", total=None)
-        return discover(
+        task = bar.add_task("reading", total=None)
+        discovery = discover(
             target,
-            progress=lambda _module, count: bar.update(task, total=count, advance=1),
+            processes=os.cpu_count() or 1,
+            progress=lambda done, count: bar.update(task, total=count, completed=done),
         )
+    for each in discovery.failures:
+        yield _Checked(place_of(each.path, each.line), "", error=each.reason)
+    for found in discovery.found:
+        place = place_of(found.site.path, found.site.line)
+        yield _check(place, found.name, found, limits)
 
 
-def _read_file(target: str, file: str, flags: Mapping[str, Any]) -> Discovery:
-    """Return the policies of a TOML or JSON file, and the errors of invalid ones."""
-    path = Path(file).absolute()
-    found, failures = [], []
+def _read_file(
+    target: str, file: str, flags: Mapping[str, Any], limits: Mapping[str, Any]
+) -> Iterator[_Checked]:
+    """Yield the policies of a TOML or JSON file, and the errors of invalid ones."""
+    place = place_of(Path(file).absolute(), 0)
     for text in split_file(target):
         try:
-            name, policy = select_policy(text, flags)
-            found.append(Found("", name, policy, path, None))
+            yield _check(place, *select_policy(text, flags), limits)
         except ConfigError as error:
             name = text.removeprefix(f"{file}:")
             line = format_config_error(error)
             reason = line.removeprefix(f"{file}, policy {name!r}: ")
-            failures.append(LoadFailure(name, path, None, reason))
-    return Discovery(tuple(found), tuple(failures))
+            yield _Checked(place, name, error=reason)
 
 
-_Checked = Sequence[tuple[Found, Sequence[Finding]]]
+def _check(
+    place: str, name: str, policy: Policy | Found, limits: Mapping[str, Any]
+) -> _Checked:
+    try:
+        if isinstance(policy, Policy):
+            return _Checked(place, name, check(policy, **limits))
+        findings, partly = policy.check(**limits), policy.policy is None
+        return _Checked(place, name, findings, partly=partly)
+    except Exception as error:  # noqa: BLE001  of the user's own schedule
+        reason = f"{type(error).__name__}: {safe_str(error)}"
+        return _Checked(place, name, error=reason)
 
 
-def _print(checked: _Checked, failures: Sequence[LoadFailure]) -> None:
-    lines = [(each.place, each.module, "error", each.reason) for each in failures]
+def _print(checked: Sequence[_Checked]) -> None:
+    lines = [
+        (x.place, x.name, "error", " ".join(x.error.split()))
+        for x in checked
+        if x.error
+    ]
     lines += [
-        (
-            place_of(found.file, found.line),
-            found.name,
-            finding.rule,
-            f"{finding.reason}; {finding.fix}",
-        )
-        for found, findings in checked
-        for finding in findings
+        (each.place, each.name, finding.rule, f"{finding.reason}; {finding.fix}")
+        for each in checked
+        for finding in each.findings
     ]
     out = console()
     for place, name, rule, text in lines:
@@ -192,21 +256,34 @@ def _print(checked: _Checked, failures: Sequence[LoadFailure]) -> None:
         styled = ((location, "bold"), (rule, "yellow"), (text, ""))
         parts = (out.render_str(part, style=style) for part, style in styled)
         out.print(Text(": ").join(parts), soft_wrap=True)
-    count = sum(len(findings) for _, findings in checked)
+    count = sum(len(each.findings) for each in checked)
     warnings = f"{count or 'no'} warning{'' if count == 1 else 's'}"
-    policies = f"{len(checked)} {'policy' if len(checked) == 1 else 'policies'}"
-    out.print(f"{warnings} in {policies}" if checked else "no policies found")
+    read = sum(not each.error for each in checked)
+    policies = f"{read} {'policy' if read == 1 else 'policies'}"
+    out.print(f"{warnings} in {policies}" if read else "no policies found")
+    partly = [each.place for each in checked if each.partly]
+    if partly:
+        places = ", ".join(partly[:_FEW]) + ", ..." * (len(partly) > _FEW)
+        out.print(
+            f"{len(partly)} known only in part: {places}; --import module:NAME checks "
+            "what is known at run time",
+            soft_wrap=True,
+        )
 
 
-def _print_json(checked: _Checked, failures: Sequence[LoadFailure]) -> None:
+def _print_json(checked: Sequence[_Checked]) -> None:
     findings = [
-        {"place": place_of(found.file, found.line), "name": found.name}
-        | fields_of(finding)
-        for found, findings in checked
-        for finding in findings
+        {"place": each.place, "name": each.name} | fields_of(finding)
+        for each in checked
+        for finding in each.findings
     ]
     errors = [
-        {"place": each.place, "name": each.module, "reason": each.reason}
-        for each in failures
+        {"place": each.place, "name": each.name, "reason": each.error}
+        for each in checked
+        if each.error
     ]
-    click.echo(json.dumps({"findings": findings, "errors": errors}, indent=2))
+    partly = [
+        {"place": each.place, "name": each.name} for each in checked if each.partly
+    ]
+    data = {"findings": findings, "errors": errors, "partly_known": partly}
+    click.echo(json.dumps(data, indent=2))

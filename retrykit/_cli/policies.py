@@ -9,13 +9,18 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from retrykit._cli.modules import find_attribute, import_error, import_here
+from retrykit._cli.modules import (
+    attribute_of,
+    find_attribute,
+    import_here,
+    import_script,
+    policies_in,
+)
 from retrykit._cli.options import complete_words
 from retrykit._core.decorators import policy_of
 from retrykit._core.policy import Policy
 from retrykit._core.settings import DeadlineRule, LimitRule
 from retrykit._internal.validation import did_you_mean, invalid_setting
-from retrykit.analysis.lint import discover
 from retrykit.config._environment import MUTUALLY_EXCLUSIVE, policy_from_env
 from retrykit.config._files import load_policy, policy_names, read_document
 from retrykit.config._foreign import NAMES
@@ -26,7 +31,14 @@ from retrykit.errors import ConfigError
 from retrykit.schedules import Schedule
 
 __all__ = ["apply_flags", "file_of", "find_policies", "format_config_error"]
-__all__ += ["is_preset", "policy_flags", "select_policies", "select_policy"]
+__all__ += [
+    "is_attribute",
+    "is_preset",
+    "load_attribute",
+    "policy_flags",
+    "select_policies",
+    "select_policy",
+]
 __all__ += ["split_file"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,8 +63,29 @@ _KEYS = {
 }
 
 
-def policy_flags(function: F) -> F:
-    """Add the options that change or define a policy."""
+def _import_modules(ctx: click.Context, _param: click.Parameter, names: Any) -> None:
+    for name in () if ctx.resilient_parsing else names:
+        import_here(name)
+
+
+_import_option = click.option(
+    "--import",
+    metavar="MODULE",
+    multiple=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_import_modules,
+    help="Import MODULE first, for exception types that a file names.",
+)
+
+
+def policy_flags(function: F, *, imports: Callable[[Any], Any] = _import_option) -> F:
+    """Add the options that change or define a policy.
+
+    Args:
+        function: The function of a command.
+        imports: The option ``--import``.
+    """
     options = [
         click.option(
             flag, metavar=name, help=text, shell_complete=complete_words(*words)
@@ -61,15 +94,6 @@ def policy_flags(function: F) -> F:
     ]
     text = "Apply environment variables such as PREFIX_MAX_ATTEMPTS."
     options.append(click.option("--env", metavar="PREFIX", help=text))
-    import_ = click.option(
-        "--import",
-        metavar="MODULE",
-        multiple=True,
-        expose_value=False,
-        is_eager=True,
-        callback=_import_modules,
-        help="Import MODULE first, for exception types that a file names.",
-    )
     from_ = click.option(
         "--from",
         "foreign_format",
@@ -88,7 +112,7 @@ def policy_flags(function: F) -> F:
         callback=_keep,
         help="Read what such a file cannot say exactly, and list the differences.",
     )
-    for option in (closest, from_, import_, *reversed(options)):
+    for option in (closest, from_, imports, *reversed(options)):
         function = option(function)
     return function
 
@@ -100,11 +124,6 @@ def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
 def _kept(name: str) -> Any:
     ctx = click.get_current_context(silent=True)
     return ctx and ctx.meta.get(f"retrykit.{name}")
-
-
-def _import_modules(ctx: click.Context, _param: click.Parameter, names: Any) -> None:
-    for name in () if ctx.resilient_parsing else names:
-        import_here(name)
 
 
 def format_config_error(error: ConfigError) -> str:
@@ -185,7 +204,7 @@ _SUFFIXES = "|".join(suffix[1:] for suffix in SUFFIXES)
 _FILE = re.compile(
     rf"(?P<path>.+?\.(?:{_SUFFIXES}))(?:[:#](?P<name>.+))?", re.IGNORECASE | re.DOTALL
 )
-_SCRIPT = re.compile(r".+\.py(?::.+)?")
+_SCRIPT = re.compile(r"(?P<path>.+\.py)(?::(?P<name>.+))?")
 _ATTRIBUTE = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<path>[A-Za-z_][\w.]*)")
 
 
@@ -203,19 +222,23 @@ def find_policies(text: str) -> dict[str, Policy]:
             return {name or Path(path).stem: _load_service(config, path, name)}
         names = [name] if name else policy_names(path)
         return {name: load_policy(path, name) for name in names}
-    if _SCRIPT.fullmatch(text):
-        discovery = discover(text)
-        for failure in discovery.failures:
-            raise import_error(text, failure)
-        return {each.name: each.policy for each in discovery.found}
+    if script := _SCRIPT.fullmatch(text):
+        return _read_script(text, script["path"], script["name"])
     if is_preset(text):
         return {text: parse_preset(text)}
-    if attribute := _ATTRIBUTE.fullmatch(text):
-        return {text: _load_attribute(text, attribute["module"], attribute["path"])}
+    if _ATTRIBUTE.fullmatch(text):
+        return {text: load_attribute(text)}
     rule = "a preset, a file.toml:name or a module:attribute"
     similar = did_you_mean(text.partition(":")[0], BUILT_IN)
     suggestion = similar or f"presets: {LISTED}"
     raise invalid_setting("POLICY", rule, text, suggestion)
+
+
+def _read_script(text: str, path: str, name: str | None) -> dict[str, Policy]:
+    module = import_script(path, text)
+    if name is None:
+        return policies_in(module)
+    return {name: _as_policy(text, attribute_of(module, "POLICY", text, name))}
 
 
 def _is_foreign(path: str) -> bool:
@@ -273,6 +296,12 @@ def is_preset(text: str) -> bool:
     return preset_key(text) in BUILT_IN
 
 
+def is_attribute(text: str) -> bool:
+    """Return whether a POLICY is in Python code, so that it must be imported."""
+    script = _SCRIPT.fullmatch(text)
+    return bool(script["name"] if script else _ATTRIBUTE.fullmatch(text))
+
+
 def _read_service_config(path: str) -> dict[str, Any] | None:
     """Return the gRPC service config in a file; None if it has none."""
     data = read_document(path) if path.lower().endswith(".json") else {}
@@ -290,8 +319,16 @@ def _load_service(config: dict[str, Any], path: str, method: str | None) -> Poli
         raise ConfigError(msg) from None
 
 
-def _load_attribute(text: str, module: str, path: str) -> Policy:
-    value = find_attribute("POLICY", text, module, path)
+def load_attribute(text: str) -> Policy:
+    """Import the module of a ``module:attribute``, and return the policy there."""
+    attribute = _ATTRIBUTE.fullmatch(text)
+    if not attribute:
+        raise invalid_setting("--import", "a module or a module:attribute", text)
+    module, path = attribute["module"], attribute["path"]
+    return _as_policy(text, find_attribute("POLICY", text, module, path))
+
+
+def _as_policy(text: str, value: object) -> Policy:
     if isinstance(value, Policy):
         return value
     if isinstance(value, Schedule):

@@ -21,7 +21,9 @@ COMMANDS = {
     "chart": "Draw the delays of policies as a chart.",
     "compare": "Compare two policies side by side.",
     "simulate": "Simulate what policies do to a server after an outage.",
+    "audit": "Find what is wrong with retries in source code.",
     "lint": "Warn about problems in policies.",
+    "migrate": "Translate backoff, tenacity, stamina and retrying to retrykit.",
     "convert": "Convert a policy to TOML, JSON, Python or gRPC.",
     "jobs": "List durable jobs, and control them.",
     "presets": "List the built-in policies, in groups.",
@@ -86,7 +88,7 @@ A POLICY is one of these:
   clients.py:fetch         a policy or decorated function in a Python file
   mypackage.clients:fetch  a policy or decorated function in a module
 Options such as --max-attempts change it, or define a policy on their own.
-Python files and modules are imported, which runs their code.
+Python files and modules are imported, which runs their code; lint only reads them.
 
 \b
 Run 'retrykit COMMAND --help' for more about a command."""

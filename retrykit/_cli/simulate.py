@@ -22,9 +22,10 @@ from retrykit._cli.terminal import console
 from retrykit._core.policy import Policy
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
-from retrykit.simulate._basin import basin
-from retrykit.simulate._changes import Change, smallest_change
+from retrykit.simulate._basin import find_basin
+from retrykit.simulate._changes import RUNS, Change, find_change
 from retrykit.simulate._clients import Clients
+from retrykit.simulate._layered_fleet import has_layers
 from retrykit.simulate._load import Load, Users
 from retrykit.simulate._outage import Outage, OutageKind
 from retrykit.simulate._progress import Watcher, simulation_of
@@ -275,8 +276,10 @@ def command(
     """
     _check_outputs(options)
     selected = select_policies(policies, options)
-    settings = _settings([*selected.values()], options)
-    results, interrupted = _simulate(settings, seed, seeds)
+    with _options_named(users=options["users"] is not None):
+        settings = _settings([*selected.values()], options)
+        _check_basin(settings["policy"], options["basin"])
+        results, interrupted = _simulate(settings, seed, seeds)
     if not results:
         return _INTERRUPTED
     failed = any(each.outcome not in {"recovers", "no outage"} for each in results)
@@ -366,6 +369,56 @@ def _settings(policies: Sequence[Policy], options: Mapping[str, Any]) -> dict[st
     }
 
 
+def _check_basin(clients: Sequence[Clients], file: Path | None) -> None:
+    """Check that a basin can be simulated, before minutes are simulated."""
+    if file is not None and any(map(has_layers, clients)):
+        rule = "left out for a policy with limits or a hedge"
+        suggestion = "its state is more than a queue and calls that wait"
+        raise invalid_setting("--basin", rule, str(file), suggestion)
+
+
+@contextmanager
+def _options_named(*, users: bool) -> Iterator[None]:
+    """Name the option in an error about an argument of Python."""
+    try:
+        yield
+    except ConfigError as error:
+        name, must, rest = str(error).partition(" must be ")
+        option = _OPTIONS.get(name, name)
+        if users and name == "load":
+            option = "--users"
+        text = f"{option}{must}{rest}"
+        for python, typed in _ADVICE.items():
+            text = text.replace(python, typed)
+        raise ConfigError(text) from error
+
+
+_OPTIONS: Final = {
+    "capacity": "--capacity",
+    "duration": "--outage",
+    "horizon": "--horizon",
+    "load": "--load",
+    "network": "--network",
+    "number": "--users",
+    "processes": "--processes",
+    "queue_bound": "--queue-bound",
+    "retry_after": "--retry-after",
+    "seed": "--seed",
+    "share": "--share",
+    "slots": "--slots",
+    "slow_start": "--slow-start",
+    "think": "--think",
+    "timeout": "--timeout",
+}
+"""The options, by the parameters of `simulate` and of its values."""
+
+_ADVICE: Final = {
+    "kind='error'": "--kind error",
+    "where kind is": "where --kind is",
+    "simulate(errors=...)": "--raises timeout=module:Error",
+}
+
+
 class _Watcher(Watcher):
     """A watcher that warns on standard error."""
 
@@ -402,12 +455,6 @@ def _simulate(
             except KeyboardInterrupt as error:
                 part = simulation_of(error)
                 return [*results, *([] if part is None else [part])], True
-            except ConfigError as error:
-                # Advice for Python.
-                text = str(error).replace(
-                    "simulate(errors=...)", "--raises timeout=module:Error"
-                )
-                raise ConfigError(text) from error
     return results, False
 
 
@@ -421,9 +468,11 @@ def _search(settings: Mapping[str, Any], seed: int) -> tuple[Change | None, bool
             bar.update(task, description=f"searching: {words}")
 
         try:
-            return smallest_change(**settings, seed=seed, progress=tell), False
+            watcher = _Watcher(runs=RUNS, name="this search")
+            found = find_change(**settings, seed=seed, progress=tell, watcher=watcher)
         except KeyboardInterrupt:
             return None, True
+    return found, False
 
 
 _ENDS: Final = {".svg", ".png"}
@@ -458,7 +507,7 @@ def _save_basin(
     wanted = {k: v for k, v in settings.items() if k not in {"outage", "horizon"}}
     try:
         with _bar("basin") as move:
-            found = basin(**wanted, seed=seed, progress=move)
+            found = find_basin(**wanted, seed=seed, progress=move, watcher=_Watcher)
     except KeyboardInterrupt:
         return True
     charts.save(simulation_charts.basin_figure(found, result), output)

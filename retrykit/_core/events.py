@@ -1,7 +1,8 @@
 """Events of retried calls, and the observers that are notified of them.
 
 An observer runs in the middle of the call, so it should be quick. An error that it
-raises is logged. It is not notified of retried calls that it makes itself.
+raises is logged; if it has an attribute `raises_errors` that is True, the error ends
+the call. It is not notified of retried calls that it makes itself.
 
 An event refers to the live state of its call: for a snapshot, call `state.to_dict()`.
 """
@@ -30,6 +31,7 @@ from retrykit._internal.introspection import (
     accepts_one_argument,
     is_awaitable,
     is_coroutine_function,
+    raises_errors,
 )
 from retrykit._internal.late_modules import logging
 from retrykit._internal.validation import check_choice, invalid_setting, user_facing
@@ -358,7 +360,7 @@ Pending = list[tuple[Observer, object, Awaitable[object]]]
 def notify_one(
     observer: Callable[[Any], object], event: object, pending: Pending | None
 ) -> None:
-    """Notify an observer, unless it has made the call itself; log its errors.
+    """Notify an observer, unless it has made the call itself; log or raise its errors.
 
     Args:
         observer: The observer, or the default log.
@@ -380,7 +382,9 @@ def notify_one(
                 reject_awaitable("observers", answer)
             else:
                 pending.append((observer, event, answer))
-    except Exception as fault:  # noqa: BLE001  the call goes on without it
+    except Exception as fault:
+        if raises_errors(function_of(observer)):
+            raise
         _log_fault(observer, event, fault)
     finally:
         running.clear()
@@ -389,14 +393,16 @@ def notify_one(
 
 
 async def deliver(pending: Pending) -> None:
-    """Await what async observers have returned, in order; log their errors."""
+    """Await what async observers have returned, in order; log or raise their errors."""
     while pending:
         observer, event, answer = pending.pop(0)
         running = [observer]
         token = _active.set((*_active.get(), running))
         try:
             await answer
-        except Exception as fault:  # noqa: BLE001  the call goes on without it
+        except Exception as fault:
+            if raises_errors(function_of(observer)):
+                raise
             _log_fault(observer, event, fault)
         finally:
             running.clear()

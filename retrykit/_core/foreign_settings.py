@@ -38,7 +38,7 @@ ADVICE = {
         "initial_interval initial_wait multiplier retry_backoff start_delay "
         "start_timeout wait_exp_base wait_exponential_multiplier wait_initial"
     ),
-    "write schedule=linear(step), or constant(...) + linear(step)": (
+    "write schedule=linear(step), or linear(step, first=...)": (
         "increment start wait_incrementing_increment wait_incrementing_start"
     ),
     "write schedule=uniform(min, max)": ("min_timeout wait_random_max wait_random_min"),

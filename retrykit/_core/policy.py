@@ -52,6 +52,7 @@ from retrykit._internal.late_modules import LateModule
 from retrykit._internal.redaction import Redaction
 from retrykit._internal.validation import (
     check_instance,
+    check_number,
     invalid_setting,
     safe_repr,
     user_facing,
@@ -452,10 +453,19 @@ the first attempt counts; None is unlimited
             begins when its delay is over.
 
         Raises:
-            ConfigError: The decision is to stop.
+            ConfigError: The decision is to stop, or the failure is not that of the
+                running attempt.
         """
         _check_history(state, failure)
         check_instance("decision", decision, Again)
+        if failure.attempt != state.attempt:
+            expected = (
+                f"{state.attempt}, the number of the attempt that the state is in"
+            )
+            raise invalid_setting("failure.attempt", expected, failure.attempt)
+        check_number("failure.started", failure.started)
+        check_number("failure.duration", failure.duration)
+        check_number("decision.delay", decision.delay)
         matched, delay = self._match(failure), decision.delay
         rule = None if isinstance(matched, str) else matched
         record = state._record.copy()

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from typing import TYPE_CHECKING
 
 from retrykit._internal.validation import check_number, invalid_setting
@@ -22,6 +23,7 @@ __all__ += [
     "format_duration",
     "parse_duration",
     "parse_positive_duration",
+    "parse_signed_duration",
 ]
 
 Duration = float | timedelta | str
@@ -98,6 +100,19 @@ def parse_positive_duration(name: str, value: object, suggestion: str = "") -> f
     if not seconds:
         raise invalid_setting(name, "a duration > 0", value, suggestion)
     return seconds
+
+
+def parse_signed_duration(name: str, value: object) -> float:
+    """Parse a duration to seconds; a number or a timedelta may be negative.
+
+    >>> parse_signed_duration("step", -2), parse_signed_duration("step", "2s")
+    (-2.0, 2.0)
+    """
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, int | float) and -sys.float_info.max <= value < 0:
+        return float(value)
+    return parse_duration(name, value)
 
 
 _SUGGESTION = 'give seconds as a number, a timedelta, or text such as "1h30m"'

@@ -11,7 +11,7 @@ from retrykit._internal.validation import undecorated
 __all__ = ["LateSignature", "accepts_no_argument", "accepts_one_argument"]
 __all__ += ["is_async_generator_function", "is_awaitable", "is_coroutine_function"]
 __all__ += ["is_generator_function", "is_plain_function", "matches_underlying"]
-__all__ += ["qualified_name"]
+__all__ += ["qualified_name", "raises_errors"]
 
 # Flags of code objects, as in `inspect`, which takes milliseconds to import.
 _GENERATOR = 0x20
@@ -88,6 +88,14 @@ def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
         # Before ``async def``, coroutines were marked generators.
         return bool(value.gi_code.co_flags & _ITERABLE_COROUTINE)
     return value is not None and isinstance(value, Awaitable)
+
+
+def raises_errors(value: object) -> bool:
+    """Return whether an observer or a hint ends the call when it fails.
+
+    It has an attribute `raises_errors` that is True; the errors of others are logged.
+    """
+    return getattr(value, "raises_errors", False) is True
 
 
 def accepts_no_argument(value: Callable[..., object]) -> bool:

@@ -109,9 +109,12 @@ class FleetBudget(SerializableBudget):
     def withdraw(self, error: Exception | None, /) -> float | None:
         """Return 1.0 if the bank has a retry and the server may answer, else None."""
         # A predicate is the user's code: it may fail, and runs outside the lock.
-        late = error is not None and self.is_timeout(error)
-        if late and self._now() - self._last_success >= self.recent:
-            return None
+        if error is not None and self.is_timeout(error):
+            # Read before the clock, so that no success of another thread is later.
+            last = self._last_success
+            # A clock that goes back makes no success recent.
+            if not 0 <= self._now() - last < self.recent:
+                return None
         with self._lock:
             if self._left < self._retry:
                 return None

@@ -8,7 +8,11 @@ from retrykit._conditions import reject_awaitable
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.error_texts import error_text, log_fault, type_name
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
+from retrykit._internal.introspection import (
+    accepts_one_argument,
+    is_coroutine_function,
+    raises_errors,
+)
 from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.validation import invalid_setting, safe_repr, user_facing
@@ -77,6 +81,8 @@ def read_hint(
 ) -> float | RetryAfter | GiveUp | None:
     """Read a hint from an outcome; log a warning if the hint is broken.
 
+    If the hint has an attribute `raises_errors` that is True, its errors are raised.
+
     >>> read_hint(lambda error: error.args[0], OSError("250ms"), None)
     0.25
 
@@ -96,7 +102,10 @@ def read_hint(
     trace = error.__traceback__ if error is not None else None
     try:
         answer = hint(outcome)
-    except Exception as fault:  # noqa: BLE001  the user's error must come through
+    except Exception as fault:
+        if raises_errors(hint):
+            raise
+        # The user's error must come through.
         reason = f"it raised {type_name(type(fault))}: {error_text(fault)}"
         _warn(hint, reason, fault, already_warned)
         if error is not None:

@@ -419,6 +419,18 @@ def is_uniform(schedule: Schedule) -> bool:
             return not any(random) and not has_user_code(schedule)
 
 
+def is_memoryless(schedule: Schedule) -> bool:
+    """Return whether no delay depends on the previous one.
+
+    >>> from retrykit.schedules import decorrelated, uniform
+    >>> is_memoryless(uniform(1, 2).cap(9)), is_memoryless(decorrelated(1).cap(9))
+    (True, False)
+    """
+    return all(
+        part.kind not in {"", "decorrelated"} for _, part in iter_parts(schedule)
+    )
+
+
 RANDOM_KINDS = {
     "decorrelated",
     "equal_jitter",

@@ -7,7 +7,11 @@ import math
 from functools import cache
 from typing import ClassVar, final
 
-from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.durations import (
+    Duration,
+    parse_duration,
+    parse_signed_duration,
+)
 from retrykit._internal.validation import check_number
 from retrykit.schedules._base import Bounds, Schedule, constructor
 from retrykit.schedules._randomness import MAX_DELAY, Random, call_random
@@ -77,27 +81,41 @@ def constant(wait: Duration) -> Schedule:
 
 @final
 class Linear(Fixed):
-    """Multiples of one step."""
+    """Multiples of one step, or steps from a first delay."""
 
-    __slots__ = ("step",)
+    __slots__ = ("first", "step")
     kind: ClassVar[str] = "linear"
     step: float
+    first: float | None
 
     def delay(self, retry: int, _previous: float | None, _random: Random, /) -> float:
-        return min(self.step * retry, MAX_DELAY)
+        if self.first is None:
+            return min(self.step * retry, MAX_DELAY)
+        return max(0.0, min(self.first + self.step * (retry - 1), MAX_DELAY))
+
+    def __repr__(self) -> str:
+        first = "" if self.first is None else f", first={self.first!r}"
+        return f"linear({self.step!r}{first})"
 
 
 @constructor
-def linear(step: Duration) -> Schedule:
-    """Wait *step* longer each time: ``step * n`` before retry n.
+def linear(step: Duration, *, first: Duration | None = None) -> Schedule:
+    """Wait *step* longer each time: ``first + step * (n - 1)`` before retry n.
 
     >>> list(linear(2).take(3).draw())
     [2.0, 4.0, 6.0]
+    >>> list(linear(2, first=1).take(3).draw())
+    [1.0, 3.0, 5.0]
+    >>> list(linear(-2, first=5).take(4).draw())
+    [5.0, 3.0, 1.0, 0.0]
 
     Args:
-        step: A duration, >= 0.
+        step: A duration, >= 0. With *first*, it may be negative; no delay is below 0.
+        first: Delay before retry 1. A duration, >= 0; None, the default, is *step*.
     """
-    return Linear(parse_duration("step", step))
+    if first is None:
+        return Linear(parse_duration("step", step), None)
+    return Linear(parse_signed_duration("step", step), parse_duration("first", first))
 
 
 @final

@@ -91,40 +91,51 @@ class Union(_Composition):
 class Then(Derived):
     """One schedule after the end of another."""
 
-    __slots__ = ("_length", "other")
+    __slots__ = ("_known", "other")
     kind: ClassVar[str] = "then"
     other: Schedule
-    _length: int | None
+    _known: tuple[int, bool]
 
     def __init__(self, of: Schedule, other: Schedule) -> None:
         Frozen.__init__(self, of, other)
-        # Number of delays of the first schedule, once known. At worst, a thread
-        # repeats the work of another.
-        object.__setattr__(self, "_length", None)
+        # Number of delays that the first schedule is known to have, and whether there
+        # are no more. Replaced as one tuple: at worst, a thread repeats the work of
+        # another.
+        object.__setattr__(self, "_known", (0, False))
 
     def delay(
         self, retry: int, previous: float | None, random: Random, /
     ) -> float | None:
-        if self._length is None or retry <= self._length:
-            delay = self.of.delay(retry, previous, random)
-            if delay is not None:
-                return delay
+        # Its bounds tell whether the first schedule has ended: its delay would draw
+        # numbers, also after its end, that are the other's.
+        number, ended = self._known
+        if retry <= number or (not ended and self._first_bounds(retry) is not None):
+            return self.of.delay(retry, previous, random)
         later = self.later(retry)
         return self.other.delay(later, previous if later > 1 else None, random)
 
     def bounds(self, retry: int, /) -> Bounds | None:
-        if self._length is None or retry <= self._length:
-            bounds = self.of.bounds(retry)
-            if bounds is not None:
-                return bounds
-        return self.other.bounds(self.later(retry))
+        bounds = self._first_bounds(retry)
+        return self.other.bounds(self.later(retry)) if bounds is None else bounds
 
     def later(self, retry: int, /) -> int:
-        """Return the number that a retry has in the other schedule."""
-        if self._length is None:
-            after = first_where(lambda n: self.of.bounds(n) is None, 1, retry + 1)
-            object.__setattr__(self, "_length", after - 1)
-        return retry - (self._length or 0)
+        """Return the number in the other schedule of a retry after the first one."""
+        number, ended = self._known
+        if not ended:
+            after = first_where(lambda n: self.of.bounds(n) is None, number + 1, retry)
+            number = after - 1
+            object.__setattr__(self, "_known", (number, True))
+        return retry - number
+
+    def _first_bounds(self, retry: int) -> Bounds | None:
+        """Return the bounds by the first schedule; None if it has ended."""
+        number, ended = self._known
+        if ended and retry > number:
+            return None
+        bounds = self.of.bounds(retry)
+        if bounds is not None and retry > number:
+            object.__setattr__(self, "_known", (retry, False))
+        return bounds
 
 
 @final

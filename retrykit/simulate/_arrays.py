@@ -1,35 +1,38 @@
 """Simulations that are computed with numpy, many attempts at a time.
 
-What is sent within the time of one timeout cannot depend on what else is sent in it, if
-attempts fail by timeouts alone. So the attempts of such a window are sorted, and a
-running maximum gives the ends of their service.
+What is sent within the time of one timeout cannot depend on how what else is sent in it
+is served: attempts fail by timeouts, or at once for as long as a server fails all. So
+the attempts of such a window are sorted, and a running maximum gives the ends of their
+service.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast, final
 
 import numpy as np
 
-from retrykit.schedules._randomness import FACTORS, STEP, SharedDraws
+from retrykit.schedules._randomness import SharedDraws
+from retrykit.simulate._calls import Rules
+from retrykit.simulate._clients import Clients
 from retrykit.simulate._deal import first_seed
+from retrykit.simulate._delay_arrays import DelayArrays
 from retrykit.simulate._draws import LOG_2, TERMS, Stream
 from retrykit.simulate._events import SECOND, nanoseconds
-from retrykit.simulate._failures import TIMED_OUT
+from retrykit.simulate._failures import FAILED, REFUSED, TIMED_OUT
 from retrykit.simulate._fifo import NEVER, AmbiguousOrderError
 from retrykit.simulate._load import OpenLoad, RecordedLoad
 from retrykit.simulate._progress import Watcher
 from retrykit.simulate._recorder import Recorder
 from retrykit.simulate._scene import Plan, Scene
 
-__all__ = ["delay_draws", "exponentials", "run_windows", "uniforms"]
+__all__ = ["exponentials", "run_windows", "uniforms"]
 
 Array = Any
 """An array of numpy; its items are of int64 unless it says otherwise."""
 
 _CHUNK: Final = 1 << 16
-_MASK: Final = 2**64 - 1
 # Beyond it, a delay is later than every simulation, in seconds.
 _LONG: Final = 1e9
 
@@ -61,22 +64,6 @@ def exponentials(uniform: Any, mean: int, count: int) -> Array:
     return np.rint(-logarithms * mean).astype(np.int64)
 
 
-def delay_draws(seeds: Array, retry: int) -> Array:
-    """Return the first draws of a retry, in units of 2**-53, as `SharedDraws`.
-
-    Args:
-        seeds: Those of the calls.
-        retry: The number of the retry.
-
-    Returns:
-        Floats, which are integers.
-    """
-    z = seeds.astype(np.uint64) + np.uint64(((retry << 32) + 1) * STEP & _MASK)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(FACTORS[0])
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(FACTORS[1])
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64)
-
-
 @final
 class _Calls:
     """When calls begin, with what orders them among retries."""
@@ -87,8 +74,8 @@ class _Calls:
         self._number = 0
         self._last = -1
 
-    def until(self, end: int) -> tuple[Array, Array, Array]:
-        """Return those that begin before a time: when, the one before, the numbers."""
+    def until(self, end: int) -> "_Sends":
+        """Return the first attempts of those that begin before a time."""
         times = self._times
         while not len(times) or times[-1] < end:
             more = next(self._chunks, None)
@@ -97,13 +84,15 @@ class _Calls:
             times = np.concatenate([times, more])
         count = int(np.searchsorted(times, end))
         found, self._times = times[:count], times[count:]
-        before = np.empty(count, np.int64)
+        sends = np.empty((6, count), np.int64)
+        sends[_SENT] = sends[_BEGAN] = found
         if count:
-            before[0], before[1:] = self._last, found[:-1]
+            sends[_MADE, 0], sends[_MADE, 1:] = self._last, found[:-1]
             self._last = int(found[-1])
-        numbers = np.arange(self._number, self._number + count)
+        sends[_ATTEMPT] = 1
+        sends[_NUMBER] = sends[_CALL] = np.arange(self._number, self._number + count)
         self._number += count
-        return found, before, numbers
+        return sends
 
 
 def _times(scene: Scene) -> Iterator[Array]:
@@ -131,13 +120,15 @@ class _Server:
             self._draw = uniforms(Stream(scene.seed, "service times"))
         self._choose = uniforms(Stream(scene.seed, "failed requests"))
         self._free, self._begin, self._end, self._share = 0, -1, -1, 1.0
-        if outage is not None:
+        if outage is not None and outage.kind != "error":
             self._begin = nanoseconds(outage.begin)
             self._end = self._begin + nanoseconds(outage.duration)
             self._share = outage.share
 
     def serve(self, times: Array) -> Array:
         """Return when the services of requests end that arrive at some times."""
+        if not len(times):
+            return times
         if self._share == 1 or times[-1] < self._begin or times[0] >= self._end:
             return self._finish(times)
         failing = (times >= self._begin) & (times < self._end)
@@ -173,69 +164,141 @@ def _queue(times: Array, services: Array, free: int) -> Array:
 
 
 def run_windows(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:
-    """Run a simulation in which attempts fail by timeouts alone.
+    """Run a simulation in which attempts fail by timeouts, or all at once.
 
     Raises:
         AmbiguousOrderError: The order of two events is unknown.
     """
-    counts, end = _Counts(recorder), recorder.end
+    counts, end, network = _Counts(recorder), recorder.end, scene.network
     ((clients, rules),) = scene.populations
-    retries = _Retries(Plan(clients, rules), clients.policy.seed, scene.seed, end)
+    retries = _Retries(clients, rules, scene.seed, end)
+    failing = _Failing(scene, retries)
     calls, server = _Calls(scene), _Server(scene, counts)
     timeout, order = nanoseconds(clients.timeout), 0
     width = min(timeout, nanoseconds(_CHUNK / scene.load.rate))
     retries.width = width
     try:
         for window in range(-(-end // width)):
-            watcher.reach(window * width, recorder)
-            times, before, numbers = calls.until(min((window + 1) * width, end))
-            counts.count("calls", times)
-            ones = np.ones(len(times), np.int64)
-            sends: _Sends = (times, before, numbers, ones, times, numbers)
-            later = retries.waiting.pop(window, None)
-            if later:
-                sends = _merge([sends, *later])
-            times, *_ = sends
-            if not len(times):
-                continue
-            finish = server.serve(times + scene.network)
-            ok = finish < times + timeout
-            counts.succeed(times[ok], finish[ok], sends[4][ok])
-            failed = np.flatnonzero(~ok)
+            begin, over = window * width, min((window + 1) * width, end)
+            watcher.reach(begin, recorder)
+            begun = calls.until(over)
+            counts.count("calls", begun[_SENT])
+            parts = [begun, *retries.waiting.pop(window, ())]
+            if failing.concerns(begin, over):
+                sends, due = failing.fail(parts, over)
+            else:
+                sends = parts[0] if len(parts) == 1 else _in_order(parts)
+                due = np.full(sends.shape[1], _SERVED)
+            times = sends[_SENT]
+            served = np.flatnonzero(due == _SERVED)
+            sent = times[served]
+            finish = server.serve(sent + network)
+            ok = finish < sent + timeout
+            counts.succeed(sent[ok], finish[ok], sends[_BEGAN, served[ok]])
+            late = served[~ok]
+            fails = times + network
+            if len(late):
+                fails[late] = times[late] + timeout
+                of_late = sends[_ATTEMPT:].take(late, 1)
+                due[late] = retries.after(TIMED_OUT, fails[late], of_late)
+            failed = np.flatnonzero(due != _SERVED)
             if len(failed):
-                times = times[failed]
-                counts.fail(times)
-                fails = times + timeout
-                counts.count("failures", fails[fails < end])
-                attempts, began, numbers = (each[failed] for each in sends[3:])
-                given_up = retries.add(fails, order + failed, attempts, began, numbers)
-                counts.count("given_up", given_up[given_up < end])
-            order += len(finish)
+                counts.fail(times[failed])
+                counts.end(fails[failed], due[failed])
+                retries.add(sends, fails, due, over, order)
+            order += len(times)
         watcher.reach(end, recorder)
     finally:
         counts.settle()
 
 
-_Sends = tuple[Array, Array, Array, Array, Array, Array]
-"""Times of attempts, and of what made them: the failure before a retry, or the call
-before a first attempt; the numbers of the sends that failed, or of the calls; the
-numbers of the attempts; when their calls began, and the numbers of these."""
+_Sends = Array
+"""Attempts, the columns of an array of two dimensions."""
+
+_SENT, _MADE, _NUMBER, _ATTEMPT, _BEGAN, _CALL = range(6)
+"""Its rows: when attempts are sent; when that was made which makes them, the failure
+before a retry or the call before a first attempt; the numbers of the sends that failed,
+or of the calls; the numbers of the attempts; when their calls began, and the numbers of
+these."""
+
+_GIVEN_UP: Final = -1
+_SERVED: Final = -2
+"""Stand for the time of the next attempt."""
+
+_UNKNOWN: Final = -1
+"""Stands for the number of a send."""
 
 
-def _merge(parts: list[_Sends]) -> _Sends:
+def _in_order(parts: Sequence[_Sends]) -> _Sends:
     """Return attempts in the order of their sends."""
-    fields = [np.concatenate(each) for each in zip(*parts, strict=True)]
-    times = fields[0]
-    order = np.argsort(times, kind="stable")
-    times = times[order]
+    sends = np.concatenate(parts, axis=1)
+    order = np.argsort(sends[_SENT], kind="stable")
+    times = sends[_SENT, order]
     if (times[1:] == times[:-1]).any():
-        made, number, attempts = fields[1:4]
-        order = np.lexsort((number, made, fields[0]))
-        times, made, first = fields[0][order], made[order], attempts[order] == 1
+        order = np.lexsort((sends[_NUMBER], sends[_MADE], sends[_SENT]))
+        times, made, number, attempts = sends[:_BEGAN, order]
         alike = (times[1:] == times[:-1]) & (made[1:] == made[:-1])
-        if (alike & (first[1:] != first[:-1])).any():
+        first, unknown = attempts == 1, number == _UNKNOWN
+        unclear = (first[1:] != first[:-1]) | unknown[1:] | unknown[:-1]
+        if (alike & unclear).any():
             raise AmbiguousOrderError
-    return cast("_Sends", tuple(each[order] for each in fields))
+    return sends.take(order, 1)
+
+
+@final
+class _Failing:
+    """An outage in which a server fails all requests at once.
+
+    Args:
+        scene: What is simulated.
+        retries: The retries to come.
+    """
+
+    def __init__(self, scene: Scene, retries: "_Retries") -> None:
+        outage, self._network, self._retries = scene.outage, scene.network, retries
+        self._begin = self._end = -1
+        if outage is not None and outage.kind != "hang":
+            self._begin = nanoseconds(outage.begin)
+            self._end = self._begin + nanoseconds(outage.duration)
+            self._kind = REFUSED if outage.kind == "refuse" else FAILED
+
+    def concerns(self, begin: int, over: int) -> bool:
+        """Return whether requests may fail so that are sent in a window."""
+        return begin < self._end and over + self._network > self._begin
+
+    def fail(self, parts: Sequence[_Sends], over: int) -> tuple[_Sends, Array]:
+        """Return attempts, and their retries in the same window, in order.
+
+        Args:
+            parts: Attempts.
+            over: The end of the window.
+
+        Returns:
+            All attempts; and when the next attempt follows, `_SERVED` if that depends
+            on the server.
+        """
+        done: list[_Sends] = []
+        while parts:
+            sends = np.concatenate(parts, axis=1)
+            fails = sends[_SENT] + self._network
+            failed = np.flatnonzero((fails >= self._begin) & (fails < self._end))
+            due = np.full(len(fails), _SERVED)
+            parts = []
+            if len(failed):
+                fails = fails[failed]
+                of_failed = sends[_ATTEMPT:].take(failed, 1)
+                following = self._retries.after(self._kind, fails, of_failed)
+                due[failed] = following
+                soon = np.flatnonzero((following >= 0) & (following < over))
+                if len(soon):
+                    again = sends.take(failed[soon], 1)
+                    again[_SENT], again[_MADE] = following[soon], fails[soon]
+                    again[_NUMBER] = _UNKNOWN
+                    again[_ATTEMPT] += 1
+                    parts = [again]
+            done.append(np.vstack([sends, due]))
+        merged = _in_order(done)
+        return merged[:-1], merged[-1]
 
 
 @final
@@ -249,74 +312,78 @@ class _Retries:
 
     width: int
 
-    def __init__(self, plan: Plan, seed: int | None, of_all: int, end: int) -> None:
+    def __init__(self, clients: Clients, rules: Rules, of_all: int, end: int) -> None:
         self.waiting: defaultdict[int, list[_Sends]] = defaultdict(list)
-        self._plan, self._seed, self._end = plan, seed, end
+        policy = clients.policy
+        self._plan, self._seed, self._end = Plan(clients, rules), policy.seed, end
+        self._delays = DelayArrays(policy.schedule, self._plan.delays)
         self._first = first_seed(of_all)
 
-    def add(
-        self,
-        failed: Array,
-        order: Array,
-        attempts: Array,
-        began: Array,
-        numbers: Array,
-    ) -> Array:
-        """Add what follows attempts that have failed.
+    def after(self, kind: int, failed: Array, sends: Array) -> Array:
+        """Return when the next attempts follow, or `_GIVEN_UP`.
 
         Args:
+            kind: How the attempts failed.
             failed: When they failed.
-            order: The numbers of their sends.
-            attempts: The numbers of the attempts.
-            began: When their calls began.
-            numbers: The numbers of the calls.
-
-        Returns:
-            When calls gave up.
+            sends: The last rows of the attempts.
         """
-        delays = np.full(len(failed), math.inf)
-        for attempt in range(int(attempts.min()), int(attempts.max()) + 1):
-            chosen = np.flatnonzero(attempts == attempt)
-            if len(chosen):
-                delays[chosen] = self._delays(
-                    attempt, failed[chosen], began[chosen], numbers[chosen]
-                )
-        given_up = failed[delays < 0]
-        times = failed + np.rint(np.minimum(delays, _LONG) * SECOND).astype(np.int64)
-        again = np.flatnonzero((delays >= 0) & (times < self._end))
-        windows = times[again] // self.width
-        sorted_ = np.argsort(windows, kind="stable")
-        again, windows = again[sorted_], windows[sorted_]
-        fields = times, failed, order, attempts + 1, began, numbers
-        if not len(again):
-            return given_up
-        ends = np.flatnonzero(windows[1:] != windows[:-1]) + 1
-        for part in np.split(again, ends):
-            place = int(times[part[0]] // self.width)
-            self.waiting[place].append(
-                cast("_Sends", tuple(each[part] for each in fields))
-            )
-        return given_up
+        delays = self._delays_after(kind, failed, *sends)
+        due = failed + np.rint(np.minimum(delays, _LONG) * SECOND).astype(np.int64)
+        due[delays < 0] = _GIVEN_UP
+        return due
 
-    def _delays(
-        self, attempt: int, failed: Array, began: Array, numbers: Array
+    def add(
+        self, sends: _Sends, failed: Array, due: Array, begin: int, order: int
+    ) -> None:
+        """Add retries.
+
+        Args:
+            sends: Attempts.
+            failed: When they failed.
+            due: When retries follow.
+            begin: When the retries follow that are not among the attempts.
+            order: The number of the first attempt.
+        """
+        again = np.flatnonzero((due >= begin) & (due < self._end))
+        if not len(again):
+            return
+        again = again[np.argsort(due[again], kind="stable")]
+        made = np.empty((6, len(again)), np.int64)
+        made[_SENT], made[_MADE], made[_NUMBER] = due[again], failed[again], order
+        made[_NUMBER] += again
+        made[_ATTEMPT:] = sends[_ATTEMPT:].take(again, 1)
+        made[_ATTEMPT] += 1
+        windows = made[_SENT] // self.width
+        ends = [*np.flatnonzero(windows[1:] != windows[:-1]) + 1, len(windows)]
+        first = 0
+        for end in ends:
+            # A copy, as the others may wait for much longer.
+            self.waiting[int(windows[first])].append(made[:, first:end].copy())
+            first = end
+
+    def _delays_after(
+        self, kind: int, failed: Array, attempts: Array, began: Array, numbers: Array
     ) -> Array:
         """Return the delays before retries, in seconds; -1 of no retry."""
         plan, own = self._plan, self._seed
-        if attempt >= plan.most:
-            return np.full(len(failed), -1.0)
-        low, step = plan.delays[attempt]
-        delays = np.full(len(failed), low)
         seeds = self._first + numbers
         if own is not None:
             seeds = np.full(len(failed), own)
-        if step:
-            delays += step * delay_draws(seeds, attempt)
-        near = ~((failed - began) / SECOND + delays < plan.limit)
+        if plan.most == math.inf:
+            delays = self._delays.find(attempts, seeds)
+        else:
+            delays = np.full(len(failed), -1.0)
+            chosen = np.flatnonzero(attempts < plan.most)
+            if len(chosen):
+                delays[chosen] = self._delays.find(attempts[chosen], seeds[chosen])
+        at = (failed - began) / SECOND + delays
+        delays[at > plan.over] = -1.0
+        near = ~(at < plan.limit) & (delays >= 0)
         for index in np.flatnonzero(near):
             draws = SharedDraws(int(seeds[index])), 0
             call = int(began[index]), *draws
-            found = plan.delay_after(call, attempt, int(failed[index]), TIMED_OUT)
+            attempt = int(attempts[index])
+            found = plan.delay_after(call, attempt, int(failed[index]), kind)
             delays[index] = -1.0 if found is None else found
         return delays
 
@@ -346,6 +413,12 @@ class _Counts:
         self.count("queued", times[waits])
         starts = starts[waits]
         self.count("served", starts[starts < end])
+
+    def end(self, failed: Array, due: Array) -> None:
+        """Count ends of attempts that fail, and calls that no other attempt follows."""
+        counted = failed < self._recorder.end
+        self.count("failures", failed[counted])
+        self.count("given_up", failed[counted & (due == _GIVEN_UP)])
 
     def fail(self, sent: Array) -> None:
         """Count attempts that fail, by the times when they were sent, in order."""

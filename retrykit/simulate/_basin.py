@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, final
 
 from retrykit._core.policy import Policy
@@ -21,12 +21,12 @@ from retrykit.simulate._layered_fleet import has_layers
 from retrykit.simulate._load import Load
 from retrykit.simulate._outage import Outage
 from retrykit.simulate._progress import Progress, Watcher, check_progress
-from retrykit.simulate._results import DECIDED
 from retrykit.simulate._server import Server
 from retrykit.simulate._simulate import check_clients, run
 
-__all__ = ["Basin", "basin"]
+__all__ = ["Basin", "basin", "find_basin"]
 
+_HORIZON: Final = 60.0
 _STEPS: Final = 10
 _MOST_STEPS: Final = 100
 _MOST: Final = 1_000_000
@@ -90,7 +90,7 @@ def basin(  # noqa: PLR0913  as `simulate`
     server: Server | None = None,
     network: Duration = 0.001,
     late_answers: bool = False,
-    horizon: Duration = 60.0,
+    horizon: Duration = _HORIZON,
     errors: Mapping[str, Exception] | None = None,
     seed: int = 1,
     queue: int | None = None,
@@ -118,7 +118,8 @@ def basin(  # noqa: PLR0913  as `simulate`
         network: See there.
         late_answers: See there.
         horizon: How long the load may take to come back: the server has recovered
-            within three quarters of it. A duration, >= 10 s; 1 min by default.
+            within three quarters of it, and does not fail again, as when calls whose
+            delays are long return. A duration, >= 10 s; 1 min by default.
         errors: See there.
         seed: See there.
         queue: The longest queue at the beginning. Count, 1 to 1,000,000; by default
@@ -135,6 +136,47 @@ def basin(  # noqa: PLR0913  as `simulate`
     Source:
         The phases of a queue and its retries, arXiv 2510.03551, 2025.
     """
+    return find_basin(
+        policy,
+        load=load,
+        server=server,
+        network=network,
+        late_answers=late_answers,
+        horizon=horizon,
+        errors=errors,
+        seed=seed,
+        queue=queue,
+        pending=pending,
+        steps=steps,
+        progress=progress,
+    )
+
+
+def find_basin(  # noqa: PLR0913  as `basin`
+    policy: object,
+    *,
+    server: object,
+    queue: object = None,
+    pending: object = None,
+    steps: object = _STEPS,
+    progress: object = None,
+    horizon: object = _HORIZON,
+    watcher: Callable[..., Watcher] = Watcher,
+    **settings: Any,
+) -> Basin:
+    """Simulate from which states the load does not come back, as `basin` does.
+
+    Args:
+        policy: As those below, an argument of `basin`.
+        server: See there.
+        queue: See there.
+        pending: See there.
+        steps: See there.
+        progress: See there.
+        horizon: See there.
+        watcher: Returns what warns if the simulations take long.
+        settings: All others, which are as those of `simulate`.
+    """
     clients = check_clients(policy)
     for each in clients:
         if has_layers(each):
@@ -142,44 +184,36 @@ def basin(  # noqa: PLR0913  as `simulate`
             suggestion = "leave out the limits, the hedge, the SDK and connections"
             raise invalid_setting("policy", rule, each, suggestion)
     place = check_instance("server", Server() if server is None else server, Server)
-    check_integer("steps", steps, at_least=1, at_most=_MOST_STEPS)
+    parts = check_integer("steps", steps, at_least=1, at_most=_MOST_STEPS)
     told = check_progress(progress)
     usual = max(math.ceil(_TIMEOUTS * clients[0].timeout * place.capacity), 1)
     bound = place.most_waiting
     longest = usual if bound is None else min(usual, bound)
-    queues = _axis("queue", longest if queue is None else queue, steps)
-    calls = _axis("pending", usual if pending is None else pending, steps)
-    settings: dict[str, Any] = {}
-    returns = []
+    queues = _axis("queue", longest if queue is None else queue, parts)
+    calls = _axis("pending", usual if pending is None else pending, parts)
+    used: dict[str, Any] = {}
+    returns: list[tuple[bool, ...]] = []
     states = len(queues) * len(calls)
-    watcher = Watcher(runs=states)
-    done = 0
+    warned = watcher(runs=states, name="this basin")
     for waiting in calls:
         row = []
         for length in queues:
             found = run(
                 clients,
-                load=load,
                 outage=_NO_TIME,
                 server=place,
-                network=network,
-                late_answers=late_answers,
-                horizon=horizon,
-                errors=errors,
-                seed=seed,
-                watcher=watcher,
+                watcher=warned,
                 state=(length, waiting),
-                until_recovered=True,
+                until_rest=True,
+                horizon=horizon,
+                **settings,
             )
-            settings = found.settings | {"outage": None}
-            recovery = found.recovery
-            in_time = DECIDED * settings["horizon"]
-            row.append(recovery is not None and recovery <= in_time)
-            watcher, done = Watcher(runs=0), done + 1
+            used = found.settings | {"outage": None}
+            row.append(found.outcome == "recovers")
             if told is not None:
-                told(done, states)
+                told(len(returns) * len(queues) + len(row), states)
         returns.append(tuple(row))
-    return Basin(queue=queues, pending=calls, returns=tuple(returns), settings=settings)
+    return Basin(queue=queues, pending=calls, returns=tuple(returns), settings=used)
 
 
 def _axis(name: str, most: object, steps: int) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ from retrykit.budgets._shared_budgets import SerializableBudget
 from retrykit.errors import AttemptTimeout, Signal
 from retrykit.schedules._base import is_uniform
 from retrykit.schedules._randomness import SharedDraws
-from retrykit.simulate._events import SECOND, Event, Events, nanoseconds
+from retrykit.simulate._events import SECOND, Event, nanoseconds
 from retrykit.simulate._failures import TIMED_OUT
 
 if TYPE_CHECKING:
@@ -94,12 +94,15 @@ class Attempt:
         call: Its call.
         sent: When it was sent, in nanoseconds.
         deadline: When it times out, in nanoseconds.
+        arrives: When it reaches the server, in nanoseconds.
+        number: The number of that event.
     """
 
-    __slots__ = ("call", "deadline", "sent")
+    __slots__ = ("arrives", "call", "deadline", "number", "sent")
 
     def __init__(self, call: Call, sent: int, deadline: int) -> None:
         self.call, self.sent, self.deadline = call, sent, deadline
+        self.arrives = self.number = -1
 
 
 @final
@@ -133,6 +136,9 @@ class Rules:
         policy: The policy.
         errors: The errors, by the way to fail.
         own_timeout: The way to fail that is the timeout of the policy.
+
+    Attributes:
+        time_limit: When attempts of a call are ended, in nanoseconds since it began.
     """
 
     def __init__(
@@ -165,10 +171,10 @@ class Rules:
             policy.max_failures,
             policy.max_attempts,
         )
-        self._time_limit: int | None = None
+        self.time_limit: int | None = None
         ends = policy.deadline == "stop" and policy.limits == "any"
         if own is not None and allowed is not None and ends:
-            self._time_limit = nanoseconds(allowed)
+            self.time_limit = nanoseconds(allowed)
 
     @property
     def forgetful(self) -> bool:
@@ -185,7 +191,7 @@ class Rules:
             self._most,
             self._limit,
             self._delays,
-            self._time_limit,
+            self.time_limit,
         )
 
     def retries(self, kind: int) -> bool:
@@ -201,7 +207,7 @@ class Rules:
 
         None if it does not limit an attempt that begins.
         """
-        limit = self._time_limit
+        limit = self.time_limit
         return None if limit is None else max(0, call.began + limit - now)
 
     def delay_after(self, call: Call, now: int, kind: int) -> float | None:
@@ -267,18 +273,19 @@ class Process:
     """
 
     __slots__ = (
-        "after_timeout",
         "budget",
         "clients",
         "delay_after",
         "rules",
+        "seed",
+        "time_limit",
         "timeout",
     )
 
-    def __init__(self, clients: "Clients", rules: Rules, events: Events) -> None:
+    def __init__(self, clients: "Clients", rules: Rules) -> None:
         self.clients, self.rules = clients, rules
-        self.timeout = nanoseconds(clients.timeout)
-        self.after_timeout = events.always_after(self.timeout)
+        self.timeout, self.time_limit = nanoseconds(clients.timeout), rules.time_limit
+        self.seed = clients.policy.seed
         self.budget = new_budget(clients.policy.budget)
         self.delay_after: Callable[[Call, int, int], float | None]
         self.delay_after = rules.delay_after if self.budget is None else self._pay

@@ -1,17 +1,18 @@
 """Chains of servers: each but the last calls the next one, as clients with a policy."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from retrykit._core.timeouts import timeout_seconds
 from retrykit._internal.validation import invalid_setting
 from retrykit.simulate._clients import Clients, Fleet
-from retrykit.simulate._events import Events
+from retrykit.simulate._events import SECOND, Events, nanoseconds
 from retrykit.simulate._layered_fleet import LayeredClients, LayeredFleet
 from retrykit.simulate._outage import Outage
 from retrykit.simulate._recorder import Recorder
 from retrykit.simulate._server import Begin, Server, SimulatedServer
 
-__all__ = ["Chain", "check_chain", "check_slots", "start_chain"]
+__all__ = ["Chain", "check_chain", "check_slots", "check_timeouts", "start_chain"]
 
 _RULE: Final = "a Server, or a list of servers and, between each two, Clients"
 # Far from each other, so that the servers have draws of their own.
@@ -71,6 +72,41 @@ def check_slots(chain: Chain, rate: float, network: float) -> None:
         time += network
 
 
+def check_timeouts(chain: Chain, clients: Sequence[Clients], network: float) -> None:
+    """Check that an attempt can succeed: that a request may take less than its timeout.
+
+    Args:
+        chain: The servers. One whose times are random may be quick.
+        clients: The clients of the first one.
+        network: Time from a client to its server, in seconds.
+
+    Raises:
+        ConfigError: Every attempt of some clients would time out.
+    """
+    least = 0
+    callers = [clients, *([each] for each in chain.between)]
+    for server, calling in zip(reversed(chain.servers), reversed(callers), strict=True):
+        if server.service == "constant":
+            least += nanoseconds(server.slots / server.capacity)
+        least += nanoseconds(network)
+        for each in calling:
+            for name, timeout in _timeouts(each):
+                if nanoseconds(timeout) <= least:
+                    rule = f"above {least / SECOND:g} s, the least time of a request"
+                    suggestion = "no attempt could succeed; wait longer, or give the "
+                    suggestion += "server more capacity or less slots"
+                    raise invalid_setting(name, rule, timeout, suggestion)
+
+
+def _timeouts(clients: Clients) -> Iterator[tuple[str, float]]:
+    """Yield the timeouts within which a request of clients must succeed."""
+    own = timeout_seconds(clients.policy.attempt_timeout)
+    if own != clients.timeout:
+        yield "timeout", clients.timeout
+    if own is not None:
+        yield "attempt_timeout", own
+
+
 def start_chain(  # noqa: PLR0913
     servers: Sequence[Server],
     layers: Sequence[LayeredClients],
@@ -109,14 +145,15 @@ def start_chain(  # noqa: PLR0913
             recorder,
             None,
             seed=own_seed,
-            network=network,
             late_answers=late_answers,
         )
         server = servers[index]
-        serving = SimulatedServer(server, outage, events, own_seed, fleet, begin)
-        fleet.start(serving.receive)
+        serving = SimulatedServer(
+            server, outage, events, own_seed, network, fleet, begin
+        )
+        fleet.start(serving.send)
         recorders.insert(0, recorder)
         begin, outage = fleet.begin, None
-    serving = SimulatedServer(servers[0], outage, events, seed, clients, begin)
-    clients.start(serving.receive)
+    serving = SimulatedServer(servers[0], outage, events, seed, network, clients, begin)
+    clients.start(serving.send)
     return serving, recorders

@@ -11,6 +11,7 @@ from retrykit._internal.binary_search import first_where
 from retrykit._internal.durations import Duration, format_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import (
+    LARGEST,
     check_instance,
     check_integer,
     invalid_setting,
@@ -30,11 +31,12 @@ from retrykit.simulate._results import Simulation
 from retrykit.simulate._server import Server
 from retrykit.simulate._simulate import check_clients, check_outage, run
 
-__all__ = ["Change", "smallest_change"]
+__all__ = ["RUNS", "Change", "find_change", "smallest_change"]
+
+RUNS: Final = 5
+"""Simulations without a recovery that take as long as most searches do."""
 
 _SEEDS: Final = 3
-# Whole simulations that take as long as most searches do.
-_RUNS: Final = 10
 _DELAYS: Final = (1, 2, 5, 10, 20, 30, 60)
 _BUDGETS: Final[tuple[Callable[[], Budget], ...]] = (
     FleetBudget,
@@ -105,7 +107,9 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
 
     A number is found by bisection, as if all smaller changes had failed and all greater
     ones had succeeded. Each change is simulated with three seeds, and has to recover
-    with each of them. That is up to about 25 simulations.
+    with each of them. That is up to about 25 simulations, the longest of which do not
+    recover. With an SDK's retries each takes seconds; if the whole search may take
+    more than a minute, that is logged before it begins.
     If the server does not recover without any retries either, 1 to 3 are left out.
 
     >>> from retrykit.simulate import smallest_change
@@ -121,7 +125,7 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
         late_answers: See there.
         horizon: See there.
         errors: See there.
-        seed: The first of the three seeds. Integer, >= 0.
+        seed: The first of the three seeds. Integer, 0 to 2**53 - 3.
         progress: Called with each change, in words, before it is simulated.
 
     Returns:
@@ -131,29 +135,54 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
     Raises:
         ConfigError: As `simulate`.
     """
+    return find_change(
+        policy,
+        load=load,
+        outage=outage,
+        server=server,
+        network=network,
+        late_answers=late_answers,
+        horizon=horizon,
+        errors=errors,
+        seed=seed,
+        progress=progress,
+        watcher=Watcher(runs=RUNS, name="this search"),
+    )
+
+
+def find_change(  # noqa: PLR0913  as `smallest_change`
+    policy: object,
+    *,
+    outage: object,
+    server: object,
+    seed: object,
+    progress: Callable[[str], object] | None,
+    watcher: Watcher,
+    **settings: Any,
+) -> Change | None:
+    """Search for a change, as `smallest_change` does.
+
+    Args:
+        policy: As those below, an argument of `smallest_change`.
+        outage: See there.
+        server: See there.
+        seed: See there.
+        progress: See there.
+        watcher: Warns if the search takes long.
+        settings: All others, which are as those of `simulate`.
+    """
     clients = tuple(check_clients(policy))
     failing = check_outage(outage)
     if failing is None:
         raise invalid_setting("outage", "an outage, to recover from", outage)
     place = check_instance("server", Server() if server is None else server, Server)
-    first = check_integer("seed", seed, at_least=0)
+    first = check_integer("seed", seed, at_least=0, at_most=LARGEST - _SEEDS + 1)
     if progress is not None and not callable(progress):
         rule = "a function of a text, or None"
         raise invalid_setting("progress", rule, progress)
-    search = _Search(
-        {
-            "load": load,
-            "outage": failing,
-            "network": network,
-            "late_answers": late_answers,
-            "horizon": horizon,
-            "errors": errors,
-        },
-        first,
-        progress,
-    )
+    search = _Search(settings | {"outage": failing}, first, progress, watcher)
     setup = _Setup(clients, place)
-    if search.recovers("no change", setup, Watcher(runs=_RUNS)):
+    if search.recovers("no change", setup):
         return search.change("no change", setup)
     without = _with_policies(setup, lambda each: each.replace(max_attempts=1))
     dials = _server_dials(setup)
@@ -192,33 +221,33 @@ class _Search:
         settings: Mapping[str, Any],
         seed: int,
         progress: Callable[[str], object] | None,
+        watcher: Watcher,
     ) -> None:
         self._settings, self._seed, self._progress = settings, seed, progress
+        self._watcher = watcher
 
     def recovers(
         self,
         words: str,
         setup: _Setup,
-        watcher: Watcher | None = None,
         seeds: int = _SEEDS,
     ) -> bool:
         """Return whether a server recovers, whatever the seed."""
         if self._progress is not None:
             self._progress(words)
         return all(
-            self._recovers(setup, seed, watcher or Watcher(runs=0))
+            self._simulate(setup, seed).outcome == "recovers"
             for seed in range(self._seed, self._seed + seeds)
         )
 
-    def _recovers(self, setup: _Setup, seed: int, watcher: Watcher) -> bool:
-        found = run(
+    def _simulate(self, setup: _Setup, seed: int) -> Simulation:
+        return run(
             setup.clients,
             server=setup.server,
             seed=seed,
-            watcher=watcher,
+            watcher=self._watcher,
             **self._settings,
         )
-        return found.outcome == "recovers"
 
     def turn(self, dial: _Dial) -> Change | None:
         """Return the least change of a setting that lets the server recover."""
@@ -233,13 +262,7 @@ class _Search:
 
     def change(self, words: str, setup: _Setup) -> Change:
         """Return a change, with its whole simulation."""
-        result = run(
-            setup.clients,
-            server=setup.server,
-            seed=self._seed,
-            watcher=Watcher(runs=0),
-            **self._settings,
-        )
+        result = self._simulate(setup, self._seed)
         return Change(
             words=words, clients=setup.clients, server=setup.server, simulation=result
         )

@@ -1,7 +1,7 @@
 """The clients of a simulation: processes that share the load."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, cast, final
+from typing import Any, Final, final
 
 from retrykit._core.policy import Policy
 from retrykit._core.timeouts import timeout_seconds
@@ -14,13 +14,13 @@ from retrykit._internal.validation import (
     invalid_setting,
     user_facing,
 )
-from retrykit.schedules._randomness import SHARED_CALLS, SharedDraws
+from retrykit.schedules._randomness import SharedDraws
 from retrykit.simulate._calls import Attempt, Call, Process, Rules
-from retrykit.simulate._deal import Deal, first_seed
+from retrykit.simulate._deal import call_draws, deal, first_seed
 from retrykit.simulate._draws import Stream
 from retrykit.simulate._events import Events, nanoseconds
 from retrykit.simulate._failures import TIMED_OUT
-from retrykit.simulate._load import Arrivals
+from retrykit.simulate._load import Arrivals, ClosedLoad
 from retrykit.simulate._named_values import NamedValue
 from retrykit.simulate._recorder import Recorder
 
@@ -128,7 +128,6 @@ class Fleet:
         recorder: Counts what happens.
         load: When calls begin.
         seed: The seed of the simulation.
-        network: Time between a client and the server, in nanoseconds.
         late_answers: Whether the answer to an attempt that has timed out ends its call.
         made_by: The process of each call; by default, each is drawn.
         told: Called with each attempt that has ended.
@@ -142,44 +141,35 @@ class Fleet:
         load: Arrivals,
         *,
         seed: int,
-        network: int,
         late_answers: bool,
         made_by: Sequence[int] | None = None,
         told: Told | None = None,
     ) -> None:
         self._events, self._recorder, self._load = events, recorder, load
         self._late_answers, self._told = late_answers, told
-        self._after_network = events.always_after(network)
-        self._processes = [
-            [Process(clients, rules, events) for _ in range(clients.processes)]
+        self._seed, self._draws = seed, call_draws(first_seed(seed))
+        processes = [
+            [Process(clients, rules) for _ in range(clients.processes)]
             for clients, rules in populations
         ]
-        self._deals = Deal(
-            [clients.share for clients, _ in populations],
-            [clients.processes for clients, _ in populations],
-            seed,
-        )
-        self._seed, self._calls = seed, 0
-        self._first_seed = first_seed(seed)
-        self._draws = SharedDraws(self._first_seed)
-        self._next_process = self._deal
-        if made_by is not None:
-            every = [process for each in self._processes for process in each]
-            self._next_process = map(every.__getitem__, made_by).__next__
-        self._receive: Callable[[Attempt], None]
+        shares = [clients.share for clients, _ in populations]
+        self._next_process = deal(processes, shares, seed, made_by)
+        self._wait = recorder.waits.add
+        # A user makes the next call after the end of this one.
+        self._end = load.end if isinstance(load, ClosedLoad) else None
+        self._to_server: Callable[[Attempt], None]
         # Bound once, not for each event.
-        self._sending, self._timing_out = self._send, self._time_out
+        self._resending, self._timing_out = self._resend, self._fail
 
-    def start(self, receive: Callable[[Attempt], None]) -> None:
-        """Begin calls, whose attempts the server receives."""
-        self._receive = receive
+    def start(self, send: Callable[[Attempt], None]) -> None:
+        """Begin calls, whose attempts are sent to the server."""
+        self._to_server = send
         self._load.start(self._events, self._seed, self._begin)
 
     def _begin(self, user: int | None) -> None:
         """Begin a call of some process."""
-        now = self._events.now
-        self._recorder.begin(now)
-        self._send(self._new_call(now, user))
+        self._recorder.begun += 1
+        self._send(self._new_call(self._events.now, user))
 
     def abandoned(self, requests: int) -> list[Attempt]:
         """Return attempts for which no client waits any more."""
@@ -197,43 +187,33 @@ class Fleet:
             call.began, call.attempt = -call.process.timeout, 1
             delay = call.process.rules.delay_after(call, 0, TIMED_OUT)
             if delay is not None:
+                self._recorder.begin_with(1)
                 time = due.below(nanoseconds(delay) + 1)
-                call.timer = self._events.at(time, self._send, call)
+                call.timer = self._events.at(time, self._resending, call)
 
     def _new_call(self, began: int, user: int | None) -> Call:
         """Return a new call of some process."""
-        number = self._calls % SHARED_CALLS
-        if not number:
-            self._draws = SharedDraws(self._first_seed + self._calls)
-        self._calls += 1
-        process = self._next_process()
-        draws = self._draws, number
-        seed = process.clients.policy.seed
-        if seed is not None:
-            draws = SharedDraws(seed), 0
+        process, draws = self._next_process(), next(self._draws)
+        if process.seed is not None:
+            draws = SharedDraws(process.seed), 0
         return Call(process, began, draws, user)
 
-    def _deal(self) -> Process:
-        """Return the process that makes the next call."""
-        population, process = self._deals.next()
-        return self._processes[population][process]
+    def _resend(self, call: Call) -> None:
+        """Make another attempt of a call."""
+        self._recorder.resent += 1
+        self._send(call)
 
     def _send(self, call: Call) -> None:
         """Make the next attempt of a call."""
-        now, process = self._events.now, call.process
+        events, process = self._events, call.process
+        now = events.now
         call.attempt += 1
-        left = process.rules.time_left(call, now)
-        attempt = call.waiting = Attempt(call, now, now + process.timeout)
-        self._recorder.send(now, first=call.attempt == 1)
-        if left is None or left >= process.timeout:
-            call.timer = process.after_timeout(self._timing_out, attempt)
-        else:
-            attempt.deadline = now + left
-            call.timer = self._events.at(now + left, self._timing_out, attempt)
-        self._after_network(self._receive, attempt)
-
-    def _time_out(self, attempt: Attempt) -> None:
-        self._fail(attempt, TIMED_OUT)
+        deadline = now + process.timeout
+        if process.time_limit is not None:
+            deadline = min(deadline, max(now, call.began + process.time_limit))
+        attempt = call.waiting = Attempt(call, now, deadline)
+        call.timer = events.at(deadline, self._timing_out, attempt)
+        self._to_server(attempt)
 
     def awaits(self, attempt: Attempt) -> bool:
         """Return whether a client still waits for the answer of an attempt."""
@@ -245,25 +225,31 @@ class Fleet:
     def answer(self, attempt: Attempt, failure: int | None) -> None:
         """Take the answer of the server: None is a success."""
         call = attempt.call
-        timely = call.waiting is attempt
-        if not timely and (failure is not None or not self.awaits(attempt)):
+        if call.waiting is not attempt and (
+            not self._late_answers or failure is not None or call.timer is None
+        ):
             return
         # Of an answer that is late, that of a later attempt, or the attempt itself.
-        self._events.cancel(cast("list[object]", call.timer))
+        timer: Any = call.timer
+        self._events.cancel(timer)
         if failure is not None:
             self._fail(attempt, failure)
             return
-        now = self._events.now
+        now, recorder = self._events.now, self._recorder
         waiting, call.waiting, call.timer = call.waiting, None, None
         if waiting is not None:
-            self._recorder.finish(waiting.sent, succeeded=True)
+            recorder.finish(waiting.sent, succeeded=True)
         if self._told is not None:
             self._told(call, attempt, now, None, None)
-        call.process.succeed(call)
-        self._recorder.succeed(call.began, now)
-        self._load.end(call.user)
+        if call.process.budget is not None:
+            call.process.budget.deposit(call.cost)
+        if now < recorder.end:
+            recorder.won += 1
+            self._wait(now - call.began)
+        if self._end is not None:
+            self._end(call.user)
 
-    def _fail(self, attempt: Attempt, failure: int) -> None:
+    def _fail(self, attempt: Attempt, failure: int = TIMED_OUT) -> None:
         """Decide what follows an attempt that has failed."""
         call, now = attempt.call, self._events.now
         call.waiting = call.timer = None
@@ -272,7 +258,9 @@ class Fleet:
         if self._told is not None:
             self._told(call, attempt, now, failure, delay)
         if delay is None:
-            self._recorder.give_up(now)
-            self._load.end(call.user)
+            self._recorder.lost += 1
+            if self._end is not None:
+                self._end(call.user)
             return
-        call.timer = self._events.at(now + nanoseconds(delay), self._sending, call)
+        due = now + nanoseconds(delay) if delay else now
+        call.timer = self._events.at(due, self._resending, call)

@@ -18,7 +18,7 @@ from retrykit.schedules._randomness import SHARED_CALLS, SharedDraws
 from retrykit.simulate._calls import Call, Process, Rules, check_policy
 from retrykit.simulate._clients import Clients
 from retrykit.simulate._draws import Stream, normal_quantile
-from retrykit.simulate._events import SECOND, Events, nanoseconds
+from retrykit.simulate._events import SECOND, nanoseconds
 from retrykit.simulate._failures import FAILED
 
 __all__ = ["Contention", "WriteConflict", "contend"]
@@ -96,7 +96,7 @@ def contend(  # noqa: PLR0913  all but the first have defaults
         runs: Number of runs, whose means are returned. Count, 1 to 100,000.
         error: What a client raises if the row has changed; a `WriteConflict` by
             default.
-        seed: Seed of all draws. Integer, >= 0.
+        seed: Seed of all draws. Integer, 0 to 2**53 - 1.
 
     Raises:
         ConfigError: An argument is invalid, or the policy cannot be simulated.
@@ -165,13 +165,13 @@ class _Row:
         self._first = Stream(seed, "delays").below(2**46) * SHARED_CALLS
 
     def _calls(self, clients: int) -> list[Call]:
-        calls, events = [], Events()
+        calls = []
         draws = SharedDraws(self._first)
         for number in range(clients):
             if not number % SHARED_CALLS:
                 draws = SharedDraws(self._first)
                 self._first += SHARED_CALLS
-            process = Process(self._clients, self._rules, events)
+            process = Process(self._clients, self._rules)
             calls.append(Call(process, 0, (draws, number % SHARED_CALLS), None))
         return calls
 

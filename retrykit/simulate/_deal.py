@@ -1,42 +1,76 @@
-"""The processes that make calls, and the seeds of the calls' delays."""
+"""The processes that make calls, and the draws of the calls' delays."""
 
 from bisect import bisect
-from collections.abc import Sequence
-from itertools import accumulate
-from typing import Final, final
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, chain, count, repeat
+from typing import TypeVar
 
-from retrykit.schedules._randomness import SHARED_CALLS
+from retrykit.schedules._randomness import SHARED_CALLS, SharedDraws
 from retrykit.simulate._draws import Stream
 
-__all__ = ["Deal", "first_seed"]
+__all__ = ["call_draws", "deal", "draw_makers", "first_seed"]
 
 
-@final
-class Deal:
-    """Deals the calls among processes.
+def draw_makers(
+    shares: Sequence[float], sizes: Sequence[int], seed: int
+) -> Iterator[tuple[int, int]]:
+    """Return the population and the process that makes each call, without an end.
 
     Args:
         shares: The weight of each population of clients.
         sizes: The number of its processes.
         seed: The seed of the simulation.
     """
+    ends, last = [*accumulate(shares)], len(shares) - 1
+    begins, random = [0.0, *ends], Stream(seed, "processes").random
+    while True:
+        drawn = random() * ends[-1]
+        index = bisect(ends, drawn, 0, last)
+        below, size = begins[index], sizes[index]
+        process = int((drawn - below) / (ends[index] - below) * size)
+        yield index, process if process < size else size - 1
 
-    def __init__(
-        self, shares: Sequence[float], sizes: Sequence[int], seed: int
-    ) -> None:
-        self._ends: Final = [*accumulate(shares)]
-        self._sizes: Final = sizes
-        self._random: Final = Stream(seed, "processes").random
 
-    def next(self) -> tuple[int, int]:
-        """Return the population and the process that makes the next call, from 0."""
-        ends = self._ends
-        drawn = self._random() * ends[-1]
-        index = bisect(ends, drawn, hi=len(ends) - 1)
-        below = ends[index - 1] if index else 0.0
-        part = (drawn - below) / (ends[index] - below)
-        size = self._sizes[index]
-        return index, min(int(part * size), size - 1)
+Maker = TypeVar("Maker")
+"""What makes calls: a process."""
+
+
+def deal(
+    processes: Sequence[Sequence[Maker]],
+    shares: Sequence[float],
+    seed: int,
+    made_by: Sequence[int] | None,
+) -> Callable[[], Maker]:
+    """Return what tells the process that makes the next call.
+
+    Args:
+        processes: Those of each population of clients.
+        shares: Their weights.
+        seed: The seed of the simulation.
+        made_by: The process of each call, an index of all; None if each is drawn.
+    """
+    if made_by is not None:
+        every = [process for each in processes for process in each]
+        return map(every.__getitem__, made_by).__next__
+    drawn = draw_makers(shares, [*map(len, processes)], seed)
+    found = {
+        (population, index): process
+        for population, each in enumerate(processes)
+        for index, process in enumerate(each)
+    }
+    return map(found.__getitem__, drawn).__next__
+
+
+def call_draws(seed: int) -> Iterator[tuple[SharedDraws, int]]:
+    """Return the draws of the delays of calls, one after another, without an end.
+
+    Args:
+        seed: The seed of the first call.
+    """
+    first = count(seed, SHARED_CALLS)
+    return chain.from_iterable(
+        zip(repeat(SharedDraws(each)), range(SHARED_CALLS)) for each in first
+    )
 
 
 def first_seed(seed: int) -> int:

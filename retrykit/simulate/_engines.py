@@ -14,6 +14,7 @@ from retrykit.simulate._scene import Scene
 from retrykit.simulate._short_cut import (
     ShortCut,
     applies,
+    arrays_apply,
     has_many,
     run_arrays,
     run_one_by_one,
@@ -60,9 +61,22 @@ class Run:
 
     def __init__(self, scene: Scene, watcher: Watcher, told: Told | None) -> None:
         self._scene, self._watcher, self._told = scene, watcher, told
-        self._events = Events()
+        self._events = Events(scene.load.rate)
         self.recorder = Recorder(scene.seconds)
         self.behind: Sequence[Recorder] = ()
+
+    def choose(
+        self, engine: Engine | None, state: tuple[int, int] | None, since: int | None
+    ) -> Engine:
+        """Return the engine for it, of which `run` has the arguments."""
+        whole = self._told is None and state is None and since is None
+        scene = self._scene
+        if not whole or engine == "events" or not applies(scene):
+            return "events"
+        many = has_many(scene) if engine is None else engine == "arrays"
+        if many and arrays_apply(scene):
+            return "arrays"
+        return "one by one"
 
     def run(
         self, engine: Engine | None, state: tuple[int, int] | None, since: int | None
@@ -74,17 +88,14 @@ class Run:
             state: The number of abandoned requests in the queue, and of calls that wait
                 for their first retry, at the beginning; None without any.
             since: Stop as soon as attempts succeed again after this time, which is in
-                nanoseconds; None if all seconds are wanted.
+                nanoseconds, and nothing is left to do; None if all seconds are wanted.
         """
-        scene = self._scene
+        chosen = self.choose(engine, state, since)
         with sync_clock.use(VirtualClock(self._events), "a simulation"):
-            whole = self._told is None and state is None and since is None
-            if whole and engine != "events" and applies(scene):
-                many = has_many(scene) if engine is None else engine == "arrays"
-                if (many and self._counted(run_arrays)) or self._counted(
-                    run_one_by_one
-                ):
-                    return
+            if chosen == "arrays" and self._counted(run_arrays):
+                return
+            if chosen != "events" and self._counted(run_one_by_one):
+                return
             self._run_events(state, since)
 
     def _counted(self, run: ShortCut) -> bool:
@@ -103,7 +114,6 @@ class Run:
         scene, events, recorder = self._scene, self._events, self.recorder
         common: Any = {
             "seed": scene.seed,
-            "network": scene.network,
             "late_answers": scene.late_answers,
         }
         of_calls: Any = {"made_by": scene.made_by, "told": self._told}
@@ -128,6 +138,7 @@ class Run:
             events,
             clients=fleet,
             seconds=scene.seconds,
+            network=scene.network,
             **common,
         )
         if state is not None and isinstance(fleet, Fleet):

@@ -1,13 +1,13 @@
 """Discrete events, in the order of their times in whole nanoseconds."""
 
-from collections import deque
+from collections import defaultdict
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, final
 
 from retrykit._internal.durations import CENTURY
 
-__all__ = ["SECOND", "After", "Event", "Events", "nanoseconds"]
+__all__ = ["SECOND", "Event", "Events", "nanoseconds"]
 
 SECOND: Final = 1_000_000_000
 """Nanoseconds."""
@@ -15,13 +15,12 @@ SECOND: Final = 1_000_000_000
 Event = list[Any]
 """Its time, its number, and the action to call with its argument; None if cancelled."""
 
-After = Callable[[Callable[[Any], object], Any], Event]
-"""Calls an action with its argument after a delay."""
-
 # No simulation lasts as long.
 _CENTURY: Final = int(CENTURY) * SECOND
 _ACTION: Final = 2
 _FEW: Final = 64
+# So many calls begin in the time of one page, on average.
+_CALLS: Final = 8
 
 
 def nanoseconds(seconds: float) -> int:
@@ -37,24 +36,52 @@ def nanoseconds(seconds: float) -> int:
 class Events:
     """The events to come. Those of one time happen in the order of their making.
 
-    Most are due after one of a few times, such as a timeout. They are in order by
-    themselves: each such time has a lane, and only the others need a heap. Cancelled
-    events leave together, once they are half of all.
+    Only those of the next short time are in a heap, which is small. The others, such as
+    timeouts, are in pages: each has those of another time as short, in any order.
+    Cancelled events leave together, once they are more than those that stayed the last
+    time.
+
+    Args:
+        rate: Calls per second.
 
     Attributes:
         now: The virtual time, in nanoseconds since the beginning.
+        number: The number of the event that happens now.
+        made: Number of events that were made.
     """
 
-    __slots__ = ("_cancelled", "_heap", "_lanes", "_number", "now")
+    __slots__ = (
+        "_bits",
+        "_cancelled",
+        "_heap",
+        "_most",
+        "_page_end",
+        "_pages",
+        "made",
+        "now",
+        "number",
+    )
 
-    def __init__(self) -> None:
-        self.now = 0
+    def __init__(self, rate: float = 1.0) -> None:
+        self.now = self.number = self.made = 0
+        self._bits = nanoseconds(_CALLS / rate).bit_length()
+        self._pages: defaultdict[int, list[Event]] = defaultdict(list)
         self._heap: list[Event] = []
-        self._lanes: dict[int, deque[Event]] = {}
-        self._number = self._cancelled = 0
+        self._cancelled, self._most = 0, _FEW
+        self._turn(0)
 
     def __len__(self) -> int:
-        return len(self._heap) + sum(map(len, self._lanes.values()))
+        # Without the event that turns the page.
+        return len(self._heap) - 1 + sum(map(len, self._pages.values()))
+
+    def _turn(self, page: int) -> None:
+        """Put the events of a page into the heap."""
+        heap = self._heap
+        heap += self._pages.pop(page, ())
+        self._page_end = end = page + 1 << self._bits
+        # Before all others of its time.
+        heap.append([end, 0, self._turn, page + 1])
+        heapify(heap)
 
     def at(self, time: int, action: Callable[[Any], object], argument: Any) -> Event:
         """Call an action at a time, which must not be over.
@@ -62,66 +89,50 @@ class Events:
         Returns:
             The event, for `cancel`.
         """
-        self._number = number = self._number + 1
-        event = [time, number, action, argument]
-        heappush(self._heap, event)
+        self.made = made = self.made + 1
+        event = [time, made, action, argument]
+        # As `put`, for the most frequent call of all.
+        if time < self._page_end:
+            heappush(self._heap, event)
+        else:
+            self._pages[time >> self._bits].append(event)
         return event
 
-    def always_after(self, delay: int) -> After:
-        """Return a function that does the same as `at`, for one delay from now on.
-
-        It takes the action and its argument.
-        """
-        append = self._lanes.setdefault(delay, deque()).append
-
-        def after(action: Callable[[Any], object], argument: Any) -> Event:
-            self._number = number = self._number + 1
-            event = [self.now + delay, number, action, argument]
-            append(event)
-            return event
-
-        return after
+    def put(self, event: Event) -> None:
+        """Add an event whose number was taken from `made` before."""
+        if event[0] < self._page_end:
+            heappush(self._heap, event)
+        else:
+            self._pages[event[0] >> self._bits].append(event)
 
     def cancel(self, event: Event) -> None:
         """Cancel an event that has not happened yet."""
         event[_ACTION] = event[_ACTION + 1] = None
         self._cancelled += 1
-        if self._cancelled > _FEW and 2 * self._cancelled > len(self):
-            heap = self._heap
+        if self._cancelled > self._most:
+            heap, pages = self._heap, self._pages
             heap[:] = [each for each in heap if each[_ACTION] is not None]
             heapify(heap)
-            for lane in self._lanes.values():
-                left = [each for each in lane if each[_ACTION] is not None]
-                lane.clear()
-                lane.extend(left)
-            self._cancelled = 0
+            for page, events in [*pages.items()]:
+                left = [each for each in events if each[_ACTION] is not None]
+                if left:
+                    pages[page] = left
+                else:
+                    del pages[page]
+            self._cancelled, self._most = 0, max(len(self), _FEW)
 
     def run(self, until: int) -> None:
         """Call the actions that are due before a time, and advance to that time."""
-        heap, lanes = self._heap, [*self._lanes.values()]
-        end: Event = [until, 0]
-        first: Event
-        found: deque[Event] | None
+        heap = self._heap
         while True:
-            first, found = (heap[0] if heap else end), None
-            time, number = first[0], first[1]
-            for lane in lanes:
-                if lane:
-                    head = lane[0]
-                    other = head[0]
-                    # A comparison of integers takes half as long as one of lists.
-                    if other < time or (other == time and head[1] < number):
-                        first, found, time, number = head, lane, other, head[1]
+            event = heappop(heap)
+            time, number, action, argument = event
             if time >= until:
                 break
-            if found is None:
-                heappop(heap)
-            else:
-                found.popleft()
-            action = first[2]
             if action is None:
                 self._cancelled -= 1
                 continue
-            self.now = time
-            action(first[3])
+            self.now, self.number = time, number
+            action(argument)
+        heappush(heap, event)
         self.now = until

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, final
 from retrykit.simulate._admission import check_limits
 from retrykit.simulate._calls import Process, Rules, check_policy
 from retrykit.simulate._clients import Clients, Told
-from retrykit.simulate._deal import Deal
+from retrykit.simulate._deal import deal
 from retrykit.simulate._events import Events, nanoseconds
 from retrykit.simulate._failures import OWN_TIMEOUT
 from retrykit.simulate._hedges import Hedges
-from retrykit.simulate._load import Arrivals
+from retrykit.simulate._load import Arrivals, ClosedLoad
 from retrykit.simulate._recorder import Recorder
 from retrykit.simulate._requests import (
     NEVER,
@@ -78,7 +78,6 @@ class LayeredFleet:
         recorder: Counts what happens.
         load: When calls begin; None if a server makes them.
         seed: The seed of the simulation.
-        network: Time between a client and the server, in nanoseconds.
         late_answers: Whether the answer to an attempt that has timed out ends its call.
         made_by: The process of each call; by default, each is drawn.
         told: Called with each attempt that has ended.
@@ -92,30 +91,22 @@ class LayeredFleet:
         load: Arrivals | None,
         *,
         seed: int,
-        network: int,
         late_answers: bool,
         made_by: Sequence[int] | None = None,
         told: Told | None = None,
     ) -> None:
         self._events, self._recorder, self._load = events, recorder, load
-        self._line = Line(events, recorder, network, late_answers=late_answers)
+        self._line = Line(events, recorder, late_answers=late_answers)
         self._told = told
         self._seed = seed
         self._draws = Draws(seed, "delays")
         self._draws_of_sdk = Draws(seed, "delays of the SDK")
-        self._deals = Deal(
-            [each.clients.share for each in populations],
-            [each.clients.processes for each in populations],
-            seed,
-        )
-        self._processes = [
+        processes = [
             [self._process(each) for _ in range(each.clients.processes)]
             for each in populations
         ]
-        self._next_process = self._deal
-        if made_by is not None:
-            every = [process for each in self._processes for process in each]
-            self._next_process = map(every.__getitem__, made_by).__next__
+        shares = [each.clients.share for each in populations]
+        self._next_process = deal(processes, shares, seed, made_by)
 
     def _process(self, layers: LayeredClients) -> Retries:
         """Return the retries of a new process, and the layers below them."""
@@ -123,16 +114,16 @@ class LayeredFleet:
         timeout = nanoseconds(clients.timeout)
         below: Layer = Connections(line, timeout, clients.connections)
         if layers.sdk is not None:
-            sdk = Process(*layers.sdk, self._events)
+            sdk = Process(*layers.sdk)
             below = Retries(sdk, line, self._draws_of_sdk, below)
-        process = Process(clients, layers.rules, self._events)
+        process = Process(clients, layers.rules)
         if clients.policy.hedge is not None:
             below = Hedges(process, line, below)
         return Retries(process, line, self._draws, below, self._told)
 
-    def start(self, receive: Callable[[Any], None]) -> None:
-        """Begin calls, whose attempts the server receives."""
-        self._line.receive = receive
+    def start(self, send: Callable[[Any], None]) -> None:
+        """Begin calls, whose attempts are sent to the server."""
+        self._line.send = send
         if self._load is not None:
             self._load.start(self._events, self._seed, self._begin)
 
@@ -141,7 +132,7 @@ class LayeredFleet:
         load = self._load
 
         def end(_: object) -> None:
-            if load is not None:  # pragma: no branch  (it has begun the call)
+            if isinstance(load, ClosedLoad):
                 load.end(user)
 
         self.begin(user, end)
@@ -168,11 +159,6 @@ class LayeredFleet:
         whole.call, whole.succeed = call.call, call.succeed
         recorder.begin(began)
         call.begin()
-
-    def _deal(self) -> Retries:
-        """Return the process that makes the next call."""
-        population, process = self._deals.next()
-        return self._processes[population][process]
 
     def awaits(self, request: Request) -> bool:
         """Return whether a client still waits for the answer of a request."""

@@ -90,9 +90,6 @@ class OpenLoad:
         """Return when calls begin, in nanoseconds, ascending without an end."""
         return accumulate(Stream(seed, "arrivals").exponentials(self.mean))
 
-    def end(self, user: int | None) -> None:
-        """Take note of the end of a call: nothing depends on it."""
-
 
 @final
 class RecordedLoad:
@@ -127,15 +124,13 @@ class RecordedLoad:
         """Return when calls begin, in nanoseconds, in ascending order."""
         return iter(self._times)
 
-    def end(self, user: int | None) -> None:
-        """Take note of the end of a call: nothing depends on it."""
-
 
 @final
 class ClosedLoad:
     """Calls of users, each of whom makes one at a time.
 
     Attributes:
+        users: The users.
         rate: Calls per second while calls take no time: the highest possible rate.
         normal: 0: it is counted before the outage.
         text: The load, for people.
@@ -147,7 +142,7 @@ class ClosedLoad:
     _thinking: Iterator[int]
 
     def __init__(self, users: Users) -> None:
-        self._users, self._mean = users.number, nanoseconds(users.think)
+        self.users, self._mean = users, nanoseconds(users.think)
         self.rate = users.number / users.think
         self.text = repr(users)
 
@@ -155,7 +150,7 @@ class ClosedLoad:
         """Make the event at which each user makes the first call, after thinking."""
         self._events, self._begin = events, begin
         self._thinking = Stream(seed, "thinking").exponentials(self._mean)
-        for user in range(self._users):
+        for user in range(self.users.number):
             self.end(user)
 
     def end(self, user: int | None) -> None:
@@ -177,7 +172,7 @@ def parse_load(load: object, server: Server) -> Arrivals:
     arrivals: Arrivals
     if isinstance(load, Users):
         arrivals = ClosedLoad(load)
-    elif isinstance(load, Sequence) and not isinstance(load, str):
+    elif isinstance(load, Sequence) and not isinstance(load, str | bytes | bytearray):
         arrivals = RecordedLoad(_check_times(cast("Sequence[float]", load)))
     else:
         return OpenLoad(parse_share("load", load) * server.capacity, str(load))

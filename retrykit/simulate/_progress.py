@@ -1,28 +1,35 @@
 """Progress of a simulation: how long it may take, how far it is, its interruption."""
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
-from retrykit._core.limits import most_attempts
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.late_modules import logging
 from retrykit._internal.validation import check_instance, invalid_setting, user_facing
-from retrykit.simulate._clients import Clients
 from retrykit.simulate._events import SECOND, Events
 from retrykit.simulate._recorder import Recorder
 from retrykit.simulate._results import Simulation
 
-__all__ = ["Progress", "Watcher", "attach_simulation", "check_progress"]
-__all__ += ["expected_attempts", "run_seconds", "simulation_of"]
+__all__ = ["Estimate", "Progress", "Watcher", "attach_simulation", "check_progress"]
+__all__ += ["run_seconds", "simulation_of"]
 
 Progress = Callable[[int, int], object]
 """Gets the number of seconds that have been simulated, and of all."""
 
-# Of the slowest engine, on a slow core.
-_ATTEMPTS_PER_SECOND: Final = 100_000
 _LONG: Final = 60.0
 _ATTRIBUTE: Final = "retrykit_simulation"
+
+
+class Estimate(NamedTuple):
+    """The estimated work of a simulation.
+
+    Attributes:
+        attempts: Number of attempts.
+        seconds: How long they take to simulate.
+    """
+
+    attempts: float
+    seconds: float
 
 
 class Watcher:
@@ -30,20 +37,29 @@ class Watcher:
 
     Args:
         progress: Is told how far it is.
-        runs: Number of simulations like this one that follow each other.
+        runs: Number of simulations like the first one that it watches; 0 if they
+            have been told.
+        name: What they are for.
     """
 
-    def __init__(self, progress: Progress | None = None, runs: int = 1) -> None:
-        self._progress, self._runs = progress, runs
+    def __init__(
+        self,
+        progress: Progress | None = None,
+        runs: int = 1,
+        name: str = "this simulation",
+    ) -> None:
+        self._progress, self._runs, self._name = progress, runs, name
 
-    def expect(self, attempts: float) -> None:
-        """Warn if about so many attempts take long."""
+    def expect(self, estimate: Callable[[], Estimate]) -> None:
+        """Warn once if all simulations take long, by the estimate of the first one."""
+        runs, self._runs = self._runs, 0
+        if not runs:
+            return
         # Two digits, as it is an estimate.
-        attempts = float(f"{attempts * self._runs:.2g}")
-        takes = attempts / _ATTEMPTS_PER_SECOND
+        attempts, takes = (float(f"{each * runs:.2g}") for each in estimate())
         if takes > _LONG:
             self.warn(
-                f"this simulation may take {duration_in_words(takes)}, for up to "
+                f"{self._name} may take {duration_in_words(takes)}, for about "
                 f"{attempts:,.0f} attempts; with a shorter horizon, or a server of "
                 "less capacity, it takes less"
             )
@@ -73,38 +89,6 @@ def check_progress(progress: object) -> Progress | None:
     return progress
 
 
-def expected_attempts(rate: float, seconds: float, clients: Sequence[Clients]) -> float:
-    """Return how many attempts are made if the server does not recover.
-
-    Args:
-        rate: Calls per second.
-        seconds: How long they are made.
-        clients: Who makes them.
-    """
-    whole = sum(each.share for each in clients)
-    per_call = sum(each.share * _per_call(each, seconds) for each in clients) / whole
-    return rate * seconds * per_call
-
-
-def _per_call(clients: Clients, seconds: float) -> float:
-    """Return a bound of the attempts of a call in some seconds."""
-    policy = clients.policy
-    if policy.budget is not None:
-        return _WITH_BUDGET
-    most = most_attempts(policy) or math.inf
-    longest = seconds if policy.max_elapsed is None else policy.max_elapsed
-    left, attempts = min(longest, seconds) - clients.timeout, 1
-    while left > 0 and attempts < min(most, _MOST_PER_CALL):
-        bounds = policy.schedule.bounds(attempts)
-        left -= clients.timeout + (0.0 if bounds is None else bounds[0])
-        attempts += 1
-    return attempts
-
-
-_WITH_BUDGET: Final = 2.0
-_MOST_PER_CALL: Final = 10_000
-
-
 def run_seconds(
     events: Events,
     recorder: Recorder,
@@ -121,15 +105,18 @@ def run_seconds(
         queue_length: Returns the present length of the queue.
         watcher: Is told after each second.
         since: Stop as soon as attempts succeed again after this time, which is in
-            nanoseconds; None if all seconds are wanted.
+            nanoseconds, and nothing is left to do; None if all seconds are wanted.
     """
     whole = recorder.end // SECOND
     for second in range(1, whole + 1):
         events.run(second * SECOND)
         recorder.end_second(queue_length())
         watcher.advance(second, whole)
-        if since is not None and recorder.recovery(since, second) is not None:
-            recorder.cut()
+        if since is None or not recorder.rests:
+            continue
+        # Nothing is left from which the load could rise again.
+        if recorder.recovery(since, second) is not None:
+            recorder.cut(second)
             return
     # Attempts that count may end later.
     while recorder.pending:
@@ -154,7 +141,7 @@ def simulation_of(error: BaseException) -> Simulation | None:
     ...     simulate(Policy(), load="25%", progress=interrupt)
     ... except KeyboardInterrupt as error:
     ...     print(simulation_of(error))
-    interrupted after 2 min of 5 min 20 s: it has not recovered, 4.9 times its load
+    interrupted after 2 min of 5 min 20 s: it has not recovered, 4.8 times its load
 
     Args:
         error: The `KeyboardInterrupt` that an ``except`` clause caught.

@@ -78,6 +78,12 @@ class Recorder:
 
     Attributes:
         end: The end of what is counted, in nanoseconds.
+        begun: Number of calls that have begun in the present second, each with its
+            first attempt. This and the next three are counted at its end, and left out
+            after the last one.
+        resent: Number of attempts in it besides the first ones.
+        won: Number of calls that have succeeded in it.
+        lost: Number of calls that have given up in it.
         pending: Number of attempts that are counted and have not ended.
         calls: Number of calls that began, in each second.
         sent: Number of attempts that were sent.
@@ -88,7 +94,7 @@ class Recorder:
         given_up: Number of calls that gave up.
         last_failed: When the last attempt was sent that failed, in nanoseconds, -1
             if none failed.
-        retries: Number of attempts besides the first ones.
+        retried: Number of attempts besides the first ones.
         failures: Number of attempts that failed in each second.
         queued: Number of requests that had to wait for their service.
         served: Number of those whose service began.
@@ -112,20 +118,21 @@ class Recorder:
         self.failures = [0] * seconds
         self.queued = [0] * seconds
         self.served = [0] * seconds
-        self.over = 0
+        self.over = self.begun = self.resent = self.won = self.lost = 0
         self.queue: list[int] = []
         self.waiting: list[int] = []
-        self.retries = self.pending = self._open = 0
+        self.retried = [0] * seconds
+        self.pending = self._open = 0
         self.waits = Waits()
 
     def settle(self) -> None:
         """Count all attempts of which only the ends were counted."""
         ends = zip(self.succeeded, self.failed, strict=True)
         self.sent = [succeeded + failed for succeeded, failed in ends]
-        self.retries = sum(self.sent) - sum(self.calls)
+        # Every call sends its first attempt as it begins.
+        self.retried = [*map(sub, self.sent, self.calls)]
         self.queue = self._sums(self.queued, self.served)
-        retries = map(sub, self.sent, self.calls)
-        self.waiting = self._sums(self.failures, map(add, self.given_up, retries))
+        self.waiting = self._sums(self.failures, map(add, self.given_up, self.retried))
 
     def _sums(self, come: Iterable[int], gone: Iterable[int]) -> list[int]:
         """Return how many have come and not gone, at the end of each second."""
@@ -142,7 +149,7 @@ class Recorder:
             self.sent[now // SECOND] += 1
             self.pending += 1
             if not first:
-                self.retries += 1
+                self.retried[now // SECOND] += 1
 
     def finish(self, sent: int, *, succeeded: bool) -> None:
         """Count the end of an attempt, in the second in which it was sent."""
@@ -181,25 +188,38 @@ class Recorder:
         if now < self.end:
             self.given_up[now // SECOND] += 1
 
+    def begin_with(self, calls: int) -> None:
+        """Count calls that wait for a retry at the beginning."""
+        self._open += calls
+
+    @property
+    def rests(self) -> bool:
+        """True if nothing was left to do at the end of the last second."""
+        return not self.queue[-1] and not self.waiting[-1]
+
     def end_second(self, queue: int) -> None:
         """Note the state at the end of a second, with the length of the queue."""
         second = self.over
+        sent = self.begun + self.resent
+        self.calls[second] += self.begun
+        self.sent[second] += sent
+        self.pending += sent
+        self.retried[second] += self.resent
+        self.goodput[second] += self.won
+        self.given_up[second] += self.lost
+        self.begun = self.resent = self.won = self.lost = 0
         ended = self.goodput[second] + self.given_up[second]
         self._open += self.calls[second] - ended
         self.queue.append(queue)
         self.over += 1
         self.waiting.append(self._open - self.pending)
 
-    def cut(self) -> None:
-        """Forget the seconds that are not over."""
-        seconds = self.over
+    def cut(self, seconds: int) -> None:
+        """Forget what was counted after so many seconds, but for the waits."""
         self.end = seconds * SECOND
-        for counts in (self.calls, self.sent, self.succeeded, self.failed):
-            del counts[seconds:]
-        for counts in (self.goodput, self.given_up, self.last_failed):
-            del counts[seconds:]
-        # Every call sends its first attempt as it begins.
-        self.retries = sum(self.sent) - sum(self.calls)
+        for counts in vars(self).values():
+            if isinstance(counts, list):
+                del counts[seconds:]
 
     def recovery(self, since: int, seconds: int | None = None) -> int | None:
         """Return when attempts succeed again, in nanoseconds after a time.

@@ -74,16 +74,15 @@ class Line:
     """The way from clients to their server.
 
     Attributes:
-        receive: Called with each request when it reaches the server.
+        send: Sends each request to the server.
     """
 
-    receive: Callable[["Request"], None]
+    send: Callable[["Request"], None]
 
     def __init__(
-        self, events: Events, recorder: Recorder, network: int, *, late_answers: bool
+        self, events: Events, recorder: Recorder, *, late_answers: bool
     ) -> None:
         self.events, self.recorder = events, recorder
-        self.after_network = events.always_after(network)
         self.late_answers = late_answers
 
 
@@ -96,9 +95,21 @@ class Request:
         sent: When it was sent, in nanoseconds; None while it waits for a connection.
         deadline: When its client gives it up, in nanoseconds.
         open: Whether somebody waits for its answer.
+        arrives: When it reaches the server, in nanoseconds.
+        number: The number of that event.
     """
 
-    __slots__ = ("connections", "deadline", "done", "open", "sent", "timer", "whole")
+    __slots__ = (
+        "arrives",
+        "connections",
+        "deadline",
+        "done",
+        "number",
+        "open",
+        "sent",
+        "timer",
+        "whole",
+    )
 
     def __init__(
         self, connections: "Connections", whole: Whole, deadline: int, done: Done
@@ -108,6 +119,7 @@ class Request:
         self.sent: int | None = None
         self.timer: Event | None = None
         self.open = True
+        self.arrives = self.number = -1
 
     def cancel(self, *, succeeded: bool | None) -> None:
         """Wait no longer for its answer."""
@@ -127,7 +139,6 @@ class Connections:
 
     def __init__(self, line: Line, timeout: int, number: int | None) -> None:
         self._line, self._timeout = line, timeout
-        self._after_timeout = line.events.always_after(timeout)
         self._free = number
         self._waiting: deque[Request] = deque()
 
@@ -136,7 +147,7 @@ class Connections:
         own = self._line.events.now + self._timeout
         request = Request(self, whole, min(own, deadline), done)
         if own < deadline:
-            request.timer = self._after_timeout(self._time_out, request)
+            request.timer = self._line.events.at(own, self._time_out, request)
         if self._free is None:
             self._transmit(request)
         elif self._free:
@@ -172,7 +183,7 @@ class Connections:
         request.sent = now = line.events.now
         line.recorder.send(now, first=not whole.requests)
         whole.requests += 1
-        line.after_network(line.receive, request)
+        line.send(request)
 
     def _time_out(self, request: Request) -> None:
         request.timer = None

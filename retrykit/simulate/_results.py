@@ -3,30 +3,15 @@
 import csv
 import io
 import json
-import math
 from collections.abc import Sequence
-from typing import Any, Final, Literal, final
+from typing import Any, Final, final
 
-from retrykit._internal.durations import duration_in_words
 from retrykit._internal.frozen import Frozen, fields_of
-from retrykit.simulate._events import SECOND, nanoseconds
 from retrykit.simulate._outage import Outage
 from retrykit.simulate._recorder import Recorder
+from retrykit.simulate._verdict import Outcome, judge
 
-__all__ = ["DECIDED", "Outcome", "Simulation", "summarize"]
-
-Outcome = Literal[
-    "recovers",
-    "does not recover",
-    "fails again",
-    "not decided",
-    "no outage",
-    "interrupted",
-]
-"""What follows an outage."""
-
-DECIDED: Final = 0.75
-"""A recovery later in the time that was watched may be luck."""
+__all__ = ["Simulation", "summarize"]
 
 
 @final
@@ -51,8 +36,8 @@ class Simulation(Frozen):
             those that the users make if a call takes no time.
         peak: The highest load from the beginning of the outage on, as a multiple of
             normal.
-        final_load: The load in the last quarter of the horizon, as a multiple of
-            normal.
+        final_load: The load in the last quarter of the time that was watched after the
+            outage, as a multiple of normal; before its end, in that of all seconds.
         calls: Number of calls.
         succeeded: Number of calls that succeeded.
         given_up: Number of calls that gave up.
@@ -174,52 +159,27 @@ def summarize(  # noqa: PLR0913  named
         seconds: Number of seconds that were to be simulated.
     """
     calls, attempts = sum(recorder.calls), sum(recorder.sent)
-    succeeded, begin, recovery = sum(recorder.goodput), 0, None
-    failing = None
+    begin, failing = 0, None
     if outage is not None:
-        failing = (outage.begin, outage.begin + outage.duration)
         begin = int(outage.begin)
-        ended = nanoseconds(outage.begin) + nanoseconds(outage.duration)
-        found = recorder.recovery(ended)
-        recovery = None if found is None else found / SECOND
+        failing = (outage.begin, outage.begin + outage.duration)
     before = recorder.calls if outage is None else recorder.calls[:begin]
     counted = sum(before) / max(len(before), 1)
     normal = rate or counted or usual
-    last = recorder.sent[-math.ceil((1 - DECIDED) * horizon) :]
-    final_load = sum(last) / len(last) / normal
-    outcome, again = _outcome(outage, recovery, horizon), None
-    if failing is not None and not any(recorder.sent[int(failing[1]) :]):
-        outcome = "not decided"
-    done = len(recorder.sent)
-    if failing is not None and recovery is not None and outcome == "recovers":
-        again = recorder.last_relapse(nanoseconds(failing[1] + recovery))
-        if again == done:
-            outcome = "fails again"
-    if done < seconds:
-        outcome = "interrupted"
-        so_far = _so_far(outage, recovery, done, final_load)
-        watched = f"{duration_in_words(done)} of {duration_in_words(seconds)}"
-        verdict = f"interrupted after {watched}{so_far}"
-    elif outcome == "no outage":
-        share = f"{succeeded / calls:.1%} of the calls succeed" if calls else "no calls"
-        verdict = f"no outage: {share}"
-    else:
-        verdict = _verdict(outcome, recovery, horizon, final_load)
-        if again is not None and failing is not None and outcome == "recovers":
-            verdict += f", and for good after {duration_in_words(again - failing[1])}"
+    found = judge(recorder, outage, horizon=horizon, seconds=seconds, normal=normal)
     waits = recorder.waits
     return Simulation(
-        verdict=verdict,
-        outcome=outcome,
-        recovery=recovery,
+        verdict=found.text,
+        outcome=found.outcome,
+        recovery=found.recovery,
         normal=normal,
         peak=max(recorder.sent[begin:], default=0) / normal,
-        final_load=final_load,
+        final_load=found.final_load,
         calls=calls,
-        succeeded=succeeded,
+        succeeded=sum(recorder.goodput),
         given_up=sum(recorder.given_up),
         attempts=attempts,
-        retries=recorder.retries,
+        retries=sum(recorder.retried),
         amplification=attempts / calls if calls else 1.0,
         requests=(attempts, *(sum(each.sent) for each in behind)),
         mean_wait=waits.mean(),
@@ -233,45 +193,3 @@ def summarize(  # noqa: PLR0913  named
         outage=failing,
         settings=settings,
     )
-
-
-def _outcome(outage: Outage | None, recovery: float | None, horizon: float) -> Outcome:
-    if outage is None:
-        return "no outage"
-    if recovery is None:
-        return "does not recover"
-    return "recovers" if recovery <= DECIDED * horizon else "not decided"
-
-
-def _so_far(
-    outage: Outage | None, recovery: float | None, done: int, final_load: float
-) -> str:
-    if outage is None:
-        return ""
-    if done < outage.begin + outage.duration:
-        return ", before the end of the outage"
-    if recovery is None:
-        return f": it has not recovered, {final_load:.1f} times its load"
-    return f": it {_recovers(recovery).replace('recovers', 'has recovered')}"
-
-
-def _recovers(recovery: float) -> str:
-    if not recovery:
-        return "recovers at once"
-    return f"recovers {duration_in_words(recovery)} after the outage"
-
-
-def _verdict(
-    outcome: Outcome, recovery: float | None, horizon: float, final_load: float
-) -> str:
-    watched = duration_in_words(horizon)
-    if recovery is None and outcome == "not decided":
-        return f"not decided: no calls within {watched} after the outage"
-    if recovery is None:
-        return f"does not recover within {watched}: {final_load:.1f} times its load"
-    text = _recovers(recovery)
-    if outcome == "fails again":
-        return f"{text}, but fails again: {final_load:.1f} times its load"
-    if outcome == "recovers":
-        return text
-    return f"not decided: {text}, which is near the horizon of {watched}"

@@ -70,8 +70,6 @@ class Retries:
         self._draws = draws
         limit = timeout_seconds(policy.attempt_timeout)
         self.timeout: Final = NEVER if limit is None else nanoseconds(limit)
-        if limit is not None:
-            self.after_timeout: Final = line.events.always_after(self.timeout)
         self.admission = Admission(process, line.events) if policy.admission else None
 
     def send(self, whole: Whole, deadline: int, done: Done, /) -> "RetriedCall":
@@ -143,10 +141,7 @@ class RetriedCall:
         span = limit if left is None else min(limit, left)
         if now + span < deadline:
             deadline = now + span
-            if span == limit:
-                self._timer = retries.after_timeout(self._time_out, None)
-            else:
-                self._timer = retries.line.events.at(deadline, self._time_out, None)
+            self._timer = retries.line.events.at(deadline, self._time_out, None)
         self._attempt = Attempt(call, now, deadline)
         self._sending = retries.below.send(self._whole, deadline, self._end)
 

@@ -1,9 +1,14 @@
 """All that a simulation depends on, and the decisions of its clients."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
 
+from retrykit._core.decision import EPSILON, find_hint
+from retrykit._core.policy import Policy
+from retrykit.errors import Signal
+from retrykit.schedules._base import is_memoryless
 from retrykit.schedules._randomness import SharedDraws
 from retrykit.simulate._calls import Call, Process, Rules, new_budget
 from retrykit.simulate._clients import Clients
@@ -57,7 +62,22 @@ class Scene:
 
 @final
 class Plan:
-    """The decisions of one population of clients."""
+    """The decisions of one population of clients.
+
+    Attributes:
+        rules: All of them.
+        kinds: Whether the schedule alone decides, by the way to fail.
+        most: The highest number of an attempt.
+        limit: A retry is made before this time, in seconds since the call began.
+        over: None is made after this time.
+        delays: The lowest delay before a retry, and its step for each unit of the draw;
+            None if it depends on more than that.
+        time_limit: When attempts of a call are ended, in nanoseconds since it began.
+        timeout: When an attempt is ended, in nanoseconds since it was sent.
+        draws: Those of all calls, if they share one seed.
+        remembers: Whether decisions depend on earlier failures of a call.
+        budgets: Those of each process.
+    """
 
     __slots__ = (
         "budgets",
@@ -66,23 +86,32 @@ class Plan:
         "kinds",
         "limit",
         "most",
+        "over",
+        "remembers",
         "rules",
         "time_limit",
         "timeout",
     )
 
     def __init__(self, clients: Clients, rules: Rules) -> None:
-        self.rules = rules
-        self.kinds, self.most, self.limit, self.delays, self.time_limit = (
-            rules.by_schedule()
-        )
+        self.rules, policy = rules, clients.policy
+        kinds, self.most, self.limit, self.delays, self.time_limit = rules.by_schedule()
+        allowed, self.over = policy.max_elapsed, math.inf
+        if allowed is not None and policy.deadline == "stop" and policy.limits == "any":
+            self.over = allowed + EPSILON
+        self.remembers = False
+        if not rules.forgetful:
+            alone = not policy.rules and policy.limits == "any"
+            self.remembers = not alone or not is_memoryless(policy.schedule)
+            kinds = [
+                not self.remembers and _has_no_hint(policy, rules, kind)
+                for kind in range(len(kinds))
+            ]
+        self.kinds = kinds
         self.timeout = nanoseconds(clients.timeout)
-        seed = clients.policy.seed
-        # Those of all calls, if they share one seed.
+        seed = policy.seed
         self.draws = None if seed is None else SharedDraws(seed)
-        given = clients.policy.budget
-        # Of each process.
-        self.budgets = [new_budget(given) for _ in range(clients.processes)]
+        self.budgets = [new_budget(policy.budget) for _ in range(clients.processes)]
 
     def delay_after(
         self, call: tuple[Any, ...], attempt: int, now: int, kind: int
@@ -90,7 +119,8 @@ class Plan:
         """Return the delay before the next attempt; None if none follows.
 
         Args:
-            call: When it began, its draws and its number among those.
+            call: When it began, its draws and its number among those; at its end, a
+                list of what is remembered, if anything is.
             attempt: The number of the attempt.
             now: When it failed.
             kind: The way in which it failed.
@@ -102,9 +132,27 @@ class Plan:
             delay, step = self.delays[attempt]
             if step:
                 delay += step * draws[attempt][place]
-            if (now - began) / SECOND + delay < self.limit:
+            elif step is None:
+                delay = self.delays.draw(attempt, None, draws.seed + place)
+            at = (now - began) / SECOND + delay
+            if at < self.limit:
                 return delay
-        # No decision reads the process.
-        asked = Call(cast("Process", None), began, (draws, place), None)
+            if at > self.over:
+                return None
+        known: list[Call] = call[-1] if self.remembers else []
+        if not known:
+            # No decision reads the process.
+            known.append(Call(cast("Process", None), began, (draws, place), None))
+        (asked,) = known
         asked.attempt = attempt
         return self.rules.delay_after(asked, now, kind)
+
+
+def _has_no_hint(policy: Policy, rules: Rules, kind: int) -> bool:
+    """Return whether a way to fail is retried, and asks for no delay of its own."""
+    error = rules.error(kind)
+    return (
+        rules.retries(kind)
+        and not isinstance(error, Signal)
+        and find_hint(policy, error, None, rules.match(kind)) is None
+    )

@@ -1,7 +1,7 @@
 """The server of a simulation: a queue of requests, and slots that serve them."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast, final
 
@@ -139,6 +139,7 @@ class SimulatedServer:
         outage: When and how it fails.
         events: The events of the simulation.
         seed: The seed of the simulation.
+        network: Time from a client to the server, in nanoseconds.
         clients: Who gets its answers.
         begin: Begins a call to the next server, which each request makes; None if none
             does.
@@ -150,24 +151,27 @@ class SimulatedServer:
         outage: Outage | None,
         events: Events,
         seed: int,
+        network: int,
         clients: Answers,
         begin: Begin | None = None,
     ) -> None:
         self._begin_call = begin
         self._served = self._finish if begin is None else self._call
-        self._events, self._clients = events, clients
+        self._events, self._clients, self._network = events, clients, network
         self._queue: deque[Attempt] = deque()
+        self._newest_first = server.order == "newest_first"
+        self._take = self._queue.pop if self._newest_first else self._queue.popleft
+        self._most = server.most_waiting
+        self._waking = self._paused = False
         self._free = server.slots
         self._service = nanoseconds(server.slots / server.capacity)
-        self._exponential = server.service == "exponential"
-        self._newest_first = server.order == "newest_first"
+        self._times: Iterator[int] | None = None
+        if server.service == "exponential":
+            self._times = Stream(seed, "service times").exponentials(self._service)
         self._leaves_out, self._late = server.drops != "nothing", server.drops == "late"
-        self._most = server.most_waiting
-        self._times = Stream(seed, "service times").exponentials(self._service)
-        self._chosen = Stream(seed, "failed requests")
-        self._begin = self._end = self._slow_until = 0
-        self._outage, self._paused = outage, False
-        # Bound once, not for each event.
+        self._chosen = Stream(seed, "failed requests").random
+        self._outage, self._begin, self._end, self._slow_until = outage, 0, 0, 0
+        answers = False
         if outage is not None:
             self._begin = nanoseconds(outage.begin)
             self._end = self._begin + nanoseconds(outage.duration)
@@ -175,6 +179,12 @@ class SimulatedServer:
             if outage.kind != "error" and outage.share == 1:
                 events.at(self._begin, self._pause, True)  # noqa: FBT003  its argument
                 events.at(self._end, self._pause, False)  # noqa: FBT003  its argument
+            answers = outage.kind != "hang" or outage.share < 1
+        # Whether more than the queue matters when a request arrives, and when it is
+        # served.
+        self._looks = answers or self._newest_first or self._most is not None
+        self._varies = self._leaves_out or self._times is not None
+        self._varies = self._varies or self._slow_until > self._end
 
     def _pause(self, paused: bool) -> None:  # noqa: FBT001  the argument of an event
         self._paused = paused
@@ -183,29 +193,55 @@ class SimulatedServer:
     @property
     def waiting(self) -> int:
         """Number of requests in the queue."""
-        return len(self._queue)
+        now, found = self._events.now, len(self._queue)
+        while found and self._queue[found - 1].arrives >= now:
+            found -= 1
+        return found
 
     def begin_with(self, abandoned: Sequence["Attempt"]) -> None:
         """Begin with requests in the queue whose clients have timed out."""
         self._queue.extend(abandoned[: self._most])
         self._serve()
 
-    def receive(self, attempt: "Attempt") -> None:
-        """Take a request: queue it, or answer it at once."""
-        outage = self._outage
+    def send(self, attempt: "Attempt") -> None:
+        """Take note of a request on its way, which arrives later.
+
+        Its arrival is an event only if it changes something: a request that has to wait
+        is found in the queue when a slot is free.
+        """
+        events = self._events
+        attempt.arrives = events.now + self._network
+        if self._looks and self._look(attempt):
+            return
+        events.made = attempt.number = events.made + 1
+        if self._free and not (self._queue or self._waking or self._paused):
+            self._wait_for(attempt)
+        self._queue.append(attempt)
+
+    def _look(self, attempt: "Attempt") -> bool:
+        """Return whether the arrival of a request is an event of its own, or never."""
+        events, outage, arrives = self._events, self._outage, attempt.arrives
         if (
             outage is not None
-            and self._begin <= self._events.now < self._end
-            and (outage.share == 1 or self._chosen.random() < outage.share)
+            and self._begin <= arrives < self._end
+            and (outage.share == 1 or self._chosen() < outage.share)
         ):
-            if outage.kind == "refuse":
-                self._clients.answer(attempt, REFUSED)
-                return
-            if outage.kind == "error":
-                self._clients.answer(attempt, FAILED)
-                return
+            if outage.kind != "hang":
+                failure = REFUSED if outage.kind == "refuse" else FAILED
+                events.at(arrives, self._fail, (attempt, failure))
+                return True
             if outage.share < 1:
-                return
+                return True
+        if self._newest_first or self._most is not None:
+            events.at(arrives, self._receive, attempt)
+            return True
+        return False
+
+    def _fail(self, failed: tuple["Attempt", int]) -> None:
+        self._clients.answer(*failed)
+
+    def _receive(self, attempt: "Attempt") -> None:
+        """Take a request: queue it, unless the queue is full."""
         if self._most is not None and len(self._queue) >= self._most:
             self._clients.answer(attempt, BUSY)
             return
@@ -213,28 +249,54 @@ class SimulatedServer:
         if self._free:
             self._serve()
 
+    def _wait_for(self, attempt: "Attempt") -> None:
+        """Make the event at which a request arrives that can be served at once."""
+        self._waking = True
+        self._events.put([attempt.arrives, attempt.number, self._wake, None])
+
+    def _wake(self, _: None) -> None:
+        self._waking = False
+        self._serve()
+
     def _serve(self) -> None:
         """Serve requests of the queue while slots are free."""
-        queue, now = self._queue, self._events.now
-        while queue and self._free and not self._paused:
-            attempt = queue.pop() if self._newest_first else queue.popleft()
-            if self._leaves_out and not self._clients.awaits(attempt):
-                continue
+        queue, events = self._queue, self._events
+        now = events.now
+        while self._free and queue and not self._paused:
+            attempt = self._take()
+            if attempt.arrives >= now and (
+                attempt.arrives > now or attempt.number > events.number
+            ):
+                queue.appendleft(attempt)
+                if not self._waking:
+                    self._wait_for(attempt)
+                return
             duration = self._service
-            if self._exponential:
-                duration = next(self._times)
-            if self._end <= now < self._slow_until:
-                ramp = self._slow_until - self._end
-                duration = slow_start(duration, now - self._end, ramp)
-            if self._late and now + duration > attempt.deadline:
-                continue
+            if self._varies:
+                varied = self._duration(attempt, now)
+                if varied is None:
+                    continue
+                duration = varied
             self._free -= 1
-            self._events.at(now + duration, self._served, attempt)
+            events.at(now + duration, self._served, attempt)
+
+    def _duration(self, attempt: "Attempt", now: int) -> int | None:
+        """Return how long a request takes; None if it is left out."""
+        if self._leaves_out and not self._clients.awaits(attempt):
+            return None
+        duration = self._service if self._times is None else next(self._times)
+        if self._end <= now < self._slow_until:
+            ramp = self._slow_until - self._end
+            duration = slow_start(duration, now - self._end, ramp)
+        if self._late and now + duration > attempt.deadline:
+            return None
+        return duration
 
     def _finish(self, attempt: "Attempt") -> None:
         self._free += 1
         self._clients.answer(attempt, None)
-        self._serve()
+        if self._queue:
+            self._serve()
 
     def _call(self, attempt: "Attempt") -> None:
         """Make the call of a request to the next server, which its slot waits for."""

@@ -9,21 +9,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Final, cast, final
+from typing import Any, Final, cast, final
 
 from retrykit.schedules._randomness import SHARED_CALLS, SharedDraws
 from retrykit.simulate._calendar import Calendar
-from retrykit.simulate._deal import Deal, first_seed
+from retrykit.simulate._deal import draw_makers, first_seed
 from retrykit.simulate._events import SECOND, Events, nanoseconds
-from retrykit.simulate._failures import TIMED_OUT
+from retrykit.simulate._failures import FAILED, REFUSED, TIMED_OUT
 from retrykit.simulate._fifo import NEVER, AmbiguousOrderError, first_in_first_out
 from retrykit.simulate._load import ClosedLoad, OpenLoad, RecordedLoad
 from retrykit.simulate._progress import Watcher
 from retrykit.simulate._recorder import Recorder
 from retrykit.simulate._scene import Plan, Scene
 
-__all__ = ["ShortCut", "applies", "has_budgets", "has_many", "run_arrays"]
-__all__ += ["run_one_by_one"]
+__all__ = ["ShortCut", "applies", "arrays_apply", "has_budgets", "has_many"]
+__all__ += ["run_arrays", "run_one_by_one"]
 
 
 def applies(scene: Scene) -> bool:
@@ -37,7 +37,6 @@ def applies(scene: Scene) -> bool:
         and server.drops == "nothing"
         and not scene.late_answers
         and not isinstance(scene.load, ClosedLoad)
-        and all(rules.forgetful for _, rules in scene.populations)
         # The ends of service are in order only for one slot.
         and (server.slots == 1 or not has_budgets(scene))
     )
@@ -73,29 +72,41 @@ def run_arrays(
     watcher: Watcher,
     events: Events,  # noqa: ARG001  no budget reads the clock
 ) -> bool:
-    """Run a simulation with numpy, as `ShortCut`; False also if it cannot do so."""
-    if arrays_apply(scene) and find_spec("numpy") is not None:
-        arrays = import_module("retrykit.simulate._arrays")
-        with suppress(AmbiguousOrderError):
-            arrays.run_windows(scene, recorder, watcher)
-            return True
+    """Run a simulation with numpy, as `ShortCut`; `arrays_apply` to it."""
+    arrays = import_module("retrykit.simulate._arrays")
+    with suppress(AmbiguousOrderError):
+        arrays.run_windows(scene, recorder, watcher)
+        return True
     return False
 
 
 def arrays_apply(scene: Scene) -> bool:
     """Return whether numpy can run a simulation that needs no event of the server."""
     (clients, rules), *others = scene.populations
-    server, outage, table = scene.server, scene.outage, rules.by_schedule()
-    only_hangs = outage is None or (outage.kind == "hang" and not outage.slow_start)
+    server, outage = scene.server, scene.outage
+    if (
+        others
+        or clients.policy.budget is not None
+        or server.slots > 1
+        or server.most_waiting is not None
+    ):
+        return False
+    plan = Plan(clients, rules)
+    ways = [TIMED_OUT]
+    if outage is not None:
+        ways.append(_WAYS[outage.kind])
+        if outage.slow_start or (outage.kind != "hang" and outage.share < 1):
+            return False
+    # Each attempt that fails at once does so before its timeout.
     return (
-        not others
-        and clients.policy.budget is None
-        and only_hangs
-        and server.slots == 1
-        and server.most_waiting is None
-        and table.kinds[TIMED_OUT]
-        and table.time_limit is None
+        all(plan.kinds[way] for way in ways)
+        and plan.time_limit is None
+        and (len({*ways}) == 1 or scene.network < plan.timeout)
+        and find_spec("numpy") is not None
     )
+
+
+_WAYS: Final = {"hang": TIMED_OUT, "refuse": REFUSED, "error": FAILED}
 
 
 def run_one_by_one(
@@ -149,7 +160,7 @@ def _run_freely(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:  # 
     deal = None
     if len(plans) > 1:
         shares = [clients.share for clients, _ in scene.populations]
-        deal = Deal(shares, [1] * len(plans), scene.seed).next
+        deal = draw_makers(shares, [1] * len(plans), scene.seed).__next__
     plan = plans[0]
     seed = first_seed(scene.seed) - SHARED_CALLS
     own: SharedDraws = SharedDraws(seed)
@@ -160,6 +171,7 @@ def _run_freely(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:  # 
     due, made, before, begins = next(times, NEVER), -1, -1, -1
     number = SHARED_CALLS - 1
     order = second = second_ends = 0
+    call: tuple[Any, ...]
     while True:
         item = items[position]
         now = item[0]
@@ -181,6 +193,8 @@ def _run_freely(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:  # 
                 call = now, own, number, plan
             else:
                 call = now, plan.draws, 0, plan
+            if plan.remembers:
+                call += ([],)
             made, before, begins = due, begins, order + 1
             due = next(times, NEVER)
         else:
@@ -222,6 +236,8 @@ def _run_freely(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:  # 
             least, step = plan.delays[attempt]
             if step:
                 least += step * call[1][attempt][call[2]]
+            elif step is None:
+                least = plan.delays.draw(attempt, None, call[1].seed + call[2])
             delay = least
             if (fails - call[0]) / SECOND + least >= plan.limit:
                 delay = plan.delay_after(call, attempt, fails, kind)
@@ -256,11 +272,11 @@ def _run_with_budgets(  # noqa: C901, PLR0912, PLR0915
         scene.server, scene.outage, scene.seed, recorder
     )
     plans = [Plan(clients, rules) for clients, rules in scene.populations]
-    deal = Deal(
+    deal = draw_makers(
         [clients.share for clients, _ in scene.populations],
         [clients.processes for clients, _ in scene.populations],
         scene.seed,
-    ).next
+    ).__next__
     seed = first_seed(scene.seed) - SHARED_CALLS
     own: SharedDraws = SharedDraws(seed)
     calendar = Calendar(scene.load.rate, end)
@@ -270,6 +286,7 @@ def _run_with_budgets(  # noqa: C901, PLR0912, PLR0915
     due, made, before = next(times, NEVER), -1, -1
     number = SHARED_CALLS - 1
     order = second = second_ends = 0
+    call: tuple[Any, ...]
     while True:
         item = items[position]
         now = item[0]
@@ -287,7 +304,9 @@ def _run_with_budgets(  # noqa: C901, PLR0912, PLR0915
             draws = (own, number) if plan.draws is None else (plan.draws, 0)
             made, before = due, order
             due = next(times, NEVER)
-            call = now, draws[0], draws[1], plan, budget
+            call = now, *draws, plan, budget
+            if plan.remembers:
+                call += ([],)
             attempt, cost = 1, None
             if now >= second_ends:
                 second = now // SECOND
@@ -304,7 +323,7 @@ def _run_with_budgets(  # noqa: C901, PLR0912, PLR0915
             now, _, _, attempt, call, cost, kind = item
             order += 1
             if kind is not None:
-                plan, budget = call[3:]
+                plan, budget = call[3:5]
                 events.now = now
                 if kind == SUCCESS:
                     budget.deposit(cost)

@@ -9,9 +9,10 @@ from retrykit._core.policy import Policy
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_integer, invalid_setting, user_facing
 from retrykit.simulate._calls import check_policy
-from retrykit.simulate._chain import check_chain, check_slots
+from retrykit.simulate._chain import check_chain, check_slots, check_timeouts
 from retrykit.simulate._clients import Clients, Told
 from retrykit.simulate._engines import Engine, Run
+from retrykit.simulate._estimate import estimate
 from retrykit.simulate._events import nanoseconds
 from retrykit.simulate._failures import (
     FAILED,
@@ -28,7 +29,6 @@ from retrykit.simulate._progress import (
     Watcher,
     attach_simulation,
     check_progress,
-    expected_attempts,
 )
 from retrykit.simulate._results import Simulation, summarize
 from retrykit.simulate._scene import Scene
@@ -95,7 +95,7 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
             failed to call the next one, ``"failed_call"``. By default a `TimeoutError`
             (an `AttemptTimeout` if the policy has one), a `ConnectionRefusedError`, and
             an error whose ``response`` has status 503.
-        seed: Seed of all draws. Integer, >= 0.
+        seed: Seed of all draws. Integer, 0 to 2**53 - 1.
         progress: Called after each simulated second with the number of seconds so far
             and of all.
 
@@ -106,7 +106,8 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
         ConfigError: An argument is invalid, the load is not below the capacity, or the
             policy cannot be simulated: it does not retry the error of the outage, has
             code that fails on that error, or has settings that are not simulated; or a
-            server has too few slots to wait for the next one.
+            server has too few slots to wait for the next one, or takes so long that no
+            attempt can end before its timeout.
     """
     return run(
         policy,
@@ -137,8 +138,9 @@ def run(  # noqa: PLR0913  as `simulate`
     told: Told | None = None,
     made_by: Sequence[int] | None = None,
     state: tuple[int, int] | None = None,
-    until_recovered: bool = False,
+    until_rest: bool = False,
     engine: Engine | None = None,
+    hopeless: bool = False,
 ) -> Simulation:
     """Simulate, as `simulate` does.
 
@@ -158,24 +160,26 @@ def run(  # noqa: PLR0913  as `simulate`
             clients, one after another.
         state: The number of abandoned requests in the queue, and of calls that wait
             for their first retry, at the beginning.
-        until_recovered: Whether to stop as soon as the server has recovered.
+        until_rest: Whether to stop as soon as the server has recovered, its queue is
+            empty, and no call waits to retry.
         engine: The fastest engine that may be used; one that does not apply gives way
             to a slower one. By default the fastest one that pays.
+        hopeless: Whether no attempt need be able to succeed, for what is asked about
+            failures alone.
     """
     if not isinstance(late_answers, bool):
         raise invalid_setting("late_answers", "True or False", late_answers)
     whole = check_clients(policy)
     chain, failing = check_chain(server), check_outage(outage)
     begin = check_integer("seed", seed, at_least=0)
-    seconds = parse_duration("horizon", horizon)
-    if not _SHORTEST <= seconds <= LONGEST:
-        raise invalid_setting("horizon", "a duration from 10 s to 1,000,000 s", horizon)
-    delay = parse_duration("network", network)
-    if not _NEAR <= delay <= LONGEST:
-        rule = "a duration from 1 us on, as an attempt takes some time"
-        raise invalid_setting("network", rule, network)
+    rule = "a duration from 10 s to 1,000,000 s"
+    after = _parse_bounded("horizon", horizon, _SHORTEST, rule)
+    rule = "a duration from 1 us on, as an attempt takes some time"
+    delay = _parse_bounded("network", network, _NEAR, rule)
     arrivals = parse_load(load, min(chain.servers, key=attrgetter("capacity")))
     check_slots(chain, arrivals.rate, delay)
+    if not late_answers and not hopeless:
+        check_timeouts(chain, whole, delay)
     raised = errors_of(failing, errors)
     needed: int | None = TIMED_OUT if failing is None else _NEEDED[failing.kind]
     of_layers = errors_of_layers(raised, errors)
@@ -202,7 +206,7 @@ def run(  # noqa: PLR0913  as `simulate`
         seed=begin,
         network=nanoseconds(delay),
         late_answers=late_answers,
-        seconds=math.ceil(ended + seconds),
+        seconds=math.ceil(ended + after),
     )
     settings = {
         "clients": [repr(each) for each in whole],
@@ -211,35 +215,45 @@ def run(  # noqa: PLR0913  as `simulate`
         "server": repr(chain.servers[0] if len(chain.servers) == 1 else server),
         "network": delay,
         "late_answers": late_answers,
-        "horizon": seconds,
+        "horizon": after,
         "errors": [repr(each) for each in raised],
         "seed": begin,
     }
     watcher = watcher or Watcher()
-    watcher.expect(expected_attempts(arrivals.rate, scene.seconds, whole))
     running = Run(scene, watcher, told)
+    since = nanoseconds(ended) if until_rest else None
+    chosen = running.choose(engine, state, since)
+    watcher.expect(lambda: estimate(scene, chosen, state))
 
-    def result() -> Simulation:
+    def result(seconds: int) -> Simulation:
         return summarize(
             running.recorder,
             rate=arrivals.normal,
             usual=arrivals.rate,
             outage=failing,
-            horizon=seconds,
+            horizon=after,
             settings=settings,
-            seconds=scene.seconds,
+            seconds=seconds,
             behind=running.behind,
         )
 
     try:
-        since = nanoseconds(ended) if until_recovered else None
         running.run(engine, state, since)
     except KeyboardInterrupt as error:
-        if running.recorder.over:
-            running.recorder.cut()
-            attach_simulation(error, result())
+        over = running.recorder.over
+        if over:
+            for each in (running.recorder, *running.behind):
+                each.cut(over)
+            attach_simulation(error, result(scene.seconds))
         raise
-    return result()
+    return result(len(running.recorder.sent))
+
+
+def _parse_bounded(name: str, value: object, least: float, rule: str) -> float:
+    seconds = parse_duration(name, value)
+    if not least <= seconds <= LONGEST:
+        raise invalid_setting(name, rule, value)
+    return seconds
 
 
 def check_clients(policy: object) -> list[Clients]:

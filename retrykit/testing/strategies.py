@@ -110,6 +110,14 @@ def _formulas(*, correlated: bool) -> SearchStrategy[Schedule]:
     kinds = [
         st.builds(s.constant, durations()),
         st.builds(s.linear, durations()),
+        st.builds(
+            lambda step, falls, first: s.linear(
+                -step if falls and step else step, first=first
+            ),
+            durations(),
+            st.booleans(),
+            durations(),
+        ),
         st.builds(s.exponential, durations(), factor=factors),
         st.builds(s.decay, durations(), rate=rates),
         st.builds(s.polynomial, st.floats(0, 400), first=durations()),

@@ -264,7 +264,7 @@ def test_a_closed_pipe_ends_the_program_quietly():
 
 
 def test_a_progress_bar_is_shown_only_in_a_terminal():
-    assert "importing" in run_command("lint", "shop.py", FORCE_COLOR="1").err
+    assert "reading" in run_command("lint", "shop.py", FORCE_COLOR="1").err
     assert run_command("lint", "shop.py").err == ""
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from retrykit._cli.simulate import _Watcher
+from retrykit.simulate._progress import Estimate
 from tests._support.required import installed
 from tests._support.terminal import run_command
 
@@ -54,6 +55,42 @@ def test_a_picture_in_no_folder_is_refused_before_the_simulation():
 def test_the_option_of_a_partial_outage_is_named(share):
     printed = run_command(*CALM, "--failing", share)
     assert printed.err.startswith("retrykit: Invalid value for '--failing': ")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--queue-bound", "1ms"], "--queue-bound must be the time of one request or "),
+        (["--slots", "0"], "--slots must be an integer >= 1, got 0"),
+        (["--outage", "0s"], "--outage must be a duration > 0, got 0"),
+        (["--outage", "90d"], "--outage must be a duration of at most 1e+06 s, got "),
+        (["--users", "9999"], "--users must be below the capacity of the server, 20 "),
+        (["--think", "0s"], "--think must be a duration > 0, got 0"),
+        (["--load", "2"], "--load must be a share of the capacity above 0 and below "),
+        (["--processes", "0"], "--processes must be an integer >= 1, got 0"),
+        (["--timeout", "50ms"], "--timeout must be above 0.051 s, the least time of "),
+        (["--horizon", "1s"], "--horizon must be a duration from 10 s to 1,000,000 s"),
+        (
+            ["--retry-after", "1s"],
+            "--retry-after must be None where --kind is 'hang', got 1.0; only a 503 ha",
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_an_error_names_the_option(args, message):
+    users = ["--users", "5"] if "--think" in args else []
+    printed = run_command(*CALM, *args, *users)
+    assert printed.err.startswith(f"retrykit: {message}")
+
+
+@needs_matplotlib
+def test_a_basin_that_cannot_be_simulated_is_refused_before_the_simulation(tmp_path):
+    file = tmp_path / "basin.svg"
+    printed = run_command("simulate", "aws-adaptive", *QUICK, "--basin", str(file))
+    assert (printed.code, printed.out) == (2, "")
+    assert printed.err.startswith(
+        "retrykit: --basin must be left out for a policy with limits or a hedge, got "
+    )
 
 
 def test_only_some_failures_raise():
@@ -193,7 +230,7 @@ def test_ctrl_c_keeps_the_seeds_before():
 
 
 def test_ctrl_c_in_the_first_second_prints_nothing():
-    args = ("--outage", "10s", "--timeout", "10ms", "--load", "99%")
+    args = ("--outage", "10s", "--timeout", "60ms", "--load", "99%")
     printed = run_command("simulate", "interrupting.py:FIRST", *QUICK, *args)
     assert (printed.code, printed.out) == (130, "")
 
@@ -208,13 +245,14 @@ def test_ctrl_c_in_a_search_keeps_the_result():
 
 def test_a_warning_is_a_line_on_standard_error(capsys):
     watcher = _Watcher(runs=3)
-    watcher.expect(1_999_999)
+    _Watcher(runs=3).expect(lambda: Estimate(1_999_999, 19.9))
     assert capsys.readouterr().err == ""
-    watcher.expect(4_000_000)
+    for _ in range(3):
+        watcher.expect(lambda: Estimate(4_000_000, 40))
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err == (
-        "retrykit: this simulation may take 2 min, for up to 12,000,000 attempts; with "
+        "retrykit: this simulation may take 2 min, for about 12,000,000 attempts; with "
         "a shorter horizon, or a server of less capacity, it takes less\n"
     )
 

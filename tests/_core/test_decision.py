@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from retrykit import (
@@ -173,6 +175,28 @@ def test_a_history_of_something_else_is_refused(name, rule):
         Policy().decide(**history)
     with pytest.raises(ConfigError, match=rule):
         Policy().advance(**history, decision=Again(1))
+
+
+@pytest.mark.parametrize(
+    ("parts", "delay", "rule"),
+    [
+        ({}, -1, "decision.delay must be a finite number >= 0, got -1"),
+        ({}, math.nan, "decision.delay must be a finite number >= 0, got nan"),
+        (
+            {"attempt": 2},
+            1,
+            "failure.attempt must be 1, the number of the attempt that ",
+        ),
+        ({"started": math.nan}, 1, "failure.started must be a finite number >= 0, got"),
+        ({"duration": -1}, 1, "failure.duration must be a finite number >= 0, got -1"),
+    ],
+    ids=["negative", "nan", "attempt", "started", "duration"],
+)
+def test_a_state_does_not_advance_by_what_cannot_be(parts, delay, rule):
+    failure = Failure(1, OSError(), None, 0.0, 0.5, None)._replace(**parts)
+    with pytest.raises(ConfigError) as raised:
+        Policy().advance(RetryState("fetch", 7, 0.0), failure, Again(delay))
+    assert str(raised.value).startswith(rule)
 
 
 def test_a_state_does_not_advance_once_its_call_has_ended():

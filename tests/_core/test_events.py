@@ -532,3 +532,76 @@ class TestFailuresOnly:
         with observe(broken, failures_only=True):
             assert POLICY.call(flaky(OSError(), "value")) == "value"
         assert len(caplog.records) == 4
+
+
+class Strict:
+    """An observer whose errors end the call.
+
+    Args:
+        kind: The kind of the event at which it fails.
+    """
+
+    raises_errors = True
+
+    def __init__(self, kind):
+        self.kind, self.seen = kind, []
+
+    def __call__(self, event):
+        self.seen.append(event.kind)
+        if event.kind == self.kind:
+            raise LookupError(event.kind)
+
+
+ENDS = {
+    "attempt_started": (0, ["value"]),
+    "attempt_failed": (1, ["value"]),
+    "retry_scheduled": (1, ["value"]),
+    "succeeded": (2, ["value"]),
+    "gave_up": (3, []),
+}
+
+
+@pytest.mark.parametrize(("kind", "case"), ENDS.items(), ids=ENDS)
+def test_the_error_of_an_observer_may_end_the_call(
+    backend, clock, flaky, recorder, kind, case
+):
+    attempts, outcome = case
+    function = flaky(OSError(), *outcome) if outcome else flaky(*map(OSError, "123"))
+    strict = Strict(kind)
+    with pytest.raises(LookupError, match=kind):
+        backend(POLICY, observers=[strict, recorder])(function)()
+    assert len(function.calls) == attempts
+    assert strict.seen.count(kind) == 1
+
+
+def test_the_error_of_an_async_observer_may_end_the_call(clock):
+    class AsyncStrict(Strict):
+        async def __call__(self, event):
+            Strict.__call__(self, event)
+
+    async def fail():
+        raise OSError
+
+    async def never(_event):
+        """Be closed, not awaited."""
+
+    observers = [AsyncStrict("retry_scheduled"), never]
+    with pytest.raises(LookupError, match="retry_scheduled"):
+        asyncio.run(POLICY.replace(observers=observers).acall(fail))
+
+
+def test_the_error_of_a_hook_of_one_kind_may_end_the_call(clock, flaky):
+    strict = Strict("retry_scheduled")
+    policy = POLICY.replace(observers={"retry_scheduled": strict})
+    with pytest.raises(LookupError):
+        policy.call(flaky(OSError(), "value"))
+    assert strict.seen == ["retry_scheduled"]
+
+
+def test_the_error_of_an_observer_may_end_a_block(clock):
+    strict = Strict("retry_scheduled")
+    with pytest.raises(LookupError):
+        for attempt in retrying(POLICY, observers=[strict]):
+            with attempt:
+                raise OSError
+    assert strict.seen[:3] == ["attempt_started", "attempt_failed", "retry_scheduled"]

@@ -482,7 +482,7 @@ class TestThreads:
 
         def send():
             begun.set()
-            go.wait(5)
+            go.wait(1)
 
         def interrupt(*_):
             raise KeyboardInterrupt

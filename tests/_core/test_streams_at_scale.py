@@ -31,6 +31,11 @@ MODES = {
     "skip": streams.restart(skip_seen=True),
     "resume": streams.resume(behind),
 }
+# Seconds each: the others are thorough.
+ONE_QUICK = [
+    pytest.param(name, id=name, marks=[] if name == "resume" else pytest.mark.thorough)
+    for name in MODES
+]
 
 
 def open_generators(apart_from=()):
@@ -107,10 +112,11 @@ class Sources:
 
 
 @pytest.mark.needs("speed")
-@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+@pytest.mark.parametrize("name", ONE_QUICK)
 @pytest.mark.parametrize("hundreds", [3, pytest.param(25, marks=pytest.mark.thorough)])
-def test_streams_cancelled_at_any_await_leave_nothing(mode, hundreds):
+def test_streams_cancelled_at_any_await_leave_nothing(name, hundreds):
     """So many of each mode, 100 at a time."""
+    mode = MODES[name]
     sources = Sources(lambda: asyncio.sleep(0), seed=str(mode))
     decorated, reports, ended = sources.decorate(mode), [], {}
 
@@ -142,8 +148,9 @@ def test_streams_cancelled_at_any_await_leave_nothing(mode, hundreds):
     assert {*ended} == {"succeeded", "dead"}
 
 
-@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_streams_cancelled_at_any_checkpoint_of_trio_leave_nothing(mode):
+@pytest.mark.parametrize("name", ONE_QUICK)
+def test_streams_cancelled_at_any_checkpoint_of_trio_leave_nothing(name):
+    mode = MODES[name]
     sources = Sources(trio.lowlevel.checkpoint, seed=str(mode))
     decorated = sources.decorate(
         streams.resume(sync_behind) if "resume" in str(mode) else mode
@@ -321,7 +328,7 @@ def behind_chunk(last, _state):
 
 
 @pytest.mark.needs("speed")
-@pytest.mark.parametrize("name", MODES)
+@pytest.mark.parametrize("name", ONE_QUICK)
 def test_the_memory_of_a_long_stream_is_flat(name):
     mode = streams.resume(behind_chunk) if name == "resume" else MODES[name]
     read = retry(stream=mode, on=OSError)(chunks(20_000))

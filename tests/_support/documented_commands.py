@@ -75,6 +75,8 @@ def leaf_commands(command=program, path=()):
 
 
 _FILES = {"chart": [".html", ".png", ".svg"], "simulate": [".png", ".svg"]}
+_FILES["audit"] = [".html", ".json", ".sarif"]
+_OF_SOURCE_CODE = {"audit", "migrate"}
 # No preset can be written in this format.
 _INSTEAD = {"grpc": ["grpc.json:shop.Orders/Place", "--method", "shop.Orders/Place"]}
 # At the default load, no preset recovers.
@@ -94,7 +96,8 @@ def outputs(command, preset):
             if choices is not None:
                 kinds = [[choice] for choice in choices]
             else:
-                arguments.append(preset)
+                source = command.name in _OF_SOURCE_CODE
+                arguments.append("src" if source else preset)
         elif each.is_flag:
             kinds += [[flag] for flag in (each.opts[0], *each.secondary_opts)]
         elif isinstance(each.type, click.Choice) and each.required:

@@ -29,6 +29,8 @@ VALID = {
     "an empty list": {"schedule": [], "max_attempts": 1},
     "constant": of("constant(1)"),
     "linear": of("linear('1m')"),
+    "linear, first": of("linear(step='1m', first=0)"),
+    "linear, falling": of("linear(-0.5, first='1m')"),
     "exponential": of("exponential(1)"),
     "exponential, factor": of("exponential('100us', factor=1)"),
     "decay": of("decay('1m')"),

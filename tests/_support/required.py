@@ -26,6 +26,8 @@ SDKS += " openai requests stripe urllib3"
 BROWSER = "selenium chromium chromedriver"
 
 PARTS = {
+    "tests/audit/test_changes.py": "git",
+    "tests/audit/test_scan.py": "processes",
     "retrykit/integrations/aio_pika.py": "aio_pika",
     "retrykit/integrations/aiohttp.py": "aiohttp",
     "retrykit/integrations/anthropic.py": "anthropic",
@@ -53,6 +55,7 @@ PARTS = {
     "tests/integrations/test_airflow.py": "airflow",
     "examples/coming_from_backoff.py": "backoff",
     "retrykit/simulate/_arrays.py": "numpy",
+    "retrykit/simulate/_delay_arrays.py": "numpy",
     "tests/simulate/test_arrays.py": "numpy",
     "retrykit/integrations/asyncpg.py": "asyncpg",
     "retrykit/integrations/celery/*": "celery",
@@ -128,6 +131,8 @@ PARTS = {
     "examples/coming_from_tenacity.py": "tenacity",
     "tests/test_coming_from_tenacity.py": "tenacity",
     "tests/test_coming_from_backoff.py": "backoff",
+    "tests/integrations/test_hooks_of_tenacity.py": "tenacity",
+    "tests/integrations/test_hooks_of_backoff.py": "backoff",
     "tests/test_coming_from_stamina.py": "stamina",
     "retrykit/integrations/urllib3.py": "urllib3",
     "tests/integrations/test_urllib3*": "urllib3",
@@ -152,8 +157,13 @@ PARTS = {
     "tests/integrations/test_sql_errors.py": f"{SQL} aiosqlite psycopg_pool",
     "tests/integrations/test_sql_mariadb.py": f"{SQL} mariadbd",
     "tests/integrations/test_sql_postgres.py": f"{SQL} postgres psycopg_pool",
+    # It is translated, and not imported.
+    "tests/as_installed/project/src/client.py": "tenacity",
+    "retrykit/migrate/*": "libcst",
+    "tests/migrate/*": "backoff libcst retrying stamina tenacity",
     # Python in a browser has neither these libraries nor these abilities.
     "retrykit/testing/_trio_backend.py": "trio",
+    "tests/audit/test_formats.py": "jsonschema",
     "tests/config/test_json_schema.py": "jsonschema",
     "tests/testing/test_pytest_plugin.py": "pytest_trio",
     "tests/testing/test_strategies.py": "speed",
@@ -188,7 +198,7 @@ PARTS = {
 """The needs of the files of each pattern, by name."""
 
 PROGRAMS = {
-    *("chromedriver", "chromium", "epmd", "mariadbd", "mb", "node"),
+    *("chromedriver", "chromium", "epmd", "git", "mariadbd", "mb", "node"),
     *("postgres", "rabbitmq-server", "redis-server"),
 }
 """The needs that are programs."""

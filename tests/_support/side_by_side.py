@@ -9,7 +9,7 @@ from unittest.mock import patch
 from retrykit.schedules import _randomness
 from retrykit.schedules._randomness import CallRandom, SharedDraws
 
-__all__ = ["FOLDER", "draw", "load", "run"]
+__all__ = ["FOLDER", "call", "draw", "load", "run"]
 
 FOLDER = Path(__file__).parents[2] / "examples"
 
@@ -24,6 +24,7 @@ def load(name):
 
 
 run = load("side_by_side").run
+call = load("side_by_side").call
 
 
 @contextmanager

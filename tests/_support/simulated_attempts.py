@@ -28,6 +28,7 @@ def attempts_of(policy, load, **settings):
         kind = "" if failure is None else FAILURES[failure]
         ended.append((number, call.attempt, attempt.sent / 1e9, now / 1e9, kind, delay))
 
-    run(policy, load=load, told=take, **{"horizon": "20s"} | settings)
+    settings = {"horizon": "20s", "hopeless": True} | settings
+    run(policy, load=load, told=take, **settings)
     order = {each: index for index, each in enumerate(sorted(calls.values()))}
     return [(order[number], *others) for number, *others in ended]

@@ -3,10 +3,22 @@
 from retrykit import Policy, Rule
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
 from retrykit.hints import retry_after
-from retrykit.schedules import constant, decorrelated, exponential
+from retrykit.schedules import (
+    constant,
+    decorrelated,
+    exponential,
+    google_interval,
+    polly_interval,
+    sequence,
+    uniform,
+)
 from retrykit.simulate import Clients, Outage, Server, Users
+from retrykit.simulate._calls import check_policy
+from retrykit.simulate._failures import errors_of
+from retrykit.simulate._load import parse_load
+from retrykit.simulate._scene import Scene
 
-__all__ = ["CELLS"]
+__all__ = ["CELLS", "scene_of"]
 
 THREE = Policy(schedule=[0, 0, 0])
 JITTERED = Policy(schedule=exponential(0.2).cap(5).full_jitter(), max_attempts=4)
@@ -80,6 +92,53 @@ CELLS = {
         Clients(THREE.replace(budget=Throttle()), processes=2),
         failing("error", share=0.5),
     ),
+    "sum": (Policy(schedule=constant(0.3) + uniform(0, 0.5), max_attempts=6), SHORT),
+    "rounded": (
+        Policy(schedule=exponential(0.2).equal_jitter().round_down(0.001)),
+        SHORT,
+    ),
+    "rounded, error": (
+        Policy(schedule=exponential(0.2).equal_jitter().round_down(0.001)),
+        failing("error"),
+    ),
+    "union": (
+        Policy(
+            schedule=(exponential(0.5) + constant(0.1)).full_jitter().round_down(0.1)
+            | exponential(0.5),
+            max_attempts=5,
+        ),
+        SHORT,
+    ),
+    "google": (Policy(schedule=google_interval(), max_elapsed="8s"), SHORT),
+    "polly": (Policy(schedule=polly_interval(0.2), seed=3), SHORT),
+    "polly, refuse": (Policy(schedule=polly_interval(0.2)), failing("refuse")),
+    "decorrelated, then": (
+        Policy(
+            schedule=sequence([0.005]).then(decorrelated(0.005).cap(0.2)),
+            max_attempts=4,
+            budget=RatioBudget(reserve=10),
+        ),
+        SHORT,
+    ),
+    "all limits": (
+        Policy(
+            schedule=constant(0.2).jitter(0.5),
+            max_attempts=2,
+            max_elapsed=4,
+            limits="all",
+        ),
+        SHORT,
+    ),
+    "delays of a rule": (
+        Policy(
+            rules=[
+                Rule(on=TimeoutError, schedule=uniform(0, 1)),
+                Rule(on=OSError, schedule=decorrelated(0.1), max_attempts=3),
+            ],
+            schedule=[0.1, 0.2],
+        ),
+        failing("refuse"),
+    ),
     "mixed": (
         [Clients(THREE, share=0.2), Clients(RATIO, processes=4), Clients(Policy())],
         SHORT,
@@ -90,3 +149,23 @@ CELLS = {
     ),
 }
 """Clients, and the settings of `simulate`, by name."""
+
+
+def scene_of(policy, kind, load="70%"):
+    """Return the scene of a fleet with one policy after an outage of some kind."""
+    server, outage = Server(), Outage("10s", kind)
+    return Scene(
+        populations=[
+            (Clients(policy), check_policy(policy, errors_of(outage, None), None))
+        ],
+        layers=[],
+        made_by=None,
+        load=parse_load(load, server),
+        servers=[server],
+        between=[],
+        outage=outage,
+        seed=1,
+        network=1_000_000,
+        late_answers=False,
+        seconds=30,
+    )

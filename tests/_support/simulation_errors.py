@@ -90,6 +90,10 @@ ERRORS = {
     "got None; from 100 % on, the queue grows without an outage": lambda: simulate(
         Policy(), load=None
     ),
+    'load must be a share of the capacity above 0 and below 1, such as "70%", '
+    "got b'70%'; from 100 % on, the queue grows without an outage": lambda: simulate(
+        Policy(), load=b"70%"
+    ),
     "load must be below the capacity of the server, 100 calls per second, got "
     "Users(number=300, think=2.0); it has on average 150: a queue without an "
     "outage would grow; give the server more capacity": lambda: simulate(
@@ -284,6 +288,10 @@ ERRORS = {
     "progress must be a function of a text, or None, got 5": lambda: smallest_change(
         Policy(), progress=5
     ),
+    "seed must be an integer >= 0 and <= 9007199254740991, got "
+    "9007199254740992": lambda: simulate(Policy(), seed=2**53),
+    "seed must be an integer >= 0 and <= 9007199254740989, got "
+    "9007199254740990": lambda: smallest_change(Policy(), seed=2**53 - 2),
     "seed must be an integer >= 0, got -5": lambda: smallest_change(Policy(), seed=-5),
     "server must be a Server, got 5": lambda: basin(Policy(), server=5),
     "steps must be an integer >= 1, got 0": lambda: basin(Policy(), steps=0),
@@ -297,6 +305,19 @@ ERRORS = {
                 CircuitBreaker(open_for=exponential(1).full_jitter(), name="api")
             ]
         )
+    ),
+    "timeout must be above 1.001 s, the least time of a request, got 1.0; no attempt "
+    "could succeed; wait longer, or give the server more capacity or less "
+    "slots": lambda: simulate(Policy(), server=Server(1)),
+    "attempt_timeout must be above 0.101 s, the least time of a request, got 0.1; no "
+    "attempt could succeed; wait longer, or give the server more capacity or less "
+    "slots": lambda: simulate(Policy(attempt_timeout="100ms"), server=Server(10)),
+    "timeout must be above 0.501 s, the least time of a request, got 0.5; no attempt "
+    "could succeed; wait longer, or give the server more capacity or less "
+    "slots": lambda: simulate(
+        Policy(),
+        load="5%",
+        server=[Server(10, slots=5), Clients(Policy(), timeout=0.5), Server(2)],
     ),
     "slots must be above 1.01, as each request holds one for 0.102 "
     "s, got 1; while the server waits for the next one": lambda: simulate(

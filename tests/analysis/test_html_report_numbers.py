@@ -268,7 +268,7 @@ def test_durations_are_parsed_like_by_the_library(browser):
 ONE = s.constant(1)
 KINDS = {
     "constant": ONE,
-    "linear": s.linear(1),
+    "linear": s.linear(1, first=4),
     "exponential": s.exponential(1),
     "decay": s.decay(8),
     "polynomial": s.polynomial(1),
@@ -388,6 +388,36 @@ def test_typed_numbers_have_the_results_of_the_library(browser, name, tmp_path):
     if end:
         assert browser.text(f"[data-name='{name}'] .ending") == str(end)
     assert on_screen(browser, name, tmp_path) == (policy, policy)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "step", "expected"),
+    [
+        (s.linear(1, first=4), "-1.5", s.linear(-1.5, first=4)),
+        (s.linear(-120, first=400), "-90", s.linear(-90, first=400)),
+        (s.linear(1), "1.5", s.linear(1.5)),
+    ],
+    ids=str,
+)
+def test_delays_from_a_first_one_may_fall(browser, schedule, step, expected, tmp_path):
+    policy = Policy(schedule=schedule, max_attempts=7)
+    browser.open({"linear": policy})
+    assert almost_equal(browser.rows(), rows(policy, 0.0))
+    browser.type("schedule.step", step)
+    changed = policy.replace(schedule=expected)
+    assert almost_equal(browser.rows(), rows(changed, 0.0))
+    assert on_screen(browser, "linear", tmp_path) == (changed, changed)
+    paths = browser.attributes("[data-path]", "data-path")
+    assert ("schedule.first" in paths) is (schedule.first is not None)
+
+
+def test_without_a_first_delay_no_step_is_negative(browser):
+    browser.open({"linear": Policy(schedule=s.linear(1), max_attempts=7)})
+    browser.type("schedule.step", "-1")
+    [message] = [text for text in browser.texts(".error") if text]
+    with pytest.raises(ConfigError) as caught:
+        s.linear(-1)
+    assert message == str(caught.value)
 
 
 def without_contradictions(browser, data):

@@ -349,6 +349,7 @@ def test_every_rule_has_a_stable_name_and_a_description():
         "retries-every-exception",
         "too-many-attempts",
         "reserve-of-each-process",
+        "recent-after-timeout",
         "retry-storm",
         "library-retries-too",
         "call-outlives-process",

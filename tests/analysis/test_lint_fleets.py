@@ -7,7 +7,8 @@ from retrykit.analysis.lint import check
 from retrykit.budgets import FleetBudget, RatioBudget, TokenBucket
 
 RESERVE, STORM = "reserve-of-each-process", "retry-storm"
-RULES_OF_FLEETS = {RESERVE, STORM}
+RECENT = "recent-after-timeout"
+RULES_OF_FLEETS = {RESERVE, RECENT, STORM}
 
 
 def found(policy, **thresholds):
@@ -42,6 +43,30 @@ def test_the_reserve_of_ten_processes_is_added_up():
 def test_only_much_reserve_is_too_much(budget, processes, warns):
     policy = Policy(budget=budget)
     assert (RESERVE in found(policy, processes=processes)) is warns
+
+
+def test_a_success_before_a_hang_must_not_be_recent_in_it():
+    policy = Policy(attempt_timeout="500ms", budget=FleetBudget())
+    assert found(policy) == {
+        RECENT: "recent-after-timeout: recent='1s' is longer than the timeout of an "
+        "attempt, 500ms: when the first attempts of a hang time out, the last "
+        "successes before it are still recent, so that they are retried and lengthen "
+        "its queue; recent='500ms'"
+    }
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(attempt_timeout="1s", budget=FleetBudget()),
+        Policy(attempt_timeout="500ms", budget=FleetBudget(recent="500ms")),
+        Policy(attempt_timeout="500ms", budget=RatioBudget(reserve=0)),
+        Policy(budget=FleetBudget(recent="1h")),
+    ],
+    ids=["equal", "shorter", "another budget", "no timeout"],
+)
+def test_what_is_recent_is_no_longer_than_a_timeout(policy):
+    assert RECENT not in found(policy)
 
 
 def test_attempts_beyond_the_capacity_need_a_budget():

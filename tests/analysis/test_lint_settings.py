@@ -1,15 +1,7 @@
-"""Lint: joined limits, the errors retried by default, and policies from functions."""
-
-import pytest
+"""Lint: joined limits, and the errors retried by default."""
 
 from retrykit import Policy, presets, schedules as s
-from retrykit.analysis.lint import check, discover
-from tests._support import source_folders
-from tests._support.source_folders import found_names
-from tests._support.terminal import run_command
-
-no_imports_left = source_folders.no_imports_left
-write = source_folders.write
+from retrykit.analysis.lint import check
 
 DELAYS = s.constant(10).jitter(0.5)
 
@@ -73,71 +65,3 @@ def test_only_an_explicit_exception_is_called_every_exception():
 
 
 EVERY = "retries-every-exception"
-
-
-def lint(folder, target):
-    printed = run_command("lint", target, folder=folder)
-    return printed.code, printed.out.splitlines()
-
-
-def test_a_bare_decorator_gives_no_warning(write):
-    folder = write(
-        jobs="""
-        @retry
-        def fetch(): ...
-
-        @retry()
-        def read(): ...
-
-        @aretry
-        async def afetch(): ...
-        """,
-        wide="""
-        @retry(on=Exception, max_attempts=6)
-        def fetch(): ...
-        """,
-    )
-    assert lint(folder, "jobs.py") == (0, ["no warnings in 3 policies"])
-    code, [warning, _] = lint(folder, "wide.py")
-    assert (code, "fetch: retries-every-exception: " in warning) == (1, True)
-
-
-def test_a_function_that_returns_the_policy_is_asked_once(write):
-    folder = write(
-        jobs="""
-        asked = []
-
-        def current():
-            asked.append(len(asked))
-            return Policy(max_attempts=3 + len(asked))
-
-        @retry(policy=current)
-        def fetch(): ...
-
-        @retry(policy=lambda: Policy(on=Exception, max_attempts=7))
-        def wide(): ...
-        """,
-        other="from jobs import fetch, asked\n",
-    )
-    found = {str(each): each.policy for each in discover(str(folder)).found}
-    assert found == {
-        "jobs:fetch": Policy(max_attempts=4),
-        "jobs:wide": Policy(on=Exception, max_attempts=7),
-    }
-
-
-@pytest.mark.parametrize("fault", ["os.environ['ABSENT']", "1", "None"])
-def test_a_function_that_returns_no_policy_is_skipped(write, fault):
-    folder = write(
-        jobs=f"""
-        import os
-
-        @retry(policy=lambda: {fault})
-        def fetch(): ...
-
-        @retry(max_attempts=3)
-        def read(): ...
-        """
-    )
-    assert found_names(folder) == ["jobs:read"]
-    assert lint(folder, "jobs.py") == (0, ["no warnings in 1 policy"])

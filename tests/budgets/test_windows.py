@@ -290,6 +290,17 @@ def test_a_fleet_budget_reads_the_clock_that_it_is_given():
     assert "clock" not in budget.settings
 
 
+def test_a_clock_that_goes_back_makes_no_success_recent():
+    times = [100.0]
+    budget = FleetBudget(recent="1s", clock=lambda: times[0])
+    budget.deposit(None)
+    times[0] = 10.0
+    assert budget.withdraw(TimeoutError()) is None
+    assert budget.withdraw(ConnectionError()) == 1.0
+    budget.deposit(None)
+    assert budget.withdraw(TimeoutError()) == 1.0
+
+
 @pytest.mark.parametrize("kind", [RatioBudget, FleetBudget])
 def test_a_clock_must_be_a_function(kind):
     with pytest.raises(ConfigError, match="clock must be a function that returns sec"):

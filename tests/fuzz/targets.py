@@ -11,12 +11,13 @@ from tests.fuzz import (
     redaction,
     schedules,
     service_configs,
+    sources,
     states,
 )
 
 __all__ = ["TARGETS"]
 
 _MODULES = (schedules, policies, names, states, headers, service_configs, durable)
-_MODULES += (command_line, objects, redaction, foreign)
+_MODULES += (command_line, objects, redaction, foreign, sources)
 
 TARGETS = {target.name: target for module in _MODULES for target in module.TARGETS}

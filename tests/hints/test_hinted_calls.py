@@ -264,3 +264,14 @@ def test_an_invalid_hint_is_rejected_by_the_policy():
         Policy(on_long_hint="wait")
     with pytest.raises(ConfigError, match="call it"):
         Policy(hint=hints.retry_after)
+
+
+def test_the_error_of_a_hint_may_end_the_call(backend):
+    class Strict:
+        raises_errors = True
+
+        def __call__(self, _error):
+            raise LookupError
+
+    with virtual_time(), pytest.raises(LookupError):
+        backend(PATIENT, hint=Strict())(raise_in_turn(OSError()))()

@@ -158,7 +158,7 @@ WRONG = {
     "exponential(1, 2)": "too many positional arguments",
     "linear()": "missing a required argument: 'step'",
     "linear(1).full_jitter(2)": "schedule must be made with full_jitter(), got",
-    "linear(**5)": "schedule must be made with linear(step), got 'linear(**5)'",
+    "linear(**5)": "schedule must be made with linear(step, first), got 'linear(**5)'",
     "linear(-1)": "step must be a finite number >= 0, got -1",
     "linear(True)": "step must be a finite number >= 0, got True",
     "linear(1e999)": "step must be a finite number >= 0, got inf",

@@ -13,7 +13,7 @@ from retrykit.schedules._parsing import schedule_from_data, schedule_to_text
 from retrykit.schedules._randomness import MAX_DELAY, call_random
 from retrykit.testing.strategies import durations, schedules, seeds
 from tests._support.exports import exports_of
-from tests._support.random_sources import FixedRandom
+from tests._support.random_sources import FixedRandom, SequenceRandom
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 
@@ -139,6 +139,39 @@ def test_the_same_seed_draws_the_same_delays(schedule, seed):
     """Same seed, same delays."""
     once, twice = (list(islice(schedule.draw(seed), 20)) for _ in range(2))
     assert once == twice
+
+
+DRAWN_TO_THE_END = s.uniform(0, 1) & s.sequence([9, 9])
+
+
+@given(
+    schedules(),
+    st.lists(st.integers(1, 60), min_size=1, max_size=8),
+    st.none() | durations(),
+    seeds(),
+)
+@example(DRAWN_TO_THE_END.then(s.uniform(10, 20)), [3, 3], None, 7)
+@example(DRAWN_TO_THE_END.then(s.uniform(10, 20)), [5, 3, 9, 4], None, 7)
+@example(DRAWN_TO_THE_END.then([1]).then(s.uniform(10, 20)) | [5], [4, 1, 4], 2.0, 7)
+@example((DRAWN_TO_THE_END.then(s.polly_interval(1)) * 2).cap(9), [4, 3], 1.0, 7)
+@example(s.uniform(0, 1) + DRAWN_TO_THE_END.then(s.decorrelated(1)), [4, 4], 1.0, 7)
+def test_a_delay_does_not_depend_on_what_was_asked_before(
+    schedule, retries, previous, seed
+):
+    """Same retry, same randomness, same delay: at each call, in any order."""
+
+    numbers = [call_random(seed, retry).random() for retry in range(90)]
+
+    def delays(known, retry):
+        sources = call_random(seed, retry), SequenceRandom(*numbers[retry:])
+        return [known.delay(retry, previous, each) for each in sources]
+
+    first = [delays(copy.deepcopy(schedule), retry) for retry in retries]
+    assert [delays(schedule, retry) for retry in retries] == first
+    assert [schedule.bounds(retry) is None for retry in retries] == [
+        None in each for each in first
+    ]
+    assert [delays(schedule, retry) for retry in reversed(retries)] == first[::-1]
 
 
 @given(schedules(), first_retries())

@@ -8,6 +8,8 @@ import pytest
 
 from retrykit import ConfigError, Policy
 from retrykit.simulate import Basin, Server, basin
+from retrykit.simulate._basin import _NO_TIME
+from retrykit.simulate._simulate import run
 
 IMMEDIATE = Policy(schedule=[0, 0, 0])
 SMALL = {"server": Server(20), "load": "60%", "horizon": "30s", "steps": 2}
@@ -30,6 +32,27 @@ def test_a_fuller_state_is_never_better():
     found = basin(IMMEDIATE, **SMALL | {"steps": 3})
     for row in (*found.returns, *zip(*found.returns, strict=True)):
         assert [*row] == sorted(row, reverse=True)
+
+
+LATE = {"load": "90%", "server": Server(20), "queue": 2, "pending": 180, "steps": 1}
+
+
+def test_a_load_that_fails_again_does_not_come_back():
+    """Calls whose delay is long return after a recovery, and bring the server down."""
+    found = basin(Policy(schedule=[30, 0, 0, 0]), **LATE)
+    assert found.returns == ((True,) * 2, (False,) * 2)
+
+
+def test_the_states_of_a_basin_end_once_nothing_is_left_to_do():
+    """The result is that of the whole horizon, in less events."""
+    settings = {"load": "50%", "outage": _NO_TIME, "horizon": "60s", "state": (30, 5)}
+    short, whole = (
+        run(IMMEDIATE, until_rest=rest, **settings) for rest in (True, False)
+    )
+    assert (short.outcome, short.recovery) == (whole.outcome, whole.recovery)
+    assert len(short.load) < 15
+    assert short.pending == whole.pending[: len(short.pending)]
+    assert min(whole.pending) == 0
 
 
 def test_without_retries_the_load_comes_back_from_everywhere():

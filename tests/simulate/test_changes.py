@@ -1,11 +1,20 @@
 """The smallest change after which a server recovers."""
 
+import logging
+
 import pytest
 
 from retrykit import AsArgument, ConfigError, Policy
 from retrykit.budgets import TokenBucket
 from retrykit.schedules import constant
-from retrykit.simulate import Clients, Outage, Server, simulate, smallest_change
+from retrykit.simulate import (
+    Clients,
+    Outage,
+    Server,
+    basin,
+    simulate,
+    smallest_change,
+)
 from retrykit.simulate._changes import _retry_dials, _Setup
 
 IMMEDIATE = Policy(schedule=[0, 0, 0])
@@ -144,3 +153,29 @@ def test_there_is_nothing_to_change_without_an_outage():
 def test_retries_are_not_to_be_changed_where_there_are_none():
     setup = _Setup((Clients(Policy(max_attempts=1)),), Server())
     assert [*_retry_dials(setup)] == []
+
+
+class BegunError(Exception):
+    """Ends what would take long."""
+
+
+class Ending(logging.Handler):
+    """Ends what warns."""
+
+    def emit(self, record):
+        raise BegunError(record.getMessage())
+
+
+@pytest.mark.parametrize(
+    ("find", "name"), [(smallest_change, "this search"), (basin, "this basin")]
+)
+def test_what_takes_long_is_told_before_it_begins(find, name):
+    clients = Clients(Policy(), sdk=Policy() if find is smallest_change else None)
+    settings = {"load": "20%", "server": Server(1000), "horizon": "2000s"}
+    logger, ending = logging.getLogger("retrykit"), Ending()
+    logger.addHandler(ending)
+    try:
+        with pytest.raises(BegunError, match=f"{name} may take "):
+            find(clients, **settings)
+    finally:
+        logger.removeHandler(ending)

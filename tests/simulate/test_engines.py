@@ -6,10 +6,19 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import Policy
+from retrykit import Policy, Rule
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
 from retrykit.hints import retry_after
-from retrykit.schedules import constant, exponential
+from retrykit.schedules import (
+    Schedule,
+    constant,
+    decorrelated,
+    exponential,
+    google_interval,
+    polly_interval,
+    sequence,
+    uniform,
+)
 from retrykit.simulate import Clients, Outage, Server
 from retrykit.simulate._fifo import AmbiguousOrderError
 from retrykit.simulate._short_cut import ANYWHERE
@@ -63,13 +72,24 @@ DIGESTS = {
     "bucket": "a17957d81c3d6f5e",
     "throttle": "a35e83592a58f958",
     "throttle, error": "c26ae38fec8cbf3a",
+    "sum": "2d56d576a8586ae1",
+    "rounded": "a25d744b4a09b0e6",
+    "rounded, error": "5cb05cb119424353",
+    "union": "83e7ee688f82f5c1",
+    "google": "a7b971ae8e81b965",
+    "polly": "838e73d2fcf00dca",
+    "polly, refuse": "ddcc7933c5b36bcd",
+    "decorrelated, then": "5ca1973b74ccbdce",
+    "all limits": "57e97f7e72b76f63",
+    "delays of a rule": "206d82b555887c4f",
     "mixed": "456755a688e61570",
     "mixed timeouts": "8f4b2b7d67d26f38",
 }
 
 
 def counts(clients, engine, **settings):
-    found = run(clients, engine=engine, **{"load": "70%"} | settings).to_dict()
+    settings = {"load": "70%", "hopeless": True} | settings
+    found = run(clients, engine=engine, **settings).to_dict()
     del found["settings"]
     return found
 
@@ -96,8 +116,29 @@ limits = st.sampled_from(
         {"budget": RatioBudget(0.1, reserve=0), "seed": 7},
         {"budget": TokenBucket(50), "attempt_timeout": 0.3},
         {"budget": Throttle(), "max_elapsed": 1.5, "hint": retry_after()},
+        {"rules": [Rule(on=TimeoutError, schedule=uniform(0, 0.5), max_attempts=3)]},
+        {"max_elapsed": 1.5, "limits": "all"},
     ]
 )
+
+
+def halving():
+    delay = 1.0
+    while True:
+        yield delay
+        delay /= 2
+
+
+class Doubling(Schedule):
+    """The previous delay, doubled."""
+
+    def delay(self, _retry, previous, _random, /):
+        return 0.1 if previous is None else min(previous * 2, 5.0)
+
+    def bounds(self, retry, /):
+        return (min(0.1 * 2 ** (retry - 1), 5.0),) * 2
+
+
 schedules = st.sampled_from(
     [
         [0, 0, 0],
@@ -106,12 +147,27 @@ schedules = st.sampled_from(
         constant(0.4),
         exponential(0.1).cap(2).full_jitter(),
         exponential(0.5).jitter(0.2),
+        constant(0.3) + uniform(0, 0.2),
+        exponential(0.1).equal_jitter().round_down(0.01) | constant(0.5),
+        (uniform(0, 1) & sequence([0.5])).then(uniform(1, 2)) * 0.5,
+        google_interval(0.1),
+        polly_interval(0.1),
+        decorrelated(0.1).cap(1),
+        halving,
+        Doubling(),
     ]
 )
+
+
+def policy_of(schedule, most, settings):
+    if settings.get("limits") == "all" and isinstance(schedule, list):
+        # It must not end before them.
+        schedule = sequence(schedule, repeat_last=True)
+    return Policy(schedule=schedule, max_attempts=most, **settings)
+
+
 policies = st.builds(
-    lambda schedule, most, settings: Policy(
-        schedule=schedule, max_attempts=most, **settings
-    ),
+    policy_of,
     schedules,
     st.integers(1, 6),
     limits,

@@ -49,6 +49,18 @@ def test_cancelled_events_leave_the_heap_long_before_their_time():
     assert happened == ["kept"]
 
 
+def test_events_of_all_times_are_in_order():
+    # Far more than one page of the calendar, and several in each.
+    times = [(7**index % 1009) * SECOND for index in range(1, 500)]
+    events, happened = Events(rate=2.0), []
+    for number, time in enumerate(times):
+        events.at(time, happened.append, (time, number))
+    assert len(events) == len(times)
+    events.run(1009 * SECOND)
+    assert happened == sorted(happened)
+    assert (len(happened), len(events)) == (len(times), 0)
+
+
 def test_calls_that_have_ended_leave_nothing_until_their_timeouts():
     gc.collect()
     living = []

@@ -215,9 +215,9 @@ def test_a_late_answer_ends_a_wait_in_a_queue():
 def test_calls_that_wait_in_a_queue_are_not_forgotten():
     """Nothing but the limit may refer to them, which does so weakly."""
     policy = Policy(schedule=[0], admission=[Concurrency(1, queue=5)])
-    clients = Clients(policy, processes=1, timeout="500ms")
+    clients = Clients(policy, processes=1, timeout="1.5s")
     settings = {"load": [0, 0.1, 0.2, 9], "server": Server(1), "horizon": "20s"}
-    collected = simulate(clients, progress=lambda *_: gc.collect(), **settings)
+    collected = simulate(clients, progress=lambda *_: gc.collect(1), **settings)
     assert collected == simulate(clients, **settings)
     assert collected.succeeded + collected.given_up == 4
 

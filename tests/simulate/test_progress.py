@@ -1,22 +1,17 @@
-"""How far a simulation is, how long it takes, and what is left if it is interrupted."""
+"""How far a simulation is, and what is left if it is interrupted."""
 
-import logging
+from operator import lt
 
 import pytest
 
 from retrykit import ConfigError, Policy
-from retrykit.budgets import Budget, Throttle
-from retrykit.schedules import constant
-from retrykit.simulate import (
-    Clients,
-    Outage,
-    Server,
-    Users,
-    simulate,
-    simulation_of,
-)
+from retrykit.budgets import Budget
+from retrykit.limits import CircuitBreaker
+from retrykit.simulate import Clients, Outage, Server, simulate, simulation_of
 
 IMMEDIATE = Policy(schedule=[0, 0, 0])
+AGAIN = "2 min 20 s: it has recovered at once, but fails again: 4.9 times its load"
+LONG_DELAY = Policy(schedule=[30, 0, 0, 0])
 
 
 class Interrupting(Budget):
@@ -73,7 +68,7 @@ def test_an_interrupted_simulation_is_the_beginning_of_the_whole_one():
     [
         (8, {}, "8 s of 50 s, before the end of the outage"),
         (19, {}, "19 s of 50 s, before the end of the outage"),
-        (40, {}, "40 s of 50 s: it has not recovered, 3.7 times its load"),
+        (40, {}, "40 s of 50 s: it has not recovered, 3.8 times its load"),
         (
             40,
             {"load": "20%", "outage": Outage("10s", "error")},
@@ -85,13 +80,61 @@ def test_an_interrupted_simulation_is_the_beginning_of_the_whole_one():
             "45 s of 50 s: it has recovered 13.5 s after the outage",
         ),
         (12, {"outage": None}, "12 s of 30 s"),
+        (
+            110,
+            {
+                "policy": LONG_DELAY,
+                "load": "90%",
+                "outage": Outage("10s", "error"),
+                "horizon": "2m",
+            },
+            f"1 min 50 s of {AGAIN}",
+        ),
     ],
-    ids=["before", "in it", "after", "at once", "recovered", "none"],
+    ids=["before", "in it", "after", "at once", "recovered", "none", "again"],
 )
 def test_the_verdict_of_an_interrupted_simulation_says_how_far_it_came(
     second, settings, verdict
 ):
     assert str(interrupted(second, **settings)) == f"interrupted after {verdict}"
+
+
+@pytest.mark.parametrize(
+    ("second", "outage", "seconds"),
+    [
+        (25, Outage("10s"), 2),
+        (8, Outage("10s"), 2),
+        (21, None, 6),
+        (21, Outage("1s"), 3),
+    ],
+)
+def test_the_final_load_is_that_of_the_last_quarter_since_the_outage(
+    second, outage, seconds
+):
+    """Before its end, it is that of the last quarter of all seconds."""
+    found = interrupted(second, load="60%", outage=outage)
+    last = found.load[-seconds:]
+    assert found.final_load == sum(last) / seconds / found.normal
+
+
+def test_no_counts_of_a_second_that_is_not_over_are_left():
+    """Nor of the servers behind the first one, nor of clients with layers."""
+    policy = IMMEDIATE.replace(admission=[CircuitBreaker(open_for="1s")])
+    settings = {
+        "server": [Server(1000, slots=100), Clients(IMMEDIATE), Server(20)],
+        "outage": Outage("5s", begin="1s"),
+        "horizon": "10s",
+    }
+    whole = simulate(policy, **settings)
+    requests = [0] * 2
+    for second in (5, 10, 15):
+        found = interrupted(second, policy, **settings)
+        assert found.load == whole.load[:second]
+        assert found.attempts == sum(found.load)
+        assert found.calls >= found.attempts - found.retries
+        assert all(map(lt, requests, found.requests))
+        requests = found.requests
+    assert requests[1] < whole.requests[1]
 
 
 def test_attempts_that_still_run_are_no_recovery():
@@ -105,60 +148,6 @@ def test_nothing_is_left_of_less_than_a_second():
         simulate(policy, outage=Outage("1s", "error", begin=0))
     assert simulation_of(caught.value) is None
     assert simulation_of(ValueError()) is None
-
-
-WARNING = (
-    "this simulation may take 2 min 50 s, for up to 17,000,000 attempts; with a "
-    "shorter horizon, or a server of less capacity, it takes less"
-)
-
-
-class BegunError(Exception):
-    """Ends a simulation that would take long."""
-
-
-def begin(policy, **settings):
-    def stop(seconds, of):
-        raise BegunError
-
-    with pytest.raises(BegunError):
-        simulate(policy, progress=stop, **settings)
-
-
-def warnings(caplog):
-    return [record.getMessage() for record in caplog.records]
-
-
-def test_a_simulation_that_may_take_minutes_is_logged_before_it_begins(caplog):
-    begin(IMMEDIATE, server=Server(1000), horizon="5990s")
-    assert warnings(caplog) == [WARNING]
-    [record] = caplog.records
-    assert (record.name, record.levelno) == ("retrykit", logging.WARNING)
-
-
-@pytest.mark.parametrize(
-    ("policy", "horizon"),
-    [
-        (IMMEDIATE, "2000s"),
-        (IMMEDIATE.replace(max_attempts=1), "8000s"),
-        (IMMEDIATE.replace(budget=Throttle()), "4000s"),
-        (Policy(max_attempts=None, max_elapsed="3s"), "2000s"),
-        (Policy(max_attempts=26, schedule=constant("1h")), "2000s"),
-        ([Clients(IMMEDIATE), Clients(IMMEDIATE.replace(max_attempts=1))], "3000s"),
-    ],
-    ids=["short", "once", "budget", "max_elapsed", "delays", "mixed"],
-)
-def test_a_simulation_is_short_if_its_attempts_are_few(policy, horizon, caplog):
-    begin(policy, server=Server(1000), horizon=horizon)
-    assert warnings(caplog) == []
-
-
-def test_users_and_endless_retries_are_expected_to_make_the_most_attempts(caplog):
-    endless = Policy(max_attempts=None, max_elapsed=None, schedule=constant(0))
-    begin(endless, load=Users(1000, "20s"), horizon="1000s")
-    assert warnings(caplog)[0].startswith(
-        "this simulation may take 8 min 40 s, for up to 52,000,000"
-    )
 
 
 def test_progress_must_be_a_function():

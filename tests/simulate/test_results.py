@@ -11,6 +11,7 @@ from retrykit.budgets import RatioBudget
 from retrykit.simulate import Clients, Outage, Server, Users, simulate
 from retrykit.simulate._events import SECOND
 from retrykit.simulate._recorder import Recorder, Waits
+from retrykit.simulate._simulate import run
 
 IMMEDIATE = Policy(schedule=[0, 0, 0])
 
@@ -100,7 +101,7 @@ def test_a_verdict_tells_when_a_server_is_up_for_good():
 
 def test_no_recovery_without_an_attempt_that_succeeds():
     # A request takes two seconds, and its client waits for one.
-    result = simulate(Policy(), load="20%", server=Server(0.5))
+    result = run(Policy(), load="20%", outage="10s", server=Server(0.5), hopeless=True)
     assert result.succeeded == 0
     assert result.outcome == "does not recover"
 
@@ -130,7 +131,7 @@ def test_what_happens_after_the_end_is_not_counted():
     made.succeed(0, SECOND)
     counts = [made.calls, made.sent, made.goodput, made.given_up, made.succeeded]
     assert counts == [[0]] * 5
-    assert (made.retries, made.pending, made.waits.count) == (0, 0, 0)
+    assert (sum(made.retried), made.pending, made.waits.count) == (0, 0, 0)
 
 
 def test_quantiles_are_those_of_the_times_within_a_part_in_256():
@@ -187,6 +188,12 @@ def test_the_counts_of_a_result_agree():
 def test_a_verdict_names_its_times(load, verdict):
     result = simulate(IMMEDIATE, load=load, horizon="100s")
     assert str(result) == result.verdict == verdict
+
+
+def test_a_load_that_is_normal_is_no_multiple():
+    outage = Outage("10s", slow_start="1000s")
+    result = simulate(Policy(max_attempts=1), load="90%", outage=outage, horizon="60s")
+    assert result.verdict == "does not recover within 1 min, at its normal load"
 
 
 def test_a_recovery_near_the_horizon_is_not_decided():

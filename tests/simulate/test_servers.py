@@ -2,9 +2,9 @@
 
 import pytest
 
-from retrykit import Policy
+from retrykit import ConfigError, Policy
 from retrykit.hints import retry_after
-from retrykit.simulate import Clients, Outage, Server
+from retrykit.simulate import Clients, Outage, Server, simulate
 from tests._support.simulated_attempts import attempts_of
 
 ONCE = Policy(max_attempts=1)
@@ -191,3 +191,35 @@ def test_an_attempt_ends_with_the_time_of_its_call():
     policy = Policy(schedule=[0.5], attempt_timeout=0.4, max_elapsed=1)
     attempts = attempts_of(Clients(policy), [0, 30], server=Server(1))
     assert ended(attempts)[:2] == [(0, 0.4, "timeout"), (0, 1.0, "timeout")]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"server": Server(1), "network": "1us", "timeout": "1.000002s"},
+        {"server": Server(1, service="exponential")},
+        {"server": Server(1), "late_answers": True},
+        {"server": [Server(100), Clients(Policy()), Server(10)], "timeout": "113ms"},
+    ],
+    ids=["a microsecond more", "random", "late answers", "chain"],
+)
+def test_a_timeout_is_long_enough_if_an_attempt_may_succeed(settings):
+    clients = Clients(Policy(), timeout=settings.pop("timeout", "1s"))
+    load = [0, 30]
+    result = simulate(clients, load=load, outage=None, horizon="60s", **settings)
+    assert result.succeeded == 2
+
+
+@pytest.mark.parametrize("sdk", [None, Policy()])
+def test_every_timeout_must_be_long_enough(sdk):
+    policy = Policy(attempt_timeout="1s")
+    timeout = None if sdk is None else "2s"
+    clients = Clients(policy, sdk=sdk, timeout=timeout)
+    with pytest.raises(ConfigError, match=r"attempt_timeout must be above 1\.001 s, "):
+        simulate(clients, server=Server(1))
+
+
+def test_a_request_waits_for_the_whole_chain():
+    chain = [Server(100), Clients(Policy()), Server(10)]
+    with pytest.raises(ConfigError, match=r"timeout must be above 0\.112 s, "):
+        simulate(Clients(Policy(), timeout="112ms"), server=chain, load="10%")

@@ -265,7 +265,7 @@ function scheduleGroups(s, path, context) {
     const right = COMPOUND.includes(s.right.kind) ? [inner("right")] : parts("right");
     return [...operand("left"), symbol, ...right];
   }
-  const inputs = Object.entries(PARTS[s.kind]).map(([name, quantity]) =>
+  const inputs = partsOf(s).map(([name, quantity]) =>
     context.add(input(name, quantity, [...path, name], context.owner)),
   );
   if (!s.of) return [group(code(`${s.kind}(…)`), DATA.descriptions[s.kind], inputs)];

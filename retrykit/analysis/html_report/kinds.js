@@ -3,7 +3,7 @@
 /** The bounds of the delay before a retry, or null. */
 const KINDS = {
   constant: (s) => [s.wait, s.wait],
-  linear: (s, retry) => fixed(saturate(s.step * retry)),
+  linear: (s, retry) => fixed(linearDelay(s, retry)),
   exponential: (s, retry) => fixed(product(s.first, s.factor, retry - 1)),
   decay: (s, retry) => fixed(product(s.first, Math.E, -s.rate * (retry - 1))),
   polynomial: (s, retry) => fixed(product(s.first, retry, s.exponent)),
@@ -45,10 +45,15 @@ const KINDS = {
   }),
 };
 
+function linearDelay({ step, first }, retry) {
+  if (first === null) return saturate(step * retry);
+  return Math.max(0, saturate(first + step * (retry - 1)));
+}
+
 /** The numbers of each kind of schedule, in the order of its Python arguments. */
 const PARTS = {
   constant: { wait: duration() },
-  linear: { step: duration() },
+  linear: { step: duration(), first: duration() },
   exponential: { first: duration(), factor: number(atLeast(1), GROWTHS) },
   decay: { first: duration(), rate: number(atLeast(0), FACTORS) },
   polynomial: {

@@ -112,14 +112,19 @@ function summarize(recorder, normal, end, horizon) {
 function describeOutcome(outcome, recovery, horizon, final_load) {
   const watched = durationInWords(horizon);
   if (recovery === null)
-    return `does not recover within ${watched}: ${formatTenths(final_load)} times its load`;
+    return `does not recover within ${watched}${describeLoad(final_load)}`;
   const text = recovery
     ? `recovers ${durationInWords(recovery)} after the outage`
     : "recovers at once";
   if (outcome === "fails again")
-    return `${text}, but fails again: ${formatTenths(final_load)} times its load`;
+    return `${text}, but fails again${describeLoad(final_load)}`;
   if (outcome === "recovers") return text;
   return `not decided: ${text}, which is near the horizon of ${watched}`;
+}
+
+function describeLoad(final_load) {
+  const shown = formatTenths(final_load);
+  return shown === "1.0" ? ", at its normal load" : `: ${shown} times its load`;
 }
 
 /** Format a duration as part of a sentence, as `durations.duration_in_words`. */

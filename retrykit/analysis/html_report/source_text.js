@@ -9,7 +9,7 @@ const COMPOUND = ["sum", "union", "intersection", "scale"];
 
 /** Return the Python expression of a schedule; by default its repr. */
 function expression(s, format = (quantity, value) => quantity.python(value)) {
-  const parts = Object.entries(PARTS[s.kind]).map(([name, quantity]) => [
+  const parts = partsOf(s).map(([name, quantity]) => [
     name,
     format(quantity, s[name]),
   ]);
@@ -31,6 +31,16 @@ function expression(s, format = (quantity, value) => quantity.python(value)) {
     return `${operand(s.of)}.switch(after=${values}, to=${inner(s.to)})`;
   return `${operand(s.of)}.${s.kind}(${s.other ? inner(s.other) : values})`;
 }
+
+/** Return the numbers that a schedule has: names and quantities. */
+function partsOf(s) {
+  const parts = Object.entries(PARTS[s.kind]).filter(([name]) => s[name] !== null);
+  // Delays from a first one may fall.
+  const falls = s.kind === "linear" && s.first !== null;
+  return falls ? parts.map(([name, x]) => [name, name === "step" ? SIGNED_STEP : x]) : parts;
+}
+
+const SIGNED_STEP = duration(signedDuration);
 
 /** Return a value as source; durations of a minute or more as strings, if exact. */
 function toSource(quantity, value) {

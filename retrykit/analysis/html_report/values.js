@@ -61,6 +61,8 @@ const LARGE = [
 
 /** Format a duration for people, as retrykit._internal.durations.format_duration does. */
 function formatDuration(duration) {
+  // The step of a schedule whose delays fall.
+  if (duration < 0) return `-${formatDuration(-duration)}`;
   if (duration < 1e-9) return "0s";
   for (const [unit, size, end] of SMALL) {
     if (duration < end) return formatGeneral(duration / size, 3) + unit;
@@ -239,6 +241,14 @@ function belowOne(name, text) {
 function positive(name, text) {
   const value = readDuration(name, text);
   return value || reject(name, "a duration > 0", parseNumber(text).got);
+}
+
+/** Read a duration that may be negative. */
+function signedDuration(name, text) {
+  const number = parseNumber(text);
+  return -LONGEST <= number.value && number.value < 0
+    ? number.value
+    : readDuration(name, text);
 }
 
 /** Google's initial_interval is at least 1 ms; checkSchedule() checks max_interval. */

@@ -1,4 +1,4 @@
-"""Warnings about policies, and discovery of the policies of a code base.
+"""Warnings about policies, and the policies in source code.
 
 Each warning has the name of its rule, a reason with the numbers of the policy,
 and a fix. The rules use the `retrykit.analysis.preview` of a policy.
@@ -11,17 +11,15 @@ and a fix. The rules use the `retrykit.analysis.preview` of a policy.
 no-jitter: none of its 4 delays is random: callers that fail together retry \
 together, 1s later and each time after that; end the schedule with .jitter(0.5)
 
-A test can check all policies of a package:
+A test can check all policies in source code, which is neither imported nor executed:
 
->>> for found in discover("retrykit.presets").found:
-...     assert check(found.policy) == (), found
+>>> for found in discover("retrykit.backoff").found:
+...     assert found.check() == (), found
 
-`RULES` lists all rules; `discover` imports the code that it searches.
+`RULES` lists all rules.
 """
 
-from retrykit.analysis.lint._discovery import Discovery, Found, discover
-from retrykit.analysis.lint._importing import LoadFailure
 from retrykit.analysis.lint._rules import RULES, Finding, LintRule, check
+from retrykit.analysis.lint._sources import Discovery, Found, discover
 
-__all__ = ["RULES", "Discovery", "Finding", "Found", "LintRule", "LoadFailure"]
-__all__ += ["check", "discover"]
+__all__ = ["RULES", "Discovery", "Finding", "Found", "LintRule", "check", "discover"]

@@ -7,7 +7,7 @@ from typing import final
 from retrykit._conditions import types_of
 from retrykit._core.limits import override
 from retrykit._core.policy import Policy
-from retrykit._core.timeouts import AsArgument
+from retrykit._core.timeouts import AsArgument, timeout_seconds
 from retrykit._internal.durations import (
     CENTURY,
     Duration,
@@ -22,6 +22,7 @@ from retrykit.analysis.lint._stage_rules import STAGE_RULES
 from retrykit.analysis.preview import Preview, preview
 from retrykit.analysis.preview._caveats import has_other_delays
 from retrykit.analysis.preview._rule_policies import has_only_rules, rule_policies
+from retrykit.budgets._fleet import FleetBudget
 from retrykit.budgets._ratio import RatioBudget
 from retrykit.schedules._base import has_user_code, is_endless
 
@@ -368,6 +369,22 @@ def _reserve_of_each_process(context: LintContext) -> Iterator[Advice]:
             "a hang of 10 s at a load of 73 %"
         )
         yield reason, f"FleetBudget(), or RatioBudget({budget.ratio!r}, reserve=0)"
+
+
+@_rule("recent-after-timeout", "a success before a hang is recent for its timeouts")
+def _recent_after_timeout(context: LintContext) -> Iterator[Advice]:
+    budget = context.policy.budget
+    timeout = timeout_seconds(context.policy.attempt_timeout)
+    if not isinstance(budget, FleetBudget) or timeout is None:
+        return
+    if budget.recent > timeout:
+        recent, limit = map(format_duration, (budget.recent, timeout))
+        reason = (
+            f"recent={recent!r} is longer than the timeout of an attempt, {limit}: "
+            "when the first attempts of a hang time out, the last successes before it "
+            "are still recent, so that they are retried and lengthen its queue"
+        )
+        yield reason, f"recent={limit!r}"
 
 
 @_rule("retry-storm", "retries without a budget exceed the capacity of the server")

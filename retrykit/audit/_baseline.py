@@ -1,0 +1,116 @@
+"""Baselines: findings that are known, and not told again.
+
+A finding is recognized by its file, its function, its rule and the text of its site, so
+that it may move within the file.
+"""
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, final
+
+from retrykit._internal.validation import invalid_setting
+from retrykit.audit._files import relative_path
+from retrykit.audit._findings import Finding
+from retrykit.audit._notebooks import file_of
+
+__all__ = ["Baseline", "fingerprint"]
+
+_VERSION = 1
+_KEYS = ("path", "function", "rule", "hash")
+_Key = tuple[str, str, str, str]
+
+
+def fingerprint(finding: Finding, lines: Sequence[str]) -> str:
+    """Return what stays the same of a finding if its lines move.
+
+    Args:
+        finding: The finding.
+        lines: The lines of its file.
+    """
+    site = finding.site
+    words = " ".join(" ".join(lines[site.line - 1 : site.end_line]).split())
+    text = f"{site.function}\n{finding.rule}\n{words}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@final
+class Baseline:
+    """Findings that are known.
+
+    Args:
+        keys: Path, function, rule and hash of each.
+        root: The folder that paths are relative to.
+    """
+
+    def __init__(self, keys: Iterable[_Key], root: Path) -> None:
+        self._known = Counter(keys)
+        self._root = root.absolute()
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Baseline":
+        """Return the baseline of a file.
+
+        Raises:
+            ConfigError: The file cannot be read, or is not a baseline.
+        """
+        file = Path(path)
+        try:
+            data = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            reason = getattr(error, "strerror", None) or error
+            rule = "a file that --write-baseline has written"
+            name = os.fspath(path)
+            raise invalid_setting("baseline", rule, name, str(reason)) from None
+        version = data.get("version") if isinstance(data, dict) else None
+        if version != _VERSION:
+            rule = f"a baseline of version {_VERSION}"
+            raise invalid_setting("baseline", rule, os.fspath(path))
+        entries = data.get("findings")
+        if not isinstance(entries, list) or not all(map(_is_entry, entries)):
+            rule = f"a list of findings, each with {', '.join(_KEYS)}"
+            raise invalid_setting("findings", rule, entries)
+        keys = [(x["path"], x["function"], x["rule"], x["hash"]) for x in entries]
+        return cls(keys, file.parent)
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding], path: str | Path) -> "Baseline":
+        """Return the baseline of findings, for a file."""
+        made = cls((), Path(path).parent)
+        made._known.update(map(made._key, findings))
+        return made
+
+    def write(self, path: str | Path) -> None:
+        """Write a file, sorted, so that a change of it is easy to read."""
+        findings = [
+            dict(zip(_KEYS, each, strict=True))
+            for each in sorted(self._known.elements())
+        ]
+        data = {"version": _VERSION, "findings": findings}
+        Path(path).write_text(json.dumps(data, indent=1) + "\n", "utf-8")
+
+    def remove(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings that are not known."""
+        left = self._known.copy()
+        new = []
+        for finding in findings:
+            key = self._key(finding)
+            if left[key] > 0:
+                left[key] -= 1
+            else:
+                new.append(finding)
+        return new
+
+    def _key(self, finding: Finding) -> _Key:
+        site = finding.site
+        path = relative_path(file_of(site.path), self._root)
+        return path, site.function, finding.rule, finding.fingerprint
+
+
+def _is_entry(entry: Any) -> bool:
+    return isinstance(entry, dict) and all(
+        isinstance(entry.get(each), str) for each in _KEYS
+    )

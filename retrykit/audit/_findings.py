@@ -1,0 +1,86 @@
+"""Findings of an audit, and the report that holds them."""
+
+from typing import final
+
+from retrykit._internal.frozen import Frozen
+from retrykit.audit._sites import Site
+
+__all__ = ["Finding", "Problem", "Report"]
+
+
+@final
+class Finding(Frozen):
+    """Something that is wrong with a site.
+
+    Attributes:
+        rule: The code of the rule, in lower case with hyphens.
+        site: Where it is.
+        line: The line that it is about; from 1.
+        message: What is wrong, with numbers.
+        fix: What to change.
+        fingerprint: A text that stays the same if its lines move.
+    """
+
+    __slots__ = ("fingerprint", "fix", "line", "message", "rule", "site")
+    rule: str
+    site: Site
+    line: int
+    message: str
+    fix: str
+    fingerprint: str
+
+    def __init__(  # noqa: PLR0913, PLR0917  one for each field
+        self,
+        rule: str,
+        site: Site,
+        line: int,
+        message: str,
+        fix: str,
+        fingerprint: str = "",
+    ) -> None:
+        Frozen.__init__(self, rule, site, line, message, fix, fingerprint)
+
+    def __str__(self) -> str:
+        return f"{self.site.path}:{self.line}: {self.rule}: {self.message}; {self.fix}"
+
+
+@final
+class Problem(Frozen):
+    """A file or folder that could not be read.
+
+    Attributes:
+        path: Its path.
+        line: The line of a syntax error, or 0.
+        reason: Why.
+    """
+
+    __slots__ = ("line", "path", "reason")
+    path: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{place}: {self.reason}"
+
+
+@final
+class Report(Frozen):
+    """The result of an audit.
+
+    Attributes:
+        sites: Where something is retried, by file and line.
+        findings: What is wrong with them, in the same order.
+        problems: What could not be read.
+        files: How many files were read.
+        lines: How many lines they have.
+        ignored: How many findings a comment, a setting or the baseline leaves out.
+    """
+
+    __slots__ = ("files", "findings", "ignored", "lines", "problems", "sites")
+    sites: tuple[Site, ...]
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...]
+    files: int
+    lines: int
+    ignored: int

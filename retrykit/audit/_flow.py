@@ -1,0 +1,106 @@
+"""Control flow: the ways in which a block of statements ends."""
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+__all__ = ["LEAVES", "flow", "inner_nodes", "leaves"]
+
+Outcomes = frozenset[str]
+
+_NEXT: Final = "next"
+LEAVES: Final = frozenset(["break", "return", "raise"])
+"""The ways to leave a loop."""
+
+_EXITS = frozenset(["exit", "_exit", "abort", "fail", "skip", "quit"])
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+def flow(body: Iterable[ast.stmt]) -> Outcomes:
+    """Return how a block may end.
+
+    Returns:
+        Some of "next" (with what follows it), "continue" and "break" of the loop around
+        it, "return" and "raise". Errors of what it calls are not among them.
+    """
+    found: set[str] = set()
+    for each in body:
+        outcomes = _of(each)
+        found |= outcomes - {_NEXT}
+        if _NEXT not in outcomes:
+            return frozenset(found)
+    return frozenset(found | {_NEXT})
+
+
+def leaves(body: Iterable[ast.stmt]) -> bool:
+    """Return whether a block always leaves the loop around it."""
+    return flow(body) <= LEAVES
+
+
+def inner_nodes(body: Sequence[ast.AST], *, loops: bool = True) -> Iterator[ast.AST]:
+    """Yield all nodes of a block, without those of functions that it defines.
+
+    Args:
+        body: Statements or expressions.
+        loops: Whether those within loops are among them.
+    """
+    stack = [*reversed(body)]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, _DEFINITIONS) or (not loops and isinstance(node, _LOOPS)):
+            continue
+        stack += reversed([*ast.iter_child_nodes(node)])
+
+
+def _of(node: ast.stmt) -> Outcomes:  # noqa: C901, PLR0911  a case each
+    match node:
+        case ast.Return():
+            return frozenset(["return"])
+        case ast.Raise():
+            return frozenset(["raise"])
+        case ast.Break():
+            return frozenset(["break"])
+        case ast.Continue():
+            return frozenset(["continue"])
+        case ast.If(body=body, orelse=orelse):
+            return flow(body) | flow(orelse)
+        case ast.With(body=body) | ast.AsyncWith(body=body):
+            return flow(body)
+        case ast.Try() | ast.TryStar():
+            return _of_try(node)
+        case ast.For() | ast.AsyncFor() | ast.While():
+            return _of_loop(node)
+        case ast.Match(cases=cases):
+            found = [flow(each.body) for each in cases]
+            return frozenset().union(*found, [_NEXT])
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))
+        ):
+            return frozenset(["raise" if name in _EXITS else _NEXT])
+    return frozenset([_NEXT])
+
+
+def _of_try(node: ast.Try | ast.TryStar) -> Outcomes:
+    found = flow([*node.body, *node.orelse])
+    for each in node.handlers:
+        found |= flow(each.body)
+    last = flow(node.finalbody)
+    if _NEXT not in last:
+        return last
+    return found | (last - {_NEXT})
+
+
+def _of_loop(node: ast.For | ast.AsyncFor | ast.While) -> Outcomes:
+    inner = flow(node.body)
+    endless = isinstance(node, ast.While) and _is_true(node.test)
+    after = flow(node.orelse)
+    found = inner & {"return", "raise"}
+    if "break" in inner or not endless:
+        found |= after | {_NEXT}
+    return found
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and bool(node.value)

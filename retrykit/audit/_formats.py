@@ -1,0 +1,223 @@
+"""Reports as data: JSON, SARIF 2.1.0, and annotations of GitHub.
+
+Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", 2020.
+"""
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from retrykit.audit._files import relative_path
+from retrykit.audit._findings import Finding, Report
+from retrykit.audit._notebooks import file_of
+from retrykit.audit._rules import RULES, Rule
+from retrykit.audit._sites import Behavior, Site
+
+__all__ = ["as_data", "as_github", "as_sarif", "by_site"]
+
+_VERSION: Final = 1
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_ERRORS: Final = frozenset(
+    ["blocking-sleep", "cancellation-swallowed", "nested-retries", "unbounded"]
+)
+
+
+def by_site(report: Report) -> Iterator[tuple[Site, list[Finding]]]:
+    """Yield each site of a report with its findings."""
+    found: dict[Site, list[Finding]] = defaultdict(list)
+    for finding in report.findings:
+        found[finding.site].append(finding)
+    for site in report.sites:
+        # Two sites may be equal: the findings are told once.
+        yield site, found.pop(site, [])
+
+
+def as_data(report: Report) -> dict[str, Any]:
+    """Return a report as data of JSON.
+
+    A number that is not known is null, and one without a limit is "unlimited".
+    """
+    return {
+        "version": _VERSION,
+        "files": report.files,
+        "lines": report.lines,
+        "ignored": report.ignored,
+        "sites": [
+            {
+                "path": site.path,
+                "line": site.line,
+                "end_line": site.end_line,
+                "column": site.column,
+                "library": site.library,
+                "function": site.function,
+                "async": site.is_async,
+                "summary": str(site.behavior),
+                **_behavior(site.behavior),
+                "findings": [
+                    {
+                        "rule": each.rule,
+                        "line": each.line,
+                        "message": each.message,
+                        "fix": each.fix,
+                        "fingerprint": each.fingerprint,
+                    }
+                    for each in findings
+                ],
+            }
+            for site, findings in by_site(report)
+        ],
+        "problems": [
+            {"path": each.path, "line": each.line, "reason": each.reason}
+            for each in report.problems
+        ],
+    }
+
+
+def _behavior(behavior: Behavior) -> dict[str, Any]:
+    delays = behavior.delays
+    return {
+        "calls": _number(behavior.calls),
+        "elapsed": _number(behavior.elapsed),
+        "delays": {
+            "shape": delays.shape,
+            "first": _number(delays.first),
+            "growth": _number(delays.growth),
+            "cap": _number(delays.cap),
+            "jitter": delays.jitter,
+        },
+        "retried": None if behavior.retried is None else list(behavior.retried),
+        "ending": behavior.ending,
+    }
+
+
+def _number(value: float | None) -> float | str | None:
+    return "unlimited" if value == math.inf else value
+
+
+def as_sarif(report: Report, version: str) -> dict[str, Any]:
+    """Return a report as a log of SARIF.
+
+    Args:
+        report: The report.
+        version: The version of the program.
+    """
+    codes = [*RULES]
+    driver = {
+        "name": "retrykit",
+        "semanticVersion": version,
+        "rules": [_sarif_rule(each) for each in RULES.values()],
+    }
+    results = [
+        {
+            "ruleId": each.rule,
+            "ruleIndex": codes.index(each.rule),
+            "level": _level(each.rule),
+            "message": {"text": _sentence(each)},
+            "locations": [{"physicalLocation": _location(each)}],
+            "partialFingerprints": {"retrykit/v1": each.fingerprint},
+        }
+        for each in report.findings
+    ]
+    notifications = [
+        {
+            "level": "error",
+            "message": {"text": each.reason},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": _artifact(each.path),
+                        **({"region": {"startLine": each.line}} if each.line else {}),
+                    }
+                }
+            ],
+        }
+        for each in report.problems
+    ]
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [
+            {
+                "executionSuccessful": True,
+                "toolExecutionNotifications": notifications,
+            }
+        ],
+        "results": results,
+    }
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _sarif_rule(rule: Rule) -> dict[str, Any]:
+    name = "".join(each.capitalize() for each in rule.code.split("-"))
+    text = f"{rule.why}\n\nDon't:\n\n{rule.bad}\n\nDo:\n\n{rule.good}"
+    code = "```python\n{}\n```"
+    marked = [rule.why, "Don't:", code.format(rule.bad), "Do:", code.format(rule.good)]
+    return {
+        "id": rule.code,
+        "name": name,
+        "shortDescription": {"text": _as_sentence(rule.summary)},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": text, "markdown": "\n\n".join(marked)},
+        "defaultConfiguration": {"level": _level(rule.code)},
+    }
+
+
+def _level(code: str) -> str:
+    return "error" if code in _ERRORS else "warning"
+
+
+def _as_sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _sentence(finding: Finding) -> str:
+    return f"{_as_sentence(finding.message)} Fix: {finding.fix}."
+
+
+def _location(finding: Finding) -> dict[str, Any]:
+    site = finding.site
+    region: Mapping[str, int] = {"startLine": finding.line}
+    if finding.line == site.line:
+        region = {"startLine": site.line, "startColumn": site.column}
+    return {"artifactLocation": _artifact(site.path), "region": region}
+
+
+def _artifact(path: str) -> dict[str, str]:
+    file = file_of(path)
+    relative = relative_path(file, ".")
+    if os.path.isabs(relative) or relative.startswith("../"):
+        return {"uri": Path(file).absolute().as_uri()}
+    return {"uri": quote(os.fsencode(relative)), "uriBaseId": "%SRCROOT%"}
+
+
+def as_github(report: Report) -> Iterator[str]:
+    """Yield a report as workflow commands, which GitHub shows beside the lines.
+
+    Source: GitHub Docs, "Workflow commands for GitHub Actions".
+    """
+    for each in report.problems:
+        yield _command("error", each.path, each.line, "not read", each.reason)
+    for finding in report.findings:
+        kind = _level(finding.rule)
+        place, line = finding.site.path, finding.line
+        yield _command(kind, place, line, finding.rule, _sentence(finding))
+
+
+def _command(kind: str, place: str, line: int, title: str, text: str) -> str:
+    properties = {
+        "file": relative_path(file_of(place), "."),
+        "line": str(line or 1),
+        "title": f"retrykit: {title}",
+    }
+    named = ",".join(f"{key}={_escape(x, ':,')}" for key, x in properties.items())
+    return f"::{kind} {named}::{_escape(text)}"
+
+
+def _escape(text: str, others: str = "") -> str:
+    for each in ("%", "\r", "\n", *others):
+        text = text.replace(each, f"%{ord(each):02X}")
+    return text

@@ -1,0 +1,158 @@
+"""Handlers of a loop: the errors that they catch and those that they let through."""
+
+import ast
+import re
+from collections.abc import Sequence
+
+from retrykit.audit._flow import flow, inner_nodes, leaves
+from retrykit.audit._loop_limits import names_in
+
+__all__ = [
+    "LOGS",
+    "Attempt",
+    "caught_by",
+    "last_name",
+    "may_raise_elsewhere",
+    "retried_errors",
+]
+__all__ += ["swallows_cancellation"]
+
+Attempt = ast.Try | ast.TryStar
+"""The statement whose body is tried."""
+
+LOGS = re.compile(
+    r"log|print|debug|info|warn|error|exception|echo|write|format|str$", re.IGNORECASE
+)
+"""The names of functions that only tell."""
+
+_TELLS = re.compile(r"log|print|warn|debug|info", re.IGNORECASE)
+_CANCELLATIONS = frozenset(
+    ["BaseException", "CancelledError", "KeyboardInterrupt", "SystemExit"]
+)
+_EVERYTHING = frozenset(["Exception", "BaseException"])
+_LIMIT_WORDS = re.compile(
+    r"deadline|timeout|attempt|retries|tries|start_time|elapsed", re.IGNORECASE
+)
+_DELAYS = re.compile(
+    r"sleep|delay|backoff|wait|jitter|interval|min|max|pow", re.IGNORECASE
+)
+_DECIDES = re.compile(
+    r"handle|check|should|raise|_can_|retr(y|ies)|process", re.IGNORECASE
+)
+
+
+def caught_by(handler: ast.ExceptHandler) -> list[str]:
+    """Return the names of the errors that are caught, without their modules."""
+    match handler.type:
+        case None:
+            return ["BaseException"]
+        case ast.Tuple(elts=items):
+            return [last_name(each) for each in items]
+        case other:
+            return [last_name(other)]
+
+
+def last_name(node: ast.expr) -> str:
+    """Return the last part of a dotted name, or "?"."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return "?"
+
+
+def swallows_cancellation(
+    attempt: Attempt, handlers: Sequence[ast.ExceptHandler]
+) -> bool:
+    """Return whether a cancellation or Ctrl-C is retried."""
+    return any(_swallows(attempt, each) for each in handlers)
+
+
+def _swallows(attempt: Attempt, handler: ast.ExceptHandler) -> bool:
+    caught = {*caught_by(handler)} & _CANCELLATIONS
+    if not caught or _filters(handler):
+        return False
+    before = attempt.handlers[: attempt.handlers.index(handler)]
+    passed = {x for each in before if leaves(each.body) for x in caught_by(each)}
+    return not (
+        passed & _CANCELLATIONS if "BaseException" in caught else caught <= passed
+    )
+
+
+def retried_errors(
+    caught: Sequence[str],
+    handlers: Sequence[ast.ExceptHandler],
+    rest: Sequence[ast.stmt],
+) -> tuple[str, ...] | None:
+    """Return the names of the errors that are retried, if they are known.
+
+    Args:
+        caught: The names of the errors that the handlers catch.
+        handlers: Those after which the loop goes on.
+        rest: What follows them in the loop.
+    """
+    broad = [each for each in handlers if _EVERYTHING & {*caught_by(each)}]
+    if any(_filters(each, rest) or _asks_elsewhere(each) for each in broad):
+        return None
+    return tuple(dict.fromkeys(caught))
+
+
+def _filters(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
+    """Return whether it is asked which error it is before the loop goes on."""
+    derived = {handler.name} if handler.name else set()
+    nodes = [*inner_nodes([*handler.body, *rest])]
+    for each in nodes:
+        if isinstance(each, ast.Assign) and names_in(each.value) & derived:
+            derived |= {x for target in each.targets for x in names_in(target)}
+    for each in nodes:
+        if isinstance(each, ast.If) and names_in(each.test) & derived:
+            if (flow(each.body) | flow(each.orelse)) - {"next"}:
+                return True
+            # Such as `retry = True`, which another test looks at.
+            derived |= {
+                x.id
+                for node in inner_nodes([*each.body, *each.orelse])
+                if isinstance(node, ast.Assign)
+                for x in node.targets
+                if isinstance(x, ast.Name)
+            }
+        elif isinstance(each, ast.Match) and names_in(each.subject) & derived:
+            return True
+    return False
+
+
+def _asks_elsewhere(handler: ast.ExceptHandler) -> bool:
+    """Return whether another function gets the error, and decides by its name."""
+    for each in inner_nodes(handler.body):
+        if isinstance(each, ast.Call) and handler.name:
+            name = " ".join(names_in(each.func))
+            used = {x for given in _given(each) for x in names_in(given)}
+            decides = _DECIDES.search(name) and not _TELLS.search(name)
+            if "reraise" in name or (handler.name in used and decides):
+                return True
+    return False
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def may_raise_elsewhere(handlers: Sequence[ast.ExceptHandler]) -> bool:
+    """Return whether another function gets the error, and may end the loop."""
+    return any(
+        isinstance(each, ast.Call) and _may_raise(each, handler.name or "")
+        for handler in handlers
+        for each in inner_nodes(handler.body)
+    )
+
+
+def _may_raise(call: ast.Call, error: str) -> bool:
+    name = " ".join(names_in(call.func))
+    if "reraise" in name:
+        return True
+    if LOGS.search(name):
+        return False
+    used = {name for each in _given(call) for name in names_in(each)}
+    limited = bool(_LIMIT_WORDS.search(" ".join(used)))
+    if error in used:
+        return limited or bool(_DECIDES.search(name))
+    return limited and not _DELAYS.search(name)

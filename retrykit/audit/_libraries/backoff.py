@@ -1,0 +1,93 @@
+"""Settings of backoff, as its calls say them.
+
+Source: backoff 2.2.1. ``max_tries`` counts the first call, and without it and
+``max_time`` nothing ends; each delay is drawn from zero to what the generator yields
+(``full_jitter``), unless ``jitter=`` says otherwise.
+"""
+
+import math
+from typing import Final
+
+from retrykit.audit._arguments import (
+    MISSING,
+    Arguments,
+    choose,
+    count,
+    error_names,
+    seconds,
+)
+from retrykit.audit._delays import UNKNOWN_DELAYS, Delays
+from retrykit.audit._libraries._reader import Readers
+from retrykit.audit._sites import Behavior
+from retrykit.audit._values import Call, Reference, Value
+
+__all__ = ["READERS"]
+
+_GOLDEN = (1 + math.sqrt(5)) / 2
+
+
+def _on_exception(call: Call) -> Behavior:
+    arguments = Arguments(call, ["wait_gen", "exception"])
+    retried = error_names(arguments.get("exception"))
+    raises = arguments.get("raise_on_giveup", True)
+    return Behavior(
+        *_limits(arguments),
+        _delays(arguments),
+        retried,
+        ending=choose(raises, "raises", "hidden"),
+        swallows=retried is not None and "BaseException" in retried,
+    )
+
+
+def _on_predicate(call: Call) -> Behavior:
+    arguments = Arguments(call, ["wait_gen", "predicate"])
+    # The last result is returned, whatever it is.
+    return Behavior(
+        *_limits(arguments), _delays(arguments), (), results=True, ending="raises"
+    )
+
+
+def _limits(arguments: Arguments) -> tuple[float | None, float | None]:
+    tries, time = arguments.get("max_tries", None), arguments.get("max_time", None)
+    return (
+        math.inf if tries is None else count(tries),
+        math.inf if time is None else seconds(time),
+    )
+
+
+def _delays(arguments: Arguments) -> Delays:
+    jitter = arguments.get("jitter", Reference("backoff.full_jitter"))
+    name = jitter.last if type(jitter) is Reference else ""
+    found = _generated(arguments)
+    if jitter is None:
+        return found.replace(jitter=False)
+    if name == "full_jitter":
+        return found.replace(jitter=True, low=0.0)
+    if name == "random_jitter":
+        # Beyond max_value.
+        cap = None if found.cap is None else found.cap + 1.0
+        return found.replace(jitter=True, added=1.0, cap=cap)
+    return UNKNOWN_DELAYS
+
+
+def _generated(arguments: Arguments) -> Delays:
+    """Return the delays that the generator yields."""
+    wait = arguments.get("wait_gen")
+    name = wait.last if type(wait) is Reference else ""
+    longest = _cap(arguments.get("max_value", None))
+    if name == "expo":
+        first = seconds(arguments.get("factor", 1))
+        return Delays("exponential", first, seconds(arguments.get("base", 2)), longest)
+    if name == "fibo":
+        return Delays("fibonacci", 1.0, _GOLDEN, longest)
+    if name == "constant":
+        return Delays("constant", seconds(arguments.get("interval", 1)))
+    return UNKNOWN_DELAYS
+
+
+def _cap(value: Value) -> float | None:
+    return math.inf if value is None or value is MISSING else seconds(value)
+
+
+READERS: Final[Readers] = {"on_exception": _on_exception, "on_predicate": _on_predicate}
+"""Its functions and classes, by their names."""

@@ -1,0 +1,419 @@
+"""The delays of a loop that retries."""
+
+import ast
+import math
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
+from retrykit.audit._flow import inner_nodes
+from retrykit.audit._handlers import last_name
+from retrykit.audit._loop_limits import Statement, names_in
+from retrykit.audit._values import (
+    UNKNOWN,
+    Reference,
+    Scope,
+    Value,
+    evaluate,
+    is_number,
+)
+
+__all__ = ["HINTS", "Pause", "find_delays", "find_pauses"]
+
+_SLEEPS = frozenset(["sleep", "async_sleep", "asleep", "_sleep", "sleep_ms"])
+_PAUSE_WORDS = re.compile(
+    r"sleep|backoff|back_off|delay|pause|wait_before|wait_for_retry|cool", re.IGNORECASE
+)
+_SAME = frozenset(["abs", "ceil", "float", "floor", "int", "max", "round"])
+_SIZES = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_RANDOM = re.compile(
+    r"random|uniform|jitter|randint|randrange|expovariate|gauss", re.IGNORECASE
+)
+HINTS = re.compile(r"retry[-_ ]?after|x-ratelimit|ratelimit-reset", re.IGNORECASE)
+"""The names of headers that tell when to call again."""
+
+
+class Pause(NamedTuple):
+    """A sleep in a loop.
+
+    Attributes:
+        node: The call.
+        argument: How long it sleeps; None if that is not an argument.
+        blocking: Whether it is ``time.sleep``.
+    """
+
+    node: ast.Call
+    argument: ast.expr | None
+    blocking: bool
+
+
+def find_pauses(body: list[ast.stmt], scope: Scope) -> Iterator[Pause]:
+    """Yield the sleeps in the body of a loop."""
+    for each in inner_nodes(body):
+        if not isinstance(each, ast.Call):
+            continue
+        function = evaluate(each.func, scope)
+        name = function.name if type(function) is Reference else ""
+        match each.func:
+            case ast.Name(id=last) | ast.Attribute(attr=last):
+                pass
+            case _:
+                continue
+        first = each.args[0] if each.args else None
+        for keyword in each.keywords:
+            if keyword.arg in ("timeout", "delay", "seconds", "secs"):
+                first = first or keyword.value
+        if last in _SLEEPS or name.endswith(".sleep"):
+            yield Pause(each, first, blocking=name == "time.sleep")
+        elif last == "wait" and _is_event(each.func) and first is not None:
+            yield Pause(each, first, blocking=False)
+        elif _PAUSE_WORDS.search(last) and not _makes_value(last):
+            yield Pause(each, None, blocking=False)
+
+
+def _is_event(node: ast.expr) -> bool:
+    words = " ".join(names_in(node))
+    return bool(
+        re.search(
+            r"stop|event|shutdown|exit|cancel|closed|quit|abort|halt",
+            words,
+            re.IGNORECASE,
+        )
+    )
+
+
+def _makes_value(name: str) -> bool:
+    return bool(
+        re.match(
+            r"_*(get|calc|compute|next|make|create|set|reset|is|has|should|parse)", name
+        )
+    )
+
+
+def find_delays(
+    loop: Statement,
+    pauses: list[Pause],
+    scope: Scope,
+    before: dict[str, ast.expr],
+) -> Delays:
+    """Return the delays of a loop.
+
+    Args:
+        loop: The loop.
+        pauses: Its sleeps.
+        scope: Returns the value of a name.
+        before: What names were assigned to before the loop.
+    """
+    if not pauses:
+        return NO_DELAYS
+    arguments = [each.argument for each in pauses if each.argument is not None]
+    if not arguments:
+        return UNKNOWN_DELAYS
+    return _best([_Reader(loop, scope, before).read(each) for each in arguments])
+
+
+_TELLING = ("exponential", "linear", "constant", "unknown", "none")
+
+
+def _best(found: list[Delays]) -> Delays:
+    """Return those delays of several that say most, random if any of them are."""
+    best = min(found, key=lambda each: _TELLING.index(each.shape))
+    random = any(each.jitter is True for each in found)
+    return best.replace(jitter=True) if random else best
+
+
+def _compares(node: ast.expr, name: str) -> bool:
+    """Return whether an expression compares a name with something by size."""
+    return name in names_in(node) and any(
+        isinstance(each, _SIZES) for each in ast.walk(node)
+    )
+
+
+class _Reader:
+    def __init__(
+        self,
+        loop: Statement,
+        scope: Scope,
+        before: dict[str, ast.expr],
+    ) -> None:
+        self.loop, self.scope, self.before = loop, scope, before
+        self.assigned: dict[str, list[ast.expr]] = {}
+        self.scaled: dict[str, tuple[str, ast.expr]] = {}
+        self.counted: set[str] = set()
+        if not isinstance(loop, ast.While):
+            self.counted |= names_in(loop.target)
+        for each in inner_nodes(loop.body):
+            match each:
+                case ast.AugAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
+                    sign = {
+                        ast.Mult: "*",
+                        ast.Add: "+",
+                        ast.Pow: "**",
+                        ast.Sub: "-",
+                    }.get(type(each.op), "?")
+                    if (
+                        sign in "+-"
+                        and isinstance(each.value, ast.Constant)
+                        and each.value.value == 1
+                    ):
+                        self.counted.add(name)
+                    self.scaled[name] = (sign, each.value)
+                case ast.Assign(targets=[ast.Name(id=name) | ast.Attribute(attr=name)]):
+                    self.assigned.setdefault(name, []).append(each.value)
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                    self.assigned.setdefault(name, []).append(value)
+        self.seen: set[str] = set()
+
+    def read(self, node: ast.expr | None) -> Delays:  # noqa: C901, PLR0911  a case each
+        """Return the delays that an expression gives, from attempt to attempt."""
+        if node is None:
+            return UNKNOWN_DELAYS
+        value = evaluate(node, self.scope)
+        if is_number(value):
+            return NO_DELAYS if value <= 0 else Delays("constant", float(value))
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return self.variable(name)
+            case ast.Call():
+                return self.call(node)
+            case ast.BinOp():
+                return self.computed(node, self.operation(node))
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.choice(body, orelse)
+            case ast.BoolOp(values=values):
+                return self.choice(*values[-2:])
+            case ast.Subscript(value=of):
+                jitter = None if self.random(node) else False
+                listed = evaluate(of, self.scope)
+                if type(listed) is tuple and listed and all(map(is_number, listed)):
+                    return Delays("unknown", cap=float(max(listed)), jitter=jitter)
+                return Delays("unknown", cap=None, jitter=None)
+            case ast.Constant():
+                return UNKNOWN_DELAYS
+        return UNKNOWN_DELAYS.replace(jitter=True if self.random(node) else None)
+
+    def choice(self, one: ast.expr, other: ast.expr) -> Delays:
+        """Return the delays of two of which one counts: that which is known."""
+        return _best([self.read(one), self.read(other)])
+
+    def variable(self, name: str) -> Delays:  # noqa: PLR0911  a case each
+        """Return the delays of a variable that may change from attempt to attempt."""
+        if name in self.seen:
+            return UNKNOWN_DELAYS
+        self.seen.add(name)
+        if not isinstance(self.loop, ast.While) and name in names_in(self.loop.target):
+            found = self.iterated(self.loop.iter)
+            random = name in self.scaled and self.random(self.scaled[name][1])
+            return found.replace(jitter=True) if random else found
+        first = self.initial(name)
+        if name in self.scaled:
+            sign, by = self.scaled[name]
+            step = evaluate(by, self.scope)
+            growth = float(step) if is_number(step) else None
+            shape = {"*": "exponential", "+": "linear"}.get(sign, "unknown")
+            found = Delays(shape, first, growth, self.test_cap(name), self.random(by))
+            for each in self.assigned.get(name, ()):
+                # Such as `delay = min(delay, 60)` after `delay *= 2`.
+                cap = self.min_of(each)
+                found = found.replace(cap=cap) if cap != math.inf else found
+            return found
+        values = self.assigned.get(name, [])
+        for each in values:
+            if name in names_in(each):
+                return self.recurrence(name, each, first)
+        if values:
+            return _best([self.read(each) for each in values])
+        if first is not None:
+            return NO_DELAYS if first == 0 else Delays("constant", first)
+        # A setting, or an argument: the same before each retry.
+        node = self.before.get(name)
+        jitter = node is not None and self.random(node)
+        return Delays("constant", None, jitter=jitter)
+
+    def iterated(self, iterator: ast.expr) -> Delays:
+        """Return the delays of a loop over delays."""
+        value = evaluate(iterator, self.scope)
+        if type(value) is tuple and value and all(map(is_number, value)):
+            steps = {b - a for a, b in pairwise(value)}
+            if len(steps) == 1 or len(value) == 1:
+                shape = "constant" if steps <= {0} else "linear"
+                return Delays(
+                    shape,
+                    float(value[0]),
+                    float(*steps) if steps else 0.0,
+                    float(max(value)),
+                )
+            return Delays("unknown", float(value[0]), cap=float(max(value)))
+        if isinstance(iterator, ast.Call):
+            if "range" in names_in(iterator.func):
+                return Delays("linear", 1.0, 1.0)
+            return UNKNOWN_DELAYS
+        # A setting, or an argument: the same for every call.
+        return UNKNOWN_DELAYS.replace(jitter=self.random(iterator))
+
+    def recurrence(self, name: str, node: ast.expr, first: float | None) -> Delays:
+        """Return the delays of ``delay = min(delay * 2, 60)`` and the like."""
+        cap = self.min_of(node)
+        if cap == math.inf:
+            cap = self.test_cap(name)
+        inner = node
+        growth, shape = None, "exponential"
+        for each in ast.walk(inner):
+            match each:
+                case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                    for side in (left, right):
+                        value = evaluate(side, self.scope)
+                        growth = float(value) if is_number(value) else growth
+                case ast.BinOp(op=ast.Add()):
+                    shape = "linear" if growth is None else shape
+        if not any(isinstance(x, ast.BinOp) for x in ast.walk(inner)):
+            return (
+                UNKNOWN_DELAYS if first is None else Delays("constant", first, cap=cap)
+            )
+        return Delays(shape, first, growth, cap, self.random(node))
+
+    def call(self, node: ast.Call) -> Delays:
+        """Return the delays of a call such as ``min(2 ** attempt, 60)``."""
+        name = last_name(node.func)
+        varying = [x for x in node.args if not is_number(evaluate(x, self.scope))]
+        if self.is_random(node.func):
+            return self.drawn(node, varying)
+        if name == "pow":
+            return Delays("exponential", None, None)
+        if varying and name == "min":
+            cap = self.min_of(node)
+            best = _best([self.read(each) for each in varying])
+            capped = best.replace(cap=None if cap == math.inf else cap)
+            return self.computed(varying[0], capped)
+        if varying and name in _SAME:
+            return self.read(varying[0])
+        return UNKNOWN_DELAYS.replace(jitter=self.random(node) or None)
+
+    def drawn(self, node: ast.Call, varying: list[ast.expr]) -> Delays:
+        """Return the delays of a call that returns something random."""
+        if varying:
+            return self.read(varying[-1]).replace(jitter=True, low=0.0)
+        values = [evaluate(each, self.scope) for each in node.args]
+        high = float(values[-1]) if values else 1.0
+        return Delays("constant", high, jitter=True, low=0.0)
+
+    def operation(self, node: ast.BinOp) -> Delays:
+        """Return the delays of an operation."""
+        random = self.random(node)
+        if isinstance(node.op, ast.Pow):
+            base = evaluate(node.left, self.scope)
+            growth = float(base) if is_number(base) else None
+            counts = bool(names_in(node.right))
+            if counts:
+                return Delays("exponential", None, growth, math.inf, random)
+        if isinstance(node.op, ast.LShift):
+            return Delays("exponential", None, 2.0, math.inf, random)
+        sides = [node.left, node.right]
+        found = [
+            self.read(each)
+            for each in sides
+            if not is_number(evaluate(each, self.scope))
+        ]
+        if isinstance(node.op, ast.Mult | ast.Add | ast.Div | ast.Sub | ast.FloorDiv):
+            counting = any(self.counts(each) for each in sides)
+            if counting and all(x.shape != "exponential" for x in found):
+                return Delays("linear", None, None, math.inf, random)
+            if found:
+                best = _best(found)
+                scaled = isinstance(node.op, ast.Mult | ast.Div) or len(found) > 1
+                first = None if scaled or best.shape == "constant" else best.first
+                return best.replace(jitter=random or best.jitter, first=first)
+        return UNKNOWN_DELAYS.replace(jitter=True if random else None)
+
+    def computed(self, node: ast.expr, delays: Delays) -> Delays:
+        """Return delays whose first one and growth are computed, if they can be."""
+        if delays.shape not in ("exponential", "linear") or delays.jitter is not False:
+            return delays
+        values = [self.at(node, turn) for turn in range(3)]
+        if not all(map(is_number, values)):
+            return delays
+        first, second, third = map(float, values)
+        if delays.shape == "linear":
+            step = second - first
+            return (
+                delays.replace(first=first, growth=step)
+                if third - second == step
+                else delays
+            )
+        if first <= 0 or second / first != third / second:
+            return delays
+        return delays.replace(first=first, growth=second / first)
+
+    def at(self, node: ast.expr, turn: int) -> Value:
+        """Return the value of an expression in a turn of the loop, from 0."""
+        start = self.start()
+
+        def find(name: str) -> Value:
+            if name in self.counted:
+                return UNKNOWN if start is None else start + turn
+            return self.scope(name)
+
+        return evaluate(node, find)
+
+    def start(self) -> int | None:
+        """Return the first value of the counter of a ``for`` loop over a range."""
+        match self.loop:
+            case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_])):
+                return 0
+            case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[first, *_])):
+                value = evaluate(first, self.scope)
+                return value if type(value) is int else None
+        return None
+
+    def counts(self, node: ast.expr) -> bool:
+        """Return whether an expression grows with the number of attempts."""
+        if any(isinstance(each, ast.Call) for each in ast.walk(node)):
+            return False
+        names = names_in(node)
+        return bool(names & self.counted) or (
+            isinstance(node, ast.BinOp)
+            and any(re.search("attempt|retr(y|ies)|tries", x) for x in names)
+            and not any(re.search("delay|sleep|wait|interval|second", x) for x in names)
+        )
+
+    def initial(self, name: str) -> float | None:
+        """Return what a variable is before the loop, if that is a number."""
+        node = self.before.get(name)
+        value = self.scope(name) if node is None else evaluate(node, self.scope)
+        return float(value) if is_number(value) else None
+
+    def min_of(self, node: ast.expr) -> float | None:
+        """Return the cap of ``min(..., cap)``; infinity without one."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call) and "min" in names_in(each.func):
+                caps = [evaluate(x, self.scope) for x in each.args]
+                numbers = [x for x in caps if is_number(x)]
+                return float(min(numbers)) if numbers else None
+        return math.inf
+
+    def test_cap(self, name: str) -> float | None:
+        """Return the cap of ``if delay > cap: delay = cap``; infinity without one."""
+        for each in inner_nodes(self.loop.body):
+            if isinstance(each, ast.If) and _compares(each.test, name):
+                return None
+            if isinstance(each, ast.Assign) and name in set().union(
+                *map(names_in, each.targets)
+            ):
+                cap = self.min_of(each.value)
+                if cap != math.inf:
+                    return cap
+        return math.inf
+
+    def is_random(self, func: ast.expr) -> bool:
+        """Return whether a function returns something random."""
+        return bool(_RANDOM.search(" ".join(names_in(func))))
+
+    def random(self, node: ast.AST) -> bool:
+        """Return whether something random is in an expression, or in its variables."""
+        names = names_in(node)
+        if any(_RANDOM.search(each) for each in names):
+            return True
+        values = (y for x in names for y in self.assigned.get(x, ()))
+        return any(_RANDOM.search(z) for each in values for z in names_in(each))

@@ -1,0 +1,385 @@
+"""Limits of a loop that retries: counters and clocks."""
+
+import ast
+import math
+import re
+from collections.abc import Iterator, Sequence
+from copy import copy
+
+from retrykit.audit._flow import LEAVES, flow, inner_nodes
+from retrykit.audit._values import UNKNOWN, Operation, Scope, Value, evaluate, is_number
+
+__all__ = ["Limits", "Statement", "counters", "find_limits", "names_in"]
+
+Statement = ast.For | ast.AsyncFor | ast.While
+"""A loop."""
+
+Limits = tuple[Value, Value]
+"""The most attempts and the most seconds; infinity without a limit, UNKNOWN with one
+that is not known."""
+
+NO_LIMITS = (math.inf, math.inf)
+
+COUNT_WORDS = re.compile(
+    r"retr(y|ies)|attempt|tries|\btry\b|_try|failures|errors?_count|num_err|n_err|fails"
+    r"|backoff|count|remaining|left$|max_",
+    re.IGNORECASE,
+)
+# In the condition of a loop that another part of the program ends.
+ENDLESS = re.compile(
+    r"run|stop|clos|shutdown|exit|quit|alive|active|connected|done|terminat|cancel"
+    r"|enabled",
+    re.IGNORECASE,
+)
+_CLOCKS = re.compile(r"^(time|monotonic|perf_counter|now|utcnow|time_ns|monotonic_ns)$")
+CLOCK_WORDS = re.compile(
+    r"deadline|elapsed|expir|timer|timeout|time_?out|time_left|start_time|started|end_time|max_wait"
+    r"|max_time|time_limit|stop_at",
+    re.IGNORECASE,
+)
+
+
+def names_in(node: ast.AST | None) -> set[str]:
+    """Return the names and attributes in an expression."""
+    found = set()
+    for each in [] if node is None else ast.walk(node):
+        if isinstance(each, ast.Name):
+            found.add(each.id)
+        elif isinstance(each, ast.Attribute):
+            found.add(each.attr)
+    return found
+
+
+def counters(loop: ast.stmt) -> set[str]:
+    """Return the names that a loop counts up or down."""
+    found = set()
+    for each in inner_nodes(getattr(loop, "body", [])):
+        match each:
+            case ast.AugAssign(op=ast.Add() | ast.Sub(), target=target):
+                found |= _last_name(target)
+            case ast.Assign(
+                targets=[target],
+                value=ast.BinOp(op=ast.Add() | ast.Sub()) as value,
+            ) if _last_name(target) & names_in(value):
+                found |= _last_name(target)
+    return found
+
+
+def find_limits(
+    loop: Statement,
+    scope: Scope,
+    before: dict[str, ast.expr],
+    handlers: Sequence[ast.ExceptHandler] = (),
+) -> Limits:
+    """Return what ends a loop whose attempts all fail.
+
+    Args:
+        loop: The loop.
+        scope: Returns the value of a name.
+        before: What names were assigned to last, before it.
+        handlers: Those after which it goes on. If one of them goes round without a
+            limit, the loop has none.
+    """
+    found = _limits_of(loop, scope, before)
+    if len(handlers) > 1 and found != NO_LIMITS:
+        for each in handlers:
+            if flow(each.body) & LEAVES:
+                # Perhaps only the first time.
+                continue
+            others = {id(x) for x in handlers if x is not each}
+            way: Statement = copy(loop)
+            way.body = _without(loop.body, others)
+            if _limits_of(way, scope, before) == NO_LIMITS:
+                return NO_LIMITS
+    return found
+
+
+def _without(body: Sequence[ast.stmt], handlers: set[int]) -> list[ast.stmt]:
+    """Return statements in which some handlers do nothing but raise."""
+    found: list[ast.stmt] = []
+    for each in body:
+        new = each
+        if isinstance(each, ast.If | ast.With | ast.AsyncWith | ast.Try | ast.TryStar):
+            new = copy(each)
+            new.body = _without(each.body, handlers)
+        if isinstance(new, ast.Try | ast.TryStar):
+            new.handlers = [
+                ast.ExceptHandler(x.type, x.name, [ast.Raise()])
+                if id(x) in handlers
+                else x
+                for x in new.handlers
+            ]
+        found.append(new)
+    return found
+
+
+def _limits_of(loop: Statement, scope: Scope, before: dict[str, ast.expr]) -> Limits:
+    counted = counters(loop)
+    changed = _changed(loop)
+    turning: set[str] = set()
+    calls: Value = math.inf
+    elapsed: Value = math.inf
+    if isinstance(loop, ast.While):
+        found = _of_test(loop.test, counted, changed, scope, None)
+        calls, elapsed = _least(calls, found[0]), _least(elapsed, found[1])
+        firsts = [evaluate(before[x], scope) for x in counted & before.keys()]
+        if is_number(calls) and len(firsts) == 1 and is_number(firsts[0]):
+            # Such as `attempt = 1` before `while attempt <= 3`.
+            calls = max(calls - firsts[0], 1) if calls > firsts[0] else UNKNOWN
+        stays = isinstance(loop.test, ast.Compare) and _stays(loop.test, changed)
+        if calls == elapsed and not stays and names_in(loop.test) - _flags(loop):
+            # What else ends it is not known.
+            calls = UNKNOWN
+    else:
+        calls = _of_iterator(loop.iter, scope)
+        # What is compared with its counter is told by `_turns_until`.
+        turning = names_in(loop.target)
+    first = _first(loop, scope)
+    for test in _leaving_tests(loop.body):
+        found = _of_test(test, counted, changed, scope, turning)
+        calls, elapsed = _least(calls, found[0]), _least(elapsed, found[1])
+        if not isinstance(loop, ast.While):
+            turns = _turns_until(test, names_in(loop.target), first, scope)
+            calls = _least(calls, turns)
+    return calls, elapsed
+
+
+def _flags(loop: ast.While) -> set[str]:
+    """Return the names in a condition that a success, or a stop from outside, sets."""
+    names = names_in(loop.test)
+    found = {"self", *(each for each in names if ENDLESS.search(each))}
+    for each in inner_nodes(loop.body):
+        if isinstance(each, ast.Assign):
+            for target in each.targets:
+                found |= _last_name(target)
+    return found
+
+
+def _first(loop: Statement, scope: Scope) -> Value:
+    """Return the first value of the counter of a ``for`` loop."""
+    match loop:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_])):
+            return 0
+        case ast.For(
+            iter=ast.Call(func=ast.Name(id="range" | "count"), args=[first, *_])
+        ):
+            return evaluate(first, scope)
+        case ast.For(iter=ast.Call(func=ast.Attribute(attr="count"), args=[first, *_])):
+            return evaluate(first, scope)
+        case ast.For(iter=ast.Call(func=func)) if "count" in names_in(func):
+            return 0
+    return UNKNOWN
+
+
+def _turns_until(
+    test: ast.expr, counted: set[str], first: Value, scope: Scope
+) -> Value:
+    """Return how many turns a ``for`` loop makes until its counter ends it."""
+    turns: Value = math.inf
+    for each in ast.walk(test):
+        match each:
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                pass
+            case _:
+                continue
+        if not _compares_size(each) or not (names_in(left) | names_in(right)) & counted:
+            continue
+        # Whether the turn with the value is not the last yet.
+        later = isinstance(op, ast.Gt | ast.LtE)
+        if names_in(right) & counted:
+            left, right, later = right, left, isinstance(op, ast.Lt | ast.GtE)
+        value = evaluate(right, scope)
+        if isinstance(left, ast.BinOp):
+            # Such as `attempt + 1 == 3`.
+            more = evaluate(left.right, scope)
+            plus = isinstance(left.op, ast.Add) and is_number(more)
+            value = value - more if plus and is_number(value) else UNKNOWN
+        if not is_number(value) or not is_number(first):
+            turns = _least(turns, UNKNOWN)
+        elif value > first:
+            turns = _least(turns, math.ceil(value - first) + 1 + later)
+    return turns
+
+
+def _least(one: Value, other: Value) -> Value:
+    if one == math.inf:
+        return other
+    if other == math.inf:
+        return one
+    if is_number(one) and is_number(other):
+        return min(one, other)
+    if is_number(one) or other is UNKNOWN:
+        return one
+    return other
+
+
+def _of_iterator(node: ast.expr, scope: Scope) -> Value:
+    match node:
+        case ast.Call(func=func, args=args):
+            name = (
+                (names_in(func) or {""})
+                if not isinstance(func, ast.Name)
+                else {func.id}
+            )
+            if "range" in name and args:
+                return _of_range([evaluate(x, scope) for x in args])
+            if name & {"count", "cycle"} or ("repeat" in name and len(args) == 1):
+                return math.inf
+            if "chain" in name:
+                parts = [_of_iterator(each, scope) for each in args]
+                return math.inf if math.inf in parts else UNKNOWN
+            if (
+                name & {"enumerate", "reversed", "iter", "list", "tqdm", "trange"}
+                and args
+            ):
+                return _of_iterator(args[0], scope)
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return len(items)
+    value = evaluate(node, scope)
+    return len(value) if type(value) is tuple else UNKNOWN
+
+
+def _of_range(values: Sequence[Value]) -> Value:
+    if all(type(each) is int for each in values):
+        ok = len(values) <= 3 and 0 not in values[2:]  # noqa: PLR2004  start, stop, step
+        return len(range(*values)) if ok else UNKNOWN
+    if len(values) == 1:
+        return values[0]
+    start, stop, *step = values
+    return UNKNOWN if step else Operation("-", stop, start)
+
+
+def _leaving_tests(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """Yield the tests after which a loop is left, or after which it is not."""
+    assigned: dict[str, ast.expr] = {}
+    for each in inner_nodes(body, loops=False):
+        if isinstance(each, ast.Assert):
+            yield each.test
+        match each:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Compare() | ast.BoolOp() as value
+            ):
+                # Such as `is_last = attempt >= 5`.
+                assigned[name] = value
+        if not isinstance(each, ast.If):
+            continue
+        here = flow(each.body)
+        other = flow(each.orelse)
+        # After a `continue`, what follows may leave.
+        if here <= LEAVES or other <= LEAVES or "continue" in here:
+            yield each.test
+            for name in names_in(each.test) & assigned.keys():
+                yield assigned[name]
+
+
+def _of_test(
+    test: ast.expr,
+    counted: set[str],
+    changed: set[str] | None,
+    scope: Scope,
+    turning: set[str] | None,
+) -> Limits:
+    """Return the limits that a condition states.
+
+    Args:
+        test: The condition.
+        counted: What the loop counts.
+        changed: The names that it assigns to; None if that is not known.
+        scope: Returns the value of a name.
+        turning: The names of its iteration, which are left out; None for the condition
+            of the loop itself.
+    """
+    calls: Value = math.inf
+    elapsed: Value = math.inf
+    for each in ast.walk(test):
+        if not isinstance(each, ast.Compare):
+            continue
+        operands = [each.left, *each.comparators]
+        words = [names_in(x) for x in operands]
+        every = set().union(*words)
+        if every & {
+            "time",
+            "monotonic",
+            "perf_counter",
+            "now",
+            "utcnow",
+            "time_ns",
+        } or any(CLOCK_WORDS.search(word) for word in every):
+            elapsed = _least(elapsed, UNKNOWN)
+        elif every & (turning or set()) or _stays(each, changed):
+            continue
+        elif _compares_size(each) and (
+            every & counted or any(COUNT_WORDS.search(word) for word in every)
+        ):
+            bound = _bound_of(each, operands, words, counted, scope)
+            calls = _least(calls, bound)
+    for word in names_in(test) if not isinstance(test, ast.Compare) else ():
+        if word in counted:
+            # Such as `while retries:`.
+            calls = _least(calls, UNKNOWN)
+        elif CLOCK_WORDS.search(word) or re.search(
+            "timed_out|is_over|time_limit", word
+        ):
+            elapsed = _least(elapsed, UNKNOWN)
+        elif turning is not None and re.search(
+            r"(should_|can_|may_)?(retry|give_?up|exhaust)|attempts|retries|tries", word
+        ):
+            calls = _least(calls, UNKNOWN)
+    return calls, elapsed
+
+
+def _changed(loop: Statement) -> set[str] | None:
+    """Return the names that a loop assigns to; None if a function in it may do so."""
+    found = set() if isinstance(loop, ast.While) else names_in(loop.target)
+    for each in inner_nodes(loop.body):
+        match each:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                found.add(name)
+            case ast.Expr(value=ast.Call(func=ast.Name(), args=[], keywords=[])):
+                # Perhaps a function within this one, with `nonlocal`.
+                return None
+    return found
+
+
+def _stays(node: ast.Compare, changed: set[str] | None) -> bool:
+    """Return whether a comparison has the same result in each turn."""
+    if changed is None:
+        return False
+    parts = [node.left, *node.comparators]
+    return all(isinstance(x, ast.Name | ast.Constant) for x in parts) and not (
+        names_in(node) & changed
+    )
+
+
+def _compares_size(node: ast.Compare) -> bool:
+    return all(
+        isinstance(each, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq)
+        for each in node.ops
+    )
+
+
+def _bound_of(
+    node: ast.Compare,
+    operands: list[ast.expr],
+    words: list[set[str]],
+    counted: set[str],
+    scope: Scope,
+) -> Value:
+    """Return the number of attempts that a comparison allows."""
+    for operand, names in zip(operands, words, strict=True):
+        if names & counted:
+            continue
+        value = evaluate(operand, scope)
+        if is_number(value) and value > 1:
+            strict = isinstance(node.ops[0], ast.LtE | ast.Gt)
+            return math.ceil(value) + strict
+    return UNKNOWN
+
+
+def _last_name(node: ast.expr) -> set[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return {name}
+        case ast.Subscript(value=value):
+            return _last_name(value)
+    return set()

@@ -1,0 +1,121 @@
+"""Functions, blocks and calls that are repeated by each place that retries."""
+
+from collections.abc import Iterable, Iterator
+
+from retrykit.audit._module import Called, Definition, Module
+from retrykit.audit._project import Project
+from retrykit.audit._sites import Site
+from retrykit.audit._values import Call, Reference, Value
+
+__all__ = ["Repeated"]
+
+
+class Repeated:
+    """Functions, blocks and calls that the sites of a project repeat.
+
+    Args:
+        project: The project; its sites have been read.
+        sites: Its sites.
+
+    Attributes:
+        around: The sites that repeat each function, the outermost first.
+        inside: The sites within each function, and within functions in it.
+    """
+
+    def __init__(self, project: Project, sites: Iterable[Site]) -> None:
+        self.project = project
+        self.around: dict[str, list[Site]] = {}
+        self.inside: dict[str, list[Site]] = {}
+        self._blocks: dict[str, list[tuple[int, int, Site]]] = {}
+        self._blocks_of: dict[Site, list[tuple[str, int, int]]] = {}
+        self._modules: dict[str, Module] | None = None
+        for site in sites:
+            self._add(site)
+        for module in project.sources:
+            for block in module.blocks:
+                found = project.site_of(
+                    project.resolve(block.value), module.path, block.end_line
+                )
+                if found is not None:
+                    self._add_block(block.function, block.line, block.end_line, found)
+        for name in [*project.definitions]:
+            self._add_decorators(name)
+
+    def _add(self, site: Site) -> None:
+        for name in site.functions:
+            self.around.setdefault(name, []).append(site)
+        name = site.function
+        while name in self.project.definitions:
+            self.inside.setdefault(name, []).append(site)
+            name = name.rpartition(".")[0]
+        if site.library == "loop":
+            self._add_block(site.function, site.line, site.end_line, site)
+
+    def _add_block(self, function: str, first: int, last: int, site: Site) -> None:
+        self._blocks.setdefault(function, []).append((first, last, site))
+        self._blocks_of.setdefault(site, []).append((function, first, last))
+
+    def _add_decorators(self, name: str) -> None:
+        """Note the sites in decorators of the project: these repeat the function."""
+        for value, *_ in self.project.definitions[name].decorators:
+            maker = self.made_by(value)
+            for site in self.inside.get(maker, ()):
+                known = self.around.setdefault(name, [])
+                if site not in known and name not in site.functions:
+                    known.append(site)
+
+    def made_by(self, value: Value) -> str:
+        """Return the function of the project that is called, or is named, or ""."""
+        resolved = self.project.resolve(value)
+        if type(resolved) is Call:
+            resolved = resolved.function
+        known = (
+            type(resolved) is Reference and resolved.name in self.project.definitions
+        )
+        return resolved.name if known else ""
+
+    def has_sites(self, function: str) -> bool:
+        """Return whether anything in a function, or around it, retries."""
+        return (
+            function in self.around
+            or function in self.inside
+            or function in self._blocks
+        )
+
+    def blocks(self, function: str, line: int) -> Iterator[Site]:
+        """Yield the sites of a function that repeat a line of it, innermost first."""
+        found = [
+            (last - first, site)
+            for first, last, site in self._blocks.get(function, ())
+            if first <= line <= last
+        ]
+        yield from (site for _, site in sorted(found, key=lambda each: each[0]))
+
+    def calls(self, site: Site) -> Iterator[Called]:
+        """Yield the calls that a site repeats, as they stand in the same function."""
+        known = self.project.definitions
+        for name in self.functions(site):
+            yield from known[name].calls
+        for function, first, last in self._blocks_of.get(site, ()):
+            for call in known[function].calls if function in known else ():
+                if first <= call.line <= last:
+                    yield call
+
+    def definitions(self, site: Site) -> Iterator[Definition]:
+        """Yield the functions that a site repeats, or stands in."""
+        known = self.project.definitions
+        blocks = (function for function, *_ in self._blocks_of.get(site, ()))
+        for name in dict.fromkeys([*self.functions(site), *blocks]):
+            if name in known:
+                yield known[name]
+
+    def module_of(self, site: Site) -> Module | None:
+        """Return the module in which a site stands."""
+        if self._modules is None:
+            self._modules = {x.path: x for x in self.project.sources}
+        return self._modules.get(site.path)
+
+    def functions(self, site: Site) -> list[str]:
+        """Return the functions of the project that a site repeats as a whole."""
+        known = self.project.definitions
+        return [name for name in site.functions if name in known]

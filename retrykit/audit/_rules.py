@@ -1,0 +1,349 @@
+"""Rules for a single site: what is wrong with it, and what to change."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Final, final
+
+from retrykit._internal.durations import duration_in_words
+from retrykit._internal.frozen import Frozen
+from retrykit.audit._findings import Finding
+from retrykit.audit._sites import Site
+
+__all__ = ["RULES", "RULES_OF_POLICIES", "Rule", "check_site"]
+
+Advice = tuple[str, str]
+"""What is wrong, and what to change."""
+
+_EVERYTHING = frozenset(["Exception", "BaseException"])
+_MANY_GROWN = 10
+# Seconds.
+_LONG = 600.0
+_IDEMPOTENT = frozenset(["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"])
+
+
+@final
+class Rule(Frozen):
+    """A rule of an audit.
+
+    Attributes:
+        code: Its name, in lower case with hyphens.
+        summary: What it warns of, in a few words.
+        why: Why that is wrong.
+        bad: Code that it warns of.
+        good: The same, mended.
+        check: Returns what is wrong with a site and what to change, or None; None for
+            a rule about several sites.
+    """
+
+    __slots__ = ("bad", "check", "code", "good", "summary", "why")
+    code: str
+    summary: str
+    why: str
+    bad: str
+    good: str
+    check: Callable[[Site], Advice | None] | None
+
+
+def check_site(site: Site, rules: dict[str, Rule]) -> Iterator[Finding]:
+    """Yield what is wrong with a site, by rules about single sites."""
+    for code, rule in rules.items():
+        if rule.check is None:
+            continue
+        advice = rule.check(site)
+        if advice is not None:
+            line = site.blocking if code == "blocking-sleep" else site.line
+            yield Finding(code, site, line, *advice)
+
+
+def _unbounded(site: Site) -> Advice | None:
+    behavior = site.behavior
+    if behavior.calls == math.inf and behavior.elapsed == math.inf:
+        return (
+            "nothing ends a call that fails every time",
+            "limit the number of attempts or the time",
+        )
+    return None
+
+
+def _retries_at_once(site: Site) -> Advice | None:
+    behavior = site.behavior
+    if behavior.delays.shape != "none" or _calls_at_most(site, 2):
+        return None
+    return (
+        "retries follow each other without a delay",
+        "wait between attempts, longer each time",
+    )
+
+
+def _no_jitter(site: Site) -> Advice | None:
+    behavior = site.behavior
+    if behavior.delays.jitter is not False or behavior.delays.shape == "none":
+        return None
+    if not behavior.retries or _calls_at_most(site, 1):
+        return None
+    return (
+        "callers that fail together retry together",
+        "make the delays random",
+    )
+
+
+def _growth_without_cap(site: Site) -> Advice | None:
+    behavior = site.behavior
+    if not behavior.delays.grows or behavior.elapsed != math.inf:
+        return None
+    if behavior.calls is None:
+        return None
+    if behavior.calls == math.inf:
+        return ("delays grow without an end", "cap the delays")
+    delay = behavior.delays.longest(max(int(behavior.calls) - 1, 1))
+    if delay is None or delay <= _LONG:
+        return None
+    return (f"the last delay is {duration_in_words(delay)}", "cap the delays")
+
+
+def _retries_every_exception(site: Site) -> Advice | None:
+    found = _EVERYTHING.intersection(site.behavior.retried or ())
+    if not found or not site.behavior.retries:
+        return None
+    return (
+        f"{min(found)} is retried, and with it bugs that no retry mends",
+        "name the errors that may go away",
+    )
+
+
+def _cancellation_swallowed(site: Site) -> Advice | None:
+    if not site.behavior.swallows:
+        return None
+    return (
+        "Ctrl-C and cancellation are retried",
+        "catch Exception instead of BaseException",
+    )
+
+
+def _error_hidden(site: Site) -> Advice | None:
+    behavior = site.behavior
+    if behavior.ending != "hidden" or behavior.calls == behavior.elapsed == math.inf:
+        return None
+    return (
+        "after the last attempt the error is lost",
+        "raise the last error, or another one from it",
+    )
+
+
+def _blocking_sleep(site: Site) -> Advice | None:
+    if not site.blocking:
+        return None
+    return ("time.sleep stops the event loop", "await asyncio.sleep(...)")
+
+
+def _not_idempotent(site: Site) -> Advice | None:
+    methods = site.behavior.methods
+    if methods is None or methods <= _IDEMPOTENT or not site.behavior.retries:
+        return None
+    found = ", ".join(sorted(methods - _IDEMPOTENT)) or "every method"
+    return (
+        f"{found} may take effect twice",
+        "retry idempotent methods alone, or send an Idempotency-Key",
+    )
+
+
+def _hint_ignored(site: Site) -> Advice | None:
+    if site.behavior.hint is not False or not site.behavior.retries:
+        return None
+    return (
+        "Retry-After of the server is not obeyed",
+        "wait for as long as the server asks",
+    )
+
+
+def _timeout_never_retried(site: Site) -> Advice | None:
+    behavior = site.behavior
+    if behavior.timeout is None or behavior.elapsed in (None, math.inf):
+        return None
+    if behavior.elapsed > behavior.timeout:
+        return None
+    return (
+        (
+            f"one attempt may take {duration_in_words(behavior.timeout)}, and no retry "
+            f"begins after {duration_in_words(behavior.elapsed)}"
+        ),
+        "shorten the timeout of an attempt, or lengthen the time of all",
+    )
+
+
+def _max_attempts_unreachable(site: Site) -> Advice | None:
+    behavior = site.behavior
+    if behavior.calls in (None, math.inf) or behavior.elapsed in (None, math.inf):
+        return None
+    delays = behavior.delays
+    if delays.jitter is not False:
+        return None
+    total = delays.total(behavior.calls - 1)
+    if total is None or total <= behavior.elapsed:
+        return None
+    return (
+        (
+            f"the delays of {int(behavior.calls)} calls add up to "
+            f"{duration_in_words(total)}, and no retry begins after "
+            f"{duration_in_words(behavior.elapsed)}"
+        ),
+        "remove one of both limits",
+    )
+
+
+def _calls_at_most(site: Site, calls: int) -> bool:
+    return site.behavior.calls is not None and site.behavior.calls <= calls
+
+
+_LOOP = "while True:\n    try:\n        return fetch()\n    except OSError:\n        "
+
+RULES: Final = {
+    each.code: each
+    for each in (
+        Rule(
+            "unbounded",
+            "nothing ends a call that fails every time",
+            "A server that does not come back is called without an end, and "
+            "whoever waits for the result waits as long.",
+            "@retry\ndef fetch(): ...",
+            "@retry(stop=stop_after_attempt(5))\ndef fetch(): ...",
+            _unbounded,
+        ),
+        Rule(
+            "retries-at-once",
+            "several retries have no delay",
+            "What fails now fails a millisecond later, and a server that is overloaded "
+            "gets several times its load.",
+            "@retry(stop=stop_after_attempt(5))",
+            "@retry(stop=stop_after_attempt(5), wait=wait_random_exponential(max=30))",
+            _retries_at_once,
+        ),
+        Rule(
+            "no-jitter",
+            "callers that fail together retry together",
+            "Clients that an outage has stopped at the same moment come back at the "
+            "same moments.",
+            "wait=wait_exponential(max=30)",
+            "wait=wait_random_exponential(max=30)",
+            _no_jitter,
+        ),
+        Rule(
+            "growth-without-cap",
+            "delays grow without an end",
+            "Doubled twenty times, a second is twelve days.",
+            "@backoff.on_exception(backoff.expo, OSError)",
+            "@backoff.on_exception(backoff.expo, OSError, max_value=60, max_time=600)",
+            _growth_without_cap,
+        ),
+        Rule(
+            "retries-every-exception",
+            "bugs in the code are retried many times",
+            "A TypeError stays, however often it is retried: it comes late, and the "
+            "log is full of it.",
+            "except Exception:",
+            "except (ConnectionError, TimeoutError):",
+            _retries_every_exception,
+        ),
+        Rule(
+            "cancellation-swallowed",
+            "Ctrl-C and cancellation are retried",
+            "The program cannot be stopped, and a task that is cancelled goes on.",
+            "except BaseException:",
+            "except Exception:",
+            _cancellation_swallowed,
+        ),
+        Rule(
+            "error-hidden",
+            "after the last attempt the error is lost",
+            "The caller cannot tell a failure from a result, and nobody learns why.",
+            f"for _ in range(3):\n{_LOOP}time.sleep(1)\nreturn None",
+            "raise the last error",
+            _error_hidden,
+        ),
+        Rule(
+            "blocking-sleep",
+            "a coroutine sleeps and stops all others",
+            "While time.sleep sleeps, no other task of the event loop runs.",
+            "time.sleep(1)",
+            "await asyncio.sleep(1)",
+            _blocking_sleep,
+        ),
+        Rule(
+            "not-idempotent",
+            "a request that may take effect twice is retried",
+            "When the answer is lost, the order has been placed; the retry places a "
+            "second one.",
+            "Retry(3, allowed_methods=None)",
+            "Retry(3)",
+            _not_idempotent,
+        ),
+        Rule(
+            "hint-ignored",
+            "Retry-After is not obeyed",
+            "A server that says when it can be called again is called before, and may "
+            "lock the client out.",
+            "Retry(3, respect_retry_after_header=False)",
+            "Retry(3)",
+            _hint_ignored,
+        ),
+        Rule(
+            "timeout-never-retried",
+            "an attempt that times out leaves no time for another",
+            "One attempt uses up the time of all, so what hangs is never retried.",
+            "stop=stop_after_delay(60), and a timeout of 60 s",
+            "stop=stop_after_delay(60), and a timeout of 10 s",
+            _timeout_never_retried,
+        ),
+        Rule(
+            "max-attempts-unreachable",
+            "a limit of time ends every call before the number of attempts",
+            "Whoever reads the number believes it.",
+            "stop=stop_after_attempt(10) | stop_after_delay(5), wait=wait_fixed(1)",
+            "stop=stop_after_delay(5), wait=wait_fixed(1)",
+            _max_attempts_unreachable,
+        ),
+        Rule(
+            "nested-retries",
+            "a retried function calls another one that retries",
+            "The numbers of attempts multiply: three times four are twelve requests "
+            "for each call, when the server is down.",
+            "@retry(stop=stop_after_attempt(3))\ndef order(): pay()  # retried 4 times",
+            "retry in one layer alone",
+            None,
+        ),
+        Rule(
+            "library-retries-too",
+            "a client retries within each attempt",
+            "The client of the library makes requests of its own for each attempt, "
+            "which no log shows.",
+            "@retry(stop=stop_after_attempt(3))\n"
+            "def ask(): client.responses.create(...)",
+            "OpenAI(max_retries=0)",
+            None,
+        ),
+    )
+}
+"""The rules by their codes."""
+
+RULES_OF_POLICIES: Final = frozenset(
+    [
+        "breaker-without-timeout",
+        "call-outlives-process",
+        "cap-never-reached",
+        "capped-jitter",
+        "deadline-before-first-delay",
+        "delays-never-used",
+        "fixed-seed",
+        "hedge-after-timeout",
+        "max-elapsed-unreachable",
+        "never-retries",
+        "probe-timeout-too-short",
+        "recent-after-timeout",
+        "reserve-of-each-process",
+        "retry-storm",
+        "too-many-attempts",
+        "wait-too-short",
+        "waits-forever",
+    ]
+)
+"""The codes of other rules, of ``retrykit lint``, which comments may ignore, too."""

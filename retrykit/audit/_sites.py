@@ -1,0 +1,193 @@
+"""Places in source code where something is retried, and what each does."""
+
+import math
+from typing import Any, final
+
+from retrykit._internal.durations import duration_in_words
+from retrykit._internal.frozen import Frozen
+from retrykit.audit._delays import UNKNOWN_DELAYS, Delays
+
+__all__ = ["Behavior", "Site"]
+
+
+@final
+class Behavior(Frozen):
+    """The behavior of a site after failures, as far as the source code tells.
+
+    Attributes:
+        calls: The most calls, the first one included; infinity without a limit, None
+            if there is a limit that is not known.
+        elapsed: The most seconds after which it begins another call, likewise.
+        delays: The delays between calls.
+        retried: The names of the errors that are retried, without their modules; None
+            if that is not known.
+        results: Whether results are retried.
+        ending: What happens to the last error: it "raises", is "wrapped" in another
+            one, or is "hidden"; "?" if that is not known.
+        swallows: Whether cancellation and Ctrl-C are retried.
+        hint: Whether ``Retry-After`` is obeyed; None if that is not known, or if no
+            responses are retried.
+        methods: The methods of HTTP that are retried; None if that is not known, or if
+            it is not about requests.
+        timeout: The most seconds of one call; None if that is not known.
+        layer: Whether a client does it by itself, with nothing about retries written
+            there; it is no site, and multiplies the calls of those around it.
+    """
+
+    __slots__ = (
+        "calls",
+        "delays",
+        "elapsed",
+        "ending",
+        "hint",
+        "layer",
+        "methods",
+        "results",
+        "retried",
+        "swallows",
+        "timeout",
+    )
+    calls: float | None
+    elapsed: float | None
+    delays: Delays
+    retried: tuple[str, ...] | None
+    results: bool
+    ending: str
+    swallows: bool
+    hint: bool | None
+    methods: frozenset[str] | None
+    timeout: float | None
+    layer: bool
+
+    def __init__(  # noqa: PLR0913  a field each
+        self,
+        calls: float | None = None,
+        elapsed: float | None = math.inf,
+        delays: Delays = UNKNOWN_DELAYS,
+        retried: tuple[str, ...] | None = None,
+        *,
+        results: bool = False,
+        ending: str = "?",
+        swallows: bool = False,
+        hint: bool | None = None,
+        methods: frozenset[str] | None = None,
+        timeout: float | None = None,
+        layer: bool = False,
+    ) -> None:
+        Frozen.__init__(
+            self,
+            calls=calls,
+            elapsed=elapsed,
+            delays=delays,
+            retried=retried,
+            results=results,
+            ending=ending,
+            swallows=swallows,
+            hint=hint,
+            methods=methods,
+            timeout=timeout,
+            layer=layer,
+        )
+
+    def replace(self, **changes: Any) -> "Behavior":
+        """Return the same behavior with some fields changed."""
+        found: Behavior = Frozen.replace(self, **changes)
+        return found
+
+    @property
+    def retries(self) -> bool:
+        """True if anything is retried, as far as is known."""
+        return self.calls is None or self.calls > 1
+
+    @property
+    def longest(self) -> float | None:
+        """The longest sum of all delays, in seconds; None if it is not known."""
+        limits = [x for x in (self.elapsed,) if x not in (None, math.inf)]
+        if self.calls is not None:
+            total = self.delays.total(self.calls - 1)
+            if total is not None:
+                return min([total, *limits])
+        return limits[0] if limits and self.calls == math.inf else None
+
+    def __str__(self) -> str:
+        """Say in one line what is done."""
+        return "; ".join(filter(None, [self._limits(), self._waits(), self._errors()]))
+
+    def _limits(self) -> str:
+        parts = []
+        if self.calls is None:
+            parts.append("? calls")
+        elif self.calls == math.inf:
+            if self.elapsed == math.inf:
+                parts.append("calls without a limit")
+        else:
+            count = int(self.calls)
+            parts.append(f"{count} call{'' if count == 1 else 's'}")
+        if self.elapsed is None:
+            parts.append("for ? s")
+        elif self.elapsed != math.inf:
+            parts.append(f"for {duration_in_words(self.elapsed)}")
+        return " ".join(parts)
+
+    def _waits(self) -> str:
+        if self.calls is not None and self.calls <= 1:
+            return ""
+        text = str(self.delays)
+        if self.delays.shape != "none":
+            jitter = {True: "with jitter", False: "no jitter", None: "jitter: ?"}
+            text += f", {jitter[self.delays.jitter]}"
+        total = self.longest
+        if total and total != math.inf:
+            text += f", {duration_in_words(float(f'{total:.3g}'))} in all"
+        return text
+
+    def _errors(self) -> str:
+        if self.retried is None:
+            return "retries ?"
+        what = [*self.retried, *(["results"] if self.results else [])]
+        return f"retries {', '.join(what)}" if what else ""
+
+
+@final
+class Site(Frozen):
+    """A place in source code where something is retried.
+
+    Attributes:
+        path: The path of the file.
+        line: The first line of the decorator, the call or the loop; from 1.
+        end_line: Its last line.
+        column: Its column; from 1.
+        library: The library that retries, or "loop".
+        function: The full name of the function that is retried or that it stands in,
+            or "".
+        behavior: What it does.
+        functions: The full names of the functions that it retries.
+        is_async: Whether these are coroutine functions, or the loop is in one.
+        blocking: The line of a ``time.sleep`` in a coroutine function, or 0.
+    """
+
+    __slots__ = (
+        "behavior",
+        "blocking",
+        "column",
+        "end_line",
+        "function",
+        "functions",
+        "is_async",
+        "library",
+        "line",
+        "path",
+    )
+    path: str
+    line: int
+    end_line: int
+    column: int
+    library: str
+    function: str
+    behavior: Behavior
+    functions: tuple[str, ...]
+    is_async: bool
+    blocking: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.library}: {self.behavior}"

@@ -1,0 +1,103 @@
+"""The words of a file that tell, without parsing it, whether it may retry anything.
+
+A site is a call of a library that retries, or a loop around a ``try`` that waits,
+counts, or speaks of attempts. For the first, the file imports the library and writes
+one of its names, or calls something whose name or keyword speaks of retries, such as a
+subclass in another file. So a file without these words has no site, and need not be
+parsed. It is parsed later if a site refers to what it defines.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+__all__ = ["Interest", "has_loop", "has_retry_call"]
+
+_ROOTS: Final = (b"retr", b"backoff", b"attempts", b"tries")
+_CALLS: Final = tuple(
+    re.compile(word + rb"\w*\s*(?:\(|=(?!=))")
+    for word in (rb"retr(?:y|ies)", b"backoff", b"attempts", rb"tries(?<!entries)")
+)
+_DECORATOR: Final = re.compile(rb"\n[ \t\f]*@[ \t]*[\w. \t]*(?:retr|backoff)")
+_STATEMENT: Final = re.compile(
+    rb"\n([ \t\f]*)(?:async[ \t\\\n]+)?(for|while|try|def|class)\b"
+)
+_RETRIES: Final = re.compile(
+    rb"retr(?:y|ies)|attempt|tries|back_?off|sleep|delay|pause|wait|cool"
+)
+_COUNTS: Final = re.compile(rb"range|count|repeat|\bin\s*[(\[]|\bin\b[^:]*,")
+
+
+class Interest:
+    """Tells whether a file may have a site.
+
+    Args:
+        names: For each library, the names of its calls that retry; "*" is any.
+    """
+
+    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
+        libraries = "|".join(re.escape(each) for each in sorted(names))
+        self._imports = re.compile(
+            rb"\n[ \t\f]*(?:from|import)\b[^\n]*?\b(" + libraries.encode() + rb")\b"
+        )
+        self._names = {
+            library.encode(): re.compile(_any_of(each).encode())
+            for library, each in names.items()
+        }
+
+    def __call__(self, source: bytes) -> bool:
+        r"""Return whether a file may have a site.
+
+        Args:
+            source: Its text, encoded so that ASCII is ASCII, in lines that end in
+                ``\n``.
+        """
+        text = b"\n" + source
+        return self._calls_library(text) or has_retry_call(text) or has_loop(text)
+
+    def _calls_library(self, text: bytes) -> bool:
+        imported = {each[1] for each in self._imports.finditer(text)}
+        return any(self._names[each].search(text) for each in imported)
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """Return a pattern that finds one of some names, or matches for "*"."""
+    known = sorted(names)
+    return "" if "*" in known else rf"\b(?:{'|'.join(map(re.escape, known))})\b"
+
+
+def has_retry_call(text: bytes) -> bool:
+    """Return whether a text calls something, or sets a keyword, that names retries."""
+    lowered = text.lower()
+    if not any(each in lowered for each in _ROOTS):
+        return False
+    return bool(
+        any(each.search(lowered) for each in _CALLS) or _DECORATOR.search(lowered)
+    )
+
+
+def has_loop(text: bytes) -> bool:
+    """Return whether a text has a loop around a ``try`` that may repeat what failed."""
+    if b"try" not in text or not (b"while" in text or b"for" in text):
+        return False
+    # Each loop that is open: its indent, where it begins, and whether it has a try.
+    loops: list[list[int]] = []
+    for found in _STATEMENT.finditer(text):
+        indent = found.end(1) - found.start(1)
+        while loops and loops[-1][0] >= indent:
+            if _may_retry(text, loops.pop(), found.start()):
+                return True
+        if found[2] in (b"for", b"while"):
+            loops.append([indent, found.start(), 0])
+        elif found[2] == b"try":
+            for each in loops:
+                each[2] = each[2] or found.start()
+    return any(_may_retry(text, each, len(text)) for each in loops)
+
+
+def _may_retry(text: bytes, loop: list[int], end: int) -> bool:
+    _, start, attempt = loop
+    if not attempt:
+        return False
+    body = text[start:end].lower()
+    return bool(_RETRIES.search(body) or _COUNTS.search(text[start:attempt]))

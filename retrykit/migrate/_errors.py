@@ -1,0 +1,202 @@
+"""Names of tenacity besides those that retry: `RetryError`, `TryAgain`, attributes."""
+
+import libcst as cst
+from libcst import matchers
+
+from retrykit.migrate import _tenacity
+from retrykit.migrate._blocks import Edit, Edits
+from retrykit.migrate._expressions import OURS, code, parse
+from retrykit.migrate._findings import Untranslatable
+from retrykit.migrate._settings import Use, ordered
+from retrykit.migrate._source import Arguments, Source
+from retrykit.migrate._usages import Site
+
+__all__ = ["migrate_errors"]
+
+_LIBRARIES = {"tenacity", "retrying"}
+
+
+def migrate_errors(source: Source, sites: list[Site]) -> Edits:
+    """Return what becomes of the errors of tenacity and retrying.
+
+    Usages are left as they are if the file looks closely at such an error, or at what
+    else their functions have as attributes.
+    """
+    edits: Edits = {}
+    for site in sites:
+        reason = _attribute_read(source, site, edits)
+        if reason:
+            site.leave(reason)
+    for library in _LIBRARIES:
+        mine = [x for x in sites if x.library == library]
+        again = source.find({(library, "TryAgain")})
+        if again:
+            edits |= _try_again(source, mine, again)
+        edits |= _retry_errors(source, library, mine)
+    return edits
+
+
+def _raises(site: Site) -> bool:
+    """Return whether a usage raises the RetryError of its library."""
+    if site.settings is not None:
+        has_results = "on_result" in site.settings and "fallback" not in site.settings
+        return "raises" in site.settings or has_results
+    return True
+
+
+def _retry_errors(source: Source, library: str, sites: list[Site]) -> Edits:
+    uses = source.find({(library, "RetryError")})
+    around = source.surroundings
+    if around.mention("RetryError") and around.mention("last_attempt"):
+        _leave_all(sites, "another file reads the last_attempt of a RetryError")
+        return {}
+    elsewhere = around.mention(library)
+    translated = any(site.settings and _raises(site) for site in sites)
+    if not uses or not (translated or elsewhere):
+        return {}
+    caught = [_handler(source, use) for use in uses]
+    if any(each is None for each in caught):
+        if not translated:
+            return {}
+        _leave_all(sites, "the file uses RetryError for more than to catch it")
+        return {}
+    mixed = any(site.settings is None for site in sites)
+    mixed |= elsewhere and library not in around.complete
+    edits: Edits = {}
+    for use, handler in zip(uses, caught, strict=True):
+        if handler is None or (handler.name and not _reads_nothing(handler)):
+            _leave_all(sites, f"the file reads a RetryError of {library}")
+            return {}
+        edits[use] = _renamed(source, use, mixed=mixed)
+    return edits
+
+
+def _leave_all(sites: list[Site], reason: str) -> None:
+    for site in sites:
+        if site.settings is not None and _raises(site):
+            site.leave(reason)
+
+
+def _handler(source: Source, use: cst.CSTNode) -> cst.ExceptHandler | None:
+    """Return the ``except`` clause that a name stands in."""
+    child: cst.CSTNode = use
+    for each in source.parents(use):
+        if isinstance(each, cst.ExceptHandler):
+            return each if each.type is child else None
+        if not isinstance(each, cst.Tuple | cst.Element):
+            return None
+        child = each
+    return None
+
+
+def _reads_nothing(handler: cst.ExceptHandler) -> bool:
+    """Return whether a handler reads no attribute of its error but its cause."""
+    name = handler.name.name if handler.name is not None else None
+    if not isinstance(name, cst.Name):
+        return False
+    pattern = matchers.Attribute(value=matchers.Name(name.value))
+    read = matchers.findall(handler.body, pattern)
+    known = {"__cause__", "add_note", "with_traceback", "__traceback__"}
+    return all(
+        isinstance(each, cst.Attribute) and each.attr.value in known for each in read
+    )
+
+
+def _renamed(source: Source, use: cst.BaseExpression, *, mixed: bool) -> Edit:
+    def edit(_node: cst.CSTNode) -> cst.CSTNode:
+        if not mixed:
+            return parse(f"{OURS}.RetryError")
+        within = isinstance(source.parent(use), cst.Element)
+        both = f"{code(use)}, {OURS}.RetryError"
+        return parse(f"*({both})" if within else f"({both})")
+
+    return edit
+
+
+def _try_again(
+    source: Source, sites: list[Site], uses: list[cst.BaseExpression]
+) -> Edits:
+    """Return what becomes of ``raise TryAgain``, if all usages are translated."""
+    raised = all(_is_raised(source, use) for use in uses)
+    # Otherwise it may be raised at the end, and caught by somebody.
+    hidden = all(
+        {"raises", "fallback"} & site.settings.keys()
+        or site.settings.get("max_attempts") == "None"
+        for site in sites
+        if site.settings is not None
+    )
+    if not (raised and hidden) or any(site.settings is None for site in sites):
+        for site in sites:
+            site.leave("the file raises TryAgain, which stays tenacity's")
+        return {}
+    return {use: lambda _node: parse(f"{OURS}.RetryAfter") for use in uses}
+
+
+def _is_raised(source: Source, use: cst.CSTNode) -> bool:
+    around = source.parent(use)
+    if isinstance(around, cst.Call) and not around.args:
+        around = source.parent(around)
+    return isinstance(around, cst.Raise)
+
+
+_ATTRIBUTES = {"retry", "statistics", "retry_with"}
+
+
+def _attribute_read(source: Source, site: Site, edits: Edits) -> str:
+    """Return why a function stays decorated by tenacity; edit ``retry_with``."""
+    if site.function is None or site.library != "tenacity" or site.settings is None:
+        return ""
+    name = site.function.name.value
+    for attribute in _ATTRIBUTES:
+        if source.surroundings.mention(f"{name}.{attribute}"):
+            return f"another file reads {name}.{attribute}"
+        for node in source.attributes(attribute):
+            owner = code(node.value).rpartition(".")[2]
+            if owner != name:
+                continue
+            if attribute != "retry_with" or not _with_policy(source, site, node, edits):
+                return f"the file reads {name}.{attribute}"
+    return ""
+
+
+def _with_policy(source: Source, site: Site, node: cst.Attribute, edits: Edits) -> bool:
+    """Edit a call of ``retry_with``; return whether that was possible."""
+    call = source.parent(node)
+    if not isinstance(call, cst.Call) or not isinstance(node.value, cst.Name):
+        return False
+    try:
+        changed = Arguments(source, call, _tenacity.PARAMETERS)
+        if changed.dictionaries:
+            return False
+        own = site.arguments
+        merged = Arguments(source, None, "")
+        merged.values = {**({} if own is None else own.values), **changed.values}
+        settings = _tenacity.settings(merged, Use("function", None, site.function))
+    except Untranslatable:
+        return False
+    old = site.settings or {}
+    new = {name: text for name, text in settings.items() if old.get(name) != text}
+    for name in old.keys() - settings.keys():
+        new[name] = _UNSET.get(name, "")
+    if "" in new.values():
+        return False
+    named = ", ".join(f"{name}={text}" for name, text in ordered(new).items())
+    text = f"{OURS}.with_policy({code(node.value)}{', ' if named else ''}{named})"
+    edits[call] = lambda _node: parse(text)
+    return True
+
+
+_UNSET = {
+    "give_up_on": "()",
+    "on_result": "None",
+    "max_attempts": "None",
+    "max_elapsed": "None",
+    "deadline": '"stop"',
+    "limits": '"any"',
+    "hint": "None",
+    "raises": '"last"',
+    "observers": "()",
+    "stop_event": "None",
+    "sleep": "None",
+    "name": "None",
+}

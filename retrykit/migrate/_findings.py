@@ -1,0 +1,43 @@
+"""The usages of other libraries that a migration finds, translated or left alone."""
+
+from typing import NamedTuple
+
+__all__ = ["Migration", "Untranslatable", "Usage"]
+
+
+class Untranslatable(Exception):  # noqa: N818  a reason, not an error
+    """A usage cannot be said exactly in retrykit; its text is the reason."""
+
+
+class Usage(NamedTuple):
+    """A usage of another library in a file.
+
+    Attributes:
+        line: Its line, from 1, before the migration.
+        library: The library, such as ``tenacity``.
+        reason: Why it is left as it is; None if it is translated.
+    """
+
+    line: int
+    library: str
+    reason: str | None
+
+
+class Migration(NamedTuple):
+    """A file before and after a migration.
+
+    Attributes:
+        before: The text of the file.
+        after: The text with all usages translated that can be said exactly, and a
+            comment above the others.
+        usages: The usages, in the order of their lines.
+    """
+
+    before: str
+    after: str
+    usages: tuple[Usage, ...]
+
+    @property
+    def changed(self) -> bool:
+        """True if the text has changed."""
+        return self.before != self.after

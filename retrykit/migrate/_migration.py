@@ -1,0 +1,148 @@
+"""The migration of a file: its usages translated, its imports fixed."""
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from retrykit.migrate._blocks import Edit, Edits
+from retrykit.migrate._comments import with_comment, without_comment
+from retrykit.migrate._dictionaries import share_policies
+from retrykit.migrate._errors import migrate_errors
+from retrykit.migrate._expressions import OURS, check_depth, names_in, parse
+from retrykit.migrate._findings import Migration, Usage
+from retrykit.migrate._imports import settle_imports
+from retrykit.migrate._nesting import allow_nesting
+from retrykit.migrate._source import Source, Surroundings, imports_library
+from retrykit.migrate._usages import Site, find_sites
+
+__all__ = ["migrate_text"]
+
+
+def migrate_text(text: str, surroundings: Surroundings | None = None) -> Migration:
+    """Translate the usages of other libraries in a file.
+
+    Args:
+        text: The text of the file.
+        surroundings: The other files of its project.
+
+    Raises:
+        SyntaxError: It is not Python.
+        RecursionError: Its expressions are too deep.
+    """
+    if not imports_library(text):
+        return Migration(text, text, ())
+    check_depth(text)
+    source = Source(text, surroundings)
+    sites = find_sites(source)
+    editing = _Editing(_find_edits(source, sites))
+    after = source.module.visit(editing).code
+    if OURS in after:
+        used = _names_used(source)
+        settled, source.names = settle_imports(after, used)
+        if any(full.rpartition(".")[2] != x for full, x in source.names.items()):
+            # Longer names may need more lines.
+            settled, _ = settle_imports(source.module.visit(editing).code, used)
+        after = settled
+    usages = [Usage(site.line, site.library, site.reason) for site in sites]
+    return Migration(text, after, tuple(sorted(usages, key=lambda usage: usage.line)))
+
+
+def _find_edits(source: Source, sites: list[Site]) -> dict[cst.CSTNode, list[Edit]]:
+    """Return what becomes of the nodes of a file, one edit after the other."""
+    edits: dict[cst.CSTNode, list[Edit]] = {}
+
+    def add(found: Edits) -> None:
+        for node, edit in found.items():
+            edits.setdefault(node, []).append(edit)
+
+    add(migrate_errors(source, sites))
+    allow_nesting(source, sites)
+    add(share_policies(source, sites))
+    for site in sites:
+        if site.settings is not None:
+            add({site.node: _replacing(site)})
+            add(site.edits)
+    for anchor in {site.anchor: None for site in sites}:
+        add({anchor: _commenting(source, anchor, sites)})
+    for node in _obsolete(source, sites):
+        add({node: lambda _node: cst.RemoveFromParent()})
+    return edits
+
+
+class _Editing(cst.CSTTransformer):
+    """Edits nodes."""
+
+    def __init__(self, edits: dict[cst.CSTNode, list[Edit]]) -> None:
+        super().__init__()
+        self._edits = edits
+
+    def on_leave(  # type: ignore[override]
+        self, original_node: cst.CSTNode, updated_node: cst.CSTNode
+    ) -> cst.CSTNode | cst.RemovalSentinel:
+        edited: cst.CSTNode | cst.RemovalSentinel = updated_node
+        for edit in self._edits.get(original_node, ()):
+            if isinstance(edited, cst.CSTNode):
+                edited = edit(edited)
+        return edited
+
+
+def _replacing(site: Site) -> Edit:
+    return lambda node: site.written().with_changes(
+        lpar=getattr(node, "lpar", ()), rpar=getattr(node, "rpar", ())
+    )
+
+
+def _commenting(
+    source: Source, anchor: cst.CSTNode, sites: list[Site]
+) -> Callable[[cst.CSTNode], cst.CSTNode]:
+    """Return the edit of the lines above a statement with usages."""
+    reasons = dict.fromkeys(
+        site.reason
+        for site in sites
+        if site.anchor is anchor and site.reason is not None
+    )
+    column = source.column(anchor)[0]
+
+    def edit(node: cst.CSTNode) -> cst.CSTNode:
+        lines = getattr(node, "leading_lines", None)
+        if lines is None:
+            return node
+        kept = without_comment(lines)
+        if reasons:
+            kept = with_comment(kept, "; ".join(filter(None, reasons)), column)
+        return (
+            node
+            if len(kept) == len(lines) and not reasons
+            else node.with_changes(leading_lines=kept)
+        )
+
+    return edit
+
+
+def _obsolete(source: Source, sites: list[Site]) -> list[cst.CSTNode]:
+    """Return the assignments of strategies and arguments that nothing needs now."""
+    translated = [site for site in sites if site.settings is not None]
+    texts = {site.base or "" for site in translated}
+    for site in translated:
+        for text in (site.settings or {}).values():
+            texts |= names_in(parse(text))
+    replaced: set[cst.CSTNode] = {site.node for site in translated}
+    found: list[cst.CSTNode] = []
+    for name, assignment in source.constants():
+        if name.value in texts or source.surroundings.mention(name.value):
+            continue
+        uses = source.references(name)
+        inside = (any(x in replaced for x in source.parents(use)) for use in uses)
+        if uses and all(inside):
+            found.append(assignment)
+    return found
+
+
+def _names_used(source: Source) -> set[str]:
+    """Return the names by which a file uses the libraries."""
+    found: set[str] = set()
+    for scope in source.all_scopes():
+        for assignment in scope.assignments:
+            if assignment.references:
+                found.add(assignment.name)
+    return found

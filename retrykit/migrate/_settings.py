@@ -1,0 +1,46 @@
+"""Settings of a policy as texts, in the order in which they are written."""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
+
+import libcst as cst
+
+__all__ = ["GROUPS", "ORDER", "Settings", "Use", "ordered"]
+
+Settings = dict[str, str]
+"""The texts of settings, by their names."""
+
+ORDER: Final = (
+    *("policy", "on", "give_up_on", "on_result", "exception_groups", "max_attempts"),
+    *("max_elapsed", "deadline", "limits", "schedule", "hint", "hint_cap"),
+    *("hint_jitter", "stop_event", "sleep", "nested", "raises", "fallback"),
+    *("observers", "name"),
+)
+"""The names of settings, in the order in which they are written."""
+
+GROUPS: Final = (
+    {"on", "give_up_on", "on_result", "exception_groups"},
+    {"max_attempts", "max_elapsed", "deadline", "limits"},
+    {"schedule", "hint", "hint_cap", "hint_jitter"},
+    {"raises", "fallback"},
+)
+"""Settings that make sense together alone."""
+
+
+class Use(NamedTuple):
+    """The code that a usage retries.
+
+    Attributes:
+        kind: Whether it is a function, a block, or calls of an object.
+        awaited: Whether it is a coroutine; None if that is not known.
+        function: The decorated function, if there is one.
+    """
+
+    kind: Literal["function", "block", "object"]
+    awaited: bool | None = None
+    function: cst.FunctionDef | None = None
+
+
+def ordered(settings: Mapping[str, str]) -> Settings:
+    """Return settings in the order in which they are written."""
+    return {name: settings[name] for name in ORDER if name in settings}

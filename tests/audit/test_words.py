@@ -1,0 +1,89 @@
+"""Which files are parsed: all that may have a site."""
+
+import ast
+
+import pytest
+
+from retrykit.audit._libraries import LIBRARIES
+from retrykit.audit._module import read_module
+from retrykit.audit._project import Project
+from retrykit.audit._words import Interest
+
+may_have_sites = Interest(LIBRARIES)
+LOOP = (
+    "for x in range(3):\n    try:\n        f()\n        break\n  "
+    "  except E:\n        pass\n"
+)
+SITES = {
+    "decorator": "from tenacity import retry\n@retry\ndef f(): ...",
+    "call": "import tenacity as t\nf = t.Retrying(stop=t.stop_after_attempt(3))(f)",
+    "indented import": "def f():\n    import tenacity\n    return tenacity.Retrying()",
+    "several": "import os, tenacity\nx = tenacity.AsyncRetrying()",
+    "counted": LOOP,
+    "tuple": LOOP.replace("range(3)", "(1, 2)"),
+    "async": (
+        "async def f():\n    async for x in range(3):\n        "
+        "try:\n            g()\n"
+        "            break\n        except E:\n            pass"
+    ),
+    "nested": f"class A:\n  def f(self):\n{LOOP.replace('f()', 'self.g()')}",
+    "while": "while True:\n    try:\n        f()\n        break\n    except E:\n"
+    "        time.sleep(1)\n",
+    "form feed": f"\f{LOOP}",
+    "followed": f"{LOOP}def g(): ...",
+}
+
+
+def sites(text):
+    tree = ast.parse(text)
+    return [*Project([read_module(tree, "a.py", "a", "")]).sites()]
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_a_file_with_a_site_is_parsed(name):
+    text = SITES[name]
+    if name == "nested":
+        text = "class A:\n  def f(self):\n" + "".join(
+            f"    {line}\n" for line in LOOP.splitlines()
+        )
+    assert sites(text)
+    assert may_have_sites(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x = 1",
+        "# retries of the attempt: retry after a backoff\nx = 1",
+        "import tenacity",
+        "retry = 1\nif retries == 3: pass".replace("retry = 1\n", ""),
+        "for x in range(3):\n    f()\ntry:\n    g()\nexcept E:\n    pass",
+        "while x:\n    try:\n        f()\n    except E:\n        return",
+        (
+            "def f():\n    for x in y:\n        pass\n\ndef g():\n    "
+            "try:\n        pass\n"
+            "    finally:\n        sleep(3)"
+        ),
+        "entries(3)",
+        "try:\n    for x in y: pass\nexcept E: pass",
+    ],
+)
+def test_a_file_without_one_is_not(text):
+    assert not sites(text)
+    assert not may_have_sites(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@with_retry\ndef f(): ...",
+        "MyRetry(3)",
+        "f(max_retries=3)",
+        "from .compat import again\nf = make_backoff (g)",
+        "f(attempts=3)",
+        "f(tries=3)",
+    ],
+)
+def test_a_file_that_may_use_what_another_defines_is_parsed(text):
+    assert may_have_sites(text.encode())
