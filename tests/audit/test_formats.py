@@ -163,7 +163,6 @@ def test_a_finding_on_another_line_than_its_site_has_no_column(tmp_path):
     results = as_sarif(audit([tmp_path], select=["blocking-sleep"]), "1")["runs"][0]
     place = results["results"][0]["locations"][0]["physicalLocation"]
     assert place["region"] == {"startLine": 7}
-    assert place["artifactLocation"]["uri"].startswith("file:///")
 
 
 def test_annotations_escape_what_would_end_them(tmp_path, monkeypatch):
