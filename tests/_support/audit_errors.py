@@ -4,6 +4,7 @@ import os
 import tempfile
 from contextlib import chdir
 from pathlib import Path
+from unittest.mock import patch
 
 from retrykit.audit import audit
 from retrykit.audit._changes import changed_lines
@@ -46,12 +47,12 @@ def since(revision, path=os.environ["PATH"], seconds=60):
 
     def read():
         with tempfile.TemporaryDirectory() as folder:
-            before = os.environ["PATH"]
-            os.environ["PATH"] = path
-            try:
+            set_for_git = {
+                "PATH": path,
+                "GIT_CEILING_DIRECTORIES": str(Path(folder).parent),
+            }
+            with patch.dict(os.environ, set_for_git):
                 changed_lines(revision, folder, seconds)
-            finally:
-                os.environ["PATH"] = before
 
     return read
 

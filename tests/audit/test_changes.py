@@ -77,7 +77,8 @@ def test_an_unknown_revision_is_told(repository):
         changed_lines("nonsense", repository)
 
 
-def test_a_folder_without_a_repository_is_told(tmp_path):
+def test_a_folder_without_a_repository_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     with pytest.raises(ConfigError, match="git rev-parse: not a git repository"):
         audit([tmp_path], diff="HEAD")
 
