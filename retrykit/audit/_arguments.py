@@ -109,7 +109,7 @@ def _timedelta(call: Call) -> float | None:
 
 
 def error_names(value: Value) -> tuple[str, ...] | None:
-    """Return the names of errors that a class or a tuple stands for, without modules.
+    """Return the names of the errors in a class or a tuple, without modules.
 
     Returns:
         The names; None if they are not known.

@@ -105,7 +105,7 @@ _REPLACED: Final[dict[str, Callable[[], Any]]] = {
     "budget": lambda: RatioBudget(0.1, reserve=0),
     "stop_event": Event,
 }
-"""What stands for settings that are not known."""
+"""Neutral values of settings that are not known."""
 
 _CONDITIONS: Final = frozenset(["on", "give_up_on"])
 
@@ -160,7 +160,7 @@ class _Builder:
         return base.replace(**named)
 
     def build(self, value: Value, *, errors: bool = False) -> Any:
-        """Return the object that a value stands for.
+        """Build the object that a value describes.
 
         Args:
             value: The value.
@@ -199,7 +199,7 @@ class _Builder:
         raise UnknownValueError
 
     def _error_class(self, name: str, depth: int = 0) -> type[BaseException]:
-        """Return a class that stands for one of errors."""
+        """Return a stand-in for a class of errors."""
         if name not in self._errors:
             bases = self._project.class_bases(name)
             base: type[BaseException] = Exception
@@ -301,7 +301,7 @@ class _Builder:
         value: Value,
         values: Mapping[str, Value],
     ) -> None:
-        """Add an argument, or what stands for it."""
+        """Add an argument, or its stand-in."""
         try:
             named[name] = self.build(value, errors=name in _CONDITIONS)
         except UnknownValueError:
@@ -316,7 +316,7 @@ def _is_replace(owner: object, name: str) -> bool:
 
 
 def _public(name: str) -> Any:
-    """Return what a public name of this package stands for."""
+    """Return the object of a public name of this package."""
     module, _, last = name.rpartition(".")
     if module in _NAMES:
         known = last in _NAMES[module].split()
@@ -332,7 +332,7 @@ def _public(name: str) -> Any:
 
 
 def _condition_of(name: str) -> _AnyCondition:
-    """Return what stands for a condition of a library, which may not be installed."""
+    """Return a stand-in for a condition of a library that may not be installed."""
     module, _, last = name.removeprefix(_INTEGRATIONS).partition(".")
     if last != "transient":
         raise UnknownValueError
