@@ -27,6 +27,7 @@ os.environ.update(dict.fromkeys(CONSTRAINTS, str(PINS)))
 UNPINNED = dict.fromkeys(CONSTRAINTS)
 
 PROJECT = nox.project.load_toml("pyproject.toml")
+NAME = PROJECT["project"]["name"]
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 # Installed without their dependencies: Airflow, in a session of its own, since these
 # are too many; google-genai, since it refuses the newest tenacity.
@@ -47,38 +48,14 @@ PURE_PYTHON = ["anyio", "looptime", "pytest", "tomli-w", "tzdata"]
 # The rooms of the package that are covered without libraries of integrations.
 ROOMS = ["_core", "_internal", "budgets", "conditions", "config", "hints", "limits"]
 ROOMS += ["presets", "schedules", "simulate", "testing"]
-IN_A_BROWSER = sorted([*ROOMS, "analysis", "durable"])
+IN_A_BROWSER = sorted([*ROOMS, "analysis", "audit", "durable"])
 # Some tests take minutes: with `worksteal`, no process waits for another one.
 EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
 # With those that are marked as thorough.
 EVERYTHING += ["--require-all", "-m", "not engines"]
 # The files in the root folder that tests read.
 FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
-FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
-# The public modules besides those that `retrykit` itself exports.
-REFERENCE = """
-    analysis.charts analysis.html_report analysis.lint analysis.preview
-    analysis.simulation_charts audit backoff
-    conditions
-    config.foreign config.grpc_service_config config.json_schema config.rendering
-    durable errors
-    events hints.grpc
-    integrations.aio_pika integrations.aiohttp integrations.aiokafka
-    integrations.anthropic integrations.asyncpg integrations.azure_core
-    integrations.backoff integrations.tenacity
-    integrations.botocore integrations.celery integrations.confluent_kafka
-    integrations.dbos integrations.django integrations.google_api_core
-    integrations.google_genai
-    integrations.grpc integrations.httpx integrations.httpx2
-    integrations.kubernetes integrations.logging integrations.openai
-    integrations.opentelemetry integrations.pika integrations.procrastinate
-    integrations.prometheus integrations.psycopg integrations.pymongo
-    integrations.pymysql integrations.redis integrations.requests integrations.sentry
-    integrations.smtplib integrations.sqlalchemy integrations.sqlite3
-    integrations.stripe integrations.temporal integrations.urllib3
-    migrate
-    simulate testing testing.pytest_plugin testing.strategies
-"""
+FILES += [".pre-commit-config.yaml", "conftest.py", "noxfile.py", "pyproject.toml"]
 
 
 def install_everything(session: nox.Session, *groups: str) -> None:
@@ -90,13 +67,18 @@ def install_everything(session: nox.Session, *groups: str) -> None:
 
 @nox.session
 def check(session: nox.Session) -> None:
-    """Check format, style and types."""
+    """Check format, style, types, and the workflows of GitHub."""
     install_everything(session, "check", "everything", "benchmark")
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
     session.run("mypy", "retrykit", "examples", "benchmarks", "tests/typing")
     session.run("pyright", "--pythonpath", f"{session.bin}/python")
     session.run("python", "-m", "tests._support.public_types")
+    session.run("zizmor", "--offline", "--quiet", "--persona=pedantic", ".github")
+    schemas = ["check-jsonschema", "--quiet", "--builtin-schema"]
+    workflows = map(str, Path(".github/workflows").iterdir())
+    session.run(*schemas, "vendor.github-workflows", *workflows)
+    session.run(*schemas, "vendor.dependabot", ".github/dependabot.yml")
 
 
 @nox.session
@@ -121,14 +103,13 @@ def test_all(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the API reference from the docstrings: build/reference/index.html."""
+    """Build the site, and fail on a warning: build/site/index.html."""
     install_everything(session, "docs", "everything", "benchmark")
     session.run(
-        *("python", "-W", "error", "-m", "pdoc", "--docformat", "google"),
-        *("--template-directory", "docs/reference", "-o", "build/reference"),
-        *(f"retrykit{module and '.'}{module}" for module in ["", *REFERENCE.split()]),
-        # Importing DBOS starts a program. The hash seed fixes the order of sets.
-        env={"PDOC_ALLOW_EXEC": "1", "PYTHONHASHSEED": "0"},
+        *("python", "-m", "sphinx", "--fail-on-warning", "--keep-going", "-j", "auto"),
+        *("-d", "build/doctrees", "docs", "build/site"),
+        # The hash seed fixes the order of sets.
+        env={"PYTHONHASHSEED": "0"},
     )
 
 
@@ -146,11 +127,44 @@ def speed(session: nox.Session) -> None:
     session.run("python", "-m", "benchmarks.instructions", *session.posargs)
 
 
+@nox.session(reuse_venv=False)
+def package(session: nox.Session) -> None:
+    """Build, check and install what a release publishes, in dist/: ``-- v1.2.3``."""
+    session.install(*nox.project.dependency_groups(PROJECT, "package"))
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build", "--installer=uv", silent=True)
+    [sdist], [wheel] = (Path("dist").glob(each) for each in ("*.tar.gz", "*.whl"))
+    version = wheel.name.split("-")[1]
+    if session.posargs not in ([], [f"v{version}"]):
+        session.error(f"the version is {version}, and not {' '.join(session.posargs)}")
+    session.run("twine", "check", "--strict", str(sdist), str(wheel))
+    session.run("check-wheel-contents", str(wheel))
+    for path in (sdist, wheel):
+        printed = installed_version(session, path)
+        if printed != f"retrykit {version}":
+            session.error(f"{path} installs {printed}")
+
+
+def installed_version(session: nox.Session, path: Path) -> str:
+    """Install a distribution alone, then its command line; return what that prints."""
+    folder = Path(session.create_tmp(), path.suffix)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    session.run("uv", "venv", "--quiet", str(folder))
+    install = ["uv", "pip", "install", "--quiet", "--python", f"{programs}/python"]
+    session.run(*install, str(path))
+    code = ["-I", "-c", "from retrykit import retry"]
+    session.run(f"{programs}/python", *code, external=True)
+    session.run(*install, f"{path}[cli]")
+    command = [f"{programs}/retrykit", "--version"]
+    return session.run(*command, external=True, silent=True).strip()
+
+
 def build_wheel(session: nox.Session) -> Path:
     """Build the wheel, and return its path, beside copies of all but the package."""
-    session.install("build")
+    session.install("build[uv]")
     folder = Path(session.create_tmp())
-    session.run("python", "-m", "build", "--outdir", str(folder), ".", silent=True)
+    build = ["python", "-m", "build", "--installer=uv", "--outdir", str(folder)]
+    session.run(*build, silent=True)
     for name in (".ci", "benchmarks", "docs", "examples", "tests"):
         shutil.copytree(name, folder / name)
     for name in FILES:
@@ -259,7 +273,7 @@ def busy(session: nox.Session) -> None:
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Feed random inputs, most of them invalid, to everything that reads data."""
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test,migrate]")
     arguments = session.posargs or ["--count", "50000", "--seed", "1"]
     session.run("python", "-m", "tests.fuzz", *arguments)
 
@@ -314,7 +328,7 @@ def oldest(session: nox.Session, extra: str) -> None:
     asked += [each for name in [extra, *included] for each in EXTRAS[name]]
     # Unlike `--resolution lowest-direct`, this keeps the test tools new, and fails if a
     # version cannot be installed.
-    versions = [each.replace(">=", "==") for each in asked if "retrykit[" not in each]
+    versions = [each.replace(">=", "==") for each in asked if f"{NAME}[" not in each]
     selected = ["--extra", extra]
     if extra == "test":
         session.install("-e", ".[test]", *versions)

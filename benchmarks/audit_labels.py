@@ -24,6 +24,8 @@ folder:
 
     python -m benchmarks.audit_labels download FOLDER
     python -m benchmarks.audit_labels score FOLDER [MODULE:FUNCTION] [-v]
+
+``--labels FILE`` before the command takes the labels from another file.
 """
 
 import argparse
@@ -34,11 +36,11 @@ import tarfile
 import tempfile
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from benchmarks.table import markdown
 from retrykit.audit import audit
@@ -46,6 +48,7 @@ from retrykit.audit import audit
 __all__ = [
     "RULES",
     "Label",
+    "Released",
     "Score",
     "Site",
     "audited",
@@ -63,10 +66,12 @@ RULES = {
     "retries-at-once": "Two or more retries without a delay. One at once, as with a new"
     " token or connection, is no fault.",
     "no-jitter": "There is a delay, and no part of it is random.",
-    "growth-without-cap": "Delays grow without an upper limit, and attempts have no"
-    " limit or one that the caller sets; or a delay exceeds 10 minutes.",
+    "growth-without-cap": "Delays are multiplied without an upper limit, and attempts"
+    " have no limit, or one that the caller sets with no default, or with one above 10;"
+    " or a delay exceeds 10 minutes.",
     "retries-every-exception": "Exception, BaseException or everything is retried, and"
-    " nothing sorts out errors that stay.",
+    " nothing sorts out errors that stay. A handler before it that raises does so, or a"
+    " test after which one raises; one for a cancellation does not.",
     "cancellation-swallowed": "BaseException, everything or CancelledError is retried.",
     "error-hidden": "At the end the last error is neither raised nor chained nor"
     " returned.",
@@ -94,13 +99,27 @@ _LIBRARIES = {
     "botocore",
     "celery",
     "google-api-core",
+    "httpx",
     "openai",
     "redis",
     "requests",
     "retrying",
+    "stamina",
     "tenacity",
     "urllib3",
 }
+
+
+class Released(Protocol):
+    """Something of a released package."""
+
+    @property
+    def package(self) -> str:
+        """Its name."""
+
+    @property
+    def version(self) -> str:
+        """Its version."""
 
 
 class Label(NamedTuple):
@@ -329,14 +348,14 @@ def _place(package: str, site: Site) -> str:
     return f"{package}/{site.path}:{site.line} {site.library}: {rules}".rstrip(": ")
 
 
-def download(labels: Iterable[Label], folder: Path) -> dict[str, Path]:
+def download(packages: Iterable[Released], folder: Path) -> dict[str, Path]:
     """Download and unpack the Python files of each package that is not there yet.
 
     Returns:
         The folder of each package; one that cannot be had is named on stderr.
     """
     folders = {}
-    for package, version in sorted({(each.package, each.version) for each in labels}):
+    for package, version in sorted({(each.package, each.version) for each in packages}):
         target = folder / f"{package}-{version}"
         if target.is_dir() or _fetch(f"{package}=={version}", target):
             folders[package] = target
@@ -396,9 +415,14 @@ def _sites(
         yield package, list(auditor(folder))
 
 
-def main() -> None:
-    """Download the packages, or score an auditor on them."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Download the packages, or score an auditor on them.
+
+    Args:
+        arguments: Those of the command line by default.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audit_labels")
+    parser.add_argument("--labels", type=Path, default=LABELS, help="another file")
     commands = parser.add_subparsers(dest="command", required=True)
     fetching = commands.add_parser("download", help="download the packages")
     fetching.add_argument("folder", type=Path)
@@ -411,15 +435,15 @@ def main() -> None:
         help="MODULE:FUNCTION, from a folder to its sites",
     )
     scoring.add_argument("-v", "--verbose", action="store_true", help="list the faults")
-    arguments = parser.parse_args()
-    labels = read_labels()
-    folders = download(labels, arguments.folder)
-    if arguments.command == "score":
-        module, _, name = arguments.function.partition(":")
+    options = parser.parse_args(arguments)
+    labels = read_labels(options.labels)
+    folders = download(labels, options.folder)
+    if options.command == "score":
+        module, _, name = options.function.partition(":")
         auditor = getattr(import_module(module), name)
         result = score(labels, dict(_sites(auditor, folders)))
         print(result.tables())
-        if arguments.verbose:
+        if options.verbose:
             print(f"\n{result.details()}")
 
 

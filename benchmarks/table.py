@@ -11,6 +11,7 @@ from rich.table import Table
 
 from benchmarks.calls import Row
 from benchmarks.contenders import CONTENDERS, Contender, importable
+from retrykit._internal.distribution import NAME
 
 __all__ = ["format_table", "machine", "markdown", "number", "versions"]
 
@@ -100,6 +101,6 @@ def versions(names: list[str]) -> str:
 
 def _version(name: str) -> str:
     try:
-        return f"{name} {version(name)}"
+        return f"{name} {version(NAME if name == 'retrykit' else name)}"
     except PackageNotFoundError:
         return f"{name} (from its source folder)"

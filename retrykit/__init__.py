@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from retrykit._core.retry_state import Failure, RetryState, StopReason
     from retrykit._core.rules import Rule
     from retrykit._core.timeouts import AsArgument
+    from retrykit._internal.version import __version__ as __version__
     from retrykit.backoff import STOP, Backoff
     from retrykit.errors import (
         AttemptTimeout,
@@ -67,6 +68,7 @@ else:
             "_core.layers": "Layer Layers layers",
             "_core.outcome": "Outcome WithError WithValue",
             "_core.retry_state": "Failure RetryState StopReason",
+            "_internal.version": "__version__",
         },
         modules=["budgets", "limits", "presets", "hints", "schedules", "streams"],
     )
@@ -95,5 +97,3 @@ __all__ += [
 ]
 __all__ += ["policy_of", "presets", "resume", "retry", "retrying", "schedules"]
 __all__ += ["state_of", "streams", "with_policy"]
-
-__version__ = "0.1.0"

@@ -79,7 +79,7 @@ UPWARD = {
 DOORS = {
     "random": "simulate._draws",
     "time": "_internal.clocks _internal.late_modules audit._reading "
-    "integrations.tenacity "
+    "integrations.tenacity._call_states "
     "testing._sleep_guard",
     "asyncio": "_core.task_sends _internal.loop_clock "
     "durable._job_attempt integrations.dbos._job_functions "
@@ -88,7 +88,7 @@ DOORS = {
     "testing.pytest_plugin testing._sleep_guard testing._virtual_loop",
     "wrapt": "_core.proxies",
     "ast": "audit migrate._expressions schedules._parsing _cli.modules",
-    "tomllib": "audit._settings config._files",
+    "tomllib": "audit._settings config._files migrate._width",
 }
 
 # A policy and its decision are the same at any time. The clock is read by what runs
@@ -161,6 +161,7 @@ LIBRARIES = {
     "integrations.stripe": "stripe",
     "integrations.sentry": "sentry_sdk",
     "integrations.temporal": "temporalio",
+    "integrations._urllib3_retry": "urllib3",
     "integrations.urllib3": "urllib3",
     "testing.pytest_plugin": "pytest",
     "testing.strategies": "hypothesis",

@@ -37,7 +37,7 @@ from retrykit.integrations.redis import (
 )
 from retrykit.integrations.requests import RetryAdapter, request_policy
 from retrykit.integrations.temporal import retried
-from retrykit.integrations.urllib3 import RetryPoolManager
+from retrykit.integrations.urllib3 import PolicyRetry, RetryPoolManager
 from retrykit.limits import RateLimit
 from retrykit.simulate import Basin
 from tests import test_errors
@@ -202,6 +202,8 @@ SETTING_ERRORS |= {
 }
 
 RETRYING = HTTPAdapter(max_retries=3)
+FEW = RateLimit(3, "1s")
+INSTEAD = "RetryPoolManager and RetryAdapter support it"
 
 SETTING_ERRORS |= {
     f"adapter must be a BaseAdapter, got {HTTPAdapter!r}": (
@@ -213,6 +215,13 @@ SETTING_ERRORS |= {
     "leave it out, since the policy retries": (
         lambda: RetryPoolManager().request("GET", "http://127.0.0.1:1", retries=3)
     ),
+    "policy must be a Policy, got 4": lambda: PolicyRetry(4),
+    f"attempt_timeout must be left out where urllib3 makes the attempts, got "
+    f"{AsArgument(7)!r}; {INSTEAD}": (
+        lambda: PolicyRetry(attempt_timeout=AsArgument(7))
+    ),
+    f"admission must be left out where urllib3 makes the attempts, got "
+    f"({FEW!r},); {INSTEAD}": lambda: PolicyRetry(admission=[FEW]),
 }
 
 

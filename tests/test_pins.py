@@ -1,5 +1,6 @@
 """The gate installs versions from a list, whatever is released in the meantime."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -7,6 +8,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
+
+
+def test_hooks_of_pre_commit_have_the_versions_of_the_list():
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    pins = (ROOT / ".ci" / "pins.txt").read_text("utf-8").splitlines()
+    tools = re.findall(r'additional_dependencies: \["([^"]+)"\]', hooks)
+    assert {re.sub(r"\[.*\]", "", tool) for tool in tools} <= {*pins}
+    assert tools != []
 
 
 def test_the_list_has_a_version_of_each_requirement():
@@ -29,7 +38,7 @@ def test_the_list_has_a_version_of_each_requirement():
     unmet = [
         str(each)
         for each in requirements
-        if each.name != "retrykit"
+        if each.name != project["project"]["name"]
         and not any(
             map(each.specifier.contains, versions.get(canonicalize_name(each.name), []))
         )

@@ -12,10 +12,11 @@ import retrykit
 from retrykit import Policy
 from retrykit.schedules import exponential
 from retrykit.testing import virtual_time
-from tests._support.documents import PAGES
+from tests._support.documents import PAGES, ROOT
 from tests._support.scripted_server import answer, close, serve
 
 README = PAGES[0].read_text("utf-8")
+REFERENCE = (ROOT / "docs/reference/index.md").read_text("utf-8")
 PACKAGE = Path(retrykit.__file__).parent
 
 
@@ -29,6 +30,10 @@ def test_every_link_has_a_target(page):
         if name.startswith("../retrykit/"):
             # The package may be installed elsewhere.
             target = PACKAGE.parent / name.removeprefix("../")
+        if "reference/retrykit." in name:
+            # Its page is written by the build of the site.
+            assert target.stem in REFERENCE.split(), link
+            continue
         assert target.exists(), link
         if anchor:
             assert anchor in anchors(target), link

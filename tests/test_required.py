@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import retrykit
+from retrykit._internal.distribution import NAME
 from tests._support import required
 
 ROOT = Path(__file__).parents[1]
@@ -116,7 +117,7 @@ def test_an_extra_without_libraries_of_its_own_has_no_tests_of_its_own(tmp_path)
 
 def test_every_extra_that_is_installed_has_tests():
     """Otherwise nox -s oldest could not test it."""
-    extras = {*metadata.metadata("retrykit").get_all("Provides-Extra")}
+    extras = {*metadata.metadata(NAME).get_all("Provides-Extra")}
     tests = [*map(required.needs, ROOT.glob("tests/**/test_*.py"))]
     untested = []
     for extra in extras - {"cli", "hypothesis", "test"}:

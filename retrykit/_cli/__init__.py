@@ -1,11 +1,13 @@
 """Command line that shows, charts, compares, checks and converts policies.
 
-Needs the extra ``retrykit[cli]``. Each command is a module, imported only when it
+Needs the extra ``cli``. Each command is a module, imported only when it
 runs, so that ``--help`` stays fast.
 """
 
 import sys
 from collections.abc import Sequence
+
+from retrykit._internal.distribution import installed_by
 
 __all__ = ["main"]
 
@@ -25,9 +27,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in {"click", "rich"}:
             raise
-        suggestion = "in a clone: pip install '.[cli]'"
-        sys.stderr.write(
-            f"retrykit: the command line needs {error.name}; {suggestion}\n"
-        )
+        needed = f"the command line needs {error.name}"
+        sys.stderr.write(f"retrykit: {needed}; {installed_by('cli')}\n")
         return 2
     return run(sys.argv[1:] if args is None else args)

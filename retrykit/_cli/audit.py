@@ -1,20 +1,23 @@
 """``retrykit audit``: what is wrong with the retries in source code."""
 
 import json
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.progress import Progress
+from rich.table import Table
 from rich.text import Text
 
 from retrykit._cli.options import complete_words, make_command
-from retrykit._cli.terminal import build_table, console, print_paragraph
-from retrykit._internal.validation import escape_unprintable, invalid_setting
+from retrykit._cli.terminal import build_table, console, print_paragraph, show_progress
+from retrykit._internal.processes import count_processors
+from retrykit._internal.validation import (
+    did_you_mean,
+    escape_unprintable,
+    invalid_setting,
+)
 from retrykit.audit._audit import audit
 from retrykit.audit._baseline import Baseline
 from retrykit.audit._findings import Finding, Report
@@ -34,7 +37,7 @@ def _rules(
 ) -> tuple[str, ...]:
     """Return the codes of an option, each of which may be several with commas."""
     codes = (code.strip() for value in values for code in value.split(","))
-    return check_rules(param.opts[0], (code for code in codes if code))
+    return check_rules(param.opts[0], codes)
 
 
 def _rule_option(name: str, text: str) -> Callable[..., Any]:
@@ -144,12 +147,21 @@ def command(
     if explain is not None:
         _explain(*check_rules("--explain", [explain]))
         return 0
-    _check_output(output, as_json=as_json, sarif=sarif, github=github, quiet=quiet)
+    _check_output(
+        output,
+        {
+            "--json": as_json,
+            "--sarif": sarif,
+            "--github": github,
+            "--quiet": quiet,
+            "--write-baseline": write_baseline is not None,
+        },
+    )
     given = paths or (".",)
     settings = find_settings(given[0])
     # A new baseline has all findings, also those of the old one.
     known = None if write_baseline else baseline or settings.baseline
-    with _progress() as progress:
+    with show_progress("reading") as progress:
         report = audit(
             given,
             select=select or settings.select,
@@ -159,16 +171,16 @@ def command(
             root=settings.root,
             baseline=known,
             diff=diff,
-            processes=processes or _processors(),
+            processes=processes or count_processors(),
             progress=progress,
         )
+    if output is not None:
+        Path(output).write_text(_contents(report, Path(output).suffix), "utf-8")
     if write_baseline is not None:
         Baseline.of(report.findings, write_baseline).write(write_baseline)
         count = len(report.findings)
         click.echo(f"{write_baseline}: {count} finding{'' if count == 1 else 's'}")
         return 2 if _print_problems(report) else 0
-    if output is not None:
-        Path(output).write_text(_contents(report, Path(output).suffix), "utf-8")
     if as_json or sarif:
         click.echo(_contents(report, ".json" if as_json else ".sarif"), nl=False)
     elif github:
@@ -181,11 +193,9 @@ def command(
     return 1 if report.findings else 0
 
 
-def _check_output(output: str | None, **flags: bool) -> None:
+def _check_output(output: str | None, formats: Mapping[str, bool]) -> None:
     """Check that there is one format, and that a file for it can be written."""
-    given = [
-        f"--{each.removeprefix('as_')}" for each, is_set in flags.items() if is_set
-    ]
+    given = [each for each, is_set in formats.items() if is_set]
     if len(given) > 1:
         msg = f"{' and '.join(given)} cannot be given together"
         raise click.UsageError(msg)
@@ -194,33 +204,10 @@ def _check_output(output: str | None, **flags: bool) -> None:
     file = Path(output)
     if file.suffix not in _SUFFIXES:
         rule = f"a file whose name ends in {', '.join(_SUFFIXES)}"
-        raise invalid_setting("--output", rule, output)
+        nearest = did_you_mean(file.suffix, _SUFFIXES)
+        raise invalid_setting("--output", rule, output, nearest)
     if not file.absolute().parent.is_dir():
         raise invalid_setting("--output", "a file in a folder that exists", output)
-
-
-def _processors() -> int:
-    """Return the number of processors that this process may use."""
-    # Not all platforms tell which ones.
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on a terminal, and yield what advances it."""
-    out = console(stderr=True)
-    # Not by a thread, since processes may be forked.
-    hidden = not out.is_terminal
-    with Progress(
-        console=out, transient=True, auto_refresh=False, disable=hidden
-    ) as bar:
-        task = bar.add_task("reading", total=None)
-
-        def advance(done: int, count: int) -> None:
-            bar.update(task, completed=done, total=count, refresh=True)
-
-        yield advance
 
 
 def _contents(report: Report, suffix: str) -> str:
@@ -229,9 +216,9 @@ def _contents(report: Report, suffix: str) -> str:
     if suffix == ".json":
         data = as_data(report)
     else:
-        from importlib.metadata import version  # noqa: PLC0415  takes long
+        from retrykit import __version__  # noqa: PLC0415  takes long
 
-        data = as_sarif(report, version("retrykit"))
+        data = as_sarif(report, __version__)
     return json.dumps(data, indent=2) + "\n"
 
 
@@ -254,20 +241,26 @@ def _print(report: Report, *, quiet: bool, statistics: bool) -> None:
         for finding in report.findings:
             out.print(str(finding), soft_wrap=True)
         _print_problems(report)
+        if statistics:
+            _print_statistics(report)
         return
     for site, findings in by_site(report):
         _print_site(site, findings)
         out.print()
     if _print_problems(report):
         out.print()
-    if statistics:
-        counts = Counter(each.rule for each in report.findings)
-        rows = [(str(count), rule) for rule, count in counts.most_common()]
-        if rows:
-            out.print(build_table(("findings", "rule"), rows))
-            out.print()
+    if statistics and report.findings:
+        _print_statistics(report)
+        out.print()
     style = "bold red" if report.findings else "bold green"
     out.print(Text(f"{summary(report)}.", style=style), soft_wrap=True)
+
+
+def _print_statistics(report: Report) -> None:
+    counts = Counter(each.rule for each in report.findings)
+    rows = [(str(count), rule) for rule, count in counts.most_common()]
+    if rows:
+        console().print(build_table(("findings", "rule"), rows))
 
 
 def _print_site(site: Site, findings: Sequence[Finding]) -> None:
@@ -290,7 +283,7 @@ def _print_site(site: Site, findings: Sequence[Finding]) -> None:
         if not out.is_terminal:
             out.print(Text.assemble(rule, text), soft_wrap=True)
             continue
-        table = build_table([], [])
+        table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(width=width + 4, no_wrap=True)
         table.add_column(overflow="fold")
         rule.rstrip()

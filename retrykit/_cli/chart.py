@@ -15,6 +15,7 @@ from retrykit._cli.policies import policy_flags, select_policies
 from retrykit._cli.summary import name_rules, preview_policy
 from retrykit._cli.terminal import console, format_range, print_uncut
 from retrykit._core.policy import Policy
+from retrykit._internal.distribution import installed_by
 from retrykit._internal.durations import format_duration
 from retrykit._internal.validation import invalid_setting
 from retrykit.analysis._duration_ticks import suits_log, ticks
@@ -98,7 +99,7 @@ def _save_image(policies: Mapping[str, Policy], output: Path, **options: Any) ->
     try:
         from retrykit.analysis.charts import figure, save  # noqa: PLC0415  slow to import
     except ModuleNotFoundError as error:
-        msg = f"{output} needs {error.name}; in a clone: pip install '.[plot]'"
+        msg = f"{output} needs {error.name}; {installed_by('plot')}"
         raise ConfigError(msg) from error
     save(figure(policies, **options), output)
 

@@ -1,14 +1,12 @@
 """``retrykit lint``: warnings about policies in code, files and presets."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from rich.progress import Progress
 from rich.text import Text
 
 from retrykit._cli.modules import import_here, place_of
@@ -23,10 +21,11 @@ from retrykit._cli.policies import (
     select_policy,
     split_file,
 )
-from retrykit._cli.terminal import build_table, console
+from retrykit._cli.terminal import build_table, console, show_progress
 from retrykit._core.policy import Policy
 from retrykit._internal.error_texts import safe_str
 from retrykit._internal.frozen import fields_of
+from retrykit._internal.processes import count_processors
 from retrykit._internal.shares import parse_share
 from retrykit._internal.validation import invalid_setting
 from retrykit.analysis.lint import RULES, Finding, Found, check, discover
@@ -196,14 +195,8 @@ def _read(
 
 def _read_code(target: str, limits: Mapping[str, Any]) -> Iterator[_Checked]:
     """Yield the policies in source code, and what cannot be read."""
-    out = console(stderr=True)
-    with Progress(console=out, transient=True, disable=not out.is_terminal) as bar:
-        task = bar.add_task("reading", total=None)
-        discovery = discover(
-            target,
-            processes=os.cpu_count() or 1,
-            progress=lambda done, count: bar.update(task, total=count, completed=done),
-        )
+    with show_progress("reading") as progress:
+        discovery = discover(target, processes=count_processors(), progress=progress)
     for each in discovery.failures:
         yield _Checked(place_of(each.path, each.line), "", error=each.reason)
     for found in discovery.found:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.progress import Progress
 from rich.text import Text
 
 from retrykit._cli.options import make_command
-from retrykit._cli.terminal import console
+from retrykit._cli.terminal import console, show_progress
+from retrykit._internal.distribution import installed_by
+from retrykit._internal.processes import count_processors
 
 # LibCST may be missing, and takes long to import.
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ __all__ = ["command"]
 def command(
     paths: tuple[Path, ...], as_diff: bool, write: bool, check: bool, as_json: bool
 ) -> int:
-    """Translate backoff, tenacity, stamina and retrying to retrykit.
+    """Translate tenacity, backoff, urllib3 and others to retrykit.
 
     PATH is a file or a folder. Calls, delays, errors, results and hooks stay the same;
     what cannot be said exactly is left as it is, under a comment that says why. Without
@@ -55,7 +56,7 @@ def command(
     try:
         from retrykit.migrate import write_file  # noqa: PLC0415  it needs LibCST
     except ImportError as error:
-        msg = f"migrate needs {error.name}; in a clone: pip install '.[migrate]'."
+        msg = f"migrate needs {error.name}; {installed_by('migrate')}."
         raise click.UsageError(msg, context) from error
     report = _migrate(paths)
     problems = [*report.problems]
@@ -76,13 +77,8 @@ def command(
 def _migrate(paths: Sequence[Path]) -> "Report":
     from retrykit.migrate import migrate_paths  # noqa: PLC0415  as above
 
-    out = console(stderr=True)
-    with Progress(console=out, transient=True, disable=not out.is_terminal) as bar:
-        task = bar.add_task("translating", total=None)
-        return migrate_paths(
-            paths,
-            progress=lambda _path, count: bar.update(task, total=count, advance=1),
-        )
+    with show_progress("translating") as progress:
+        return migrate_paths(paths, progress, count_processors())
 
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -120,7 +116,7 @@ def _print_summary(
         out.print(line, soft_wrap=True)
     total = len(report.usages)
     if not total:
-        out.print("no usages of backoff, tenacity, stamina or retrying found")
+        out.print("no usages of backoff, tenacity, stamina, retrying or urllib3 found")
         return
     files = f"{changed} file{'' if changed == 1 else 's'}"
     verb = "changed" if written else "would change"

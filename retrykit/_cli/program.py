@@ -23,7 +23,7 @@ COMMANDS = {
     "simulate": "Simulate what policies do to a server after an outage.",
     "audit": "Find what is wrong with retries in source code.",
     "lint": "Warn about problems in policies.",
-    "migrate": "Translate backoff, tenacity, stamina and retrying to retrykit.",
+    "migrate": "Translate tenacity, backoff, urllib3 and others to retrykit.",
     "convert": "Convert a policy to TOML, JSON, Python or gRPC.",
     "jobs": "List durable jobs, and control them.",
     "presets": "List the built-in policies, in groups.",
@@ -64,10 +64,9 @@ class _Commands(click.Group):
 
 def _print_version(ctx: click.Context, _option: click.Parameter, value: Any) -> None:
     if value:
-        # Its import takes longer than the whole help.
-        from importlib.metadata import version  # noqa: PLC0415
+        from retrykit import __version__  # noqa: PLC0415  it takes as long as the help
 
-        click.echo(f"retrykit {version('retrykit')}")
+        click.echo(f"retrykit {__version__}")
         ctx.exit()
 
 

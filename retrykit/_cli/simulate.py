@@ -18,8 +18,9 @@ from retrykit._cli.simulation_report import (
     print_change,
     print_report,
 )
-from retrykit._cli.terminal import console
+from retrykit._cli.terminal import console, show_progress
 from retrykit._core.policy import Policy
+from retrykit._internal.distribution import installed_by
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.simulate._basin import find_basin
@@ -320,7 +321,7 @@ def _check_outputs(options: Mapping[str, Any]) -> None:
         try:
             import retrykit.analysis.simulation_charts  # noqa: F401, PLC0415  slow
         except ModuleNotFoundError as error:
-            msg = f"{file} needs {error.name}; in a clone: pip install '.[plot]'"
+            msg = f"{file} needs {error.name}; {installed_by('plot')}"
             raise ConfigError(msg) from error
 
 
@@ -427,21 +428,12 @@ class _Watcher(Watcher):
         click.echo(f"retrykit: {text}", err=True)
 
 
-@contextmanager
-def _bar(title: str) -> Iterator[Callable[[float, float], None]]:
-    """Show a progress bar in a terminal; yields a function that moves it."""
-    out = console(stderr=True)
-    with Progress(console=out, transient=True, disable=not out.is_terminal) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
-
-
 def _simulate(
     settings: Mapping[str, Any], first: int, seeds: int
 ) -> tuple[list[Simulation], bool]:
     """Return the results, and whether they were interrupted."""
     results: list[Simulation] = []
-    with _bar("simulating") as move:
+    with show_progress("simulating") as move:
         for index in range(seeds):
 
             def tell(done: int, of: int, before: int = index) -> None:
@@ -506,7 +498,7 @@ def _save_basin(
 
     wanted = {k: v for k, v in settings.items() if k not in {"outage", "horizon"}}
     try:
-        with _bar("basin") as move:
+        with show_progress("basin") as move:
             found = find_basin(**wanted, seed=seed, progress=move, watcher=_Watcher)
     except KeyboardInterrupt:
         return True

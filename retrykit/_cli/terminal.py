@@ -4,11 +4,13 @@ rich chooses color, width and encoding, and respects NO_COLOR.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from rich.console import Console, Group
 from rich.padding import Padding
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +19,7 @@ from retrykit._internal.validation import escape_unprintable
 
 __all__ = ["build_figures", "build_pairs", "build_table", "console", "format_decimal"]
 __all__ += ["format_range", "print_paragraph", "print_records", "print_uncut"]
+__all__ += ["show_progress"]
 
 # Columns, more than any table has.
 _UNCUT: Final = 10_000
@@ -46,6 +49,44 @@ class _Console(Console):
 def console(*, stderr: bool = False) -> Console:
     """Return a console for stdout, or for stderr."""
     return _Console(stderr=stderr, highlight=False, emoji=False, markup=False)
+
+
+@contextmanager
+def show_progress(
+    title: str, *, after: float = 0.25
+) -> Iterator[Callable[[float, float], None]]:
+    """Show a bar on a terminal, unless all is done soon.
+
+    Args:
+        title: What is done.
+        after: Seconds after which the bar is drawn, and drawn again.
+
+    Yields:
+        A function that is told how much has been done, and how much there is.
+    """
+    out = console(stderr=True)
+    # Not drawn by a thread, since processes may be forked meanwhile.
+    bar = Progress(
+        console=out,
+        transient=True,
+        auto_refresh=False,
+        disable=not out.is_interactive,
+    )
+    task = bar.add_task(title, total=None)
+    drawn = bar.get_time()
+
+    def tell(done: float, count: float) -> None:
+        nonlocal drawn
+        bar.update(task, completed=done, total=count)
+        if bar.get_time() - drawn >= after:
+            bar.start()
+            bar.refresh()
+            drawn = bar.get_time()
+
+    try:
+        yield tell
+    finally:
+        bar.stop()
 
 
 def format_decimal(number: float, digits: int = 6) -> str:

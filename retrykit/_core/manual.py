@@ -156,7 +156,13 @@ class ManualCall:
             The delay before `next`, in seconds; or the error to raise, which may be
             *error* itself, if the call has given up.
         """
-        ended = handle_failure(self._controller, self._ensure_call(), error, result)
+        call = self._ensure_call()
+        # Conditions and hints may ask for the current call, as in a function.
+        token = self.enter()
+        try:
+            ended = handle_failure(self._controller, call, error, result)
+        finally:
+            current_entry.reset(token)
         outcome: float | Exception = self._end_with(ended)
         return outcome
 
@@ -164,9 +170,12 @@ class ManualCall:
         self, error: Exception | None, result: object = None
     ) -> float | Exception:
         """Handle a failed attempt, as `fail` does."""
-        ended = await ahandle_failure(
-            self._controller, self._ensure_call(), error, result
-        )
+        call = self._ensure_call()
+        token = self.enter()
+        try:
+            ended = await ahandle_failure(self._controller, call, error, result)
+        finally:
+            current_entry.reset(token)
         outcome: float | Exception = self._end_with(ended)
         return outcome
 
@@ -188,14 +197,24 @@ class ManualCall:
 
     def succeed(self, result: object) -> bool:
         """End the call with its result, or return False if that is rejected."""
-        accepted = handle_result(self._controller, self._ensure_call(), result)
+        call = self._ensure_call()
+        token = self.enter()
+        try:
+            accepted = handle_result(self._controller, call, result)
+        finally:
+            current_entry.reset(token)
         if accepted:
             self._end()
         return accepted
 
     async def asucceed(self, result: object) -> bool:
         """End the call with its result, as `succeed` does."""
-        accepted = await ahandle_result(self._controller, self._ensure_call(), result)
+        call = self._ensure_call()
+        token = self.enter()
+        try:
+            accepted = await ahandle_result(self._controller, call, result)
+        finally:
+            current_entry.reset(token)
         if accepted:
             self._end()
         return accepted

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from retrykit._internal.distribution import installed_by
+
 __all__ = ["needs"]
 
 
@@ -18,5 +20,5 @@ def needs(extra: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         # A namespace, such as google, is not the name of a library.
         library = extra if extra.startswith(f"{error.name}-") else error.name
-        message = f"{library} is not installed; in a clone: pip install '.[{extra}]'"
+        message = f"{library} is not installed; {installed_by(extra)}"
         raise ImportError(message, name=error.name) from error

@@ -1,4 +1,4 @@
-"""Charts of policies as matplotlib figures; needs ``retrykit[plot]``.
+"""Charts of policies as matplotlib figures; needs the extra ``plot``.
 
 Figures are not registered with pyplot, so they need not be closed.
 """

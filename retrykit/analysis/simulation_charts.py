@@ -1,4 +1,4 @@
-"""Charts of simulations as matplotlib figures; needs ``retrykit[plot]``.
+"""Charts of simulations as matplotlib figures; needs the extra ``plot``.
 
 `retrykit.analysis.charts.save` writes them to files. They are not registered with
 pyplot, so they need not be closed.

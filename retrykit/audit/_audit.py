@@ -21,7 +21,7 @@ from retrykit.audit._project import Project
 from retrykit.audit._reading import Reading, read_lines
 from retrykit.audit._repeated import Repeated
 from retrykit.audit._rules import RULES, RULES_OF_POLICIES, Rule, check_site
-from retrykit.audit._scan import Progress, scan
+from retrykit.audit._scan import Progress, scan, without_collection
 from retrykit.audit._settings import check_rules
 from retrykit.audit._sites import Site
 
@@ -33,6 +33,7 @@ def _say_nothing(_done: int, _all: int) -> None:
 
 
 @user_facing
+@without_collection()
 def audit(  # noqa: PLR0913  settings, by name
     paths: Iterable[str | Path],
     *,

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, final
 
-from retrykit._internal.validation import invalid_setting
-from retrykit.audit._files import relative_path
+from retrykit._internal.validation import ConfigError, invalid_setting
+from retrykit.audit._files import nearest_path, relative_path
 from retrykit.audit._findings import Finding
 from retrykit.audit._notebooks import file_of
 
@@ -60,19 +60,18 @@ class Baseline:
         file = Path(path)
         try:
             data = json.loads(file.read_text("utf-8"))
+        except FileNotFoundError as error:
+            nearest = nearest_path(path)
+            raise _invalid(path, nearest or str(error.strerror)) from None
         except (OSError, ValueError, RecursionError) as error:
             reason = getattr(error, "strerror", None) or error
-            rule = "a file that --write-baseline has written"
-            name = os.fspath(path)
-            raise invalid_setting("baseline", rule, name, str(reason)) from None
+            raise _invalid(path, str(reason)) from None
         version = data.get("version") if isinstance(data, dict) else None
         if version != _VERSION:
-            rule = f"a baseline of version {_VERSION}"
-            raise invalid_setting("baseline", rule, os.fspath(path))
+            raise _invalid(path, f"its version is not {_VERSION}")
         entries = data.get("findings")
         if not isinstance(entries, list) or not all(map(_is_entry, entries)):
-            rule = f"a list of findings, each with {', '.join(_KEYS)}"
-            raise invalid_setting("findings", rule, entries)
+            raise _invalid(path, f"it has no list of findings with {', '.join(_KEYS)}")
         keys = [(x["path"], x["function"], x["rule"], x["hash"]) for x in entries]
         return cls(keys, file.parent)
 
@@ -108,6 +107,11 @@ class Baseline:
         site = finding.site
         path = relative_path(file_of(site.path), self._root)
         return path, site.function, finding.rule, finding.fingerprint
+
+
+def _invalid(path: str | Path, reason: str) -> ConfigError:
+    rule = "a file that --write-baseline has written"
+    return invalid_setting("baseline", rule, os.fspath(path), reason)
 
 
 def _is_entry(entry: Any) -> bool:

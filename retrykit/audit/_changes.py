@@ -6,7 +6,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from retrykit._internal.validation import ConfigError, invalid_setting, user_facing
+from retrykit._internal.validation import (
+    ConfigError,
+    did_you_mean,
+    invalid_setting,
+    user_facing,
+)
 
 __all__ = ["Changes", "changed_lines", "touches"]
 
@@ -43,7 +48,15 @@ def changed_lines(
     # Neither settings nor attributes of the repository change the output.
     options = ("-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
     prefixes = ("--src-prefix=a/", "--dst-prefix=b/", "--no-relative")
-    found = _parse(_git(top, seconds, "diff", *options, *prefixes, revision, "--"), top)
+    arguments = (*options, *prefixes, revision, "--")
+    try:
+        text = _git(top, seconds, "diff", *arguments)
+    except ConfigError as error:
+        names = _git(top, seconds, "for-each-ref", "--format=%(refname:short)")
+        suggestion = did_you_mean(revision, names.splitlines())
+        msg = f"{error}; {suggestion}" if suggestion else str(error)
+        raise ConfigError(msg) from None
+    found = _parse(text, top)
     new = _git(top, seconds, "ls-files", "--others", "--exclude-standard", "-z")
     for each in new.split("\0")[:-1]:
         found[os.path.join(top, each)] = [_WHOLE]

@@ -143,7 +143,7 @@ def _is_request(repeated: Repeated, call: Called) -> bool:
     # Its name may be all that is known, as of `self.session.post`.
     parts = call.function.name.split(".") if type(call.function) is Reference else []
     owner = "".join(parts[-2:-1])
-    return _CLIENT_WORD.search(owner) is not None and bool(_BODIES & call.named)
+    return _CLIENT_WORD.search(owner) is not None and not _BODIES.isdisjoint(call.named)
 
 
 def _ignores_hints(site: Site, repeated: Repeated, within: list[Definition]) -> bool:

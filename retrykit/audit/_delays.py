@@ -1,15 +1,20 @@
 """The delays between attempts, as far as they are known."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final, final
 
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.frozen import Frozen
 
-__all__ = ["NO_DELAYS", "UNKNOWN_DELAYS", "Delays"]
+__all__ = ["NO_DELAYS", "UNKNOWN_DELAYS", "Delays", "describe_duration"]
 
-_LISTED = 3
+_SHOWN = 3
+"""Delays of a series that are described."""
+_SHOWN_OF_LIST = 6
 _MOST = 10_000
+_LONGEST = 100 * 365 * 86_400.0
+"""Seconds; of more, no number helps."""
 
 
 @final
@@ -20,7 +25,8 @@ class Delays(Frozen):
     1 s, 2 s, 4 s ... at most 1 min
 
     Attributes:
-        shape: "none", "constant", "linear", "fibonacci", "exponential" or "unknown".
+        shape: "none", "constant", "linear", "fibonacci", "exponential", "listed" or
+            "unknown".
         first: The first delay, in seconds; None if it is not known.
         growth: The factor or the step from one delay to the next; None if unknown.
         cap: The longest delay, with what is added, in seconds; infinity without one;
@@ -30,6 +36,7 @@ class Delays(Frozen):
         added: Random seconds that are added, at most.
         at_once: The number of first retries that have no delay.
         least: The shortest of the other delays before they are made random, in seconds.
+        listed: Each delay, in seconds, the last of which repeats; if they are "listed".
     """
 
     __slots__ = (
@@ -40,6 +47,7 @@ class Delays(Frozen):
         "growth",
         "jitter",
         "least",
+        "listed",
         "low",
         "shape",
     )
@@ -52,6 +60,7 @@ class Delays(Frozen):
     added: float
     at_once: int
     least: float
+    listed: tuple[float, ...]
 
     def __init__(  # noqa: PLR0913, PLR0917  a field each
         self,
@@ -64,10 +73,28 @@ class Delays(Frozen):
         added: float = 0.0,
         at_once: int = 0,
         least: float = 0.0,
+        listed: tuple[float, ...] = (),
     ) -> None:
         Frozen.__init__(
-            self, shape, first, growth, cap, jitter, low, added, at_once, least
+            self, shape, first, growth, cap, jitter, low, added, at_once, least, listed
         )
+
+    @classmethod
+    def of_list(
+        cls,
+        delays: Sequence[float | None],
+        jitter: bool | None = False,  # noqa: FBT001, FBT002  a field
+    ) -> "Delays":
+        """Return delays that are written one by one; None is one that is not known."""
+        known = tuple(each for each in delays if each is not None)
+        first = delays[0] if delays else None
+        if not known or len(known) != len(delays):
+            return cls("unknown", first, cap=None, jitter=jitter)
+        if jitter is False and len(set(known)) == 1:
+            return cls("constant", first) if first else NO_DELAYS
+        low = 1.0 if jitter is False else 0.0
+        cap = max(known)
+        return cls("listed", first, cap=cap, jitter=jitter, low=low, listed=known)
 
     def replace(self, **changes: Any) -> "Delays":
         """Return the same delays with some fields changed."""
@@ -80,6 +107,8 @@ class Delays(Frozen):
             return 0.0
         if self.first is None or self.cap is None or self.shape == "unknown":
             return None
+        if self.shape == "listed":
+            return self.listed[min(retry, len(self.listed)) - 1] + self.added
         if self.shape == "constant":
             return min(max(self.first, self.least) + self.added, self.cap)
         if self.growth is None:
@@ -126,24 +155,55 @@ class Delays(Frozen):
         return self.growth > (0 if self.shape == "linear" else 1)
 
     def __str__(self) -> str:
+        return self.describe()
+
+    def describe(self, retries: float | None = None) -> str:
+        """Say in a few words how long they are.
+
+        >>> Delays("exponential", first=1.0, growth=2.0, cap=60.0).describe(retries=2)
+        '1 s, 2 s'
+
+        Args:
+            retries: How many there are at most, if that is known. Count.
+        """
         if self.shape == "none":
             return "no delay"
         if self.shape == "unknown":
-            return "delays: ?" if self.jitter is not True else "random delays: ?"
-        delays = [self.longest(each) for each in range(1, _LISTED + 1)]
-        if None in delays:
-            text = f"{self.shape} delays"
-        elif self.shape == "constant":
-            text = _duration(delays[0])
-        else:
-            text = ", ".join(map(_duration, delays)) + " ..."
-        if self.cap not in (None, math.inf) and self.shape != "constant":
-            text += f" at most {_duration(self.cap)}"
-        return text
+            return "random delays" if self.jitter else "delays: ?"
+        first = self.longest(self.at_once + 1)
+        if self.shape == "constant":
+            return "constant delays" if first is None else describe_duration(first)
+        if first is None or self.longest(self.at_once + 2) is None:
+            return f"{self.shape} delays{self._at_most()}"
+        most = _SHOWN
+        if self.shape == "listed":
+            most = min(_SHOWN_OF_LIST, len(self.listed))
+        count = int(most if retries is None else min(most, max(retries, 1)))
+        shown = [self.longest(each) or 0.0 for each in range(1, count + 1)]
+        text = ", ".join(map(describe_duration, shown))
+        if retries is not None and retries <= count:
+            return text
+        # The last one repeats.
+        told = self.shape == "listed" and count == len(self.listed)
+        return f"{text} ..." if told else f"{text} ...{self._at_most(retries)}"
+
+    def _at_most(self, retries: float | None = None) -> str:
+        """Return the longest delay in words, if so many retries come to it."""
+        if self.cap is None or self.cap == math.inf:
+            return ""
+        last = self.longest(int(min(retries, _MOST))) if retries else self.cap
+        return f" at most {describe_duration(last or 0.0)}"
 
 
-def _duration(seconds: float | None) -> str:
-    return "?" if seconds is None else duration_in_words(float(f"{seconds:.4g}"))
+def describe_duration(seconds: float) -> str:
+    """Return a duration in words, with as many digits as matter.
+
+    >>> describe_duration(91.237), describe_duration(1e30)
+    ('1 min 31 s', 'over 100 years')
+    """
+    if seconds > _LONGEST:
+        return "over 100 years"
+    return duration_in_words(float(f"{seconds:.4g}"))
 
 
 NO_DELAYS: Final = Delays("none")

@@ -6,11 +6,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.audit._findings import Problem
 
 __all__ = ["SUFFIXES", "SourceFile", "find_files", "is_excluded"]
-__all__ += ["relative_path"]
+__all__ += ["nearest_path", "relative_path"]
 
 SUFFIXES = (".py", ".pyw", ".ipynb")
 """The suffixes of the files that are read in a folder."""
@@ -71,8 +71,20 @@ def find_files(
             if walk.is_new(given):
                 files.append(walk.describe(given, os.path.dirname(given)))
         else:
-            raise invalid_setting("path", "a file or a folder that exists", given)
+            rule = "a file or a folder that exists"
+            raise invalid_setting("path", rule, given, nearest_path(given))
     return files, walk.problems
+
+
+def nearest_path(path: str | Path) -> str:
+    """Suggest the name in a folder that is most similar to one that is not there."""
+    folder, name = os.path.split(os.path.normpath(path))
+    while folder and not os.path.exists(folder):
+        folder, name = os.path.split(folder)
+    try:
+        return did_you_mean(name, sorted(os.listdir(folder or ".")))
+    except (OSError, ValueError):
+        return ""
 
 
 def is_excluded(path: str, patterns: Sequence[str]) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-__all__ = ["LEAVES", "flow", "inner_nodes", "leaves"]
+__all__ = ["LEAVES", "child_nodes", "flow", "inner_nodes", "leaves"]
 
 Outcomes = frozenset[str]
 
@@ -15,6 +15,11 @@ LEAVES: Final = frozenset(["break", "return", "raise"])
 _EXITS = frozenset(["exit", "_exit", "abort", "fail", "skip", "quit"])
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+# Fields without nodes, and the context of a name, which nobody asks for.
+_PLAIN = frozenset(["arg", "attr", "ctx", "id", "kind", "level", "type_comment"])
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
 
 
 def flow(body: Iterable[ast.stmt]) -> Outcomes:
@@ -51,7 +56,22 @@ def inner_nodes(body: Sequence[ast.AST], *, loops: bool = True) -> Iterator[ast.
         yield node
         if isinstance(node, _DEFINITIONS) or (not loops and isinstance(node, _LOOPS)):
             continue
-        stack += reversed([*ast.iter_child_nodes(node)])
+        stack += reversed(child_nodes(node))
+
+
+def child_nodes(node: ast.AST) -> list[ast.AST]:
+    """Return the parts of a node; quicker than `ast.iter_child_nodes`."""
+    kind = type(node)
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(x for x in kind._fields if x not in _PLAIN)
+    found: list[ast.AST] = []
+    for name in _FIELDS[kind]:
+        part = getattr(node, name, None)
+        if type(part) is list:
+            found += [each for each in part if isinstance(each, ast.AST)]
+        elif isinstance(part, ast.AST):
+            found.append(part)
+    return found
 
 
 def _of(node: ast.stmt) -> Outcomes:  # noqa: C901, PLR0911  a case each

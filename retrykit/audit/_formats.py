@@ -6,14 +6,16 @@ Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from retrykit.audit._files import relative_path
 from retrykit.audit._findings import Finding, Report
-from retrykit.audit._notebooks import file_of
+from retrykit.audit._notebooks import cell_of, file_of
+from retrykit.audit._reading import read_lines
 from retrykit.audit._rules import RULES, Rule
 from retrykit.audit._sites import Behavior, Site
 
@@ -87,6 +89,7 @@ def _behavior(behavior: Behavior) -> dict[str, Any]:
             "first": _number(delays.first),
             "growth": _number(delays.growth),
             "cap": _number(delays.cap),
+            "listed": [_number(each) for each in delays.listed] or None,
             "jitter": delays.jitter,
         },
         "retried": None if behavior.retried is None else list(behavior.retried),
@@ -95,7 +98,11 @@ def _behavior(behavior: Behavior) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> float | str | None:
-    return "unlimited" if value == math.inf else value
+    if value is None:
+        return None
+    if value == math.inf:
+        return "unlimited"
+    return int(value) if value.is_integer() else value
 
 
 def as_sarif(report: Report, version: str) -> dict[str, Any]:
@@ -106,6 +113,7 @@ def as_sarif(report: Report, version: str) -> dict[str, Any]:
         version: The version of the program.
     """
     codes = [*RULES]
+    read = cache(read_lines)
     driver = {
         "name": "retrykit",
         "semanticVersion": version,
@@ -116,25 +124,13 @@ def as_sarif(report: Report, version: str) -> dict[str, Any]:
             "ruleId": each.rule,
             "ruleIndex": codes.index(each.rule),
             "level": _level(each.rule),
-            "message": {"text": _sentence(each)},
-            "locations": [{"physicalLocation": _location(each)}],
+            **_located(each.site.path, each.line, _sentence(each), read),
             "partialFingerprints": {"retrykit/v1": each.fingerprint},
         }
         for each in report.findings
     ]
     notifications = [
-        {
-            "level": "error",
-            "message": {"text": each.reason},
-            "locations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": _artifact(each.path),
-                        **({"region": {"startLine": each.line}} if each.line else {}),
-                    }
-                }
-            ],
-        }
+        {"level": "error", **_located(each.path, each.line, each.reason, read)}
         for each in report.problems
     ]
     run = {
@@ -152,13 +148,14 @@ def as_sarif(report: Report, version: str) -> dict[str, Any]:
 
 
 def _sarif_rule(rule: Rule) -> dict[str, Any]:
-    name = "".join(each.capitalize() for each in rule.code.split("-"))
+    words = rule.code.split("-")
     text = f"{rule.why}\n\nDon't:\n\n{rule.bad}\n\nDo:\n\n{rule.good}"
     code = "```python\n{}\n```"
     marked = [rule.why, "Don't:", code.format(rule.bad), "Do:", code.format(rule.good)]
     return {
         "id": rule.code,
-        "name": name,
+        # A name must be another text than the code.
+        **({"name": "".join(map(str.capitalize, words))} if words[1:] else {}),
         "shortDescription": {"text": _as_sentence(rule.summary)},
         "fullDescription": {"text": rule.why},
         "help": {"text": text, "markdown": "\n\n".join(marked)},
@@ -178,19 +175,45 @@ def _sentence(finding: Finding) -> str:
     return f"{_as_sentence(finding.message)} Fix: {finding.fix}."
 
 
-def _location(finding: Finding) -> dict[str, Any]:
-    site = finding.site
-    region: Mapping[str, int] = {"startLine": finding.line}
-    if finding.line == site.line:
-        region = {"startLine": site.line, "startColumn": site.column}
-    return {"artifactLocation": _artifact(site.path), "region": region}
+def _in_file(place: str, line: int, text: str) -> tuple[int, str]:
+    """Return the line of a place in its file, and what to say of it.
+
+    The lines of a notebook are not those of its cells, so its text tells the cell.
+    """
+    cell = cell_of(place)
+    if not cell:
+        return line, text
+    where = f"cell {cell}, line {line}" if line else f"cell {cell}"
+    return 1, f"In {where}: {text}"
+
+
+def _located(
+    place: str, line: int, text: str, read: Callable[[str], list[str]]
+) -> dict[str, Any]:
+    """Return the properties of a message about a line, or about a file."""
+    line, text = _in_file(place, line, text)
+    location: dict[str, Any] = {"artifactLocation": _artifact(place)}
+    if line:
+        location["region"] = _region(line, read(place))
+    return {
+        "message": {"text": text},
+        "locations": [{"physicalLocation": location}],
+    }
+
+
+def _region(line: int, lines: list[str]) -> dict[str, int]:
+    """Return the text of a line, with all numbers that GitHub asks for."""
+    text = lines[line - 1].rstrip() if line <= len(lines) else ""
+    start = len(text) - len(text.lstrip()) + 1
+    end = max(len(text), start) + 1
+    return {"startLine": line, "startColumn": start, "endLine": line, "endColumn": end}
 
 
 def _artifact(path: str) -> dict[str, str]:
     file = file_of(path)
     relative = relative_path(file, ".")
     if os.path.isabs(relative) or relative.startswith("../"):
-        return {"uri": Path(file).absolute().as_uri()}
+        return {"uri": Path(os.path.abspath(file)).as_uri()}
     return {"uri": quote(os.fsencode(relative)), "uriBaseId": "%SRCROOT%"}
 
 
@@ -202,12 +225,12 @@ def as_github(report: Report) -> Iterator[str]:
     for each in report.problems:
         yield _command("error", each.path, each.line, "not read", each.reason)
     for finding in report.findings:
-        kind = _level(finding.rule)
-        place, line = finding.site.path, finding.line
-        yield _command(kind, place, line, finding.rule, _sentence(finding))
+        kind, text = _level(finding.rule), _sentence(finding)
+        yield _command(kind, finding.site.path, finding.line, finding.rule, text)
 
 
 def _command(kind: str, place: str, line: int, title: str, text: str) -> str:
+    line, text = _in_file(place, line, text)
     properties = {
         "file": relative_path(file_of(place), "."),
         "line": str(line or 1),

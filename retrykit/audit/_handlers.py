@@ -15,7 +15,7 @@ __all__ = [
     "may_raise_elsewhere",
     "retried_errors",
 ]
-__all__ += ["swallows_cancellation"]
+__all__ += ["only_tells", "swallows_cancellation"]
 
 Attempt = ast.Try | ast.TryStar
 """The statement whose body is tried."""
@@ -25,9 +25,21 @@ LOGS = re.compile(
 )
 """The names of functions that only tell."""
 
+_LOG_METHODS = re.compile(
+    r"(^|_)(critical|debug|echo|error|exception|info|log|print|trace|warn(ing)?)(_|$)"
+    r"|^(format|repr|str|write|writelines)$",
+    re.IGNORECASE,
+)
+_LOGGERS = re.compile(r"log(ger|ging)?$", re.IGNORECASE)
 _TELLS = re.compile(r"log|print|warn|debug|info", re.IGNORECASE)
 _CANCELLATIONS = frozenset(
-    ["BaseException", "CancelledError", "KeyboardInterrupt", "SystemExit"]
+    [
+        "BaseException",
+        "CancelledError",
+        "GeneratorExit",
+        "KeyboardInterrupt",
+        "SystemExit",
+    ]
 )
 _EVERYTHING = frozenset(["Exception", "BaseException"])
 _LIMIT_WORDS = re.compile(
@@ -60,6 +72,14 @@ def last_name(node: ast.expr) -> str:
     return "?"
 
 
+def only_tells(function: ast.expr) -> bool:
+    """Return whether a function only logs or prints, by its name and its owner's."""
+    if _LOG_METHODS.search(last_name(function)):
+        return True
+    owner = function.value if isinstance(function, ast.Attribute) else None
+    return owner is not None and bool(_LOGGERS.search(last_name(owner)))
+
+
 def swallows_cancellation(
     attempt: Attempt, handlers: Sequence[ast.ExceptHandler]
 ) -> bool:
@@ -81,6 +101,7 @@ def _swallows(attempt: Attempt, handler: ast.ExceptHandler) -> bool:
 def retried_errors(
     caught: Sequence[str],
     handlers: Sequence[ast.ExceptHandler],
+    before: Sequence[ast.ExceptHandler],
     rest: Sequence[ast.stmt],
 ) -> tuple[str, ...] | None:
     """Return the names of the errors that are retried, if they are known.
@@ -88,12 +109,27 @@ def retried_errors(
     Args:
         caught: The names of the errors that the handlers catch.
         handlers: Those after which the loop goes on.
+        before: All handlers of the attempt.
         rest: What follows them in the loop.
     """
     broad = [each for each in handlers if _EVERYTHING & {*caught_by(each)}]
+    if broad and _sorts_out(before[: before.index(broad[0])]):
+        return None
     if any(_filters(each, rest) or _asks_elsewhere(each) for each in broad):
         return None
     return tuple(dict.fromkeys(caught))
+
+
+def _sorts_out(handlers: Sequence[ast.ExceptHandler]) -> bool:
+    """Return whether some errors that are no cancellations are raised.
+
+    One after which the loop is left otherwise may be a success, such as that what is to
+    be deleted is not there.
+    """
+    return any(
+        flow(each.body) == {"raise"} and {*caught_by(each)} - _CANCELLATIONS
+        for each in handlers
+    )
 
 
 def _filters(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:

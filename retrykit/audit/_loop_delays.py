@@ -3,13 +3,12 @@
 import ast
 import math
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._flow import inner_nodes
-from retrykit.audit._handlers import last_name
+from retrykit.audit._handlers import last_name, only_tells
 from retrykit.audit._loop_limits import Statement, names_in
 from retrykit.audit._values import (
     UNKNOWN,
@@ -20,16 +19,52 @@ from retrykit.audit._values import (
     is_number,
 )
 
-__all__ = ["HINTS", "Pause", "find_delays", "find_pauses"]
+__all__ = ["HINTS", "FunctionNode", "Pause", "find_delays", "find_pauses"]
+__all__ += ["asks_counter"]
+__all__ += ["iterates_over_counter", "may_sleep_elsewhere", "pauses_within", "sleeps"]
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+"""A function that is defined in a module."""
 
 _SLEEPS = frozenset(["sleep", "async_sleep", "asleep", "_sleep", "sleep_ms"])
 _PAUSE_WORDS = re.compile(
     r"sleep|backoff|back_off|delay|pause|wait_before|wait_for_retry|cool", re.IGNORECASE
 )
+# The names of objects that count attempts, and of methods that only read.
+_RETRIES = re.compile("retr(y|ies|ier|ying)|back_?off|attempts?(_|$)", re.IGNORECASE)
+_DELAY_NAMES = re.compile(
+    r"(^|_)(back_?off|delay|pause|sleep|interval)(_|$)", re.IGNORECASE
+)
+_READS = re.compile(
+    r"^(get|is_|has_|append|add|items|keys|values|pop|set|reset|format)"
+)
+_WAITING = re.compile(
+    f"{_PAUSE_WORDS.pattern}|wait|throttle|rate_?limit", re.IGNORECASE
+)
 _SAME = frozenset(["abs", "ceil", "float", "floor", "int", "max", "round"])
+# What returns nothing random.
+_KNOWN = _SAME | {
+    "get",
+    "len",
+    "min",
+    "monotonic",
+    "perf_counter",
+    "pow",
+    "str",
+    "time",
+}
+# The libraries whose functions sleep for seconds.
+_OF_SECONDS = frozenset(
+    ["anyio", "asyncio", "curio", "eventlet", "gevent", "time", "tornado", "trio"]
+)
+_DEPTH = 3
+"""Functions that compute delays are followed so far."""
+# Seconds; longer delays may be milliseconds.
+_LONG = 100
 _SIZES = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _RANDOM = re.compile(
-    r"random|uniform|jitter|randint|randrange|expovariate|gauss", re.IGNORECASE
+    r"random|uniform|jitter|randint|randrange|(^|_)rand$|expovariate|gauss",
+    re.IGNORECASE,
 )
 HINTS = re.compile(r"retry[-_ ]?after|x-ratelimit|ratelimit-reset", re.IGNORECASE)
 """The names of headers that tell when to call again."""
@@ -42,11 +77,15 @@ class Pause(NamedTuple):
         node: The call.
         argument: How long it sleeps; None if that is not an argument.
         blocking: Whether it is ``time.sleep``.
+        seconds: Whether the argument is in seconds, as far as is known.
+        within: The function that sleeps; None for the loop itself.
     """
 
     node: ast.Call
     argument: ast.expr | None
     blocking: bool
+    seconds: bool = True
+    within: FunctionNode | None = None
 
 
 def find_pauses(body: list[ast.stmt], scope: Scope) -> Iterator[Pause]:
@@ -66,11 +105,26 @@ def find_pauses(body: list[ast.stmt], scope: Scope) -> Iterator[Pause]:
             if keyword.arg in ("timeout", "delay", "seconds", "secs"):
                 first = first or keyword.value
         if last in _SLEEPS or name.endswith(".sleep"):
-            yield Pause(each, first, blocking=name == "time.sleep")
+            if len(each.args) > 1 and last == "sleep":
+                # A function of its own; those of modules take the seconds alone.
+                yield Pause(each, None, blocking=False)
+                continue
+            own = isinstance(each.func, ast.Attribute)
+            known = type(function) is Reference and function.library in _OF_SECONDS
+            seconds = known or not (own or last == "sleep_ms")
+            yield Pause(each, first, blocking=name == "time.sleep", seconds=seconds)
         elif last == "wait" and _is_event(each.func) and first is not None:
             yield Pause(each, first, blocking=False)
         elif _PAUSE_WORDS.search(last) and not _makes_value(last):
-            yield Pause(each, None, blocking=False)
+            # Such as `asyncSleep(self.retry_delay)`.
+            told = last.lower().endswith("sleep") and len(each.args) == 1
+            delay = first if told and _names_delay(first) else None
+            yield Pause(each, delay, blocking=False, seconds=False)
+
+
+def sleeps(name: str) -> bool:
+    """Return whether the name of a function tells that it waits."""
+    return bool(_WAITING.search(name)) and not _makes_value(name)
 
 
 def _is_event(node: ast.expr) -> bool:
@@ -84,6 +138,11 @@ def _is_event(node: ast.expr) -> bool:
     )
 
 
+def _names_delay(node: ast.expr | None) -> bool:
+    """Return whether an argument is a delay by its name, not a number of attempts."""
+    return any(map(_DELAY_NAMES.search, names_in(node)))
+
+
 def _makes_value(name: str) -> bool:
     return bool(
         re.match(
@@ -92,11 +151,85 @@ def _makes_value(name: str) -> bool:
     )
 
 
+def iterates_over_counter(loop: Statement) -> bool:
+    """Return whether a loop is one over an object that counts its attempts.
+
+    Such as ``for attempt in Attempts(3)`` with ``attempt.error = error``: the object
+    may sleep, and raise the last error.
+    """
+    if isinstance(loop, ast.While):
+        return False
+    if isinstance(loop.iter, ast.Call) and _RETRIES.search(last_name(loop.iter.func)):
+        return True
+    return isinstance(loop.target, ast.Name) and any(
+        isinstance(each, ast.Attribute)
+        and isinstance(each.value, ast.Name)
+        and each.value.id == loop.target.id
+        for each in inner_nodes(loop.body)
+    )
+
+
+def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:
+    """Return whether a function may sleep that is given a delay, or counts attempts."""
+    return any(
+        isinstance(each, ast.Call) and (_asks_counter(each) or _gives_delay(each))
+        for each in inner_nodes(around)
+    )
+
+
+def asks_counter(around: Sequence[ast.AST]) -> bool:
+    """Return whether an object is asked that counts attempts."""
+    return any(
+        isinstance(each, ast.Call) and _asks_counter(each)
+        for each in inner_nodes(around)
+    )
+
+
+def _gives_delay(call: ast.Call) -> bool:
+    """Return whether a call is one such as ``disconnect(device, backoff)``."""
+    return not only_tells(call.func) and any(
+        isinstance(each, ast.Name) and _DELAY_NAMES.search(each.id)
+        for each in [*call.args, *(keyword.value for keyword in call.keywords)]
+    )
+
+
+def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[Pause]:
+    """Return the sleeps that follow a call of an attempt, and not its failure."""
+    # One that is computed is a delay, as in `seconds = draw()` before `sleep(seconds)`.
+    plain = [each for each in pauses if isinstance(each.argument, ast.Constant)]
+    sleeps = {id(each.node): each for each in plain}
+    found: list[Pause] = []
+    calls = False
+    for each in attempt.body:
+        inner = [x for x in ast.walk(each) if isinstance(x, ast.Call)]
+        slept = [sleeps[id(x)] for x in inner if id(x) in sleeps]
+        if isinstance(each, ast.Expr) and slept:
+            found += slept if calls else []
+        elif inner:
+            calls = True
+    return found
+
+
+def _asks_counter(call: ast.Call) -> bool:
+    """Return whether a call is one of an object for retries, or ``next`` of it."""
+    match call:
+        case ast.Call(func=ast.Name(id="next"), args=[ast.Name(id=name), *_]):
+            return bool(_RETRIES.search(name))
+        case ast.Call(
+            func=ast.Attribute(
+                value=ast.Name(id=name) | ast.Attribute(attr=name), attr=method
+            )
+        ):
+            return bool(_RETRIES.search(name)) and not _READS.search(method)
+    return False
+
+
 def find_delays(
     loop: Statement,
     pauses: list[Pause],
     scope: Scope,
     before: dict[str, ast.expr],
+    find: Callable[[ast.expr], FunctionNode | None],
 ) -> Delays:
     """Return the delays of a loop.
 
@@ -105,16 +238,37 @@ def find_delays(
         pauses: Its sleeps.
         scope: Returns the value of a name.
         before: What names were assigned to before the loop.
+        find: Returns the function of the module that is called, if it is one.
     """
     if not pauses:
         return NO_DELAYS
-    arguments = [each.argument for each in pauses if each.argument is not None]
-    if not arguments:
+    known = [each for each in pauses if each.argument is not None]
+    if not known:
         return UNKNOWN_DELAYS
-    return _best([_Reader(loop, scope, before).read(each) for each in arguments])
+    readers = [_Reader(loop, scope, before, find) for _ in known]
+    found = _best(
+        [
+            reader.read(each.argument)
+            if each.within is None
+            else reader.within(each.within).read(each.argument)
+            for reader, each in zip(readers, known, strict=True)
+        ]
+    )
+    if all(each.seconds for each in pauses):
+        return found
+    return _without_unit(found)
 
 
-_TELLING = ("exponential", "linear", "constant", "unknown", "none")
+def _without_unit(delays: Delays) -> Delays:
+    """Return delays that may be in milliseconds, without numbers that are long."""
+    numbers = [delays.first, delays.growth, delays.cap]
+    if not any(x is not None and _LONG <= x < math.inf for x in numbers):
+        return delays
+    cap = None if delays.cap is None or delays.cap < math.inf else delays.cap
+    return Delays(delays.shape, None, None, cap, delays.jitter)
+
+
+_TELLING = ("listed", "exponential", "linear", "constant", "unknown", "none")
 
 
 def _best(found: list[Delays]) -> Delays:
@@ -122,6 +276,10 @@ def _best(found: list[Delays]) -> Delays:
     best = min(found, key=lambda each: _TELLING.index(each.shape))
     random = any(each.jitter is True for each in found)
     return best.replace(jitter=True) if random else best
+
+
+def _computes(node: ast.expr) -> bool:
+    return any(isinstance(each, ast.BinOp) for each in ast.walk(node))
 
 
 def _compares(node: ast.expr, name: str) -> bool:
@@ -137,8 +295,12 @@ class _Reader:
         loop: Statement,
         scope: Scope,
         before: dict[str, ast.expr],
+        find: Callable[[ast.expr], FunctionNode | None],
+        depth: int = 0,
     ) -> None:
         self.loop, self.scope, self.before = loop, scope, before
+        self.find, self.depth = find, depth
+        self.parameters: set[str] = set()
         self.assigned: dict[str, list[ast.expr]] = {}
         self.scaled: dict[str, tuple[str, ast.expr]] = {}
         self.counted: set[str] = set()
@@ -165,6 +327,35 @@ class _Reader:
                 case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                     self.assigned.setdefault(name, []).append(value)
         self.seen: set[str] = set()
+
+    def within(self, function: FunctionNode) -> "_Reader":
+        """Return a reader of expressions in a function that is called."""
+        arguments = function.args
+        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        body = ast.While(ast.Constant(value=True), function.body, [])
+        inner = _Reader(body, self.scope, {}, self.find, self.depth + 1)
+        inner.parameters = {each.arg for each in parameters}
+        own = inner.parameters | inner.assigned.keys() | inner.scaled.keys()
+        inner.scope = lambda name: UNKNOWN if name in own else self.scope(name)
+        return inner
+
+    def returned(self, function: FunctionNode, node: ast.Call) -> Delays:
+        """Return the delays that a function computes which is called."""
+        inner = self.within(function)
+        results = [
+            each.value
+            for each in inner_nodes(function.body)
+            if isinstance(each, ast.Return) and each.value is not None
+        ]
+        if not results or self.depth > _DEPTH:
+            return UNKNOWN_DELAYS
+        found = _best([inner.read(each) for each in results])
+        random = self.random(node) or any(map(inner.random, function.body))
+        if found.shape == "none":
+            found = UNKNOWN_DELAYS
+        # What is computed from arguments is not the same before each retry.
+        found = found.replace(first=None, growth=None)
+        return found.replace(jitter=True) if random else found
 
     def read(self, node: ast.expr | None) -> Delays:  # noqa: C901, PLR0911  a case each
         """Return the delays that an expression gives, from attempt to attempt."""
@@ -220,35 +411,58 @@ class _Reader:
                 found = found.replace(cap=cap) if cap != math.inf else found
             return found
         values = self.assigned.get(name, [])
-        for each in values:
-            if name in names_in(each):
-                return self.recurrence(name, each, first)
+        again = [each for each in values if name in names_in(each)]
+        if len(again) < len(values) and (self.depth or not any(map(_computes, again))):
+            # Such as `delay = min(delay, 60)` after `delay = 2 ** attempt`.
+            return self.changed([x for x in values if x not in again], again)
+        for each in again:
+            return self.recurrence(name, each, first)
         if values:
-            return _best([self.read(each) for each in values])
+            found = _best([self.read(each) for each in values])
+            cap = self.test_cap(name) if found.cap == math.inf else found.cap
+            return found.replace(cap=cap)
         if first is not None:
             return NO_DELAYS if first == 0 else Delays("constant", first)
         # A setting, or an argument: the same before each retry.
         node = self.before.get(name)
         jitter = node is not None and self.random(node)
+        if name in self.parameters:
+            # The caller may give another one each time.
+            return Delays("unknown", cap=None, jitter=jitter)
         return Delays("constant", None, jitter=jitter)
+
+    def changed(self, values: list[ast.expr], again: list[ast.expr]) -> Delays:
+        """Return the delays of a variable that is computed anew in each turn.
+
+        Args:
+            values: What it is at first.
+            again: What it is then, computed from what it was.
+        """
+        found = _best([self.read(each) for each in values])
+        for each in again:
+            cap = self.min_of(each)
+            found = found if cap == math.inf else found.replace(cap=cap)
+        if any(map(self.random, again)):
+            return found.replace(jitter=True)
+        unknown = any(self.asks_others(each) for each in again)
+        return found.replace(jitter=found.jitter or None) if unknown else found
+
+    def asks_others(self, node: ast.expr) -> bool:
+        """Return whether an expression has calls of which nothing is known."""
+        return any(
+            isinstance(each, ast.Call) and last_name(each.func) not in _KNOWN
+            for each in ast.walk(node)
+        )
 
     def iterated(self, iterator: ast.expr) -> Delays:
         """Return the delays of a loop over delays."""
         value = evaluate(iterator, self.scope)
         if type(value) is tuple and value and all(map(is_number, value)):
-            steps = {b - a for a, b in pairwise(value)}
-            if len(steps) == 1 or len(value) == 1:
-                shape = "constant" if steps <= {0} else "linear"
-                return Delays(
-                    shape,
-                    float(value[0]),
-                    float(*steps) if steps else 0.0,
-                    float(max(value)),
-                )
-            return Delays("unknown", float(value[0]), cap=float(max(value)))
+            return Delays.of_list([float(each) for each in value])
         if isinstance(iterator, ast.Call):
             if "range" in names_in(iterator.func):
-                return Delays("linear", 1.0, 1.0)
+                start = self.start()
+                return Delays("linear", None if start is None else float(start), 1.0)
             return UNKNOWN_DELAYS
         # A setting, or an argument: the same for every call.
         return UNKNOWN_DELAYS.replace(jitter=self.random(iterator))
@@ -280,6 +494,9 @@ class _Reader:
         varying = [x for x in node.args if not is_number(evaluate(x, self.scope))]
         if self.is_random(node.func):
             return self.drawn(node, varying)
+        function = self.find(node.func)
+        if function is not None:
+            return self.returned(function, node)
         if name == "pow":
             return Delays("exponential", None, None)
         if varying and name == "min":
@@ -322,9 +539,10 @@ class _Reader:
                 return Delays("linear", None, None, math.inf, random)
             if found:
                 best = _best(found)
-                scaled = isinstance(node.op, ast.Mult | ast.Div) or len(found) > 1
-                first = None if scaled or best.shape == "constant" else best.first
-                return best.replace(jitter=random or best.jitter, first=first)
+                jitter = random or best.jitter
+                if not jitter and any(map(self.asks_others, sides)):
+                    jitter = None if any(x.jitter is None for x in found) else False
+                return best.replace(jitter=jitter, first=None)
         return UNKNOWN_DELAYS.replace(jitter=True if random else None)
 
     def computed(self, node: ast.expr, delays: Delays) -> Delays:

@@ -7,7 +7,7 @@ from functools import partial
 from types import NoneType
 
 from retrykit.audit._flow import flow, inner_nodes
-from retrykit.audit._handlers import LOGS
+from retrykit.audit._handlers import only_tells
 from retrykit.audit._loop_limits import (
     CLOCK_WORDS,
     COUNT_WORDS,
@@ -16,7 +16,10 @@ from retrykit.audit._loop_limits import (
     names_in,
 )
 
-__all__ = ["find_ending"]
+__all__ = ["find_ending", "find_ending_of_results"]
+
+
+_STATUS = re.compile(r"^(ok|status|status_?code)$", re.IGNORECASE)
 
 
 def find_ending(
@@ -33,11 +36,41 @@ def find_ending(
     raised = _raised(loop, handlers, after, kept)
     if "raises" in raised or any(map(partial(_returns, kept), after)):
         return "raises"
-    if "?" in raised or _uses([x for x in after if not _only_logs([x])], kept):
+    told = [x for x in after if not _only_logs([x]) and not isinstance(x, ast.Raise)]
+    if "?" in raised or _uses(told, kept):
         return "?"
     if raised:
         return "hidden"
     return _of_silence(loop, handlers, after)
+
+
+def find_ending_of_results(loop: Statement, following: Sequence[ast.stmt]) -> str:
+    """Return what happens to the last result, if it is bad: "hidden" or "?"."""
+    after = [*loop.orelse, *following]
+    endless = isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)
+    nodes = [*inner_nodes(loop.body)]
+    results = {
+        name
+        for each in nodes
+        if isinstance(each, ast.Assign)
+        for target in each.targets
+        for name in names_in(target)
+    }
+    if endless or any(isinstance(each, ast.Raise) for each in nodes):
+        return "?"
+    if not any(_asks_for_status(each) for each in nodes) or not after:
+        return "?"
+    told = [each for each in after if not _only_logs([each])]
+    if _uses(told, results) or any(_returns(results, each) for each in nodes):
+        return "?"
+    return "hidden" if _ends_silently(after) else "?"
+
+
+def _asks_for_status(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and any(
+        isinstance(each, ast.Attribute) and _STATUS.search(each.attr)
+        for each in ast.walk(node.test)
+    )
 
 
 def _raised(
@@ -47,7 +80,7 @@ def _raised(
     kept: set[str],
 ) -> set[str]:
     """Return what the ``raise`` statements do that are in no handler."""
-    # What an attempt raises is caught, or is another failure.
+    # What an attempt raises is caught, and another handler raises other errors.
     attempts = [
         each
         for each in inner_nodes(loop.body)
@@ -56,7 +89,15 @@ def _raised(
     ]
     inside = {
         id(x)
-        for each in [*handlers, *(y for each in attempts for y in each.body)]
+        for attempt in attempts
+        for each in [*attempt.body, *attempt.handlers]
+        for x in ast.walk(each)
+    }
+    # What a handler after the loop raises is about another attempt.
+    inside |= {
+        id(x)
+        for each in inner_nodes(after)
+        if isinstance(each, ast.ExceptHandler)
         for x in ast.walk(each)
     }
     return {
@@ -83,9 +124,15 @@ def _of_silence(
         x for x in loop.orelse if not isinstance(x, ast.Continue | ast.Pass)
     ):
         return "hidden"
-    last = after[-1] if _only_logs(after[:-1]) else after[0]
-    silent = isinstance(last, ast.Return) and _tells_nothing(last.value)
-    return "hidden" if silent else "?"
+    return "hidden" if _ends_silently(after) else "?"
+
+
+def _ends_silently(body: Sequence[ast.stmt]) -> bool:
+    """Return whether a block only logs, and then returns nothing that tells."""
+    if _only_logs(body):
+        return True
+    last = body[-1] if _only_logs(body[:-1]) else body[0]
+    return isinstance(last, ast.Return) and _tells_nothing(last.value)
 
 
 def _tells_nothing(node: ast.expr | None) -> bool:
@@ -99,10 +146,13 @@ def _tells_nothing(node: ast.expr | None) -> bool:
             return all(map(_tells_nothing, items))
         case ast.Dict(keys=keys):
             return not keys
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            # A constant, such as `Answers.FAILED`.
+            return name.isupper()
     return isinstance(node, ast.Constant | NoneType)
 
 
-def _returns(names: set[str], node: ast.stmt) -> bool:
+def _returns(names: set[str], node: ast.AST) -> bool:
     return isinstance(node, ast.Return) and bool(names_in(node.value) & names)
 
 
@@ -161,7 +211,29 @@ def _of_raise(node: ast.Raise, kept: set[str]) -> str:
         return "raises"
     if isinstance(node.exc, ast.Name | ast.Attribute | ast.Subscript):
         return "raises" if names_in(node.exc) & kept else "?"
-    return "?" if names_in(node.exc) & kept else "hidden"
+    return "?" if names_in(node.exc) & kept - _in_texts(node.exc) else "hidden"
+
+
+def _in_texts(node: ast.expr) -> set[str]:
+    """Return the names that an error has in its text alone."""
+    texts = [x for x in ast.walk(node) if isinstance(x, ast.JoinedStr) or _is_text(x)]
+    inside = {id(x) for each in texts for x in ast.walk(each)}
+    others = {
+        each.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name) and id(each) not in inside
+    }
+    return {name for each in texts for name in names_in(each)} - others
+
+
+def _is_text(node: ast.AST) -> bool:
+    """Return whether an expression is like ``str(error)`` or ``"..." % error``."""
+    match node:
+        case ast.Call(func=ast.Name(id="str" | "repr") | ast.Attribute(attr="format")):
+            return True
+        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+            return True
+    return False
 
 
 def _uses(body: Sequence[ast.stmt], names: set[str]) -> bool:
@@ -169,12 +241,16 @@ def _uses(body: Sequence[ast.stmt], names: set[str]) -> bool:
 
 
 def _only_logs(body: Iterable[ast.stmt]) -> bool:
-    return all(
-        isinstance(each, ast.Expr)
-        and isinstance(each.value, ast.Call)
-        and any(LOGS.search(x) for x in names_in(each.value.func))
-        for each in body
-    )
+    return all(map(_logs, body))
+
+
+def _logs(node: ast.stmt) -> bool:
+    match node:
+        case ast.Expr(value=ast.Call(func=function)):
+            return only_tells(function)
+        case ast.If(body=body, orelse=orelse):
+            return _only_logs([*body, *orelse])
+    return False
 
 
 def _returns_something(handlers: Sequence[ast.ExceptHandler]) -> bool:

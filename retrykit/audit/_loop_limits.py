@@ -6,10 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 from copy import copy
 
-from retrykit.audit._flow import LEAVES, flow, inner_nodes
-from retrykit.audit._values import UNKNOWN, Operation, Scope, Value, evaluate, is_number
+from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
+from retrykit.audit._values import (
+    UNKNOWN,
+    Operation,
+    Reference,
+    Scope,
+    Value,
+    evaluate,
+    is_number,
+)
 
-__all__ = ["Limits", "Statement", "counters", "find_limits", "names_in"]
+__all__ = ["Limits", "Statement", "counters", "find_limits"]
+__all__ += ["limits_something", "names_in", "turns_of_flag"]
 
 Statement = ast.For | ast.AsyncFor | ast.While
 """A loop."""
@@ -27,15 +36,34 @@ COUNT_WORDS = re.compile(
 )
 # In the condition of a loop that another part of the program ends.
 ENDLESS = re.compile(
-    r"run|stop|clos|shutdown|exit|quit|alive|active|connected|done|terminat|cancel"
+    r"run|stop|clos|shut|exit|quit|alive|active|connected|done|terminat|cancel"
     r"|enabled",
     re.IGNORECASE,
 )
 _CLOCKS = re.compile(r"^(time|monotonic|perf_counter|now|utcnow|time_ns|monotonic_ns)$")
+# The name of an error, such as `StatusCode.DEADLINE_EXCEEDED`.
+_STATUSES = re.compile(r"^[A-Z_]*EXCEEDED$|Error$|Exception$")
 CLOCK_WORDS = re.compile(
-    r"deadline|elapsed|expir|timer|timeout|time_?out|time_left|start_time|started|end_time|max_wait"
+    r"deadline|elapsed|expir|timer|timeout|time_?out|time_left|start_time|(?<!re)started|end_time|max_wait"
     r"|max_time|time_limit|stop_at",
     re.IGNORECASE,
+)
+
+
+# Functions that tell errors or values apart.
+_TOLD_APART = frozenset(
+    """
+    any all code get getattr hasattr is_set isEnabledFor isinstance issubclass len lower
+    repr search match startswith endswith str type upper
+    """.split()  # noqa: SIM905  a list of words
+)
+_LEAST = frozenset(["max", "min"])
+_LIMITS_TIME = re.compile(
+    f"{CLOCK_WORDS.pattern}|timed_out|is_over|time_limit", re.IGNORECASE
+)
+# The names of functions and variables that tell whether to try again.
+_ASKS = re.compile(
+    r"(should_|can_|may_)?(retry|give_?up|exhaust)|attempts|retries|tries"
 )
 
 
@@ -50,10 +78,15 @@ def names_in(node: ast.AST | None) -> set[str]:
     return found
 
 
-def counters(loop: ast.stmt) -> set[str]:
-    """Return the names that a loop counts up or down."""
+def counters(loop: ast.stmt, *, inner: bool = True) -> set[str]:
+    """Return the names that a loop counts up or down.
+
+    Args:
+        loop: The loop.
+        inner: Whether those of the loops in it are among them.
+    """
     found = set()
-    for each in inner_nodes(getattr(loop, "body", [])):
+    for each in inner_nodes(getattr(loop, "body", []), loops=inner):
         match each:
             case ast.AugAssign(op=ast.Add() | ast.Sub(), target=target):
                 found |= _last_name(target)
@@ -81,6 +114,10 @@ def find_limits(
             limit, the loop has none.
     """
     found = _limits_of(loop, scope, before)
+    if found == NO_LIMITS and _ends_by_helper(handlers):
+        return UNKNOWN, math.inf
+    if handlers and found[0] in (UNKNOWN, math.inf):
+        found = _least(found[0], _of_flags(loop, handlers)), found[1]
     if len(handlers) > 1 and found != NO_LIMITS:
         for each in handlers:
             if flow(each.body) & LEAVES:
@@ -92,6 +129,111 @@ def find_limits(
             if _limits_of(way, scope, before) == NO_LIMITS:
                 return NO_LIMITS
     return found
+
+
+def _ends_by_helper(handlers: Sequence[ast.ExceptHandler]) -> bool:
+    """Return whether a function that does not get the error decides to end a loop.
+
+    Such as ``if not self.replace_source(): raise``.
+    """
+    return any(
+        isinstance(each, ast.If)
+        and (leaves(each.body) or leaves(each.orelse))
+        and any(_decides(call, handler.name or "") for call in ast.walk(each.test))
+        for handler in handlers
+        for each in inner_nodes(handler.body, loops=False)
+    )
+
+
+def _decides(node: ast.AST, error: str) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = names_in(node.func)
+    if name & _TOLD_APART or any(map(ENDLESS.search, name)):
+        return False
+    return error not in names_in(node)
+
+
+def _of_flags(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> Value:
+    """Return the attempts of a loop whose handlers go on only once, by a flag.
+
+    Such as ``if renewed: raise`` before ``renewed = True``.
+    """
+    turns = [turns_of_flag(loop, each) for each in handlers]
+    if math.inf in turns:
+        return math.inf
+    return UNKNOWN if UNKNOWN in turns else 1 + len(turns)
+
+
+def turns_of_flag(loop: Statement, handler: ast.ExceptHandler) -> Value:
+    """Return 1 if a handler goes on once, infinity if no flag tells it to."""
+    asked: set[str] = set()
+    for each in inner_nodes(handler.body, loops=False):
+        if isinstance(each, ast.If) and (
+            leaves(each.body)
+            or leaves(each.orelse)
+            or leaves(handler.body[-1:])
+            or "continue" in flow(each.body)
+        ):
+            asked |= names_in(each.test)
+    flags = asked & _set_flags(handler.body).keys()
+    if not flags:
+        return math.inf
+    if _goes_on(_with_end(handler.body, flags), loop, handler):
+        # In another way, which sets no flag.
+        return math.inf
+    everywhere = _set_flags(loop.body)
+    return 1 if any(len(everywhere[each]) == 1 for each in flags) else UNKNOWN
+
+
+def _goes_on(
+    body: Sequence[ast.stmt], loop: Statement, handler: ast.ExceptHandler
+) -> bool:
+    """Return whether a loop goes on after what a handler does."""
+    outcomes = flow(body)
+    if "next" not in outcomes:
+        return "continue" in outcomes
+    last = loop.body[-1]
+    ends = leaves([last]) and handler not in ast.walk(last)
+    return "continue" in outcomes or not ends
+
+
+def _with_end(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
+    """Return statements of which those that set a flag leave the loop instead."""
+    found: list[ast.stmt] = []
+    for each in body:
+        new = each
+        if isinstance(each, ast.Assign) and flags & set().union(
+            *map(_last_name, each.targets)
+        ):
+            new = ast.Break()
+        elif isinstance(each, ast.If):
+            new = copy(each)
+            new.body = _with_end(each.body, flags)
+            new.orelse = _with_end(each.orelse, flags)
+        found.append(new)
+    return found
+
+
+def _set_flags(body: Sequence[ast.stmt]) -> dict[str, set[bool]]:
+    """Return the names that get True or False, with what they get."""
+    found: dict[str, set[bool]] = {}
+    for each in inner_nodes(body):
+        match each:
+            case ast.Assign(targets=[target], value=ast.Constant(value=bool(value))):
+                for name in _last_name(target):
+                    found.setdefault(name, set()).add(value)
+    return found
+
+
+def limits_something(body: Sequence[ast.stmt]) -> bool:
+    """Return whether a function compares a number of attempts or a time by size."""
+    return any(
+        isinstance(each, ast.Compare)
+        and _compares_size(each)
+        and any(_is_of_time(x) or COUNT_WORDS.search(x) for x in names_in(each))
+        for each in inner_nodes(body)
+    )
 
 
 def _without(body: Sequence[ast.stmt], handlers: set[int]) -> list[ast.stmt]:
@@ -126,6 +268,8 @@ def _limits_of(loop: Statement, scope: Scope, before: dict[str, ast.expr]) -> Li
         if is_number(calls) and len(firsts) == 1 and is_number(firsts[0]):
             # Such as `attempt = 1` before `while attempt <= 3`.
             calls = max(calls - firsts[0], 1) if calls > firsts[0] else UNKNOWN
+        if calls is UNKNOWN:
+            calls = _of_countdown(loop, scope, before)
         stays = isinstance(loop.test, ast.Compare) and _stays(loop.test, changed)
         if calls == elapsed and not stays and names_in(loop.test) - _flags(loop):
             # What else ends it is not known.
@@ -135,13 +279,63 @@ def _limits_of(loop: Statement, scope: Scope, before: dict[str, ast.expr]) -> Li
         # What is compared with its counter is told by `_turns_until`.
         turning = names_in(loop.target)
     first = _first(loop, scope)
+    within = _computed_words(loop.body)
     for test in _leaving_tests(loop.body):
         found = _of_test(test, counted, changed, scope, turning)
+        if _compares_time_left(test, within):
+            found = found[0], UNKNOWN
         calls, elapsed = _least(calls, found[0]), _least(elapsed, found[1])
         if not isinstance(loop, ast.While):
             turns = _turns_until(test, names_in(loop.target), first, scope)
             calls = _least(calls, turns)
     return calls, elapsed
+
+
+def _computed_words(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
+    """Return the names that a loop computes, with those in what they get."""
+    found: dict[str, set[str]] = {}
+    for each in inner_nodes(body):
+        match each:
+            case ast.Assign(
+                targets=[target], value=ast.BinOp() | ast.Call(func=ast.Name()) as value
+            ) if isinstance(value, ast.BinOp) or _last_name(value.func) & _LEAST:
+                for name in _last_name(target):
+                    found.setdefault(name, set()).update(names_in(value))
+    return found
+
+
+def _compares_time_left(test: ast.expr, within: dict[str, set[str]]) -> bool:
+    """Return whether a test is one of ``delay = min(delay, max_wait - waited)``."""
+    return any(
+        isinstance(each, ast.Compare)
+        and _compares_size(each)
+        and any(_is_of_time(x) for name in names_in(each) for x in within.get(name, ()))
+        for each in ast.walk(test)
+    )
+
+
+def _of_countdown(loop: ast.While, scope: Scope, before: dict[str, ast.expr]) -> Value:
+    """Return the turns of ``left = 3`` before ``while left > 0`` with ``left -= 1``."""
+    match loop.test:
+        case ast.Name(id=name):
+            end: Value = 0
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Gt()], comparators=[right]):
+            end = evaluate(right, scope)
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.GtE()], comparators=[right]):
+            end = evaluate(right, scope)
+            end = end - 1 if is_number(end) else end
+        case _:
+            return UNKNOWN
+    steps = [
+        each
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.AugAssign) and _last_name(each.target) == {name}
+    ]
+    match steps, name in before and evaluate(before[name], scope):
+        case [ast.AugAssign(op=ast.Sub(), value=ast.Constant(value=1))], first:
+            if is_number(first) and is_number(end) and first > end:
+                return math.ceil(first - end)
+    return UNKNOWN
 
 
 def _flags(loop: ast.While) -> set[str]:
@@ -244,9 +438,18 @@ def _of_range(values: Sequence[Value]) -> Value:
         ok = len(values) <= 3 and 0 not in values[2:]  # noqa: PLR2004  start, stop, step
         return len(range(*values)) if ok else UNKNOWN
     if len(values) == 1:
-        return values[0]
+        return _most_of(values[0])
     start, stop, *step = values
     return UNKNOWN if step else Operation("-", stop, start)
+
+
+def _most_of(value: Value) -> Value:
+    """Return the larger of the numbers of a choice, as in ``3 if again else 1``."""
+    if type(value) is Operation and value.sign == "or":
+        parts = [_most_of(value.left), _most_of(value.right)]
+        numbers = [each for each in parts if each]
+        return max(numbers) if all(map(is_number, numbers)) else value
+    return value
 
 
 def _leaving_tests(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
@@ -292,40 +495,40 @@ def _of_test(
     calls: Value = math.inf
     elapsed: Value = math.inf
     for each in ast.walk(test):
-        if not isinstance(each, ast.Compare):
+        if not isinstance(each, ast.Compare) or not _compares_size(each):
             continue
         operands = [each.left, *each.comparators]
         words = [names_in(x) for x in operands]
         every = set().union(*words)
-        if every & {
-            "time",
-            "monotonic",
-            "perf_counter",
-            "now",
-            "utcnow",
-            "time_ns",
-        } or any(CLOCK_WORDS.search(word) for word in every):
+        if any(map(_is_of_time, every)):
             elapsed = _least(elapsed, UNKNOWN)
         elif every & (turning or set()) or _stays(each, changed):
             continue
-        elif _compares_size(each) and (
-            every & counted or any(COUNT_WORDS.search(word) for word in every)
-        ):
+        elif every & counted or any(map(COUNT_WORDS.search, every)):
             bound = _bound_of(each, operands, words, counted, scope)
             calls = _least(calls, bound)
-    for word in names_in(test) if not isinstance(test, ast.Compare) else ():
-        if word in counted:
-            # Such as `while retries:`.
-            calls = _least(calls, UNKNOWN)
-        elif CLOCK_WORDS.search(word) or re.search(
-            "timed_out|is_over|time_limit", word
-        ):
-            elapsed = _least(elapsed, UNKNOWN)
-        elif turning is not None and re.search(
-            r"(should_|can_|may_)?(retry|give_?up|exhaust)|attempts|retries|tries", word
-        ):
-            calls = _least(calls, UNKNOWN)
-    return calls, elapsed
+    if isinstance(test, ast.Compare):
+        return calls, elapsed
+    words_of_limits = _of_words(names_in(test), counted, inner=turning is not None)
+    return _least(calls, words_of_limits[0]), _least(elapsed, words_of_limits[1])
+
+
+def _of_words(names: set[str], counted: set[str], *, inner: bool) -> Limits:
+    """Return the limits that names alone tell, as in ``while retries:``."""
+    calls = any(
+        word in counted
+        or (inner and not _LIMITS_TIME.search(word) and _ASKS.search(word))
+        for word in names
+    )
+    elapsed = any(word not in counted and _LIMITS_TIME.search(word) for word in names)
+    return UNKNOWN if calls else math.inf, UNKNOWN if elapsed else math.inf
+
+
+def _is_of_time(word: str) -> bool:
+    """Return whether a name is that of a clock or of a limit of time."""
+    if _STATUSES.search(word):
+        return False
+    return bool(_CLOCKS.search(word) or CLOCK_WORDS.search(word))
 
 
 def _changed(loop: Statement) -> set[str] | None:
@@ -370,9 +573,16 @@ def _bound_of(
         if names & counted:
             continue
         value = evaluate(operand, scope)
+        if value == 1 and operand is not node.left and isinstance(node.ops[0], ast.GtE):
+            # Whether it is counted before or after.
+            return 2
         if is_number(value) and value > 1:
             strict = isinstance(node.ops[0], ast.LtE | ast.Gt)
             return math.ceil(value) + strict
+        if type(value) is Reference and "." in value.name:
+            # Another module, or the parameter of a class, may tell it.
+            strict = isinstance(node.ops[0], ast.LtE | ast.Gt)
+            return Operation("+", value, 1) if strict else value
     return UNKNOWN
 
 

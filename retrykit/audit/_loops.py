@@ -2,26 +2,39 @@
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from retrykit.audit._delays import Delays
-from retrykit.audit._flow import inner_nodes
+from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
+from retrykit.audit._flow import flow, inner_nodes
 from retrykit.audit._handlers import (
     caught_by,
     may_raise_elsewhere,
+    only_tells,
     retried_errors,
     swallows_cancellation,
 )
-from retrykit.audit._loop_delays import HINTS, find_delays, find_pauses
-from retrykit.audit._loop_endings import find_ending
-from retrykit.audit._loop_kinds import (
-    find_turn,
-    is_retry,
-    is_retry_of_results,
+from retrykit.audit._helpers import Helpers
+from retrykit.audit._loop_delays import (
+    HINTS,
+    Pause,
+    asks_counter,
+    find_delays,
+    find_pauses,
+    iterates_over_counter,
+    may_sleep_elsewhere,
+    pauses_within,
 )
-from retrykit.audit._loop_limits import Statement, find_limits
-from retrykit.audit._values import Scope, Value
+from retrykit.audit._loop_endings import find_ending, find_ending_of_results
+from retrykit.audit._loop_kinds import is_failure, is_retry, is_retry_of_results
+from retrykit.audit._loop_limits import (
+    Limits,
+    Statement,
+    find_limits,
+    turns_of_flag,
+)
+from retrykit.audit._turns import Turn, find_turn
+from retrykit.audit._values import UNKNOWN, Scope, Value, is_number
 
 __all__ = ["Loop", "Place", "read_loop"]
 
@@ -46,6 +59,8 @@ class Loop(NamedTuple):
         ending: "raises", "hidden" or "?": what happens after the last attempt.
         blocking: The line of a ``time.sleep`` in it, or 0.
         hint: Whether it reads ``Retry-After``.
+        some_at_once: Whether it waits after some errors, and not after others.
+        usual: The most attempts if no caller gives another number.
     """
 
     line: int
@@ -62,6 +77,8 @@ class Loop(NamedTuple):
     ending: str
     blocking: int
     hint: bool
+    some_at_once: bool
+    usual: Value
 
 
 class Place(NamedTuple):
@@ -71,36 +88,42 @@ class Place(NamedTuple):
         following: The statements that follow it in its block.
         before: What the names of its function were assigned to last, before it.
         scope: Returns the value of a name.
+        usual: The same, where parameters are what they are by default.
+        with_defaults: Returns a value whose attributes are the same.
         function: The full name of the function around it, or "".
         is_async: Whether that is a coroutine function.
         limited: Whether it is within a block that limits its time.
+        helpers: Returns the functions of its module that may sleep or count for it.
     """
 
     following: Sequence[ast.stmt]
     before: dict[str, ast.expr]
     scope: Scope
+    usual: Scope
+    with_defaults: Callable[[Value], Value]
     function: str
     is_async: bool
     limited: bool
+    helpers: Callable[[], Helpers]
 
 
 def read_loop(loop: Statement, place: Place) -> Loop | None:
     """Return what a loop does, or None if it does not retry."""
-    scope = place.scope
-    pauses = list(find_pauses(loop.body, scope))
+    pauses = list(find_pauses(loop.body, place.scope))
     turn = find_turn(loop, pauses, place.function)
-    handlers = [] if turn is None else turn.handlers
-    if turn is not None:
-        if not is_retry(turn):
+    if turn is None:
+        if not _repeats_results(loop, pauses, place):
             return None
-    elif not pauses or not is_retry_of_results(loop, place.function):
+    elif not is_retry(turn):
         return None
-    calls, elapsed = find_limits(loop, scope, place.before, handlers)
-    if place.limited:
-        elapsed = None if elapsed == math.inf else elapsed
-    if calls == elapsed and may_raise_elsewhere(handlers):
-        calls = None
-    caught = [name for each in handlers for name in caught_by(each)]
+    else:
+        within = pauses_within(turn.attempt, pauses)
+        pauses = [each for each in pauses if each not in within]
+    handlers = [] if turn is None else turn.handlers
+    around = _around_attempt(loop, turn)
+    calls, elapsed = _find_limits(loop, place, handlers, around)
+    failing = around if turn else _statements(loop)
+    pauses = _with_those_of_helpers(pauses, place.helpers(), failing)
     blocking = [each.node.lineno for each in pauses if each.blocking]
     return Loop(
         loop.lineno,
@@ -110,14 +133,142 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
         place.is_async,
         calls,
         elapsed,
-        find_delays(loop, pauses, scope, place.before),
-        retried_errors(caught, handlers, [] if turn is None else turn.rest),
+        _find_delays(loop, place, pauses, failing),
+        _retried(turn),
         turn is None,
         turn is not None and swallows_cancellation(turn.attempt, handlers),
-        find_ending(loop, handlers, place.following) if handlers else "?",
+        _find_ending(loop, place, handlers),
         blocking[0] if blocking and place.is_async else 0,
         _reads_hint(loop),
+        turn is not None and _retries_some_at_once(turn, pauses, place.helpers()),
+        _usual_calls(loop, place, calls, handlers),
     )
+
+
+def _repeats_results(loop: Statement, pauses: list[Pause], place: Place) -> bool:
+    """Return whether a loop that catches no errors retries."""
+
+    def sleeps() -> bool:
+        return bool(pauses) or any(place.helpers().pauses(_statements(loop)))
+
+    return is_retry_of_results(loop, place.function, place.before, sleeps)
+
+
+def _find_limits(
+    loop: Statement,
+    place: Place,
+    handlers: list[ast.ExceptHandler],
+    around: list[ast.AST],
+) -> Limits:
+    """Return the limits of a loop, UNKNOWN if another function may end it."""
+    calls, elapsed = find_limits(loop, place.scope, place.before, handlers)
+    if place.limited and elapsed == math.inf:
+        elapsed = UNKNOWN
+    if calls == elapsed == math.inf and (
+        may_raise_elsewhere(handlers)
+        or place.helpers().limit(around)
+        or asks_counter(around)
+    ):
+        calls = UNKNOWN
+    return calls, elapsed
+
+
+def _usual_calls(
+    loop: Statement, place: Place, calls: Value, handlers: list[ast.ExceptHandler]
+) -> Value:
+    """Return the most attempts if callers give no others."""
+    if is_number(calls):
+        return calls
+    usual, _ = find_limits(loop, place.usual, place.before, handlers)
+    return place.with_defaults(usual)
+
+
+def _find_delays(
+    loop: Statement, place: Place, pauses: list[Pause], failing: list[ast.AST]
+) -> Delays:
+    """Return the delays of a loop, unknown if another function may wait."""
+    helpers = place.helpers()
+    delays = find_delays(loop, pauses, place.scope, place.before, helpers.find)
+    if delays != NO_DELAYS:
+        return delays
+    waits = may_sleep_elsewhere(failing) or helpers.may_wait(
+        failing, [each.node for each in pauses]
+    )
+    return UNKNOWN_DELAYS if waits or iterates_over_counter(loop) else delays
+
+
+def _find_ending(
+    loop: Statement, place: Place, handlers: list[ast.ExceptHandler]
+) -> str:
+    if iterates_over_counter(loop):
+        return "?"
+    if not handlers:
+        return find_ending_of_results(loop, place.following)
+    return find_ending(loop, handlers, place.following)
+
+
+def _statements(loop: Statement) -> list[ast.AST]:
+    """Return the statements of a loop that use no result, such as calls that sleep."""
+    return [x for x in inner_nodes(loop.body) if isinstance(x, ast.Expr)]
+
+
+def _retries_some_at_once(turn: Turn, pauses: list[Pause], helpers: Helpers) -> bool:
+    """Return whether a loop that sleeps after some errors goes on at once after others.
+
+    One that does something first, as with a new connection, may do so only once.
+    """
+    asleep = {id(each.node) for each in pauses}
+    around = [x for x in turn.loop.body if turn.attempt not in ast.walk(x)]
+    shared = [x for x in around if x not in turn.rest]
+    for each in turn.handlers if asleep else ():
+        path = [*shared, *turn.attempt.body, *each.body, *turn.attempt.finalbody]
+        path += turn.rest if "next" in flow(each.body) else []
+        if any(id(x) in asleep for x in inner_nodes(path)):
+            continue
+        if helpers.may_wait([x for x in path if x not in turn.attempt.body]):
+            continue
+        if all(map(is_failure, caught_by(each))) and _only_counts(each, turn.loop):
+            return True
+    return False
+
+
+def _only_counts(handler: ast.ExceptHandler, loop: Statement) -> bool:
+    """Return whether a handler only logs and counts, and not only the first time."""
+    raised = {
+        id(x)
+        for each in inner_nodes(handler.body)
+        if isinstance(each, ast.Raise)
+        for x in ast.walk(each)
+    }
+    return turns_of_flag(loop, handler) == math.inf and all(
+        only_tells(each.func)
+        for each in inner_nodes(handler.body)
+        if isinstance(each, ast.Call) and id(each) not in raised
+    )
+
+
+def _retried(turn: Turn | None) -> tuple[str, ...] | None:
+    if turn is None:
+        return ()
+    caught = [name for each in turn.handlers for name in caught_by(each)]
+    return retried_errors(caught, turn.handlers, turn.attempt.handlers, turn.rest)
+
+
+def _with_those_of_helpers(
+    pauses: list[Pause], helpers: Helpers, around: Sequence[ast.AST]
+) -> list[Pause]:
+    """Return the sleeps of a loop, and those of functions that it calls."""
+    found = [*helpers.pauses(around)]
+    known = {id(each.node) for each in found}
+    return [*(x for x in pauses if id(x.node) not in known), *found]
+
+
+def _around_attempt(loop: Statement, turn: Turn | None) -> list[ast.AST]:
+    """Return what runs in a turn that fails, except the attempt."""
+    if turn is None:
+        return [*loop.body]
+    others: list[ast.AST] = [x for x in loop.body if turn.attempt not in ast.walk(x)]
+    return [*others, *turn.handlers, *turn.attempt.finalbody, *turn.rest]
 
 
 def _reads_hint(loop: Statement) -> bool:

@@ -100,11 +100,32 @@ class _Graph:
 
     def visit_all(self) -> None:
         """Find the chains of all functions that may retry."""
-        repeated = self._repeated
         for name, definition in [*self._project.definitions.items()]:
-            gives = any(each.passed for each in definition.calls)
-            if gives or repeated.has_sites(name):
+            if name in self._repeated.around:
                 self._of_function(name)
+                continue
+            # What it does not repeat is read only if something else repeats it.
+            self._under_way.add(name)
+            for call in definition.calls:
+                if self._is_repeated(name, call):
+                    self._of_call(name, call)
+            self._under_way.discard(name)
+
+    def _is_repeated(self, function: str, call: Called) -> bool:
+        """Return whether a function may repeat a call in it, or what this is given."""
+        in_block = any(True for _ in self._repeated.blocks(function, call.line))
+        return in_block or bool(call.passed and self._is_retrier(call.function))
+
+    def _is_retrier(self, function: Value) -> bool:
+        """Return whether a call of something may repeat the functions it is given."""
+        value = self._project.resolve(function)
+        if type(value) is Reference:
+            return value.name in self._repeated.inside
+        while type(value) is Operation and value.sign == ".":
+            value = value.left
+        return type(value) is Call and (
+            _library_of(value) in RETRIERS or self._project.site_of(value) is not None
+        )
 
     def _of_function(self, name: str) -> Chain:
         """Return the longest chain of a call of a function."""

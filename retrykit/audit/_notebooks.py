@@ -3,15 +3,16 @@
 import ast
 import json
 import re
+import warnings
 from typing import Any, NamedTuple
 
-__all__ = ["Cell", "file_of", "join_cells"]
+__all__ = ["Cell", "cell_of", "file_of", "join_cells"]
 
 # Magics whose cell is Python.
 _PYTHON = frozenset(["capture", "prun", "time", "timeit"])
-_CELL = re.compile(r"(?<=\.ipynb):cell \d+$")
-_LINE_MAGIC = re.compile(r"^(\s*)(?:[%!?].*|.*\?\s*)$")
-_ASSIGNED_MAGIC = re.compile(r"^(\s*[\w., ]+=\s*)[%!].*$")
+_CELL = re.compile(r"(?<=\.ipynb):cell (\d+)$")
+_LINE_MAGIC = re.compile(r"^(\s*)(?:[%!?].*|\S.*\?\s*)$")
+_ASSIGNED_MAGIC = re.compile(r"^(\s*\w[\w., ]*=\s*)[%!].*$")
 
 
 class Cell(NamedTuple):
@@ -56,7 +57,7 @@ def join_cells(
             text = "".join(map(str, text))
         code = _code(str(text).replace("\r\n", "\n"))
         try:
-            ast.parse(code)
+            _parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             place = getattr(error, "lineno", 0) or 0
             reason = getattr(error, "msg", None) or str(error)
@@ -77,6 +78,16 @@ def file_of(place: str) -> str:
     return _CELL.sub("", place)
 
 
+def cell_of(place: str) -> int:
+    """Return the number of the cell of a place in a notebook; otherwise 0.
+
+    >>> cell_of("plots.ipynb:cell 3"), cell_of("plots.py")
+    (3, 0)
+    """
+    found = _CELL.search(place)
+    return 0 if found is None else int(found[1])
+
+
 def _code(text: str) -> str:
     """Return the Python of a cell, line by line; nothing if it is another language."""
     first, _, rest = text.lstrip("\n").partition("\n")
@@ -89,9 +100,16 @@ def _code(text: str) -> str:
     return _without_magics(text)
 
 
+def _parse(code: str) -> None:
+    with warnings.catch_warnings():
+        # Of escapes and numbers, which are not ours to judge.
+        warnings.simplefilter("ignore")
+        ast.parse(code)
+
+
 def _without_magics(text: str) -> str:
     try:
-        ast.parse(text)
+        _parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         lines = text.split("\n")
         for index, each in enumerate(lines):

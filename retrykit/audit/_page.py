@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
-from retrykit._internal.durations import duration_in_words
+from retrykit.audit._delays import describe_duration
 from retrykit.audit._findings import Finding, Report
 from retrykit.audit._formats import by_site
 from retrykit.audit._sites import Behavior, Site
@@ -25,13 +25,14 @@ article { border-top: 1px solid var(--line); display: grid; gap: 0 1.5rem;
   grid-template-columns: 1fr 260px; padding: .9rem 0 }
 h2 { font: 600 .95rem ui-monospace, monospace; margin: 0; overflow-wrap: anywhere }
 h2 span { color: GrayText; font-weight: 400 }
-article p { margin: .2rem 0 } article ul { margin: .3rem 0 0; padding-left: 1.1rem }
+article > * { grid-column: 1 } article p { margin: .2rem 0 }
+article ul { margin: .3rem 0 0; padding-left: 1.1rem }
 li b { color: var(--bad); font-family: ui-monospace, monospace; font-weight: 600 }
-svg { grid-column: 2; grid-row: 1 / span 3; height: 74px; width: 260px }
+article svg { grid-column: 2; grid-row: 1 / span 3; height: 74px; width: 260px }
 rect { fill: var(--bar) } rect.random { opacity: .4 }
 text { fill: GrayText; font: 11px system-ui, sans-serif }
 @media (max-width: 40rem) { article { grid-template-columns: 1fr }
-  svg { grid-column: 1; grid-row: auto } }
+  article svg { grid-column: 1; grid-row: auto; margin-top: .5rem } }
 """
 
 
@@ -83,7 +84,7 @@ def _chart(behavior: Behavior) -> Iterator[str]:
         if most > sure:
             yield _rect(x, width, most, ' class="random"')
         yield _rect(x, width, sure, "")
-    first, last = (duration_in_words(float(f"{x[1]:.3g}")) for x in (bars[0], bars[-1]))
+    first, last = (describe_duration(high) for _, high in (bars[0], bars[-1]))
     end = "…" if _goes_on(behavior) else ""
     text = first if first == last else f"{first} to {last}{end}"
     count = f"{len(bars)}{end and '+'}"
@@ -116,6 +117,8 @@ def _bars(behavior: Behavior) -> list[tuple[float, float]]:
 
 def summary(report: Report) -> str:
     """Return the numbers of a report, in a sentence."""
+    if not report.files and not report.problems:
+        return "no Python files found"
     sites = len(report.sites)
     wrong = len({each.site for each in report.findings})
     text = f"{_count(len(report.findings), 'finding')}"

@@ -17,6 +17,8 @@ __all__ = ["Project"]
 _DEPTH = 12
 _MOST_STEPS = 1_000
 """References that are followed for one value."""
+_MOST_LINES = 20_000
+"""A longer file without a site of its own is generated, and not read for others."""
 _PARTIAL = Reference("functools.partial")
 _OF_TENACITY = Reference("tenacity.retry")
 _RETRY_OF_TASK = Reference("celery.Task.retry")
@@ -74,7 +76,7 @@ class Project:
 
         def load(name: str) -> Module | None:
             index = indexes.pop(name, None)
-            if index is None:
+            if index is None or readings[index].lines > _MOST_LINES:
                 return None
             return readings[index].module or read_file(files[index], whole=True).module
 
@@ -259,6 +261,8 @@ class Project:
                 ending=loop.ending,
                 swallows=loop.swallows,
                 hint=loop.hint or None,
+                some_at_once=loop.some_at_once,
+                usual=_number(self.resolve(loop.usual)),
             )
             yield Site(
                 module.path,

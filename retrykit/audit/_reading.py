@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 
 from retrykit.audit._files import SourceFile
 from retrykit.audit._findings import Problem
-from retrykit.audit._libraries import LIBRARIES, METHODS
-from retrykit.audit._module import Module, read_module
+from retrykit.audit._libraries import WORDS
+from retrykit.audit._module import Module
+from retrykit.audit._module_reader import read_module
 from retrykit.audit._notebooks import Cell, join_cells
 from retrykit.audit._words import Interest
 
@@ -30,9 +31,7 @@ _ASCII = bytes(range(32, 127))
 _COMMENT = re.compile(r"#\s*retrykit:\s*ignore\b(?:\s*\[([^\]]*)\])?")
 _MARK = re.compile(rb"retrykit:\s*ignore")
 
-_may_have_sites = Interest(
-    {each: [*names, *METHODS.get(each, ())] for each, names in LIBRARIES.items()}
-)
+_may_have_sites = Interest(WORDS)
 
 
 class _UnreadableError(Exception):

@@ -74,14 +74,6 @@ class Repeated:
         )
         return resolved.name if known else ""
 
-    def has_sites(self, function: str) -> bool:
-        """Return whether anything in a function, or around it, retries."""
-        return (
-            function in self.around
-            or function in self.inside
-            or function in self._blocks
-        )
-
     def blocks(self, function: str, line: int) -> Iterator[Site]:
         """Yield the sites of a function that repeat a line of it, innermost first."""
         found = [

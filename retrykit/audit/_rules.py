@@ -6,6 +6,7 @@ from typing import Final, final
 
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.frozen import Frozen
+from retrykit.audit._delays import describe_duration
 from retrykit.audit._findings import Finding
 from retrykit.audit._sites import Site
 
@@ -16,6 +17,7 @@ Advice = tuple[str, str]
 
 _EVERYTHING = frozenset(["Exception", "BaseException"])
 _MANY_GROWN = 10
+_CAP = "cap the delays"
 # Seconds.
 _LONG = 600.0
 _IDEMPOTENT = frozenset(["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"])
@@ -67,7 +69,14 @@ def _unbounded(site: Site) -> Advice | None:
 
 def _retries_at_once(site: Site) -> Advice | None:
     behavior = site.behavior
-    if behavior.delays.shape != "none" or _calls_at_most(site, 2):
+    if _calls_at_most(site, 2):
+        return None
+    if behavior.some_at_once:
+        return (
+            "after some errors, retries follow each other without a delay",
+            "wait after each error, longer each time",
+        )
+    if behavior.delays.shape != "none":
         return None
     return (
         "retries follow each other without a delay",
@@ -92,13 +101,16 @@ def _growth_without_cap(site: Site) -> Advice | None:
     if not behavior.delays.grows or behavior.elapsed != math.inf:
         return None
     if behavior.calls is None:
-        return None
+        usual = behavior.usual
+        if behavior.delays.shape == "linear" or not usual or usual <= _MANY_GROWN:
+            return None
+        return ("delays grow without an end if a caller sets many retries", _CAP)
     if behavior.calls == math.inf:
-        return ("delays grow without an end", "cap the delays")
+        return ("delays grow without an end", _CAP)
     delay = behavior.delays.longest(max(int(behavior.calls) - 1, 1))
     if delay is None or delay <= _LONG:
         return None
-    return (f"the last delay is {duration_in_words(delay)}", "cap the delays")
+    return (f"the last delay is {describe_duration(delay)}", _CAP)
 
 
 def _retries_every_exception(site: Site) -> Advice | None:
@@ -195,7 +207,27 @@ def _calls_at_most(site: Site, calls: int) -> bool:
     return site.behavior.calls is not None and site.behavior.calls <= calls
 
 
-_LOOP = "while True:\n    try:\n        return fetch()\n    except OSError:\n        "
+def _loop(error: str, *lines: str) -> str:
+    """Return an example: a loop that retries an error."""
+    handler = "".join(f"        {each}\n" for each in lines)
+    start = "for attempt in range(3):\n    try:\n        return fetch()\n"
+    return f"{start}    except {error}:\n{handler}".rstrip()
+
+
+def _decorated(settings: str, function: str = "fetch(): ...") -> str:
+    """Return an example: a function that is retried."""
+    return f"@retry({settings})\ndef {function}".replace("@retry()", "@retry")
+
+
+def _coroutine(pause: str) -> str:
+    """Return an example: a loop in a coroutine function."""
+    body = _loop("OSError", pause).replace("\n", "\n    ")
+    return f"async def load():\n    {body}".replace("fetch", "await fetch")
+
+
+_JITTER = "wait=wait_random_exponential(max=30)"
+_ASK = "ask():\n    return client.responses.create(model=MODEL)"
+_SLEEP = "time.sleep(random.uniform(1, 2))"
 
 RULES: Final = {
     each.code: each
@@ -205,8 +237,8 @@ RULES: Final = {
             "nothing ends a call that fails every time",
             "A server that does not come back is called without an end, and "
             "whoever waits for the result waits as long.",
-            "@retry\ndef fetch(): ...",
-            "@retry(stop=stop_after_attempt(5))\ndef fetch(): ...",
+            _decorated(""),
+            _decorated("stop=stop_after_attempt(5)"),
             _unbounded,
         ),
         Rule(
@@ -214,8 +246,8 @@ RULES: Final = {
             "several retries have no delay",
             "What fails now fails a millisecond later, and a server that is overloaded "
             "gets several times its load.",
-            "@retry(stop=stop_after_attempt(5))",
-            "@retry(stop=stop_after_attempt(5), wait=wait_random_exponential(max=30))",
+            _decorated("stop=stop_after_attempt(5)"),
+            _decorated(f"stop=stop_after_attempt(5), {_JITTER}"),
             _retries_at_once,
         ),
         Rule(
@@ -223,16 +255,17 @@ RULES: Final = {
             "callers that fail together retry together",
             "Clients that an outage has stopped at the same moment come back at the "
             "same moments.",
-            "wait=wait_exponential(max=30)",
-            "wait=wait_random_exponential(max=30)",
+            _decorated("stop=stop_after_attempt(5), wait=wait_exponential(max=30)"),
+            _decorated(f"stop=stop_after_attempt(5), {_JITTER}"),
             _no_jitter,
         ),
         Rule(
             "growth-without-cap",
             "delays grow without an end",
             "Doubled twenty times, a second is twelve days.",
-            "@backoff.on_exception(backoff.expo, OSError)",
-            "@backoff.on_exception(backoff.expo, OSError, max_value=60, max_time=600)",
+            "@backoff.on_exception(backoff.expo, OSError)\ndef fetch(): ...",
+            "@backoff.on_exception(backoff.expo, OSError, max_value=60, max_tries=9)\n"
+            "def fetch(): ...",
             _growth_without_cap,
         ),
         Rule(
@@ -240,32 +273,32 @@ RULES: Final = {
             "bugs in the code are retried many times",
             "A TypeError stays, however often it is retried: it comes late, and the "
             "log is full of it.",
-            "except Exception:",
-            "except (ConnectionError, TimeoutError):",
+            _loop("Exception", _SLEEP),
+            _loop("(ConnectionError, TimeoutError)", _SLEEP),
             _retries_every_exception,
         ),
         Rule(
             "cancellation-swallowed",
             "Ctrl-C and cancellation are retried",
             "The program cannot be stopped, and a task that is cancelled goes on.",
-            "except BaseException:",
-            "except Exception:",
+            _loop("BaseException", _SLEEP),
+            _loop("OSError", _SLEEP),
             _cancellation_swallowed,
         ),
         Rule(
             "error-hidden",
             "after the last attempt the error is lost",
             "The caller cannot tell a failure from a result, and nobody learns why.",
-            f"for _ in range(3):\n{_LOOP}time.sleep(1)\nreturn None",
-            "raise the last error",
+            _loop("OSError", _SLEEP) + "\nreturn None",
+            _loop("OSError", "if attempt == 2:", "    raise", _SLEEP),
             _error_hidden,
         ),
         Rule(
             "blocking-sleep",
             "a coroutine sleeps and stops all others",
             "While time.sleep sleeps, no other task of the event loop runs.",
-            "time.sleep(1)",
-            "await asyncio.sleep(1)",
+            _coroutine("time.sleep(1)"),
+            _coroutine("await asyncio.sleep(1)"),
             _blocking_sleep,
         ),
         Rule(
@@ -273,8 +306,8 @@ RULES: Final = {
             "a request that may take effect twice is retried",
             "When the answer is lost, the order has been placed; the retry places a "
             "second one.",
-            "Retry(3, allowed_methods=None)",
-            "Retry(3)",
+            "Retry(3, allowed_methods=None, status_forcelist=[503])",
+            "Retry(3, status_forcelist=[503])",
             _not_idempotent,
         ),
         Rule(
@@ -282,24 +315,26 @@ RULES: Final = {
             "Retry-After is not obeyed",
             "A server that says when it can be called again is called before, and may "
             "lock the client out.",
-            "Retry(3, respect_retry_after_header=False)",
-            "Retry(3)",
+            "Retry(3, status_forcelist=[503], respect_retry_after_header=False)",
+            "Retry(3, status_forcelist=[503])",
             _hint_ignored,
         ),
         Rule(
             "timeout-never-retried",
             "an attempt that times out leaves no time for another",
             "One attempt uses up the time of all, so what hangs is never retried.",
-            "stop=stop_after_delay(60), and a timeout of 60 s",
-            "stop=stop_after_delay(60), and a timeout of 10 s",
+            "Policy(on=OSError, max_elapsed=60, attempt_timeout=60)",
+            "Policy(on=OSError, max_elapsed=60, attempt_timeout=10)",
             _timeout_never_retried,
         ),
         Rule(
             "max-attempts-unreachable",
             "a limit of time ends every call before the number of attempts",
             "Whoever reads the number believes it.",
-            "stop=stop_after_attempt(10) | stop_after_delay(5), wait=wait_fixed(1)",
-            "stop=stop_after_delay(5), wait=wait_fixed(1)",
+            _decorated(
+                "stop=stop_after_attempt(10) | stop_after_delay(5), wait=wait_fixed(1)"
+            ),
+            _decorated("stop=stop_after_delay(5), wait=wait_fixed(1)"),
             _max_attempts_unreachable,
         ),
         Rule(
@@ -307,8 +342,10 @@ RULES: Final = {
             "a retried function calls another one that retries",
             "The numbers of attempts multiply: three times four are twelve requests "
             "for each call, when the server is down.",
-            "@retry(stop=stop_after_attempt(3))\ndef order(): pay()  # retried 4 times",
-            "retry in one layer alone",
+            _decorated("stop=stop_after_attempt(3)", "order():\n    pay()\n\n")
+            + _decorated("stop=stop_after_attempt(4)", "pay(): ..."),
+            "def order():\n    pay()\n\n"
+            + _decorated("stop=stop_after_attempt(4)", "pay(): ..."),
             None,
         ),
         Rule(
@@ -316,9 +353,9 @@ RULES: Final = {
             "a client retries within each attempt",
             "The client of the library makes requests of its own for each attempt, "
             "which no log shows.",
-            "@retry(stop=stop_after_attempt(3))\n"
-            "def ask(): client.responses.create(...)",
-            "OpenAI(max_retries=0)",
+            "client = OpenAI()\n\n" + _decorated("stop=stop_after_attempt(3)", _ASK),
+            "client = OpenAI(max_retries=0)\n\n"
+            + _decorated("stop=stop_after_attempt(3)", _ASK),
             None,
         ),
     )

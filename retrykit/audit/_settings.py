@@ -16,6 +16,7 @@ from retrykit.audit._rules import RULES
 
 __all__ = ["Settings", "check_rules", "find_settings"]
 
+_LIST = "retrykit audit --rules lists them"
 _KEYS = ("select", "ignore", "exclude", "per-file-ignores", "baseline")
 
 
@@ -122,6 +123,6 @@ def check_rules(name: str, codes: Iterable[str]) -> tuple[str, ...]:
     found = tuple(codes)
     for each in found:
         if each not in RULES:
-            suggestion = did_you_mean(each, RULES)
+            suggestion = did_you_mean(each, RULES) or _LIST
             raise invalid_setting(name, "the code of a rule", each, suggestion)
     return found

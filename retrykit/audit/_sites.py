@@ -5,7 +5,7 @@ from typing import Any, final
 
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.frozen import Frozen
-from retrykit.audit._delays import UNKNOWN_DELAYS, Delays
+from retrykit.audit._delays import UNKNOWN_DELAYS, Delays, describe_duration
 
 __all__ = ["Behavior", "Site"]
 
@@ -30,6 +30,8 @@ class Behavior(Frozen):
         methods: The methods of HTTP that are retried; None if that is not known, or if
             it is not about requests.
         timeout: The most seconds of one call; None if that is not known.
+        some_at_once: Whether it waits after some errors, and not after others.
+        usual: The most calls if no caller gives another number; None if unknown.
         layer: Whether a client does it by itself, with nothing about retries written
             there; it is no site, and multiplies the calls of those around it.
     """
@@ -44,8 +46,10 @@ class Behavior(Frozen):
         "methods",
         "results",
         "retried",
+        "some_at_once",
         "swallows",
         "timeout",
+        "usual",
     )
     calls: float | None
     elapsed: float | None
@@ -57,6 +61,8 @@ class Behavior(Frozen):
     hint: bool | None
     methods: frozenset[str] | None
     timeout: float | None
+    some_at_once: bool
+    usual: float | None
     layer: bool
 
     def __init__(  # noqa: PLR0913  a field each
@@ -72,6 +78,8 @@ class Behavior(Frozen):
         hint: bool | None = None,
         methods: frozenset[str] | None = None,
         timeout: float | None = None,
+        some_at_once: bool = False,
+        usual: float | None = None,
         layer: bool = False,
     ) -> None:
         Frozen.__init__(
@@ -86,6 +94,8 @@ class Behavior(Frozen):
             hint=hint,
             methods=methods,
             timeout=timeout,
+            some_at_once=some_at_once,
+            usual=usual,
             layer=layer,
         )
 
@@ -132,14 +142,21 @@ class Behavior(Frozen):
     def _waits(self) -> str:
         if self.calls is not None and self.calls <= 1:
             return ""
-        text = str(self.delays)
-        if self.delays.shape != "none":
-            jitter = {True: "with jitter", False: "no jitter", None: "jitter: ?"}
-            text += f", {jitter[self.delays.jitter]}"
+        delays = self.delays
+        text = delays.describe(None if self.calls is None else self.calls - 1)
+        if delays.shape != "none":
+            text += self._jitter()
         total = self.longest
         if total and total != math.inf:
-            text += f", {duration_in_words(float(f'{total:.3g}'))} in all"
+            text += f", {describe_duration(total)} in all"
         return text
+
+    def _jitter(self) -> str:
+        if self.delays.shape == "unknown":
+            # The delays are said to be random, or nothing is known.
+            return ", no jitter" if self.delays.jitter is False else ""
+        jitter = {True: "with jitter", False: "no jitter", None: "jitter: ?"}
+        return f", {jitter[self.delays.jitter]}"
 
     def _errors(self) -> str:
         if self.retried is None:

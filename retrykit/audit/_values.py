@@ -8,10 +8,12 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 __all__ = ["UNKNOWN", "Call", "Dictionary", "Function", "Operation", "Reference"]
-__all__ += ["Scope", "Value", "bounded", "evaluate", "is_number", "part_of", "replace"]
+__all__ += ["Scope", "Value", "bounded", "evaluate", "is_number", "part_of"]
+__all__ += ["refer_to", "replace"]
 
 
 class _Unknown:
@@ -33,6 +35,10 @@ class Reference(NamedTuple):
 
     name: str
 
+    def __reduce__(self) -> tuple[Callable[[str], "Reference"], tuple[str]]:
+        # So that a name that many modules use is one object, read from processes, too.
+        return refer_to, (self.name,)
+
     @property
     def library(self) -> str:
         """The top package of the name."""
@@ -42,6 +48,12 @@ class Reference(NamedTuple):
     def last(self) -> str:
         """The last part of the name."""
         return self.name.rpartition(".")[2]
+
+
+@lru_cache(maxsize=200_000)
+def refer_to(name: str) -> Reference:
+    """Return the reference to a name."""
+    return Reference(name)
 
 
 class Call(NamedTuple):
@@ -153,7 +165,7 @@ def bounded(value: Value) -> Value:
 def part_of(value: Value, name: str) -> Value:
     """Return the value of an attribute of a value."""
     if type(value) is Reference:
-        return Reference(f"{value.name}.{name}")
+        return refer_to(f"{value.name}.{name}")
     if type(value) is Call:
         # Such as a method of an object that is made where it is used.
         return Operation(".", value, name)

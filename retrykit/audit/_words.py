@@ -5,45 +5,56 @@ counts, or speaks of attempts. For the first, the file imports the library and w
 one of its names, or calls something whose name or keyword speaks of retries, such as a
 subclass in another file. So a file without these words has no site, and need not be
 parsed. It is parsed later if a site refers to what it defines.
+
+Texts are not trusted: no pattern may begin anew at each place of a long word or line,
+and search to its end.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 __all__ = ["Interest", "has_loop", "has_retry_call"]
 
 _ROOTS: Final = (b"retr", b"backoff", b"attempts", b"tries")
 _CALLS: Final = tuple(
-    re.compile(word + rb"\w*\s*(?:\(|=(?!=))")
+    re.compile(word + rb"\w{0,80}\s{0,80}(?:\(|=(?!=))")
     for word in (rb"retr(?:y|ies)", b"backoff", b"attempts", rb"tries(?<!entries)")
 )
-_DECORATOR: Final = re.compile(rb"\n[ \t\f]*@[ \t]*[\w. \t]*(?:retr|backoff)")
+_DECORATOR: Final = re.compile(rb"\n[ \t\f]*@[\w. \t]*(?:retr|backoff)")
 _STATEMENT: Final = re.compile(
     rb"\n([ \t\f]*)(?:async[ \t\\\n]+)?(for|while|try|def|class)\b"
 )
 _RETRIES: Final = re.compile(
-    rb"retr(?:y|ies)|attempt|tries|back_?off|sleep|delay|pause|wait|cool"
+    rb"retr(?:y|ies)|attempt|tries|back_?off|sleep|delay|pause|(?<!a)wait|cool"
+    rb"|\n[ \t]*except\b[^\n]*(?:connect|timeout|timedout|unavailable|urlerror|throttl"
+    rb"|(?:network|transport|request)(?:error|exception))"
 )
-_COUNTS: Final = re.compile(rb"range|count|repeat|\bin\s*[(\[]|\bin\b[^:]*,")
+_LEAVES: Final = re.compile(rb"\b(?:break|return)\b")
+_COUNTS: Final = re.compile(
+    rb"\n\s*(?:async\s+)?for\b(?:.|\n)*?"
+    rb"(?:range|count|repeat|\bin\s*[(\[]|\bin\b[^:(\[{]{0,200},"
+    rb"|(?P<end>:[ \t]*(?:#.*)?\n))"
+)
+_DEEPEST: Final = 20
+"""Loops in each other, of which Python compiles no more. Such a file is not searched,
+since each may be as long as the file."""
 
 
 class Interest:
     """Tells whether a file may have a site.
 
     Args:
-        names: For each library, the names of its calls that retry; "*" is any.
+        words: For each library, the words without which a file has no site of it.
     """
 
-    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
-        libraries = "|".join(re.escape(each) for each in sorted(names))
+    def __init__(self, words: Mapping[str, frozenset[str]]) -> None:
+        libraries = "|".join(re.escape(each) for each in sorted(words) if words[each])
         self._imports = re.compile(
             rb"\n[ \t\f]*(?:from|import)\b[^\n]*?\b(" + libraries.encode() + rb")\b"
         )
-        self._names = {
-            library.encode(): re.compile(_any_of(each).encode())
-            for library, each in names.items()
-        }
+        self._words = {each.encode(): words[each] for each in words}
 
     def __call__(self, source: bytes) -> bool:
         r"""Return whether a file may have a site.
@@ -57,13 +68,14 @@ class Interest:
 
     def _calls_library(self, text: bytes) -> bool:
         imported = {each[1] for each in self._imports.finditer(text)}
-        return any(self._names[each].search(text) for each in imported)
+        return any(_any_of(self._words[each]).search(text) for each in imported)
 
 
-def _any_of(names: Iterable[str]) -> str:
-    """Return a pattern that finds one of some names, or matches for "*"."""
-    known = sorted(names)
-    return "" if "*" in known else rf"\b(?:{'|'.join(map(re.escape, known))})\b"
+@cache
+def _any_of(words: frozenset[str]) -> re.Pattern[bytes]:
+    # Compiled late, since few files import any one of the libraries.
+    pattern = "|".join(map(re.escape, sorted(words)))
+    return re.compile(rf"\b(?:{pattern})\b".encode())
 
 
 def has_retry_call(text: bytes) -> bool:
@@ -87,6 +99,8 @@ def has_loop(text: bytes) -> bool:
         while loops and loops[-1][0] >= indent:
             if _may_retry(text, loops.pop(), found.start()):
                 return True
+        if len(loops) > _DEEPEST:
+            return True
         if found[2] in (b"for", b"while"):
             loops.append([indent, found.start(), 0])
         elif found[2] == b"try":
@@ -99,5 +113,8 @@ def _may_retry(text: bytes, loop: list[int], end: int) -> bool:
     _, start, attempt = loop
     if not attempt:
         return False
-    body = text[start:end].lower()
-    return bool(_RETRIES.search(body) or _COUNTS.search(text[start:attempt]))
+    counts = _COUNTS.match(text, start)
+    body = text[start:end]
+    if counts is not None and not _LEAVES.search(body):
+        return False
+    return bool(counts and not counts["end"]) or bool(_RETRIES.search(body.lower()))

@@ -1,6 +1,6 @@
 """Transient errors of aio-pika.
 
-Needs the extra ``retrykit[aio-pika]``. A robust connection is opened again in the
+Needs the extra ``aio-pika``. A robust connection is opened again in the
 background, and until then its channels raise errors that are transient::
 
     import aio_pika

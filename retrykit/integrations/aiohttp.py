@@ -1,6 +1,6 @@
 """Retries for aiohttp.
 
-Needs the extra ``retrykit[aiohttp]``. Prefer to decorate the function that reads the
+Needs the extra ``aiohttp``. Prefer to decorate the function that reads the
 response: a decorator also retries truncated bodies::
 
     from retrykit import retry

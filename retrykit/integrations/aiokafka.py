@@ -1,6 +1,6 @@
 """Transient errors of aiokafka.
 
-Needs the extra ``retrykit[aiokafka]``. aiokafka retries a request by itself until
+Needs the extra ``aiokafka``. aiokafka retries a request by itself until
 ``request_timeout_ms``::
 
     from retrykit import aretry

@@ -1,6 +1,6 @@
 """Retries for the SDK of Anthropic.
 
-Needs the extra ``retrykit[anthropic]``. The client retries twice by itself: switch that
+Needs the extra ``anthropic``. The client retries twice by itself: switch that
 off, or each attempt is up to three requests::
 
     import anthropic

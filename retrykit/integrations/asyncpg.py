@@ -1,6 +1,6 @@
 """Retries for asyncpg.
 
-Needs the extra ``retrykit[asyncpg]``. The unit of retry is the transaction::
+Needs the extra ``asyncpg``. The unit of retry is the transaction::
 
     from retrykit.integrations import asyncpg as retries
 

@@ -1,6 +1,6 @@
 """Retries for the SDKs of Azure, which are built on azure-core.
 
-Needs the extra ``retrykit[azure-core]``. Clients retry three times by themselves,
+Needs the extra ``azure-core``. Clients retry three times by themselves,
 or more often if requests fail in different ways: switch that off, or each attempt is
 four requests or more::
 

@@ -1,6 +1,6 @@
 """Retries for the AWS SDK: boto3, botocore and what is built on them.
 
-Needs the extra ``retrykit[botocore]``. Clients make up to three requests by
+Needs the extra ``botocore``. Clients make up to three requests by
 themselves, those of DynamoDB four, and more before botocore 1.44 or in the mode
 ``legacy``: switch that off, or each attempt is that many::
 

@@ -1,6 +1,6 @@
 """Transient errors of confluent-kafka.
 
-Needs the extra ``retrykit[confluent-kafka]``. librdkafka retries by itself, so that
+Needs the extra ``confluent-kafka``. librdkafka retries by itself, so that
 only its transactions raise errors that their caller is to retry::
 
     from retrykit import retry

@@ -1,6 +1,6 @@
 """Retries for Django's databases: PostgreSQL, MySQL, MariaDB and SQLite.
 
-Needs the extra ``retrykit[django]``. The unit of retry is the transaction::
+Needs the extra ``django``. The unit of retry is the transaction::
 
     from retrykit.integrations import django as retries
 

@@ -1,6 +1,6 @@
 """Retries for the clients of Google Cloud, which are built on google-api-core.
 
-Needs the extra ``retrykit[google-api-core]``. Many methods retry by themselves, for
+Needs the extra ``google-api-core``. Many methods retry by themselves, for
 minutes: switch that off, or each attempt is many requests::
 
     from google.cloud import storage

@@ -1,6 +1,6 @@
 """Retries for the SDK of Gemini, google-genai.
 
-Needs the extra ``retrykit[google-genai]``. The client retries nothing by itself, unless
+Needs the extra ``google-genai``. The client retries nothing by itself, unless
 it is created with ``HttpRetryOptions``; but its async client repeats a request whose
 connection failed once, if aiohttp is installed. Options for one attempt switch both
 off::

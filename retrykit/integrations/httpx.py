@@ -1,6 +1,6 @@
 """Retries for httpx.
 
-Needs the extra ``retrykit[httpx]``. Prefer to decorate the function that reads the
+Needs the extra ``httpx``. Prefer to decorate the function that reads the
 response: a decorator also retries truncated bodies::
 
     from retrykit import retry

@@ -1,6 +1,6 @@
 """Retries for httpx2, the client of the SDKs of OpenAI and Anthropic.
 
-Needs the extra ``retrykit[httpx2]``. Prefer to decorate the function that reads the
+Needs the extra ``httpx2``. Prefer to decorate the function that reads the
 response: a decorator also retries truncated bodies::
 
     from retrykit import retry

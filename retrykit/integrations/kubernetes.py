@@ -1,6 +1,6 @@
 """Retries for the client of Kubernetes.
 
-Needs the extra ``retrykit[kubernetes]``. The client retries three times by itself, by
+Needs the extra ``kubernetes``. The client retries three times by itself, by
 way of urllib3: switch that off, or each attempt is up to four requests::
 
     from kubernetes import client, config

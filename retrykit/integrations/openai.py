@@ -1,6 +1,6 @@
 """Retries for the SDK of OpenAI.
 
-Needs the extra ``retrykit[openai]``. The client retries twice by itself: switch that
+Needs the extra ``openai``. The client retries twice by itself: switch that
 off, or each attempt is up to three requests::
 
     import openai

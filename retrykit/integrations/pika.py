@@ -1,6 +1,6 @@
 """Transient errors of pika.
 
-Needs the extra ``retrykit[pika]``. pika opens no lost connection again: open it in the
+Needs the extra ``pika``. pika opens no lost connection again: open it in the
 retried function::
 
     import pika

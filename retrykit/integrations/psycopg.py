@@ -1,6 +1,6 @@
 """Retries for psycopg 3.
 
-Needs the extra ``retrykit[psycopg]``. The unit of retry is the transaction::
+Needs the extra ``psycopg``. The unit of retry is the transaction::
 
     from psycopg_pool import ConnectionPool
     from retrykit.integrations import psycopg as retries

@@ -1,6 +1,6 @@
 """Transient errors of PyMongo, sync and async.
 
-Needs the extra ``retrykit[pymongo]``. PyMongo repeats a read or a write once by itself,
+Needs the extra ``pymongo``. PyMongo repeats a read or a write once by itself,
 unless ``retryReads`` and ``retryWrites`` are off::
 
     from pymongo import MongoClient

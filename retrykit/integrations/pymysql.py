@@ -1,6 +1,6 @@
 """Retries for PyMySQL, on MySQL and MariaDB.
 
-Needs the extra ``retrykit[pymysql]``. The unit of retry is the transaction::
+Needs the extra ``pymysql``. The unit of retry is the transaction::
 
     from retrykit.integrations import pymysql as retries
 

@@ -1,6 +1,6 @@
 """Retries for requests.
 
-Needs the extra ``retrykit[requests]``. Prefer to decorate the function that reads the
+Needs the extra ``requests``. Prefer to decorate the function that reads the
 response: a decorator also retries truncated bodies::
 
     from retrykit import retry

@@ -1,6 +1,6 @@
 """Retries for SQLAlchemy 2, sync and async.
 
-Needs the extra ``retrykit[sqlalchemy]``. The unit of retry is the transaction::
+Needs the extra ``sqlalchemy``. The unit of retry is the transaction::
 
     from retrykit.integrations import sqlalchemy as retries
 

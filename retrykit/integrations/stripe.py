@@ -1,6 +1,6 @@
 """Retries for the SDK of Stripe.
 
-Needs the extra ``retrykit[stripe]``. A `StripeClient` retries nothing by itself,
+Needs the extra ``stripe``. A `StripeClient` retries nothing by itself,
 unless it is created with ``max_network_retries``. The functions of the module, such as
 ``stripe.Customer.create()``, retry twice: switch that off by
 ``stripe.max_network_retries = 0``, or each attempt is up to three requests. The SDK

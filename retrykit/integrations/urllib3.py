@@ -1,6 +1,6 @@
 """Retries for urllib3.
 
-Needs the extra ``retrykit[urllib3]``. Prefer to decorate the function that reads the
+Needs the extra ``urllib3``. Prefer to decorate the function that reads the
 response, and use this pool, since other ones retry three times by themselves::
 
     from retrykit import retry
@@ -36,6 +36,7 @@ from retrykit.integrations._http.policy import (
     retry_after,
 )
 from retrykit.integrations._http.transport import HttpRequest, Sender
+from retrykit.integrations._urllib3_retry import PolicyRetry
 
 with needs("urllib3"):
     import urllib3
@@ -52,7 +53,8 @@ with needs("urllib3"):
     )
     from urllib3.util import parse_url
 
-__all__ = ["IDEMPOTENT", "RetryPoolManager", "policy", "retry_after", "transient"]
+__all__ = ["IDEMPOTENT", "PolicyRetry", "RetryPoolManager", "policy", "retry_after"]
+__all__ += ["transient"]
 
 
 class _Transient(Transient):

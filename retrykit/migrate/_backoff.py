@@ -145,9 +145,18 @@ def _value(source: Source, node: cst.BaseExpression, name: str) -> str:
     last = code(node).rpartition(".")[2]
     if source.is_imported(node) and not last.isupper():
         raise Untranslatable(f"{name}={code(node)} may be a function")
-    if isinstance(node, cst.Attribute) and last.startswith(("get_", "_get")):
-        raise Untranslatable(f"{name}={code(node)} may be a function")
+    if isinstance(node, cst.Attribute):
+        # A subclass may have a value in the place of a method.
+        is_method = any(not _is_property(each) for each in source.functions(last))
+        if is_method or last.startswith(("get_", "_get")):
+            raise Untranslatable(f"{name}={code(node)} may be a function")
     return code(node)
+
+
+def _is_property(function: cst.FunctionDef) -> bool:
+    return any(
+        code(each.decorator).endswith("property") for each in function.decorators
+    )
 
 
 _CALLED: Final = "__at_each_call__"

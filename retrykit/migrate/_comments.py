@@ -6,7 +6,7 @@ from typing import Final
 
 import libcst as cst
 
-from retrykit.migrate._layout import WIDTH
+from retrykit.migrate._width import WIDTH
 
 __all__ = ["MARK", "with_comment", "without_comment"]
 
@@ -17,7 +17,7 @@ _MORE: Final = "#    "
 
 
 def with_comment(
-    lines: Sequence[cst.EmptyLine], reason: str, column: int
+    lines: Sequence[cst.EmptyLine], reason: str, column: int, width: int = WIDTH
 ) -> list[cst.EmptyLine]:
     """Return the lines above a statement with one comment that has a reason.
 
@@ -25,10 +25,11 @@ def with_comment(
         lines: The lines so far; a comment of an earlier run is replaced.
         reason: The reason.
         column: The column of the statement, from 0.
+        width: The columns of the longest line.
     """
     wrapped = textwrap.wrap(
         f"{MARK} {reason}",
-        max(WIDTH - column, 40),
+        max(width - column, 40),
         subsequent_indent=f"{_MORE} ",
         break_long_words=False,
         break_on_hyphens=False,

@@ -5,9 +5,10 @@ from libcst import matchers
 
 from retrykit.migrate._blocks import Edit, Edits
 from retrykit.migrate._expressions import OURS, code, names_in, parse
-from retrykit.migrate._layout import WIDTH, write_call
+from retrykit.migrate._layout import write_call
 from retrykit.migrate._settings import GROUPS, Settings, ordered
 from retrykit.migrate._source import Source, dictionary_items
+from retrykit.migrate._urllib3 import HEAD
 from retrykit.migrate._usages import Site
 
 __all__ = ["share_policies"]
@@ -65,7 +66,7 @@ def _shared(
         site.settings is not None
         and "policy" not in site.settings
         and len(site.dictionaries) == 1
-        and site.head != f"{OURS}.Policy"
+        and site.head not in {f"{OURS}.Policy", HEAD}
         for site in users
     )
     if not translated or len(source.references(target)) != len(users):
@@ -128,7 +129,8 @@ def _policy(
         text = write_call(
             f"{OURS}.Policy",
             [*settings.items()],
-            room=WIDTH - column - len(target.value) - 3,
+            room=source.surroundings.width - column - len(target.value) - 3,
+            width=source.surroundings.width,
             exploded=exploded and len(settings) > 1,
             names=source.names,
         )

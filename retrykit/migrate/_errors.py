@@ -40,7 +40,7 @@ def _raises(site: Site) -> bool:
     """Return whether a usage raises the RetryError of its library."""
     if site.settings is not None:
         has_results = "on_result" in site.settings and "fallback" not in site.settings
-        return "raises" in site.settings or has_results
+        return "raises" in site.settings or "policy" in site.settings or has_results
     return True
 
 
@@ -64,9 +64,11 @@ def _retry_errors(source: Source, library: str, sites: list[Site]) -> Edits:
     mixed |= elsewhere and library not in around.complete
     edits: Edits = {}
     for use, handler in zip(uses, caught, strict=True):
-        if handler is None or (handler.name and not _reads_nothing(handler)):
+        read = None if handler is None else _reads(handler, library)
+        if read is None:
             _leave_all(sites, f"the file reads a RetryError of {library}")
             return {}
+        edits |= read
         edits[use] = _renamed(source, use, mixed=mixed)
     return edits
 
@@ -89,17 +91,30 @@ def _handler(source: Source, use: cst.CSTNode) -> cst.ExceptHandler | None:
     return None
 
 
-def _reads_nothing(handler: cst.ExceptHandler) -> bool:
-    """Return whether a handler reads no attribute of its error but its cause."""
-    name = handler.name.name if handler.name is not None else None
-    if not isinstance(name, cst.Name):
-        return False
-    pattern = matchers.Attribute(value=matchers.Name(name.value))
-    read = matchers.findall(handler.body, pattern)
-    known = {"__cause__", "add_note", "with_traceback", "__traceback__"}
-    return all(
-        isinstance(each, cst.Attribute) and each.attr.value in known for each in read
-    )
+def _reads(handler: cst.ExceptHandler, library: str) -> Edits | None:
+    """Return what becomes of the attributes of an error that its handler reads.
+
+    None if a handler reads what has no counterpart.
+    """
+    if handler.name is None:
+        return {}
+    name = cst.ensure_type(handler.name.name, cst.Name).value
+    pattern = matchers.Attribute(value=matchers.Name(name))
+    edits: Edits = {}
+    for node in matchers.findall(handler.body, pattern):
+        attribute = cst.ensure_type(node, cst.Attribute).attr.value
+        if attribute == "last_attempt" and library == "tenacity":
+            edits[node] = _replaced(f"{_tenacity.ADAPTERS}.last_attempt({name})")
+        elif attribute not in _OF_EVERY_ERROR:
+            return None
+    return edits
+
+
+def _replaced(text: str) -> Edit:
+    return lambda _node: parse(text)
+
+
+_OF_EVERY_ERROR = {"__cause__", "add_note", "with_traceback", "__traceback__"}
 
 
 def _renamed(source: Source, use: cst.BaseExpression, *, mixed: bool) -> Edit:
@@ -163,6 +178,8 @@ def _with_policy(source: Source, site: Site, node: cst.Attribute, edits: Edits) 
     """Edit a call of ``retry_with``; return whether that was possible."""
     call = source.parent(node)
     if not isinstance(call, cst.Call) or not isinstance(node.value, cst.Name):
+        return False
+    if "policy" in (site.settings or {}):
         return False
     try:
         changed = Arguments(source, call, _tenacity.PARAMETERS)

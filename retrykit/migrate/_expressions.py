@@ -8,6 +8,7 @@ of the file.
 import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -85,7 +86,10 @@ def check_depth(text: str) -> None:
         RecursionError: Its expressions are too deep; LibCST would end the process.
     """
     try:
-        level: list[ast.AST] = [ast.parse(text)]
+        with warnings.catch_warnings():
+            # Of escapes in texts, which stay as they are.
+            warnings.simplefilter("ignore")
+            level: list[ast.AST] = [ast.parse(text)]
     except ValueError as error:
         raise SyntaxError(str(error)) from error
     except MemoryError as error:

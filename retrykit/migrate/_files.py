@@ -5,17 +5,20 @@ import re
 import tempfile
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import copymode
+from stat import S_ISREG
 from typing import Final, NamedTuple
 
 import libcst as cst
 
+from retrykit._internal.processes import Progress, Work
 from retrykit.migrate._findings import Migration, Usage
 from retrykit.migrate._migration import migrate_text
 from retrykit.migrate._source import LIBRARIES, Surroundings, imports_library
+from retrykit.migrate._width import find_width
 
 __all__ = ["FileMigration", "Problem", "Report", "migrate_paths", "write_file"]
 
@@ -59,8 +62,10 @@ class Report(NamedTuple):
 
 _LARGEST: Final = 2_000_000
 _WORD: Final = re.compile(r"[^\W\d]\w*")
-_ATTRIBUTE: Final = re.compile(r"\b\w+\.(?:retry|retry_with|statistics)\b")
-"""What tenacity adds to functions, with their names."""
+_ATTRIBUTE: Final = re.compile(
+    r"\b\w+\.(?:retry|retry_with|statistics)\b|\bmax_retries\.\w+"
+)
+"""What tenacity adds to functions, with their names, and attributes of a `Retry`."""
 
 _NOT_SOURCES: Final = {
     *("__pycache__", "node_modules", "site-packages", "dist-packages"),
@@ -76,79 +81,134 @@ class _Text(NamedTuple):
     words: frozenset[str]
 
 
+class _Task(NamedTuple):
+    """A file to translate.
+
+    Attributes:
+        file: The file.
+        elsewhere: The words that other files have, among those that it may ask for.
+        complete: The libraries of which no usage is left as it is.
+    """
+
+    file: _Text
+    elsewhere: frozenset[str]
+    complete: frozenset[str]
+
+
+def _say_nothing(_done: int, _count: int) -> None:
+    return
+
+
 def migrate_paths(
     paths: Iterable[str | Path],
-    progress: Callable[[Path, int], object] = lambda _path, _count: None,
+    progress: Progress = _say_nothing,
+    processes: int = 1,
 ) -> Report:
     """Translate the usages of other libraries in files and folders; write nothing.
 
     Args:
         paths: Files, and folders, in which all files ``*.py`` are read, but for hidden
             folders and those of installed packages.
-        progress: Called with each file that is translated, and their number.
+        progress: Called with the number of files that are translated, and of all that
+            use one of the libraries.
+        processes: How many processes translate. Count, >= 1. A few files are translated
+            by this one.
 
     Returns:
         The files that have usages, or that change; and the problems, which end nothing.
     """
     problems: list[Problem] = []
-    texts = [*_read_all(paths, problems)]
-    counts = Counter(word for each in texts for word in each.words)
-    mentioned = [each for each in texts if imports_library(each.text)]
+    counts: Counter[str] = Counter()
+    using: list[_Text] = []
+    for each in _read_all(paths, problems):
+        counts.update(each.words)
+        if imports_library(each.text):
+            using.append(each)
+    asked = {word for word in counts if "." in word} | _ASKED
 
-    def around(own: _Text, complete: Iterable[str]) -> Surroundings:
-        return Surroundings(
-            lambda word: counts[word] > (word in own.words), {*complete}
-        )
+    def migrate(files: Sequence[_Text], complete: Iterable[str]) -> list[_Result]:
+        tasks = [
+            _Task(each, _words_elsewhere(each, asked, counts), frozenset(complete))
+            for each in files
+        ]
+        return _WORK.map(tasks, processes, progress)
 
-    def migrate(own: _Text, complete: Iterable[str]) -> FileMigration | None:
-        progress(own.path, len(mentioned))
-        try:
-            found = migrate_text(own.text, around(own, complete))
-            if found.changed:
-                cst.parse_module(found.after)
-        except SyntaxError as error:
-            reason = f"is not Python: line {error.lineno}: {error.msg}"
-            problems.append(Problem(own.path, reason))
-            return None
-        except RecursionError:
-            problems.append(Problem(own.path, "has expressions that are too deep"))
-            return None
-        except Exception as error:  # noqa: BLE001  one file must not end the others
-            text = " ".join(f"{type(error).__name__}: {error}".split())
-            problems.append(Problem(own.path, f"cannot be translated: {text[:200]}"))
-            return None
-        return FileMigration(own.path, own.content, own.encoding, found)
-
-    files = {each.path: migrate(each, ()) for each in mentioned}
+    results = dict(zip(using, migrate(using, ()), strict=True))
     left = {
         usage.library
-        for each in files.values()
-        if each is not None
+        for each in results.values()
+        if isinstance(each, FileMigration)
         for usage in each.migration.usages
         if usage.reason is not None
     }
-    complete = {*LIBRARIES} - left
-    for each in mentioned:
-        # Whoever catches the errors of a library need not know it any more.
-        if "RetryError" in each.words and files[each.path] is not None:
-            files[each.path] = migrate(each, complete)
+    # Whoever catches the errors of a library need not know it any more.
+    catching = [
+        each
+        for each, result in results.items()
+        if "RetryError" in each.words and isinstance(result, FileMigration)
+    ]
+    again = migrate(catching, {*LIBRARIES} - left)
+    results |= dict(zip(catching, again, strict=True))
+    problems += [each for each in results.values() if isinstance(each, Problem)]
     found = [
         each
-        for each in files.values()
-        if each is not None and (each.migration.usages or each.migration.changed)
+        for each in results.values()
+        if isinstance(each, FileMigration)
+        and (each.migration.usages or each.migration.changed)
     ]
     return Report(tuple(found), tuple(problems))
 
 
+_ASKED: Final = frozenset({*LIBRARIES, "RetryError", "last_attempt"})
+"""Words that a file may ask for although it does not have them."""
+
+
+def _words_elsewhere(
+    own: _Text, asked: Collection[str], counts: Mapping[str, int]
+) -> frozenset[str]:
+    words = own.words.union(asked)
+    return frozenset(word for word in words if counts[word] > (word in own.words))
+
+
+def _migrate(task: _Task) -> "_Result":
+    file, elsewhere, complete = task
+    around = Surroundings(elsewhere.__contains__, complete, find_width(file.path))
+    try:
+        found = migrate_text(file.text, around)
+        if found.changed:
+            cst.parse_module(found.after)
+    except SyntaxError as error:
+        reason = f"is not Python: line {error.lineno}: {error.msg}"
+        return Problem(file.path, reason)
+    except RecursionError:
+        return Problem(file.path, "has expressions that are too deep")
+    except Exception as error:  # noqa: BLE001  one file must not end the others
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        return Problem(file.path, f"cannot be translated: {text[:200]}")
+    return FileMigration(file.path, file.content, file.encoding, found)
+
+
+def _ended(task: _Task) -> "_Result":
+    return Problem(task.file.path, "ends the process that translates it")
+
+
+_Result = FileMigration | Problem
+_WORK: Final[Work[_Task, _Result]] = Work(_migrate, _ended, chunk=2, few=8)
+
+
 def _read_all(paths: Iterable[str | Path], problems: list[Problem]) -> Iterator[_Text]:
-    seen: set[Path] = set()
+    seen: set[tuple[int, int]] = set()
     for path in paths:
         for file in _files_of(Path(path), problems):
-            real = file.resolve()
-            if real in seen:
-                continue
-            seen.add(real)
             try:
+                status = file.stat()
+                if (status.st_dev, status.st_ino) in seen:
+                    continue
+                seen.add((status.st_dev, status.st_ino))
+                if not S_ISREG(status.st_mode):
+                    # To read a pipe may never end.
+                    problems.append(Problem(file, "is not a file"))
+                    continue
                 yield _read(file)
             except OSError as error:
                 problems.append(Problem(file, str(error.strerror or error)))

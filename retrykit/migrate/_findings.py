@@ -2,11 +2,15 @@
 
 from typing import NamedTuple
 
-__all__ = ["Migration", "Untranslatable", "Usage"]
+__all__ = ["Migration", "Unknown", "Untranslatable", "Usage"]
 
 
 class Untranslatable(Exception):  # noqa: N818  a reason, not an error
     """A usage cannot be said exactly in retrykit; its text is the reason."""
+
+
+class Unknown(Untranslatable):
+    """The arguments of a usage are known at run time alone."""
 
 
 class Usage(NamedTuple):

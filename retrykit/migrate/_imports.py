@@ -2,6 +2,7 @@
 
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
@@ -9,8 +10,8 @@ import libcst as cst
 from libcst import metadata
 
 from retrykit.migrate._expressions import OURS, STANDARD
-from retrykit.migrate._layout import WIDTH
 from retrykit.migrate._source import LIBRARIES, Source
+from retrykit.migrate._width import WIDTH
 
 __all__ = ["settle_imports"]
 
@@ -25,11 +26,13 @@ _MODULES: Final = (
     "integrations.logging",
     "integrations.tenacity",
     "integrations.backoff",
-    "integrations.requests",
+    "integrations.urllib3",
 )
 
 
-def settle_imports(text: str, used_before: set[str]) -> tuple[str, dict[str, str]]:
+def settle_imports(
+    text: str, used_before: set[str], width: int = WIDTH
+) -> tuple[str, dict[str, str]]:
     """Return the text of a file with names of its own for the tokens in it.
 
     And these names.
@@ -37,6 +40,7 @@ def settle_imports(text: str, used_before: set[str]) -> tuple[str, dict[str, str
     Args:
         text: The text, with tokens.
         used_before: The names by which the file used the libraries.
+        width: The columns of the longest line.
     """
     source = Source(text)
     unused = _unused_imports(source, used_before)
@@ -48,8 +52,8 @@ def settle_imports(text: str, used_before: set[str]) -> tuple[str, dict[str, str
     text = text.replace(f"{STANDARD}.", "")
     missing = [module for module in modules if module not in existing.values()]
     module = cst.parse_module(text)
-    added = _add_imports(module, wanted, missing, anchor=_anchor(module))
-    return (_without(added, unused) if unused else added).code, names
+    added = _add_imports(module, wanted, missing, width, anchor=_anchor(module))
+    return (_without(added, unused, width) if unused else added).code, names
 
 
 def _named(full: str, names: dict[str, str]) -> str:
@@ -96,7 +100,7 @@ def _choose_names(
             other for (m, n), other in wanted.items() if (m, n) != (module, name)
         }
         if local in taken:
-            local = f"retrykit_{name}"
+            local = f"Retrykit{name}" if name[0].isupper() else f"retrykit_{name}"
             if module.startswith("retrykit.integrations."):
                 local = f"{module.rpartition('.')[2]}_{name}"
         names[full] = local
@@ -158,9 +162,11 @@ def _unused_imports(source: Source, used_before: set[str]) -> set[tuple[str, str
     return found
 
 
-def _without(module: cst.Module, unused: set[tuple[str, str]]) -> cst.Module:
+def _without(
+    module: cst.Module, unused: set[tuple[str, str]], width: int
+) -> cst.Module:
     """Return a file without some imports; what stands above one stays."""
-    removal = _Removal(unused)
+    removal = _Removal(unused, width)
     body: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     above: list[cst.EmptyLine] = []
     for statement in module.body:
@@ -190,9 +196,10 @@ def _imported_name(assignment: metadata.ImportAssignment) -> str:
 class _Removal(cst.CSTTransformer):
     """Removes imports."""
 
-    def __init__(self, unused: set[tuple[str, str]]) -> None:
+    def __init__(self, unused: set[tuple[str, str]], width: int) -> None:
         super().__init__()
         self._unused = unused
+        self._width = width
 
     def leave_SimpleStatementLine(
         self,
@@ -225,7 +232,7 @@ class _Removal(cst.CSTTransformer):
             for alias in original_node.names
             if ("", _local(alias)) not in self._unused
         ]
-        return _with_names(updated_node, original_node.names, kept)
+        return _with_names(updated_node, original_node.names, kept, self._width)
 
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
@@ -235,7 +242,7 @@ class _Removal(cst.CSTTransformer):
             return updated_node
         module = _module_of(original_node)
         kept = [x for x in names if (module, _local(x)) not in self._unused]
-        return _with_names(updated_node, names, kept)
+        return _with_names(updated_node, names, kept, self._width)
 
 
 def _local(alias: cst.ImportAlias) -> str:
@@ -243,7 +250,10 @@ def _local(alias: cst.ImportAlias) -> str:
 
 
 def _with_names(
-    node: ImportT, names: Sequence[cst.ImportAlias], kept: Sequence[cst.ImportAlias]
+    node: ImportT,
+    names: Sequence[cst.ImportAlias],
+    kept: Sequence[cst.ImportAlias],
+    width: int,
 ) -> ImportT | cst.RemovalSentinel:
     if len(kept) == len(names):
         return node
@@ -253,6 +263,7 @@ def _with_names(
         line = _from_text(
             _module_of(cst.ensure_type(node, cst.ImportFrom)),
             [_alias_text(alias) for alias in kept],
+            width,
         )
         if "#" not in cst.Module([]).code_for_node(node):
             made = cst.ensure_type(cst.parse_statement(line), cst.SimpleStatementLine)
@@ -305,6 +316,7 @@ def _add_imports(
     module: cst.Module,
     wanted: dict[tuple[str, str], str],
     standard: Iterable[str],
+    width: int,
     *,
     anchor: int | None,
 ) -> cst.Module:
@@ -313,8 +325,9 @@ def _add_imports(
     for (name, each), local in wanted.items():
         by_module.setdefault(name, {})[each] = local
     for name in sorted(by_module):
-        if not _merge(body, name, by_module[name]):
-            place = _insert(body, _from_line(name, by_module[name]), anchor)
+        if not _merge(body, name, by_module[name], width):
+            line = _from_text(name, _imported_texts(by_module[name]), width)
+            place = _insert(body, line, anchor)
             if anchor is not None and place <= anchor:
                 anchor += 1
     for name in standard:
@@ -333,23 +346,27 @@ def _sorted_names(names: Iterable[str]) -> list[str]:
     return sorted(names, key=key)
 
 
-def _from_line(module: str, names: dict[str, str]) -> str:
-    texts = [
+def _imported_texts(names: dict[str, str]) -> list[str]:
+    return [
         name if name == local else f"{name} as {local}" for name, local in names.items()
     ]
-    return _from_text(module, texts)
 
 
-def _from_text(module: str, texts: Iterable[str]) -> str:
+def _from_text(module: str, texts: Iterable[str], width: int) -> str:
     ordered = _sorted_names(texts)
     line = f"from {module} import {', '.join(ordered)}"
-    if len(line) <= WIDTH:
+    if len(line) <= width:
         return line
     inner = "".join(f"    {name},\n" for name in ordered)
     return f"from {module} import (\n{inner})"
 
 
-def _merge(body: list, module: str, names: dict[str, str]) -> bool:  # type: ignore[type-arg]
+def _merge(
+    body: list,  # type: ignore[type-arg]
+    module: str,
+    names: dict[str, str],
+    width: int,
+) -> bool:
     """Add names to an import of the same module, if there is one."""
     for index, statement in enumerate(body):
         for small in _smalls(statement):
@@ -359,10 +376,9 @@ def _merge(body: list, module: str, names: dict[str, str]) -> bool:  # type: ign
             if len(statement.body) != 1:
                 continue
             texts = [_alias_text(alias) for alias in small.names]
-            texts += [
-                n if n == local else f"{n} as {local}" for n, local in names.items()
-            ]
-            made = cst.parse_statement(_from_text(module, dict.fromkeys(texts)))
+            texts += _imported_texts(names)
+            line = _from_text(module, dict.fromkeys(texts), width)
+            made = cst.parse_statement(line)
             body[index] = made.with_changes(
                 leading_lines=statement.leading_lines,
                 trailing_whitespace=statement.trailing_whitespace,
@@ -372,8 +388,14 @@ def _merge(body: list, module: str, names: dict[str, str]) -> bool:  # type: ign
 
 
 def _key(statement: cst.CSTNode) -> tuple[int, str]:
+    """Return the key by which isort sorts imports, as long as nobody tells it to."""
     small = _smalls(statement)[0]
     return int(isinstance(small, cst.ImportFrom)), _imported_module(small).lower()
+
+
+def _key_of_module(statement: cst.CSTNode) -> tuple[int, str]:
+    """Return the key of those who sort by the module, whatever the form."""
+    return 0, _key(statement)[1]
 
 
 def _insert(body: list, line: str, anchor: int | None) -> int:  # type: ignore[type-arg]
@@ -399,13 +421,13 @@ def _insert(body: list, line: str, anchor: int | None) -> int:  # type: ignore[t
     end = near + 1
     while end in imports and not _begins_section(body[end]):
         end += 1
-    place = start
-    keys = [_key(each) for each in body[start:end]]
-    if keys != sorted(keys):
-        # Nobody sorts them: beside what it replaces.
-        place = near
-    while place < end and keys == sorted(keys) and _key(body[place]) < _key(made):
-        place += 1
+    # If nobody sorts them: beside what it replaces.
+    place = near
+    for key in (_key, _key_of_module):
+        keys = [key(each) for each in body[start:end]]
+        if keys == sorted(keys):
+            place = start + bisect_left(keys, key(made))
+            break
     if place == start:
         blank, rest = _leading_blanks(body[start].leading_lines)
         body[start] = body[start].with_changes(leading_lines=rest)

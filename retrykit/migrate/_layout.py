@@ -7,11 +7,9 @@ import libcst as cst
 from libcst import matchers
 
 from retrykit.migrate._expressions import code, parse, shown
+from retrykit.migrate._width import WIDTH
 
-__all__ = ["OPENING", "WIDTH", "arguments_of", "comments_of", "write_call"]
-
-WIDTH: Final = 88
-"""The longest line that is written, in columns."""
+__all__ = ["OPENING", "arguments_of", "comments_of", "write_call"]
 
 OPENING: Final = "("
 """Where a comment after the opening bracket stands, in place of a parameter."""
@@ -24,6 +22,7 @@ def write_call(  # noqa: PLR0913  they describe one layout
     arguments: Sequence[tuple[str, str]],
     *,
     room: int,
+    width: int = WIDTH,
     margin: str = "",
     comments: Mapping[str, Sequence[str]] | None = None,
     exploded: bool = False,
@@ -35,6 +34,7 @@ def write_call(  # noqa: PLR0913  they describe one layout
         function: The text of the function.
         arguments: Pairs of a name, empty for a positional argument, and a text.
         room: The columns that are left on the first line.
+        width: The columns of the longest line.
         margin: The blanks before the last line, relative to the statement.
         comments: Comments above arguments, by the names of these; and after the
             opening bracket.
@@ -52,13 +52,16 @@ def write_call(  # noqa: PLR0913  they describe one layout
     opening = "".join(f"  {comment}" for comment in comments.get(OPENING, ()))
     for (name, _), text in zip(arguments, texts, strict=True):
         lines += [f"{inner}{comment}" for comment in comments.get(name, ())]
-        lines.append(f"{inner}{_fitted(text, inner, names)},")
+        lines.append(f"{inner}{_fitted(text, inner, width, names)},")
     return "\n".join([f"{function}({opening}", *lines, f"{margin})"])
 
 
-def _fitted(text: str, margin: str, names: Mapping[str, str] | None) -> str:
+def _fitted(text: str, margin: str, width: int, names: Mapping[str, str] | None) -> str:
     """Return an argument, with its last brackets over several lines if it is long."""
-    if len(margin) + len(shown(text, names)) + 1 <= WIDTH or "\n" in text:
+    lines = f"{margin}{shown(text, names)},".split("\n")
+    fits = max(map(len, lines)) <= width
+    # A comment in it would be lost.
+    if fits or (len(lines) > 1 and "#" in text):
         return text
     name, _, value = text.partition("=") if _is_named(text) else ("", "", text)
     node = parse(value)
@@ -66,6 +69,9 @@ def _fitted(text: str, margin: str, names: Mapping[str, str] | None) -> str:
     if isinstance(node, cst.Lambda):
         head += value.strip().removesuffix(code(node.body))
         node = node.body
+    links = _links(node)
+    if len(links) > _FEW_LINKS:
+        return f"\n{margin}".join([f"{head}{links[0]}", *links[1:]])
     items: list[str] = []
     if isinstance(node, cst.Call) and node.args:
         items = [
@@ -85,11 +91,24 @@ def _fitted(text: str, margin: str, names: Mapping[str, str] | None) -> str:
         spread = [f"{margin}{_STEP}{each}" for each in operands]
         return "\n".join([f"{head}(", *spread, f"{margin})"])
     inner = margin + _STEP
-    lines = [f"{inner}{_fitted(item, inner, names)}," for item in items]
-    return "\n".join([f"{head}{brackets[0]}", *lines, f"{margin}{brackets[1]}"])
+    spread = [f"{inner}{_fitted(item, inner, width, names)}," for item in items]
+    return "\n".join([f"{head}{brackets[0]}", *spread, f"{margin}{brackets[1]}"])
 
 
 _BRACKETS: Final = {cst.List: ("[", "]"), cst.Tuple: ("(", ")"), cst.Dict: ("{", "}")}
+
+
+_FEW_LINKS: Final = 2
+
+
+def _links(node: cst.BaseExpression) -> list[str]:
+    """Return a call and the calls of methods on it, each with the dot before it."""
+    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)):
+        return [code(node)]
+    before = node.func.value
+    if not isinstance(before, cst.Call):
+        return [code(node)]
+    return [*_links(before), code(node).removeprefix(code(before))]
 
 
 def _operands(node: cst.BaseExpression) -> list[str]:

@@ -37,11 +37,12 @@ def migrate_text(text: str, surroundings: Surroundings | None = None) -> Migrati
     editing = _Editing(_find_edits(source, sites))
     after = source.module.visit(editing).code
     if OURS in after:
-        used = _names_used(source)
-        settled, source.names = settle_imports(after, used)
+        used, width = _names_used(source), source.surroundings.width
+        settled, source.names = settle_imports(after, used, width)
         if any(full.rpartition(".")[2] != x for full, x in source.names.items()):
             # Longer names may need more lines.
-            settled, _ = settle_imports(source.module.visit(editing).code, used)
+            again = source.module.visit(editing).code
+            settled, _ = settle_imports(again, used, width)
         after = settled
     usages = [Usage(site.line, site.library, site.reason) for site in sites]
     return Migration(text, after, tuple(sorted(usages, key=lambda usage: usage.line)))
@@ -101,7 +102,7 @@ def _commenting(
         for site in sites
         if site.anchor is anchor and site.reason is not None
     )
-    column = source.column(anchor)[0]
+    column, width = source.column(anchor)[0], source.surroundings.width
 
     def edit(node: cst.CSTNode) -> cst.CSTNode:
         lines = getattr(node, "leading_lines", None)
@@ -109,7 +110,7 @@ def _commenting(
             return node
         kept = without_comment(lines)
         if reasons:
-            kept = with_comment(kept, "; ".join(filter(None, reasons)), column)
+            kept = with_comment(kept, "; ".join(filter(None, reasons)), column, width)
         return (
             node
             if len(kept) == len(lines) and not reasons

@@ -10,6 +10,7 @@ from retrykit.migrate._expressions import code
 from retrykit.migrate._findings import Untranslatable
 from retrykit.migrate._settings import ordered
 from retrykit.migrate._source import Source
+from retrykit.migrate._urllib3 import HEAD
 from retrykit.migrate._usages import Site
 from retrykit.migrate._waits import limit_schedule
 
@@ -27,12 +28,15 @@ def allow_nesting(source: Source, sites: list[Site]) -> None:
     retried = {site.function.name.value for site in sites if site.function is not None}
     grouped = bool(_GROUPS.search(source.text))
     calls: dict[cst.CSTNode, set[str]] = {}
+    client = "a request" if any(x.head == HEAD and x.settings for x in sites) else ""
     for site in sites:
-        if site.settings is None or "policy" in site.settings:
+        if site.settings is None or "policy" in site.settings or site.head == HEAD:
             continue
         if grouped and site.settings.get("on") != "()":
             site.settings["exception_groups"] = '"whole"'
-        inner = _inner_call(source, site, retried, calls) or _below(site, sites)
+        inner = (
+            _inner_call(source, site, retried, calls) or _below(site, sites) or client
+        )
         if not inner:
             continue
         if "max_elapsed" in site.settings:

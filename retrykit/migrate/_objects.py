@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 
 import libcst as cst
+from libcst import matchers
 
 from retrykit.migrate import _stamina
 from retrykit.migrate._blocks import Edits, block_edits, loop_head
-from retrykit.migrate._expressions import code, parse
+from retrykit.migrate._expressions import OURS, code, parse
 from retrykit.migrate._findings import Untranslatable
 from retrykit.migrate._settings import Settings
 from retrykit.migrate._source import Source
 
-__all__ = ["caller_edits", "object_edits", "object_uses"]
+__all__ = ["annotation_edits", "caller_edits", "object_edits", "object_uses"]
 
 
 def object_uses(
@@ -19,9 +20,14 @@ def object_uses(
 ) -> Iterator[cst.BaseExpression]:
     """Yield the uses of the variable, or the attribute, that an object is assigned to.
 
+    Of an object that a function returns: its calls.
+
     Raises:
         Untranslatable: It is not known where it is used.
     """
+    if isinstance(assignment, cst.Return):
+        yield from _returned_uses(source, assignment)
+        return
     if not isinstance(assignment, cst.Assign) or len(assignment.targets) != 1:
         raise Untranslatable("it is passed on as an object")
     target = assignment.targets[0].target
@@ -71,6 +77,72 @@ def _attribute_uses(
         yield node
 
 
+def _returned_uses(
+    source: Source, returned: cst.Return
+) -> Iterator[cst.BaseExpression]:
+    function = _function_around(source, returned)
+    name = function.name.value
+    if source.surroundings.mention(name):
+        raise Untranslatable(f"another file uses {name}")
+    if len(matchers.findall(function, matchers.Return())) != 1:
+        raise Untranslatable(f"{name} returns several objects")
+    decorators = [code(each.decorator) for each in function.decorators]
+    if decorators not in ([], ["property"]) or function.asynchronous is not None:
+        raise Untranslatable("it is passed on as an object")
+    uses = [*_reads(source, function)]
+    if not uses:
+        raise Untranslatable(f"{name} is for other files")
+    for use in uses:
+        made: cst.CSTNode | None = use if decorators else source.parent(use)
+        if not (decorators or (isinstance(made, cst.Call) and made.func is use)):
+            raise Untranslatable(f"{name} is passed on as an object")
+        around = None if made is None else source.parent(made)
+        if isinstance(around, cst.Assign):
+            yield from object_uses(source, around)
+        elif isinstance(made, cst.BaseExpression):
+            yield made
+
+
+def _function_around(source: Source, node: cst.CSTNode) -> cst.FunctionDef:
+    for each in source.parents(node):
+        if isinstance(each, cst.FunctionDef):
+            return each
+    raise Untranslatable("it is passed on as an object")
+
+
+def _reads(source: Source, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
+    """Yield the reads of a function, or of a method by ``self``."""
+    around = next(
+        (
+            each
+            for each in source.parents(function)
+            if isinstance(each, cst.FunctionDef | cst.ClassDef)
+        ),
+        None,
+    )
+    if not isinstance(around, cst.ClassDef):
+        for node in source.references(function.name):
+            yield cst.ensure_type(node, cst.Name)
+        return
+    for attribute in source.attributes(function.name.value):
+        if code(attribute.value) != "self":
+            raise Untranslatable(f"it is used as {code(attribute)}")
+        yield attribute
+
+
+def annotation_edits(source: Source, assignment: cst.CSTNode | None) -> Edits:
+    """Return what becomes of the annotation of a function that returns an object."""
+    if not isinstance(assignment, cst.Return):
+        return {}
+    returns = _function_around(source, assignment).returns
+    if returns is None:
+        return {}
+    annotation = returns.annotation
+    if source.library_name(annotation) is None:
+        raise Untranslatable(f"it is returned as {code(annotation)}")
+    return {annotation: lambda _node: parse(f"{OURS}.Policy")}
+
+
 def object_edits(
     source: Source, use: cst.BaseExpression, settings: Settings, method: str
 ) -> Edits:
@@ -91,6 +163,11 @@ def object_edits(
         return {use: lambda _node: parse(f"{text}.{method}")}
     if isinstance(around, cst.Attribute) and around.attr.value == "call" and not method:
         return {}
+    if isinstance(around, cst.Attribute) and around.attr.value == "wraps" and method:
+        decorator = "aretry" if method == "acall" else "retry"
+        wrapping = source.parent(around)
+        if isinstance(wrapping, cst.Call) and wrapping.func is around:
+            return {around: lambda _node: parse(f"{OURS}.{decorator}({text})")}
     if isinstance(around, cst.For) and around.iter is use and method:
         if "fallback" in settings:
             raise Untranslatable("a block has no retry_error_callback")
@@ -116,7 +193,7 @@ def caller_edits(
     """
     if isinstance(around, cst.Call | cst.Attribute):
         return _caller_use(source, node, method)
-    edits: Edits = {}
+    edits = annotation_edits(source, around)
     for use in object_uses(source, around):
         edits |= _caller_use(source, use, method)
     return edits

@@ -14,7 +14,9 @@ ORDER: Final = (
     *("policy", "on", "give_up_on", "on_result", "exception_groups", "max_attempts"),
     *("max_elapsed", "deadline", "limits", "schedule", "hint", "hint_cap"),
     *("hint_jitter", "stop_event", "sleep", "nested", "raises", "fallback"),
-    *("observers", "name"),
+    *("observers", "name", "connect", "read", "redirect", "status", "other"),
+    *("allowed_methods", "status_forcelist", "raise_on_redirect", "raise_on_status"),
+    *("respect_retry_after_header", "remove_headers_on_redirect", "retry_after_max"),
 )
 """The names of settings, in the order in which they are written."""
 

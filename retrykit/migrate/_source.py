@@ -3,13 +3,15 @@
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 import libcst as cst
 from libcst import metadata
 
 from retrykit.migrate._expressions import code
-from retrykit.migrate._findings import Untranslatable
+from retrykit.migrate._findings import Unknown, Untranslatable
+from retrykit.migrate._width import WIDTH
 
 __all__ = ["LIBRARIES", "Arguments", "Source", "Surroundings", "dictionary_items"]
 __all__ += ["imports_library"]
@@ -72,17 +74,20 @@ class Surroundings:
         mention: Returns whether another file has a name, or one with an attribute that
             tenacity adds to functions, such as ``fetch.statistics``.
         complete: The libraries of which no usage in the project is left as it is.
+        width: The columns of its longest line.
     """
 
     mention: Callable[[str], bool]
     complete: Collection[str]
+    width: int
 
     def __init__(
         self,
         mention: Callable[[str], bool] = lambda _name: False,
         complete: Collection[str] = LIBRARIES,
+        width: int = WIDTH,
     ) -> None:
-        self.mention, self.complete = mention, complete
+        self.mention, self.complete, self.width = mention, complete, width
 
 
 class Source:
@@ -168,12 +173,16 @@ class Source:
         """Return whether a name stands for what it is bound to, and is read."""
         around = self.parent(node)
         if isinstance(around, cst.Attribute):
-            return around.value is node
+            return around.value is node and not self._is_annotation(around)
         if isinstance(around, cst.FunctionDef | cst.ClassDef | cst.Param):
             return around.name is not node
         if isinstance(around, cst.Arg):
             return around.keyword is not node
-        return not isinstance(around, cst.AssignTarget) and not any(
+        return not (isinstance(around, cst.AssignTarget) or self._is_annotation(node))
+
+    def _is_annotation(self, node: cst.CSTNode) -> bool:
+        """Return whether a name stands in an annotation or an import."""
+        return any(
             isinstance(each, cst.Annotation | cst.Import | cst.ImportFrom)
             for each in self.parents(node)
         )
@@ -264,6 +273,29 @@ class Source:
             return False
         names = scope.get_qualified_names_for(node)
         return len({each.name for each in names}) > 1
+
+    def may_be_none(self, node: cst.CSTNode) -> bool:
+        """Return whether a parameter may be None or no number, as far as it says."""
+        assignments = self._assignments(node)
+        inner = getattr(assignments[0], "node", None) if len(assignments) == 1 else None
+        if not isinstance(inner, cst.Param):
+            return False
+        annotated = None if inner.annotation is None else inner.annotation.annotation
+        if self._is_tested(node):
+            return False
+        texts = [code(each) for each in (inner.default, annotated) if each is not None]
+        return any(re.search(r"\b(?:None|Optional|bool|Retry)\b", x) for x in texts)
+
+    def _is_tested(self, node: cst.CSTNode) -> bool:
+        """Return whether a variable is read only where it is known not to be None."""
+        tests = {code(node), f"{code(node)} is not None"}
+        within = [node, *self.parents(node)]
+        return any(
+            isinstance(around, cst.If)
+            and around.body is inside
+            and code(around.test) in tests
+            for inside, around in pairwise(within)
+        )
 
     def functions(self, name: str) -> list[cst.FunctionDef]:
         """Return the functions and methods of the file that have a name."""
@@ -388,7 +420,7 @@ class Arguments:
         names = parameters.split()[:most]
         for arg in () if call is None else call.args:
             if arg.star == "*":
-                raise Untranslatable("its arguments are computed")
+                raise Unknown("its arguments are computed")
             if arg.star == "**":
                 self._add_dictionary(arg.value)
             elif arg.keyword is not None:
@@ -407,7 +439,7 @@ class Arguments:
     def _add_dictionary(self, node: cst.BaseExpression) -> None:
         items = dictionary_items(self.source, self.source.value(node))
         if items is None:
-            raise Untranslatable(f"**{code(node)} is not a dictionary of this file")
+            raise Unknown(f"**{code(node)} is not a dictionary of this file")
         for name, value in items.items():
             if name in self.values:
                 raise Untranslatable(f"{name} is given twice")

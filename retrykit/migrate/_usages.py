@@ -1,126 +1,30 @@
 """Usages of other libraries in a file, and what becomes of each."""
 
-from collections.abc import Callable
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import libcst as cst
 
-from retrykit.migrate import _backoff, _retrying, _stamina, _tenacity
+from retrykit.migrate import _urllib3
 from retrykit.migrate._blocks import Edits, block_edits, loop_head
-from retrykit.migrate._expressions import OURS, parse
-from retrykit.migrate._findings import Untranslatable
+from retrykit.migrate._entries import ENTRIES, LEFT, Entry
+from retrykit.migrate._expressions import OURS, code, parse
+from retrykit.migrate._findings import Unknown, Untranslatable
 from retrykit.migrate._layout import (
     OPENING,
-    WIDTH,
     arguments_of,
     comments_of,
     write_call,
 )
-from retrykit.migrate._objects import caller_edits, object_edits, object_uses
+from retrykit.migrate._objects import (
+    annotation_edits,
+    caller_edits,
+    object_edits,
+    object_uses,
+)
 from retrykit.migrate._settings import Settings, Use, ordered
 from retrykit.migrate._source import Arguments, Source
 
 __all__ = ["Site", "find_sites"]
-
-
-class Entry(NamedTuple):
-    """A function or class of a library that retries.
-
-    Attributes:
-        kind: What it makes: a decorator, a block, or an object that is called.
-        settings: Returns the settings for its arguments.
-        parameters: Its parameters.
-        awaited: Whether what it retries is awaited; None if that is not known.
-        origins: The parameters that settings come from, for comments beside them.
-    """
-
-    kind: str
-    settings: Callable[[Arguments, Use], Settings]
-    parameters: str
-    origins: dict[str, str]
-    awaited: bool | None = None
-
-
-_TENACITY: Final = {
-    "max_attempts": "stop",
-    "max_elapsed": "stop",
-    "schedule": "wait",
-    "on": "retry",
-    "on_result": "retry",
-    "raises": "reraise",
-    "fallback": "retry_error_callback",
-    "observers": "before_sleep",
-}
-_BACKOFF: Final = {
-    "max_attempts": "max_tries",
-    "max_elapsed": "max_time",
-    "on": "exception",
-    "on_result": "predicate",
-    "give_up_on": "giveup",
-    "schedule": "jitter",
-    "observers": "on_backoff",
-    "fallback": "raise_on_giveup",
-}
-_STAMINA: Final = {
-    "on": "on",
-    "max_attempts": "attempts",
-    "max_elapsed": "timeout",
-    "schedule": "wait_max",
-}
-_RETRYING: Final = {
-    "max_attempts": "stop_max_attempt_number",
-    "max_elapsed": "stop_max_delay",
-    "schedule": "wait_fixed",
-    "on": "retry_on_exception",
-    "on_result": "retry_on_result",
-}
-
-ENTRIES: Final = {
-    ("tenacity", "retry"): Entry(
-        "function", _tenacity.settings, _tenacity.PARAMETERS, _TENACITY
-    ),
-    ("tenacity", "Retrying"): Entry(
-        "object", _tenacity.settings, _tenacity.PARAMETERS, _TENACITY, awaited=False
-    ),
-    ("tenacity", "AsyncRetrying"): Entry(
-        "object", _tenacity.settings, _tenacity.PARAMETERS, _TENACITY, awaited=True
-    ),
-    ("backoff", "on_exception"): Entry(
-        "function", _backoff.exception_settings, _backoff.OF_EXCEPTIONS, _BACKOFF
-    ),
-    ("backoff", "on_predicate"): Entry(
-        "function", _backoff.result_settings, _backoff.OF_RESULTS, _BACKOFF
-    ),
-    ("stamina", "retry"): Entry(
-        "function", _stamina.settings, _stamina.PARAMETERS, _STAMINA
-    ),
-    ("stamina", "retry_context"): Entry(
-        "block", _stamina.settings, _stamina.PARAMETERS, _STAMINA
-    ),
-    ("stamina", "RetryingCaller"): Entry(
-        "caller", _stamina.caller_settings, _stamina.OF_CALLERS, _STAMINA, awaited=False
-    ),
-    ("stamina", "AsyncRetryingCaller"): Entry(
-        "caller", _stamina.caller_settings, _stamina.OF_CALLERS, _STAMINA, awaited=True
-    ),
-    ("retrying", "retry"): Entry(
-        "function", _retrying.settings, _retrying.PARAMETERS, _RETRYING
-    ),
-    ("retrying", "Retrying"): Entry(
-        "object", _retrying.settings, _retrying.PARAMETERS, _RETRYING, awaited=False
-    ),
-}
-
-_LEFT: Final = {
-    ("tenacity", "TornadoRetrying"): "retrykit has nothing for coroutines of Tornado",
-    ("stamina", "set_active"): "in tests, write retrykit.testing.disable_retries()",
-    ("stamina", "set_testing"): "in tests, write retrykit.testing.limit_retries(n)",
-    ("urllib3", "Retry"): (
-        "a status that is left at the end raises an error in urllib3, and is returned "
-        "by retrykit; see RetryAdapter of retrykit.integrations.requests"
-    ),
-}
-"""Why others are always left as they are."""
 
 
 _SHARED: Final = "another object of this variable is left as it is"
@@ -196,8 +100,8 @@ class Site:
 
     def _translate(self) -> None:
         key = (self.library, self.name)
-        if key in _LEFT:
-            raise Untranslatable(_LEFT[key])
+        if key in LEFT:
+            raise Untranslatable(LEFT[key])
         name = self.call.func if self.call is not None else self.node
         if self.source.is_conditional(name):
             raise Untranslatable("it is imported under a condition")
@@ -205,10 +109,11 @@ class Site:
         self.kind = entry.kind
         around = self.source.parent(self.node)
         self.function = self._decorated(around)
+        if self.call is None and entry.kind == "value":
+            raise Untranslatable("a subclass of it is code of its own")
         bare = self.call is None
         if bare and (entry.kind != "function" or not isinstance(around, cst.Decorator)):
             raise Untranslatable("it is passed on as an object")
-        arguments = self._read_arguments(entry.parameters)
         awaited, kind = entry.awaited, self._use_kind(around)
         if self.function is not None:
             if _generates(self.function):
@@ -216,10 +121,18 @@ class Site:
             awaited = self.function.asynchronous is not None
         elif kind == "block" and isinstance(around, cst.For):
             awaited = around.asynchronous is not None
-        settings = entry.settings(arguments, Use(kind, awaited, self.function))
+        settings = self._find_settings(entry, Use(kind, awaited, self.function))
         if entry.kind != "function":
             self._place(around, settings, awaited=awaited)
         self.settings = ordered(settings)
+
+    def _find_settings(self, entry: Entry, use: Use) -> Settings:
+        try:
+            return entry.settings(self._read_arguments(entry.parameters), use)
+        except Unknown:
+            if not entry.adapter or self.call is None:
+                raise
+            return {"policy": f"{entry.adapter}({_arguments_text(self.call)})"}
 
     def _read_arguments(self, parameters: str) -> Arguments:
         call = self.call
@@ -262,6 +175,10 @@ class Site:
         self, around: cst.CSTNode | None, settings: Settings, *, awaited: bool | None
     ) -> None:
         """Find out where an object or a block stands, and what else changes."""
+        if self.kind == "value":
+            self.head = ENTRIES[self.library, self.name].head
+            self._check_unread()
+            return
         judges = "on_result" in settings
         if isinstance(around, cst.For) and around.iter is self.node:
             self.head = loop_head(around)
@@ -277,18 +194,32 @@ class Site:
             self.suffix = ".acall" if awaited else ".call"
         elif not isinstance(around, cst.Attribute) or around.attr.value != "call":
             method = "acall" if awaited else "call"
+            self.edits |= annotation_edits(self.source, around)
             for use in object_uses(self.source, around):
                 named = self.library == "retrying"
                 self.edits |= object_edits(
                     self.source, use, settings, "" if named else method
                 )
 
+    def _check_unread(self) -> None:
+        """Check that nobody reads what the value that takes its place does not have."""
+        for name in _urllib3.READ:
+            for node in self.source.attributes(name):
+                if "retr" in code(node.value).rpartition(".")[2].lower():
+                    raise Untranslatable(f"the file reads {code(node)}")
+            if self.source.surroundings.mention(f"max_retries.{name}"):
+                raise Untranslatable(f"another file reads max_retries.{name}")
+
     # ---- The text
 
     def written(self) -> cst.BaseExpression:
         """Return the expression in its place."""
         settings = self.settings or {}
+        if "policy" in settings and self.head == f"{OURS}.Policy":
+            return parse(settings["policy"] + self.suffix)
         arguments = arguments_of(settings)
+        if ENTRIES[self.library, self.name].adapter:
+            arguments = [(x.replace("policy", ""), text) for x, text in arguments]
         if self.base is not None:
             arguments.insert(0, ("", self.base))
         column, margin = self.source.column(self.node)
@@ -296,7 +227,8 @@ class Site:
         text = write_call(
             self.head,
             arguments,
-            room=WIDTH - column - len(self.suffix),
+            room=self.source.surroundings.width - column - len(self.suffix),
+            width=self.source.surroundings.width,
             margin=margin,
             comments=self._comments(old, [name for name, _ in arguments]),
             exploded=self._was_exploded() and len(arguments) > 1,
@@ -324,6 +256,12 @@ class Site:
         return found
 
 
+def _arguments_text(call: cst.Call) -> str:
+    """Return the arguments of a call as they are written."""
+    plain = (arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in call.args)
+    return ", ".join(code(arg) for arg in plain)
+
+
 def _generates(function: cst.FunctionDef) -> bool:
     """Return whether a function is a generator function."""
     found: list[cst.Yield] = []
@@ -342,12 +280,24 @@ def _generates(function: cst.FunctionDef) -> bool:
     return bool(found)
 
 
+def _is_mere_type(
+    source: Source, node: cst.BaseExpression, found: tuple[str, str]
+) -> bool:
+    """Return whether a class is named, but makes nothing that retries."""
+    if found not in ENTRIES or ENTRIES[found].kind != "value":
+        return False
+    around = source.parent(node)
+    if isinstance(around, cst.Call) and around.func is node:
+        return _urllib3.switches_off(around)
+    return around is None or not isinstance(source.parent(around), cst.ClassDef)
+
+
 def find_sites(source: Source) -> list[Site]:
     """Return the usages of a file, in the order of their lines."""
     sites = []
-    for node in source.find({*ENTRIES, *_LEFT}):
+    for node in source.find({*ENTRIES, *LEFT}):
         found = source.library_name(node)
-        if found is not None:
+        if found is not None and not _is_mere_type(source, node, found):
             sites.append(Site(source, node, found))
     for site in sites:
         site.translate()

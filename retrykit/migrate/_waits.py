@@ -13,7 +13,7 @@ from retrykit.migrate._expressions import (
     literal,
     number_text,
 )
-from retrykit.migrate._findings import Untranslatable
+from retrykit.migrate._findings import Unknown, Untranslatable
 
 __all__ = ["NO_WAIT", "Wait", "constant", "exponential", "incrementing"]
 __all__ += ["limit_schedule"]
@@ -111,12 +111,15 @@ def exponential(
 
     Raises:
         Untranslatable: They become shorter.
+        Unknown: They may become shorter.
     """
     growth = 2 if factor is None else literal(factor, None)
-    if is_number(growth) and growth < 1:
+    if factor is not None and not is_number(growth):
+        raise Unknown(f"its delays become shorter if {code(factor)} is less than 1")
+    if growth < 1:
         raise Untranslatable("its delays become shorter")
     delays = None
-    if is_number(growth) and is_number(first_value):
+    if is_number(first_value):
         delays = lambda n: _product(first_value, growth, n - 1)  # noqa: E731
     named = None if factor is None or growth == 2 else code(factor)  # noqa: PLR2004
     text = call_text(_schedule("exponential"), first, factor=named)

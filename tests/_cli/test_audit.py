@@ -1,6 +1,7 @@
 """The command ``retrykit audit``; what it prints is in a transcript."""
 
 import json
+import re
 
 import pytest
 
@@ -47,6 +48,12 @@ def test_prints_each_site_with_its_findings(folder):
 def test_on_a_terminal_texts_are_folded_beside_their_rule(folder):
     printed = run(folder, FORCE_COLOR="1", TERM="xterm")
     assert "\x1b[33m    unbounded" in printed.out
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", printed.out).splitlines()
+    assert [line.rstrip() for line in lines[2:5]] == [
+        "    unbounded                nothing ends a call that fails every time; limit",
+        "                             the number of attempts or the time",
+        "    retries-at-once          retries follow each other without a delay; wait",
+    ]
 
 
 def test_quiet_prints_a_line_for_each_finding(folder):
@@ -73,6 +80,12 @@ def test_statistics_count_the_findings_of_each_rule(folder):
     assert (
         "findings  rule" not in run(folder, "--statistics", "--select", "no-jitter").out
     )
+
+
+def test_statistics_follow_the_lines_of_quiet(folder):
+    lines = run(folder, "-q", "--statistics", "--select", "unbounded").out.splitlines()
+    assert lines[1:] == ["findings  rule", "1         unbounded"]
+    assert not run(folder, "-q", "--statistics", "--select", "no-jitter").out
 
 
 def test_a_file_that_cannot_be_read_is_told(folder):
@@ -108,6 +121,8 @@ def test_writes_a_baseline_and_leaves_out_what_is_in_it(folder):
     printed = run(folder, "--write-baseline", "known.json")
     assert (printed.code, printed.out) == (0, "known.json: 3 findings\n")
     assert run(folder, "--baseline", "known.json").code == 0
+    assert run(folder, "--write-baseline", "x.json", "-o", "x.html").code == 0
+    assert (folder / "x.html").is_file()
     (folder / "pyproject.toml").write_text(
         "[tool.retrykit.audit]\nbaseline = 'known.json'"
     )
@@ -149,7 +164,17 @@ def test_explains_a_rule(folder, code):
          "'unbouned'; did you mean unbounded?")),
         (["--explain", "no-jiter"], ("--explain must be the code of a rule, got "
          "'no-jiter'; did you mean no-jitter?")),
+        (["a.py", "b.py"], ("path must be a file or a folder that exists, got 'b.py'; "
+         "did you mean a.py?")),
+        (["--select", ""], ("--select must be the code of a rule, got ''; retrykit "
+         "audit --rules lists them")),
+        (["--baseline", "b.py"], ("baseline must be a file that --write-baseline has "
+         "written, got 'b.py'; did you mean a.py?")),
+        (["--write-baseline", "a.json", "--json"], ("--json and --write-baseline "
+         "cannot be given together. See retrykit audit --help.")),
         (["no"], "path must be a file or a folder that exists, got 'no'"),
+        (["-o", "a.htm"], ("--output must be a file whose name ends in .html, .json, "
+         ".sarif, got 'a.htm'; did you mean .html?")),
         (["-o", "a.txt"], ("--output must be a file whose name ends in .html, .json, "
          ".sarif, got 'a.txt'")),
         (["-o", "no/a.html"], ("--output must be a file in a folder that exists, got "

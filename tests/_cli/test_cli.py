@@ -14,9 +14,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import retrykit
 from retrykit import ConfigError
 from retrykit._cli import main
 from retrykit._cli.program import COMMANDS, program
+from retrykit._cli.terminal import show_progress
+from retrykit._internal.distribution import installed_by
 from retrykit.config.json_schema import policy_schema
 from tests._support.reference_data import reference_data
 from tests._support.required import installed
@@ -168,8 +171,12 @@ def without(library, module):
                 sys.modules[name] = before
 
 
+def test_the_version_is_that_of_the_package():
+    assert run_command("--version") == (0, f"retrykit {retrykit.__version__}\n", "")
+
+
 def test_a_missing_extra_is_reported_with_a_suggestion():
-    text = "the command line needs click; in a clone: pip install '.[cli]'"
+    text = f"the command line needs click; {installed_by('cli')}"
     with without("click", "retrykit._cli.program"):
         assert run_command("--help") == (2, "", f"retrykit: {text}\n")
     broken = pytest.raises(ModuleNotFoundError, match=r"retrykit\.errors")
@@ -181,7 +188,7 @@ def test_a_missing_library_for_pictures_is_reported_with_a_suggestion(tmp_path):
     path = tmp_path / "a.png"
     with without("matplotlib", "retrykit.analysis.charts"):
         assert run_command("chart", "zizq", "-o", str(path)).err == (
-            f"retrykit: {path} needs matplotlib; in a clone: pip install '.[plot]'\n"
+            f"retrykit: {path} needs matplotlib; {installed_by('plot')}\n"
         )
     assert not path.exists()
 
@@ -263,9 +270,20 @@ def test_a_closed_pipe_ends_the_program_quietly():
     assert (done.stdout, done.stderr) == ("{\n", "")
 
 
-def test_a_progress_bar_is_shown_only_in_a_terminal():
-    assert "reading" in run_command("lint", "shop.py", FORCE_COLOR="1").err
-    assert run_command("lint", "shop.py").err == ""
+def bar(after, **environ):
+    environ = {"FORCE_COLOR": None, **environ}
+    with CliRunner().isolation(env=environ) as (_, err, _):
+        with show_progress("reading", after=after) as tell:
+            tell(1, 2)
+        return err.getvalue().decode()
+
+
+def test_a_progress_bar_is_shown_in_a_terminal_of_what_takes_long():
+    terminal = {"FORCE_COLOR": "1", "TERM": "xterm"}
+    assert "reading" in bar(0, **terminal)
+    assert bar(60, **terminal) == ""
+    assert bar(0) == ""
+    assert bar(0, FORCE_COLOR="1", TERM="dumb") == ""
 
 
 def test_output_of_an_imported_module_does_not_mix_with_json(tmp_path):

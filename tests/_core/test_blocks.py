@@ -168,6 +168,31 @@ def test_a_rejected_result_is_retried(block):
     assert list(results) == []
 
 
+def test_conditions_and_hints_know_the_current_call(block):
+    seen = []
+
+    def note(answer):
+        seen.append(current_state().attempt)
+        return answer
+
+    def body(attempt):
+        if attempt.number == 1:
+            raise OSError
+        attempt.set_result(attempt.number)
+
+    clock = block(
+        body,
+        on=lambda _error: note(True),
+        on_result=lambda result: note(result < 3),
+        hint=lambda _outcome: note(7),
+        hint_jitter=0,
+        schedule=[1, 2, 3],
+    )
+    assert (seen, clock.sleeps) == ([1, 1, 2, 2, 3], [7.0, 7.0])
+    with pytest.raises(LookupError):
+        current_state()
+
+
 def test_a_result_rejected_every_time_raises_a_retry_error(block):
     with pytest.raises(RetryError, match="a rejected result of type int") as caught:
         block(

@@ -195,6 +195,7 @@ CLOSED_FORM = [
 CALLS = 12_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("delay", "quantiles"), CLOSED_FORM, ids=["10 ms", "50 ms"])
 def test_hedged_latencies_have_the_distribution_of_the_closed_form(delay, quantiles):
     latencies, taken, sent = Latencies(), [], []

@@ -182,6 +182,7 @@ def test_streams_cancelled_at_any_checkpoint_of_trio_leave_nothing(name):
     sources.check(250)
 
 
+@pytest.mark.thorough
 def test_streams_that_loops_drop_leave_nothing():
     """The event loop closes them, in another task."""
     sources = Sources(lambda: asyncio.sleep(0), seed="dropped")
@@ -328,6 +329,7 @@ def behind_chunk(last, _state):
 
 
 @pytest.mark.needs("speed")
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ONE_QUICK)
 def test_the_memory_of_a_long_stream_is_flat(name):
     mode = streams.resume(behind_chunk) if name == "resume" else MODES[name]
@@ -352,6 +354,7 @@ def test_the_memory_of_a_stream_of_a_million_items_is_flat():
 
 
 @pytest.mark.needs("speed")
+@pytest.mark.thorough
 def test_the_memory_of_a_stream_that_is_resumed_a_thousand_times_is_flat(quiet):
     def peak_of(resumes):
         settings = {"schedule": [0], "max_attempts": 2, "max_failures": 4}

@@ -67,6 +67,9 @@ ERRORS = {
     "select must be the code of a rule, got 'no-jiter'; did you mean no-jitter?": (
         lambda: audit([], select=["no-jiter"])
     ),
+    "ignore must be the code of a rule, got 'x'; retrykit audit --rules lists them": (
+        lambda: audit([], ignore=["x"])
+    ),
     f"{IN}audit must be a table, got 1": with_settings(" = 1"),
     f"{IN}key must be one of {KEYS}, got 'selct'; did you mean select?": (
         with_settings(".selct = []")
@@ -80,9 +83,12 @@ ERRORS = {
     "(at line 2, column 7)": (with_settings(" 1")),
     "baseline must be a file that --write-baseline has written, got 'b.json'; No such "
     "file or directory": with_baseline(None),
-    "baseline must be a baseline of version 1, got 'b.json'": with_baseline("[]"),
-    "findings must be a list of findings, each with path, function, rule, hash, got "
-    "[1]": (with_baseline('{"version": 1, "findings": [1]}')),
+    "baseline must be a file that --write-baseline has written, got 'b.json'; its "
+    "version is not 1": with_baseline("[]"),
+    "baseline must be a file that --write-baseline has written, got 'b.json'; it has "
+    "no list of findings with path, function, rule, hash": (
+        with_baseline('{"version": 1, "findings": [1]}')
+    ),
     "diff must be a revision of git, got '--output'": since("--output"),
     "diff needs git, which is not installed": since("main", path=""),
     "git rev-parse took more than 0 s": since("main", seconds=0),

@@ -4,24 +4,29 @@ import ast
 from textwrap import dedent
 
 from retrykit.audit._context import with_context
-from retrykit.audit._module import read_module
+from retrykit.audit._module_reader import read_module
 from retrykit.audit._nesting import check_nesting
 from retrykit.audit._project import Project
 from retrykit.audit._repeated import Repeated
 from retrykit.audit._rules import RULES, check_site
 
-__all__ = ["audit_texts", "findings_of", "site_of", "sites_of"]
+__all__ = ["audit_project", "audit_texts", "findings_of", "read_text", "site_of"]
+__all__ += ["sites_of"]
+
+
+def read_text(text, name="module"):
+    """Return the facts of a module."""
+    package = name.rpartition(".")[0]
+    return read_module(ast.parse(dedent(text)), f"{name}.py", name, package)
 
 
 def audit_texts(**texts):
     """Return the sites and findings of modules, by their names."""
-    modules = [
-        read_module(
-            ast.parse(dedent(text)), f"{name}.py", name, name.rpartition(".")[0]
-        )
-        for name, text in texts.items()
-    ]
-    project = Project(modules)
+    return audit_project(Project([read_text(y, x) for x, y in texts.items()]))
+
+
+def audit_project(project):
+    """Return the sites and findings of a project."""
     sites = tuple(project.sites())
     repeated = Repeated(project, sites)
     sites = tuple(with_context(each, repeated) for each in sites)

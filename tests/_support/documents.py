@@ -2,18 +2,23 @@
 
 import re
 from pathlib import Path
+from textwrap import dedent
 
 __all__ = ["PAGES", "ROOT", "blocks", "page_id"]
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Pages of modules are written by the build of the site.
+_WRITTEN = {*(ROOT / "docs/reference").glob("retrykit.*.md")}
+PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - _WRITTEN)]
 
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
 def blocks(page):
     """Return the blocks of a page in their order, each with its language."""
-    return _BLOCK.findall(page.read_text("utf-8"))
+    found = _BLOCK.findall(page.read_text("utf-8"))
+    # Those of a list are indented.
+    return [(language, dedent(text)) for language, text in found]
 
 
 def page_id(page):

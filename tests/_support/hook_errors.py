@@ -34,6 +34,12 @@ ERRORS = {
         lambda: tenacity.retry_on_error(OSError)
     ),
     f"predicate must be {STATE}, got None": lambda: tenacity.retry_on_result(None),
+    f"kind must be a class that takes the last attempt, got {no_argument!r}": (
+        lambda: tenacity.retry_error_cls(no_argument)
+    ),
+    "stops must be one of the parameters of tenacity's Retrying, got 3; after, before, "
+    "before_sleep, enabled, name, reraise, retry, retry_error_callback, "
+    "retry_error_cls, sleep, stop, wait": lambda: tenacity.policy(stops=3),
     f"limit must be {LIMIT}, got -1; {SECONDS}": lambda: tenacity.stop_after_delay(
         -1, [1]
     ),

@@ -27,6 +27,8 @@ BROWSER = "selenium chromium chromedriver"
 
 PARTS = {
     "tests/audit/test_changes.py": "git",
+    "tests/audit/test_sarif_schema.py": "pydantic_sarif",
+    "tests/_internal/test_processes.py": "processes",
     "tests/audit/test_scan.py": "processes",
     "retrykit/integrations/aio_pika.py": "aio_pika",
     "retrykit/integrations/aiohttp.py": "aiohttp",
@@ -45,7 +47,6 @@ PARTS = {
     "tests/integrations/test_sdk_retries.py": "pymongo redis",
     "tests/integrations/test_timeouts_of_*": f"{CLIENTS} botocore openai redis",
     "tests/originals/pictures.py": "matplotlib",
-    "tests/analysis/test_simulation_pictures.py": "matplotlib",
     "tests/_support/tls_server.py": "cryptography",
     "tests/integrations/*aiohttp*": "aiohttp",
     "tests/_support/*aiohttp*": "aiohttp",
@@ -134,8 +135,11 @@ PARTS = {
     "tests/integrations/test_hooks_of_tenacity.py": "tenacity",
     "tests/integrations/test_hooks_of_backoff.py": "backoff",
     "tests/test_coming_from_stamina.py": "stamina",
+    "retrykit/integrations/_urllib3_retry.py": "urllib3",
     "retrykit/integrations/urllib3.py": "urllib3",
     "tests/integrations/test_urllib3*": "urllib3",
+    "tests/integrations/test_urllib3_policy_retry.py": "requests urllib3",
+    "tests/migrate/test_urllib3_programs.py": "requests urllib3",
     "tests/integrations/test_coming_from_urllib3.py": "requests urllib3",
     "tests/integrations/test_coming_from_httpx_retries.py": "httpx httpx_retries",
     "tests/integrations/test_admission.py": "aiohttp httpx requests urllib3",
@@ -160,10 +164,12 @@ PARTS = {
     # It is translated, and not imported.
     "tests/as_installed/project/src/client.py": "tenacity",
     "retrykit/migrate/*": "libcst",
+    "retrykit/migrate/_tenacity/*": "libcst",
+    "tests/benchmarks/test_migrated*.py": "libcst",
+    "tests/fuzz/migrations.py": "libcst",
     "tests/migrate/*": "backoff libcst retrying stamina tenacity",
     # Python in a browser has neither these libraries nor these abilities.
     "retrykit/testing/_trio_backend.py": "trio",
-    "tests/audit/test_formats.py": "jsonschema",
     "tests/config/test_json_schema.py": "jsonschema",
     "tests/testing/test_pytest_plugin.py": "pytest_trio",
     "tests/testing/test_strategies.py": "speed",
@@ -254,7 +260,10 @@ def needs(path):
 @cache
 def libraries(extra):
     """Return the names of the needs that an extra of retrykit installs."""
-    requirements = map(Requirement, metadata.requires("retrykit"))
+    # Not before pytest has begun, which rewrites the modules of its plugins.
+    from retrykit._internal.distribution import NAME
+
+    requirements = map(Requirement, metadata.requires(NAME))
     paths = {
         str(path)
         for each in requirements

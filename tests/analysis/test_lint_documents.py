@@ -84,9 +84,9 @@ for name, value in names.items():
 """
 
 
-def rules_by_policy(page):
+def rules_by_policy(page, folder):
     """Return the rules that warn of each policy that a page defines, by its name."""
-    done = run_python(CHECK, ROOT, str(page))
+    done = run_python(CHECK, folder, str(page), PYTHONPATH=str(ROOT))
     assert done.code == 0, done.err
     lines = [line.split() for line in done.out.splitlines()]
     return {name: {*rules} for name, *rules in lines}
@@ -95,7 +95,8 @@ def rules_by_policy(page):
 # The libraries retry by themselves; a call within a request is made once; the delays of
 # a durable job; the same delays as those of another library; a time that the rules do
 # not see; delays of none, so that the example takes no time; and what is compared in
-# simulations, such as a budget that does not survive ten processes.
+# simulations, such as a budget that does not survive ten processes. Pages of patterns
+# also show what to avoid.
 IN_PAGES = {
     "README.md": set(),
     "docs/policies.md": {"retries-at-once"},
@@ -103,6 +104,23 @@ IN_PAGES = {
     "docs/transient_errors.md": {"library-retries-too"},
     "docs/web_frameworks.md": {"never-retries"},
     "docs/durable.md": {"call-outlives-process"},
+    "docs/how_to/assert_delays.md": {"no-jitter"},
+    "docs/how_to/circuit_breaker.md": {"breaker-without-timeout"},
+    "docs/how_to/different_waits.md": {"no-jitter"},
+    "docs/how_to/fall_back_to_a_second_provider.md": {"breaker-without-timeout"},
+    "docs/how_to/read_limits_from_the_environment.md": {
+        "delays-never-used",
+        "max-attempts-unreachable",
+    },
+    "docs/how_to/retry_an_openai_call.md": {"library-retries-too"},
+    "docs/how_to/retry_boto3.md": {"library-retries-too"},
+    "docs/how_to/stop_after_a_time.md": {"no-jitter", "too-many-attempts"},
+    "docs/how_to/stop_on_shutdown.md": {"call-outlives-process"},
+    "docs/patterns/circuit_breaker.md": {"breaker-without-timeout", "retries-at-once"},
+    "docs/patterns/durable_jobs.md": {"call-outlives-process"},
+    "docs/patterns/nested_retries.md": {"retries-at-once"},
+    "docs/patterns/retry_budget.md": {"retries-at-once"},
+    "docs/tutorial.md": {"call-outlives-process", "retries-at-once"},
     "docs/simulation.md": {
         "never-retries",
         "reserve-of-each-process",
@@ -113,11 +131,11 @@ IN_PAGES = {
 
 @pytest.mark.needs("processes")
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_the_examples_of_a_page_have_no_warning_without_a_reason(page):
-    found = set().union(*rules_by_policy(page).values())
+def test_the_examples_of_a_page_have_no_warning_without_a_reason(page, tmp_path):
+    found = set().union(*rules_by_policy(page, tmp_path).values())
     assert found <= IN_PAGES.get(page_id(page), set())
 
 
 @pytest.mark.needs("processes")
-def test_policies_of_pages_are_found():
-    assert len(rules_by_policy(PAGES[0])) > 3
+def test_policies_of_pages_are_found(tmp_path):
+    assert len(rules_by_policy(PAGES[0], tmp_path)) > 3

@@ -7,6 +7,7 @@ import ast
 import builtins
 import re
 from functools import cache
+from textwrap import dedent
 from typing import NamedTuple
 
 import pytest
@@ -22,6 +23,7 @@ BLOCK = re.compile(
     re.DOTALL,
 )
 MODULE = re.compile(r"# (\w+)\.py\n")
+MANY = ("docs/how_to/", "docs/patterns/", "docs/simulation", "docs/tutorial")
 KNOWN = {name for names in required.PARTS.values() for name in names.split()}
 
 
@@ -54,7 +56,8 @@ def python_blocks():
         text, before = page.read_text("utf-8"), []
         for found in BLOCK.finditer(text):
             line = text.count("\n", 0, found.start("code")) + 1
-            code, printed = found["code"], found["printed"] or ""
+            # A block in a list is indented.
+            code, printed = dedent(found["code"]), dedent(found["printed"] or "")
             block = Block(page_id(page), line, code, printed, tuple(before))
             yield block
             before.append(block)
@@ -93,7 +96,7 @@ def statements(code):
 
 def libraries(block):
     """Return the libraries that a block needs, other than retrykit."""
-    own = {each.module for each in block.before}
+    own = {each.module: each for each in block.before if each.module}
     found = set()
     for node in ast.walk(ast.parse(f"{definitions(block)}\n{block.code}")):
         if isinstance(node, ast.Import):
@@ -104,20 +107,23 @@ def libraries(block):
             continue
         for name in names:
             first, *others = name.split(".")
-            found |= {first} & KNOWN - own
-            if first == "retrykit" and others[0] == "integrations":
-                module = f"retrykit/integrations/{others[1]}"
+            found |= libraries(own[first]) if first in own else {first} & KNOWN
+            for end in range(1, len(others) + 1 if first == "retrykit" else 1):
+                module = "/".join([first, *others[:end]])
                 found |= required.needs(f"{module}.py")
                 found |= required.needs(f"{module}/__init__.py")
     return found
 
 
 def parameters():
+    """Return all blocks as parameters; only those of README and guides are quick."""
     for block in python_blocks():
         needed = sorted(libraries(block))
         missing = [name for name in needed if not required.installed(name)]
         why = f" (not here: no {', '.join(missing)})" if missing else ""
         marks = [pytest.mark.skip(reason=why)] if why else []
+        if block.page.startswith(MANY):
+            marks.append(pytest.mark.thorough)
         yield pytest.param(block, id=f"{block.page}:{block.line}{why}", marks=marks)
 
 
@@ -136,7 +142,9 @@ def test_a_block_of_code_runs(block, tmp_path):
     assert (ended.code, RETRYING.sub("", ended.err)) == (0, "")
     if block.printed:
         printed = ended.out.rpartition(SEPARATOR)[2].replace("program.", "")
-        assert without_numbers(printed) == without_numbers(block.printed)
+        assert without_measured_numbers(printed) == without_measured_numbers(
+            block.printed
+        )
 
 
 def program(block):
@@ -153,9 +161,16 @@ def variables(page):
     return dict(re.findall(r"^([A-Z_]+)=(\S+) ", "\n".join(lines), re.MULTILINE))
 
 
-def without_numbers(text):
-    """Return a text without durations and error numbers, which differ in each run."""
-    return re.sub(r"\d+(\.\d+)?( ?[um]?s\b)?", "0", text)
+# Durations, random delays, times of the day, error numbers and ports.
+MEASURED = re.compile(
+    r"\d+(\.\d+)? ?[um]?s\b|\d+\.\d{3,}(e-\d+)?|\d+-\d\d-\d\d \d\d:\d\d:\d\d"
+    r"|(?<=Errno )\d+|(?<=:)\d{4,5}\b"
+)
+
+
+def without_measured_numbers(text):
+    """Return a text without numbers that differ in each run."""
+    return MEASURED.sub("0", text)
 
 
 def test_every_text_that_is_printed_is_compared():
@@ -175,3 +190,12 @@ def test_a_block_runs_after_the_definitions_of_what_it_uses():
 def test_the_library_of_an_integration_is_needed():
     code = "import sys\nfrom retrykit.integrations import httpx as retries"
     assert libraries(Block("page", 1, code, "", ())) == {"httpx"}
+
+
+def test_numbers_that_are_the_same_in_each_run_are_compared():
+    assert without_measured_numbers("[Errno 111] after 5 attempts in 1.5 ms") == (
+        "[Errno 0] after 5 attempts in 0"
+    )
+    assert (
+        without_measured_numbers("0.2 left at 2026-11-29 18:12:08") == "0.2 left at 0"
+    )

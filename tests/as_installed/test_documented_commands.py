@@ -28,7 +28,7 @@ NOT_HERE = {
 WARNINGS_FOUND = 1
 FINDING = ("lint", "audit", "--check")
 """Parts of commands that end with 1 after warnings."""
-SUMMARY = ("src/", "1 of 2 usages translated")
+SUMMARY = ("src/", "2 of 2 usages translated")
 """What ``retrykit migrate`` says about the project, besides the diff."""
 
 
@@ -55,11 +55,15 @@ def marked(value, why, name, marks=()):
     return pytest.param(value, id=f"{name} (not here: {why})", marks=[*marks, skip])
 
 
+SLOW = ("--help", "simulation.md", "metastable_failures.md")
+
+
 def commands():
-    """Return all commands as parameters; the examples in helps are thorough."""
+    """Return all commands as parameters; helps and simulations are thorough."""
     for each in COMMANDS:
         why = why_not_here(each) or missing(each.line)
-        marks = [pytest.mark.thorough] if each.source.endswith("--help") else []
+        slow = each.source.endswith(SLOW)
+        marks = [pytest.mark.thorough] if slow else []
         yield marked(each, why, str(each), marks)
 
 

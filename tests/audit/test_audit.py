@@ -1,6 +1,7 @@
 """Audits as a whole: what is left out, and places in notebooks."""
 
 import json
+from textwrap import indent
 
 import pytest
 
@@ -16,6 +17,11 @@ def write(folder, name="a.py", text=ENDLESS):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     return file
+
+
+def write_notebook(folder, *cells):
+    content = {"cells": [{"cell_type": "code", "source": each} for each in cells]}
+    return write(folder, "a.ipynb", json.dumps(content))
 
 
 def codes(report):
@@ -132,8 +138,7 @@ def test_places_in_notebooks_are_those_of_cells(tmp_path):
         "    except OSError:\n      time.sleep(1)"
     )
     cells = ["import time", loop, "h.retry()  # retrykit: ignore[x]", ENDLESS]
-    content = {"cells": [{"cell_type": "code", "source": each} for each in cells]}
-    file = write(tmp_path, "a.ipynb", json.dumps(content))
+    file = write_notebook(tmp_path, *cells)
     report = audit([tmp_path])
     assert [(each.path, each.line, each.end_line) for each in report.sites] == [
         (f"{file}:cell 2", 2, 6),
@@ -152,7 +157,30 @@ def test_every_rule_says_why_and_what_to_do(code):
     assert rule.code == code
     assert rule.why.endswith(".")
     assert rule.summary
-    assert rule.bad != rule.good
+
+
+IMPORTS = """
+import asyncio, backoff, random, time
+from openai import OpenAI
+from retrykit import Policy
+from tenacity import retry, stop_after_attempt, stop_after_delay
+from tenacity import wait_exponential, wait_fixed, wait_random_exponential
+from urllib3 import Retry
+"""
+
+
+def program(example):
+    """Return the example of a rule as a file of its own."""
+    return f"{IMPORTS}def f():\n{indent(example, '    ')}"
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_a_rule_warns_of_its_bad_example_and_not_of_its_good_one(tmp_path, code):
+    for example, is_bad in [(RULES[code].bad, True), (RULES[code].good, False)]:
+        compile(program(example), "<example>", "exec")
+        write(tmp_path, text=program(example))
+        rules = {each.rule for each in audit([tmp_path]).findings}
+        assert (code in rules) is is_bad
 
 
 def test_processes_must_be_a_count():

@@ -58,10 +58,13 @@ def test_the_file_is_sorted_and_has_relative_paths(known):
     ("text", "message"),
     [
         ("{", "Expecting property name"),
-        ("[]", "baseline must be a baseline of version 1, got "),
-        ('{"version": 2}', "baseline must be a baseline of version 1, got "),
-        ('{"version": 1}', "findings must be a list of findings"),
-        ('{"version": 1, "findings": [{}]}', "findings must be a list of findings"),
+        ("[]", "; its version is not 1"),
+        ('{"version": 2}', "; its version is not 1"),
+        ('{"version": 1}', "; it has no list of findings with path, "),
+        (
+            '{"version": 1, "findings": [{}]}',
+            "; it has no list of findings with path, ",
+        ),
     ],
 )
 def test_a_fault_of_the_file_is_told(tmp_path, text, message):

@@ -1,6 +1,7 @@
 """Findings on lines that have changed since a revision of git."""
 
 import subprocess
+from shutil import copytree
 
 import pytest
 
@@ -18,16 +19,21 @@ def git(folder, *arguments):
     subprocess.run(command, cwd=folder, check=True, capture_output=True)  # noqa: S603
 
 
-@pytest.fixture
-def repository(tmp_path):
-    folder = tmp_path / "work"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("original")
     git(folder, "init", "-q")
     for name in NAMES:
         write(folder, name)
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "first")
     return folder
+
+
+@pytest.fixture
+def repository(tmp_path, original):
+    # Faster than to make one.
+    return copytree(original, tmp_path / "work")
 
 
 def test_what_has_not_changed_is_left_out(repository):
@@ -42,6 +48,14 @@ def test_a_changed_line_is_told(repository, name):
     assert bool(report.findings) == (name == "sub/b.py")
     report = audit([repository], diff="HEAD")
     assert {each.site.path for each in report.findings} == {str(repository / name)}
+
+
+def test_the_nearest_branch_is_suggested(repository):
+    git(repository, "branch", "release/1.2")
+    with pytest.raises(ConfigError, match=r"revision.*; did you mean release/1.2\?$"):
+        changed_lines("relaese/1.2", repository)
+    with pytest.raises(ConfigError, match=r"bad revision 'x'$"):
+        changed_lines("x", repository)
 
 
 def test_a_change_elsewhere_in_the_file_is_not(repository):

@@ -5,7 +5,14 @@ import shutil
 
 import pytest
 
-from retrykit.audit._files import SourceFile, _Walk, find_files, relative_path
+from retrykit.audit import audit
+from retrykit.audit._files import (
+    SourceFile,
+    _Walk,
+    find_files,
+    nearest_path,
+    relative_path,
+)
 from retrykit.errors import ConfigError
 
 
@@ -102,6 +109,48 @@ def test_tells_links_that_lead_nowhere(tmp_path):
     ]
 
 
+@pytest.fixture
+def without_privileges(tmp_path, monkeypatch):
+    """Enter the folder as a user who may not read everything, as root may."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("needs users")
+    # Paths are relative, since another user may not enter the folders above.
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0o755)
+
+    def enter():
+        if os.geteuid() == 0:
+            os.seteuid(65534)
+
+    yield enter
+    os.seteuid(os.getuid())
+    for each in ("closed", "closed.py"):
+        (tmp_path / each).chmod(0o700)
+
+
+def test_what_may_not_be_read_is_told_and_the_rest_is_read(
+    tmp_path, without_privileges
+):
+    make(tmp_path, "closed/a.py", "closed.py", "open/b.py")
+    for each in ("closed", "closed.py"):
+        (tmp_path / each).chmod(0)
+    without_privileges()
+    report = audit(["."])
+    assert report.files == 2
+    assert [str(each) for each in report.problems] == [
+        "./closed: Permission denied",
+        "./closed.py: Permission denied",
+    ]
+
+
+@pytest.mark.needs("symbolic links")
+def test_links_in_a_circle_are_followed_once(tmp_path):
+    make(tmp_path, "a/b/c.py")
+    (tmp_path / "a/b/up").symlink_to(tmp_path / "a")
+    (tmp_path / "a/self").symlink_to(".")
+    assert found(tmp_path) == ["a/b/c.py"]
+
+
 def test_tells_a_folder_that_is_gone(tmp_path):
     make(tmp_path, "a.py", "p/b.py")
     walk = _Walk((), None)
@@ -118,6 +167,25 @@ def test_a_path_that_does_not_exist_is_an_error():
     with pytest.raises(ConfigError) as caught:
         find_files(["x"])
     assert str(caught.value) == "path must be a file or a folder that exists, got 'x'"
+
+
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [
+        ("src/shop/price.py", "prices.py"),
+        ("src/shp/", "shop"),
+        ("scr/shop/prices.py", "src"),
+        ("./src/shop/prices.pyy", "prices.py"),
+        ("src/shop/prices.py/x", ""),
+        ("src/shop/a\0", ""),
+        ("", ""),
+    ],
+)
+def test_the_nearest_name_is_suggested(tmp_path, monkeypatch, path, nearest):
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path, "src/shop/prices.py")
+    suggestion = f"did you mean {nearest}?" if nearest else ""
+    assert nearest_path(path) == suggestion
 
 
 def test_stops_at_a_depth(tmp_path):

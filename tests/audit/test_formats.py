@@ -4,13 +4,12 @@ import json
 import re
 from html.parser import HTMLParser
 
-import jsonschema
 import pytest
 
-from retrykit.audit import RULES, audit
-from retrykit.audit._formats import as_data, as_github, as_sarif
+from retrykit.audit import audit
+from retrykit.audit._formats import as_data, as_github
 from retrykit.audit._page import as_page, summary
-from tests.audit.test_audit import CODES, ENDLESS, write
+from tests.audit.test_audit import CODES, ENDLESS, write, write_notebook
 
 GROWING = (
     "from tenacity import retry, stop_after_attempt, stop_after_delay\n"
@@ -24,81 +23,6 @@ GROWING = (
     "from tenacity import retry_if_exception_type as if_type\n@retry(reraise=True, "
     "stop=stop_after_attempt(2), retry=if_type(OSError))\ndef k(): ...\n"
 )
-# The parts of the schema of SARIF 2.1.0 that a report uses, with what they require.
-TEXT = {
-    "type": "object",
-    "required": ["text"],
-    "properties": {"text": {"minLength": 1}},
-}
-LEVEL = {"enum": ["none", "note", "warning", "error"]}
-PLACE = {
-    "type": "object",
-    "required": ["physicalLocation"],
-    "properties": {
-        "physicalLocation": {
-            "required": ["artifactLocation"],
-            "additionalProperties": False,
-            "properties": {
-                "artifactLocation": {
-                    "required": ["uri"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "uri": {"pattern": r"^[!-~]+$"},
-                        "uriBaseId": {"const": "%SRCROOT%"},
-                    },
-                },
-                "region": {
-                    "required": ["startLine"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "startLine": {"type": "integer", "minimum": 1},
-                        "startColumn": {"type": "integer", "minimum": 1},
-                    },
-                },
-            },
-        }
-    },
-}
-RULE = {
-    "required": ["id", "name", "shortDescription", "fullDescription", "help"],
-    "properties": {
-        "shortDescription": TEXT,
-        "fullDescription": TEXT,
-        "help": TEXT,
-        "defaultConfiguration": {"properties": {"level": LEVEL}},
-    },
-}
-RESULT = {
-    "required": ["ruleId", "message", "locations", "partialFingerprints"],
-    "properties": {
-        "level": LEVEL,
-        "message": TEXT,
-        "locations": {"type": "array", "minItems": 1, "items": PLACE},
-        "partialFingerprints": {"additionalProperties": {"pattern": "^[0-9a-f]{16}$"}},
-    },
-}
-NOTICE = {
-    "required": ["message"],
-    "properties": {"level": LEVEL, "message": TEXT, "locations": {"items": PLACE}},
-}
-RUN = {
-    "required": ["tool", "results"],
-    "properties": {
-        "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
-        "results": {"items": RESULT},
-        "tool": {"properties": {"driver": {"properties": {"rules": {"items": RULE}}}}},
-        "invocations": {
-            "items": {
-                "required": ["executionSuccessful"],
-                "properties": {"toolExecutionNotifications": {"items": NOTICE}},
-            }
-        },
-    },
-}
-SARIF = {
-    "required": ["version", "runs"],
-    "properties": {"version": {"const": "2.1.0"}, "runs": {"items": RUN}},
-}
 
 
 @pytest.fixture
@@ -127,42 +51,15 @@ def test_what_is_not_known_is_null(tmp_path):
     assert (site["calls"], site["retried"]) == (None, None)
 
 
-def test_sarif_is_as_its_schema_says(report):
-    data = as_sarif(report, "1.2.3")
-    jsonschema.validate(data, SARIF)
-    [run] = data["runs"]
-    driver = run["tool"]["driver"]
-    assert [each["id"] for each in driver["rules"]] == [*RULES]
-    first = run["results"][0]
-    assert driver["rules"][first["ruleIndex"]]["id"] == first["ruleId"] == "unbounded"
-    assert first["level"] == "error"
-    [location] = first["locations"]
-    assert location["physicalLocation"] == {
-        "artifactLocation": {"uri": "a%20b.py", "uriBaseId": "%SRCROOT%"},
-        "region": {"startLine": 4, "startColumn": 2},
-    }
-    notices = run["invocations"][0]["toolExecutionNotifications"]
-    regions = [x["locations"][0]["physicalLocation"].get("region") for x in notices]
-    assert regions == [{"startLine": 1}, None]
-
-
-def test_a_file_outside_of_the_folder_has_a_whole_uri(tmp_path, report):
-    (tmp_path / "inner").mkdir()
-    [result, *_] = as_sarif(audit([tmp_path.parent]), "1")["runs"][0]["results"]
-    assert not result["locations"][0]["physicalLocation"]["artifactLocation"][
-        "uri"
-    ].startswith("..")
-
-
-def test_a_finding_on_another_line_than_its_site_has_no_column(tmp_path):
+def test_numbers_are_whole_where_they_can_be(tmp_path):
     text = (
-        "import time\nasync def f():\n  while True:\n    try:\n      return g()\n"
-        "    except OSError:\n      time.sleep(1)"
+        "import tenacity as t\nr = t.retry(stop=t.stop_after_attempt(3), "
+        "wait=t.wait_chain(t.wait_fixed(0.5), t.wait_fixed(4)))"
     )
     write(tmp_path, text=text)
-    results = as_sarif(audit([tmp_path], select=["blocking-sleep"]), "1")["runs"][0]
-    place = results["results"][0]["locations"][0]["physicalLocation"]
-    assert place["region"] == {"startLine": 7}
+    [site] = as_data(audit([tmp_path]))["sites"]
+    numbers = [site["calls"], site["delays"]["cap"], *site["delays"]["listed"]]
+    assert list(map(repr, numbers)) == ["3", "4", "0.5", "4"]
 
 
 def test_annotations_escape_what_would_end_them(tmp_path, monkeypatch):
@@ -182,6 +79,16 @@ def test_annotations_escape_what_would_end_them(tmp_path, monkeypatch):
             "call that fails every time. Fix: limit the number of attempts or the time."
         ),
     ]
+
+
+def test_annotations_of_a_notebook_tell_the_cell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_notebook(tmp_path, "x", ENDLESS, "(")
+    bad, found = as_github(audit(["."], select=["unbounded"]))
+    assert bad.startswith("::error file=a.ipynb,line=1,title=retrykit%3A not read::")
+    assert bad.endswith("::In cell 3, line 1: not Python: '(' was never closed")
+    assert found.startswith("::error file=a.ipynb,line=1,")
+    assert "::In cell 2, line 4: Nothing ends" in found
 
 
 class Tags(HTMLParser):
@@ -217,7 +124,12 @@ def test_the_page_has_each_site_with_a_chart_of_its_delays(tmp_path, report):
 
 
 def test_a_page_without_findings_says_so(tmp_path):
+    write(tmp_path, text="x = 1")
     assert "no findings at no sites" in as_page(audit([tmp_path]))
+
+
+def test_an_empty_folder_is_told(tmp_path):
+    assert summary(audit([tmp_path])) == "no Python files found"
 
 
 def test_the_summary_counts_everything(report):

@@ -4,7 +4,13 @@ import time
 
 import pytest
 
-from tests._support.audited import audit_texts, findings_of
+from retrykit.audit._project import Project
+from tests._support.audited import (
+    audit_project,
+    audit_texts,
+    findings_of,
+    read_text,
+)
 
 RULES = ("nested-retries", "library-retries-too")
 
@@ -815,3 +821,29 @@ class Own(Own):
 """
     [found] = multiplied(text)
     assert "up to 9 calls: 3 x 3" in found
+
+
+def test_modules_are_read_for_what_is_repeated_alone():
+    text = """
+    import first, prepare, table
+
+    def load():
+        prepare.begin()
+        table.rows().apply(prepare.convert)
+        for attempt in range(3):
+            try:
+                return first.send()
+            except OSError:
+                continue
+    """
+    first = "import second\ndef send():\n    return second.post()"
+    asked = []
+
+    def read(name):
+        asked.append(name)
+        return read_text(first, "first") if name == "first" else None
+
+    audit_project(Project([read_text(text)], read))
+    modules = {each.partition(".")[0] for each in asked}
+    assert {"first", "second"} <= modules
+    assert "prepare" not in modules

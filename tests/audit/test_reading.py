@@ -1,6 +1,7 @@
 """Reading of files: encodings, notebooks, faults and limits."""
 
 import json
+import time
 
 import pytest
 
@@ -67,7 +68,12 @@ def test_reads_every_encoding_of_python(tmp_path, content):
         (b"# coding: nonsense\n", 0, "not Python: "),
         (b"x = 1\0", 0, "not Python: source code string cannot contain null bytes"),
         (b"f(retry(" + b"-" * 100_000 + b"1))", 0, "nested too deeply"),
-        (b"retry()\nx = a" + b".b" * 50_000, 0, "nested too deeply"),
+        pytest.param(
+            b"retry()\nx = a" + b".b" * 50_000,
+            0,
+            "nested too deeply",
+            marks=pytest.mark.needs("deep recursion"),
+        ),
         (b"retry()\n#" + b"x" * LARGEST, 0, "larger than 4 MB; not read"),
         (b"x" * 64_000_001, 0, "larger than 64 MB; not read"),
     ],
@@ -143,6 +149,19 @@ def test_reads_the_cells_of_a_notebook(tmp_path):
 def test_tells_what_is_not_a_notebook(tmp_path, content):
     [(_, reason)] = reasons(read(tmp_path, content, "a.ipynb"))
     assert reason.startswith("not a notebook: ")
+
+
+def test_no_cell_makes_reading_slow(tmp_path):
+    content = notebook("x = (\n" + " " * 100_000, "(" + "a," * 5_000)
+    start = time.process_time()
+    read(tmp_path, content, "a.ipynb")
+    # A search that is quadratic takes ten seconds or more.
+    assert time.process_time() - start < 2
+
+
+def test_no_cell_causes_a_warning(tmp_path):
+    content = notebook("x = '\\d'\ny = 1if x else 2", "%time\nx = '\\d'")
+    assert not read(tmp_path, content, "a.ipynb").problems
 
 
 def test_the_lines_of_a_file_are_decoded_as_it_says(tmp_path):

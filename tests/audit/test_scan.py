@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from retrykit.audit._files import SourceFile
-from retrykit.audit._reading import Reading
-from retrykit.audit._scan import _prepare, _read_chunk, scan
+from retrykit.audit._files import SourceFile, find_files
+from retrykit.audit._reading import Reading, read_file
+from retrykit.audit._scan import scan, without_collection
 
 FILES = [SourceFile(f"{each}.py", str(each), "", "") for each in range(330)]
 
@@ -64,11 +64,21 @@ class _Elsewhere:
         return Reading(None, 1)
 
 
-def test_a_process_looks_for_no_cycles_but_after_each_part():
-    try:
-        _prepare()
+def test_what_reads_looks_for_no_cycles_and_leaves_none(tmp_path):
+    code = "\n".join(f"def f{each}(x):\n    return g(x, y=1)" for each in range(9))
+    (tmp_path / "a.py").write_text(code)
+    [file] = find_files([tmp_path])[0]
+    gc.collect()
+    with without_collection():
         assert not gc.isenabled()
-        assert lines(_read_chunk(FILES[3:5], read_number)) == [3, 4]
-    finally:
-        gc.unfreeze()
-        gc.enable()
+        assert len(read_file(file, whole=True).module.definitions) == 9
+        assert gc.collect() == 0
+    assert gc.isenabled()
+
+
+def test_a_process_of_the_pool_looks_for_no_cycles():
+    assert all(each.lines == 0 for each in scan(FILES, 2, read=read_collection))
+
+
+def read_collection(_file):
+    return Reading(None, int(gc.isenabled()))

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from retrykit.audit._module import read_module
+from retrykit.audit._module_reader import read_module
 from retrykit.audit._project import Project
 from retrykit.audit._values import UNKNOWN, Reference, evaluate
 

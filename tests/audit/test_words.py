@@ -1,15 +1,16 @@
 """Which files are parsed: all that may have a site."""
 
 import ast
+import time
 
 import pytest
 
-from retrykit.audit._libraries import LIBRARIES
-from retrykit.audit._module import read_module
+from retrykit.audit._libraries import WORDS
+from retrykit.audit._module_reader import read_module
 from retrykit.audit._project import Project
 from retrykit.audit._words import Interest
 
-may_have_sites = Interest(LIBRARIES)
+may_have_sites = Interest(WORDS)
 LOOP = (
     "for x in range(3):\n    try:\n        f()\n        break\n  "
     "  except E:\n        pass\n"
@@ -31,6 +32,11 @@ SITES = {
     "        time.sleep(1)\n",
     "form feed": f"\f{LOOP}",
     "followed": f"{LOOP}def g(): ...",
+    "kubernetes": "from kubernetes.client import Configuration as C\nC(retries=3)",
+    "azure": (
+        "from azure.storage.blob import BlobClient\nBlobClient(u, retry_total=5)"
+    ),
+    "stripe": "import stripe\nstripe.StripeClient('k', max_network_retries=2)",
 }
 
 
@@ -67,6 +73,14 @@ def test_a_file_with_a_site_is_parsed(name):
         ),
         "entries(3)",
         "try:\n    for x in y: pass\nexcept E: pass",
+        LOOP.replace("range(3)", "zip(a, b)"),
+        LOOP.replace("        break\n", ""),
+        LOOP.replace("range(3)", "x").replace("f()", "await f()"),
+        # Clients that retry by themselves are not sites.
+        "from kubernetes.client import CoreV1Api, Configuration\nCoreV1Api()",
+        "from azure.storage.blob import BlobClient\nBlobClient(u)",
+        "import stripe\nstripe.Charge.create()",
+        "import pymongo\npymongo.MongoClient()",
     ],
 )
 def test_a_file_without_one_is_not(text):
@@ -87,3 +101,31 @@ def test_a_file_without_one_is_not(text):
 )
 def test_a_file_that_may_use_what_another_defines_is_parsed(text):
     assert may_have_sites(text.encode())
+
+
+SIZE = 100_000
+HOSTILE = {
+    "a long word": b"retry" * (SIZE // 5),
+    "a long word of tries": b"tries" * (SIZE // 5),
+    "spaces after a word": b"retry" + b" " * SIZE,
+    "spaces in a decorator": b"retr\n@" + b" " * SIZE,
+    "words in a decorator": b"retr\n@" + b"a " * (SIZE // 2),
+    "words of an import": b"import " + b"a " * (SIZE // 2),
+    "a loop over many names": b"for x " + b"in " * (SIZE // 3) + b"\n try:\n  pass\n",
+    "colons": b"for x in y\n try:\n  pass\n" + b":#" * (SIZE // 2),
+    "deep loops": b"".join(b" " * each + b"for x in y:\n" for each in range(440))
+    + b" " * 440
+    + b"try:\n",
+    "empty lines": b"for x in y:\n try:\n"
+    + b" \n" * (SIZE // 2)
+    + b"async"
+    + b"\n" * SIZE,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_no_text_makes_the_search_slow(text):
+    start = time.process_time()
+    may_have_sites(text)
+    # A search that is quadratic takes ten seconds or more.
+    assert time.process_time() - start < 2

@@ -185,3 +185,10 @@ def test_the_sites_of_an_audit_have_their_rules(tmp_path: Path):
     rules = frozenset(["unbounded", "no-jitter"])
     found = [*audit_labels.audited(tmp_path)]
     assert found == [Site("package/a.py", 4, 8, "loop", rules)]
+
+
+def test_labels_of_another_file_are_scored(tmp_path, capsys):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("package,version,path,line,kind,what,rules,unknown\n")
+    audit_labels.main(["--labels", str(labels), "score", str(tmp_path)])
+    assert "| library  |     0 |      0 |" in capsys.readouterr().out

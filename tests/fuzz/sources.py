@@ -1,8 +1,12 @@
-"""Target: the auditor, with untrusted source code."""
+"""Targets: the auditor and lint, with untrusted source code."""
 
 import json
+import re
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from retrykit.analysis.lint import discover
 from retrykit.audit import RULES, audit
 from retrykit.audit._baseline import Baseline
 from retrykit.audit._formats import as_data, as_github, as_sarif
@@ -10,50 +14,48 @@ from retrykit.audit._page import as_page
 from tests.fuzz.target import Target
 from tests.fuzz.values import maybe, mutated
 
-__all__ = ["TARGETS"]
+__all__ = ["TARGETS", "program"]
 
 _NAMES = ("x", "delay", "attempt", "retries", "self.tries", "f", "e", "time", "LIMIT")
 _ERRORS = ("OSError", "Exception", "", "(OSError, x.Y)", "BaseException", "f(3)", "*e")
-_CALLS = (
-    *("time.sleep({})", "f({})", "random.uniform(0, {})", "min({}, 60)", "log({})"),
-    *("retry(stop=stop_after_attempt({}), wait=wait_fixed({}))", "range({})", "{}.y"),
-    *("tenacity.retry(**{})", "backoff.on_exception(backoff.expo, {})", "dict(a={})"),
-    *(
-        "Retry({}, backoff_factor={})",
-        "OpenAI(max_retries={})",
-        "functools.partial({})",
-    ),
-    *("boto3.client({})", "(lambda: {})", "[{} for x in {}]", "await {}", "-{}", "{}"),
-)
-_SIGNS = (
-    "+",
-    "*",
-    "**",
-    "-",
-    "//",
-    "|",
-    "<<",
-    " or ",
-    " and ",
-    " if x else ",
-    ", ",
-    " < ",
-)
+_LITERALS = ("1", "0.5", "10**9", "'a'", "'5s'", "None", "1e400", "[1, 2, 5]", "{}")
+_CALLS = """
+    time.sleep({}); f({}); random.uniform(0, {}); min({}, 60); log({}); range({}); {}.y
+    retry(stop=stop_after_attempt({}), wait=wait_fixed({})); wait_chain({}, {})
+    tenacity.retry(**{}); backoff.on_exception(backoff.expo, {}); dict(a={})
+    Retry({}, backoff_factor={}); OpenAI(max_retries={}); functools.partial({})
+    boto3.client({}); (lambda: {}); [{} for x in {}]; await {}; -{}; {}; x := {}
+    Policy(on=OSError, schedule={}, max_attempts={}); Policy({}={}); {}.replace(on={})
+    retrykit.retry(on={}, max_attempts={}); retrykit.retrying(policy={}, **{})
+    Policy(on={}, max_elapsed={}, attempt_timeout={}); presets.boto3(); presets.{}({})
+    Policy(on=OSError, rules=[Rule(on={}, schedule={})], hint={}, budget={})
+    exponential({}).cap({}).full_jitter(); schedules.{}({}); exponential({}) + {}
+"""
+_CALLS = tuple(each.strip() for each in re.split("[;\n]", _CALLS) if each.strip())
+_SIGNS = (" + ", " * ", " ** ", " - ", " // ", " | ", " << ", ", ", " < ")
+_SIGNS += (" or ", " and ", " if x else ")
 _IMPORTS = (
     *("from tenacity import *", "from tenacity import retry, stop_after_attempt"),
     *("import backoff, tenacity, time, random", "from openai import OpenAI"),
     *("from urllib3 import Retry", "import boto3, functools", "from . import x, retry"),
+    *(
+        "from a import *",
+        "import b",
+        "from c import x, f as retry",
+        "from c.d import x",
+    ),
+    "import retrykit; from retrykit import Policy, Rule, presets, schedules",
+    "from retrykit.schedules import exponential",
 )
+_FILES = ("a.py", "b.py", "c/__init__.py", "c/d.py", "a.ipynb")
 
 
 def _value(random, depth=0):
     if depth > 4 or maybe(random, 0.4):
-        return random.choice(
-            [*_NAMES, "1", "0.5", "10**9", "'a'", "None", "1e400", "{}"]
-        )
+        return random.choice(_NAMES + _LITERALS)
     if maybe(random, 0.5):
-        form = random.choice(_CALLS)
-        return form.replace("{}", "\0").replace("\0", _value(random, depth + 1))
+        first, *others = random.choice(_CALLS).split("{}")
+        return first + "".join(_value(random, depth + 1) + x for x in others)
     parts = [_value(random, depth + 1) for _ in range(random.randint(2, 3))]
     return f"({random.choice(_SIGNS).join(parts)})"
 
@@ -122,34 +124,50 @@ def _nested(random):
     return [f"retry({before * count}x{after * count})"]
 
 
-def _source(random):
-    """Return the name and the content of a file."""
-    lines = [each for each in _IMPORTS if maybe(random, 0.4)]
+def program(random, imports, parts=(1, 2, 10)):
+    """Return the text of a program of so many parts, after some of these imports."""
+    lines = [each for each in imports if maybe(random, 0.4)]
     choice = random.choice([_block, _block, _block, _doubled, _nested])
-    for _ in range(random.choice([1, 2, 10])):
+    for _ in range(random.choice(parts)):
         lines += choice(random, "") if choice is _block else choice(random)
     text = "\n".join(lines)
+    return mutated(random, text) if maybe(random, 0.2) else text
+
+
+def _content(random, name):
+    """Return the content of a file."""
+    text = program(random, _IMPORTS)
     if maybe(random, 0.1):
         text += f"  # retrykit: ignore[{random.choice([*RULES, 'x', ','])}]"
-    if maybe(random, 0.2):
-        text = mutated(random, text)
-    if maybe(random, 0.1):
+    if name.endswith(".ipynb"):
         cells = [{"cell_type": "code", "source": x} for x in text.split("\n\n")]
         text = json.dumps({"cells": cells})
         text = mutated(random, text) if maybe(random, 0.3) else text
-        return "a.ipynb", text.encode("utf-8", "surrogatepass")
     content = text.encode("utf-8", "surrogatepass")
     if maybe(random, 0.05):
         content = random.choice([b"\xef\xbb\xbf", b"# coding: x\n", b"\xff"]) + content
-    return "a.py", content
+    return content
 
 
-def _audit(source):
-    name, content = source
-    for each in ("a.py", "a.ipynb"):
-        Path(each).unlink(missing_ok=True)
-    Path(name).write_bytes(content)
-    return audit([name])
+def _files(random):
+    """Return the files of a project, which may import each other."""
+    names = random.sample(_FILES, random.choice([1, 1, 2, 3]))
+    return {each: _content(random, each) for each in sorted(names)}
+
+
+@contextmanager
+def _written(files):
+    with TemporaryDirectory(dir=".") as folder:
+        for name, content in files.items():
+            path = Path(folder, name)
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+        yield folder
+
+
+def _audit(files):
+    with _written(files) as folder:
+        return audit([folder])
 
 
 def _use(report, _random):
@@ -162,4 +180,19 @@ def _use(report, _random):
     assert baseline.remove(report.findings) == []
 
 
-TARGETS = (Target("audit", 8, _source, _audit, _use),)
+def _lint(files):
+    with _written(files) as folder:
+        return discover(Path(folder))
+
+
+def _check(discovery, _random):
+    """Judge each policy that is found."""
+    for each in discovery.found:
+        assert str(each)
+        each.check(processes=3)
+
+
+TARGETS = (
+    Target("audit", 8, _files, _audit, _use),
+    Target("lint", 4, _files, _lint, _check),
+)

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from retrykit._internal.distribution import installed_by
 from retrykit._internal.extras import needs
 from tests.test_architecture import LIBRARIES
 
@@ -40,7 +41,7 @@ def test_an_import_without_the_library_names_the_extra():
         extra = EXTRAS.get(leaf, leaf.rpartition(".")[2])
         assert message.startswith("ImportError: "), leaf
         missing, suggestion = message.removeprefix("ImportError: ").split("; ")
-        assert suggestion == f"in a clone: pip install '.[{extra}]'", leaf
+        assert suggestion == installed_by(extra), leaf
         library, rest = missing.split(" ", 1)
         assert rest == "is not installed", leaf
         # Of a namespace, such as google, the library is named.
@@ -60,6 +61,7 @@ NAMESPACED = {"azure-core", "google-api-core", "google-genai"}
 
 # The extras that do not have the name of the module.
 EXTRAS = {
+    "integrations._urllib3_retry": "urllib3",
     "integrations.aio_pika": "aio-pika",
     "integrations.confluent_kafka": "confluent-kafka",
     "integrations.azure_core": "azure-core",

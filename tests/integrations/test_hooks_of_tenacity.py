@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 import tenacity
 
-from retrykit import Policy, aretry, retry, retrying, schedules
+from retrykit import Policy, RetryError, aretry, retry, retrying, schedules
 from retrykit.integrations import tenacity as hooks
 from retrykit.limits import CircuitBreaker
 from retrykit.testing import virtual_time
@@ -511,3 +511,77 @@ def test_a_call_whose_first_attempt_is_refused_has_no_outcome():
         policy.call(int, "x")
     assert [state.outcome is None for state in states] == [False, True]
     assert states[1].seconds_since_start is None
+
+
+POLICIES = {
+    "nothing": {},
+    "reraise": {"reraise": True, "wait": tenacity.wait_fixed(3), "before": None},
+    "hooks": {
+        "before": lambda state: SEEN.append(("before", state.attempt_number)),
+        "after": lambda state: SEEN.append(("after", state.outcome.failed)),
+        "before_sleep": lambda state: SEEN.append(("sleep", state.upcoming_sleep)),
+        "wait": tenacity.wait_incrementing(1, 2),
+    },
+    "a callback": {"retry_error_callback": lambda state: state.attempt_number},
+    "an error class": {"retry_error_cls": KeyError},
+    "its own error class": {"retry_error_cls": tenacity.RetryError},
+    "results": {"retry": RETRIED},
+    "its own sleep": {"sleep": tenacity.nap.sleep, "wait": tenacity.wait_fixed(1)},
+    "switched off": {"enabled": False},
+    "a name": {"name": "fetching", "reraise": False},
+}
+SEEN = []
+
+
+@pytest.mark.parametrize("given", POLICIES.values(), ids=POLICIES)
+@pytest.mark.parametrize("failures", [0, 2, 9])
+def test_a_policy_does_what_its_arguments_do_in_tenacity(given, failures):
+    arguments = {"stop": tenacity.stop_after_attempt(4), **given}
+
+    def ended(run):
+        SEEN.clear()
+        outcomes = iter([None if "retry" in given else OSError("x")] * failures + [7])
+
+        def fetch():
+            SEEN.append(round(time.monotonic(), 6))
+            outcome = next(outcomes)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        with virtual_time() as clock:
+            try:
+                found = call(lambda _server: run(fetch), fetch, clock)
+            except Exception as error:  # noqa: BLE001  it is the outcome
+                found = type(error).__name__, type(error.__cause__).__name__
+        return found, [*SEEN]
+
+    before = ended(tenacity.Retrying(**arguments))
+    assert ended(hooks.policy(**arguments).call) == before
+
+
+def test_a_policy_sleeps_as_it_is_told():
+    assert hooks.policy(sleep=print).sleep is print
+    for usual in (tenacity.nap.sleep, time.sleep, asyncio.sleep, None):
+        assert hooks.policy(sleep=usual).sleep is None
+
+
+def test_a_policy_of_nothing_is_named_and_nests_as_in_tenacity():
+    policy = hooks.policy(name="fetching")
+    assert (policy.name, policy.nested, policy.max_attempts) == (
+        "fetching",
+        "retry",
+        None,
+    )
+
+
+def test_the_last_attempt_is_that_of_either_error():
+    def fail():
+        raise OSError("x")
+
+    kept = {"stop": tenacity.stop_after_attempt(2)}
+    for run in (tenacity.Retrying(**kept), hooks.policy(**kept).call):
+        with pytest.raises((tenacity.RetryError, RetryError)) as caught:
+            run(fail)
+        last = hooks.last_attempt(caught.value)
+        assert (last.attempt_number, str(last.exception())) == (2, "x")

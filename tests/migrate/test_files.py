@@ -27,6 +27,12 @@ def test_a_file_is_written_with_its_encoding_and_its_line_ends(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["a.py"]
 
 
+def test_no_file_causes_a_warning(tmp_path):
+    (tmp_path / "a.py").write_text(f"{BEFORE}x = '\\d'\ny = 1if x else 2\n")
+    report = migrate_paths([tmp_path])
+    assert (len(report.files), report.problems) == (1, ())
+
+
 def test_a_byte_order_mark_stays(tmp_path):
     path = tmp_path / "a.py"
     path.write_bytes(b"\xef\xbb\xbf" + BEFORE.encode())
@@ -111,7 +117,10 @@ def main(fetch):
 @pytest.mark.parametrize(
     ("other", "caught"),
     [
-        ("@tenacity.retry(**OTHERS)", "except (tenacity.RetryError, RetryError):"),
+        (
+            "@tenacity.retry(retry=tenacity.retry_never)",
+            "except (tenacity.RetryError, RetryError):",
+        ),
         ("@tenacity.retry(reraise=True)", "except RetryError:"),
     ],
 )

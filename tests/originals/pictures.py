@@ -1,7 +1,7 @@
 """``python -m tests.originals.pictures FOLDER`` draws presets over their originals.
 
 Each picture has the band of a preset and 1,000 draws of its original for each retry. It
-needs the extra ``retrykit[plot]`` besides the dependency group ``originals``.
+needs the extra ``plot`` besides the dependency group ``originals``.
 """
 
 import itertools

@@ -24,7 +24,7 @@ from retrykit.audit._libraries._reader import Reader, Readers
 from retrykit.audit._sites import Behavior
 from retrykit.audit._values import Call, Operation, Reference, Value
 
-__all__ = ["BY_KEYWORD", "LIBRARIES", "METHODS", "RETRIERS", "behavior_of"]
+__all__ = ["BY_KEYWORD", "LIBRARIES", "METHODS", "RETRIERS", "WORDS", "behavior_of"]
 
 LIBRARIES: Final[Mapping[str, Readers]] = {
     "tenacity": tenacity.READERS,
@@ -60,6 +60,15 @@ METHODS: Final[Mapping[str, Readers]] = {
     **dict.fromkeys(("boto3", "aioboto3", "botocore", "aiobotocore"), botocore.METHODS),
 }
 """For each library, the methods of its objects that retry, or make such a client."""
+
+WORDS: Final[Mapping[str, frozenset[str]]] = {
+    library: frozenset([*names, *METHODS.get(library, ())])
+    for library, names in LIBRARIES.items()
+} | clients.WORDS
+"""For each library, the words without which a file has no site of it.
+
+A client that retries by itself is not a site: it is found if a site calls it.
+"""
 
 RETRIERS: Final = frozenset(
     [

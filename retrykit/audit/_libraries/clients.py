@@ -18,7 +18,7 @@ from retrykit.audit._libraries._reader import Readers
 from retrykit.audit._sites import Behavior
 from retrykit.audit._values import UNKNOWN, Call, Reference, Value, is_number
 
-__all__ = ["OFF", "READERS", "read_langchain"]
+__all__ = ["OFF", "READERS", "WORDS", "read_langchain"]
 
 _OPENAI_ERRORS: Final = (
     "APIConnectionError",
@@ -272,6 +272,15 @@ READERS: Final[Mapping[str, Readers]] = {
     "litellm": {**dict.fromkeys(_LITELLM, _litellm), "Router": _litellm_router},
 }
 """By libraries, and in these by names; "*" stands for every other name."""
+
+WORDS: Final = {
+    "azure": frozenset(["retry_status", "retry_total"]),
+    "kubernetes": frozenset(["retries"]),
+    "pymongo": frozenset[str](),
+    "motor": frozenset[str](),
+    "stripe": frozenset(["StripeClient"]),
+}
+"""Words of the libraries of which most calls, or all, are clients by default."""
 
 OFF: Final = {
     "openai": "OpenAI(max_retries=0)",

@@ -175,12 +175,7 @@ def _schedule(value: Value, depth: int = 0) -> Delays:
 
 
 def _listed(values: tuple[Value, ...]) -> Delays:
-    delays = [_duration(each) for each in values]
-    known = [each for each in delays if each is not None]
-    if len(set(delays)) == 1 and known:
-        return NO_DELAYS if known[0] == 0 else Delays("constant", known[0])
-    longest = max(known) if known and len(known) == len(delays) else None
-    return Delays("unknown", delays[0] if delays else None, cap=longest, jitter=False)
+    return Delays.of_list([_duration(each) for each in values])
 
 
 def _constant(call: Call) -> Delays:

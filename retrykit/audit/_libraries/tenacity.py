@@ -256,9 +256,7 @@ def _chain(call: Call) -> Delays:
     jitter = (
         None if any(x.jitter is None for x in parts) else any(x.jitter for x in parts)
     )
-    caps = [x.longest(1) for x in parts]
-    cap = None if None in caps else max(x for x in caps if x is not None)
-    return Delays("unknown", parts[0].first, cap=cap, jitter=jitter)
+    return Delays.of_list([each.longest(1) for each in parts], jitter)
 
 
 _WAITS = {

@@ -19,7 +19,7 @@ from retrykit.audit._arguments import (
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._libraries._reader import Readers
 from retrykit.audit._sites import Behavior
-from retrykit.audit._values import Call, Value, is_number
+from retrykit.audit._values import UNKNOWN, Call, Value, is_number
 
 __all__ = ["READERS", "REPEATABLE"]
 
@@ -98,7 +98,11 @@ def _adapter(call: Call) -> Behavior | None:
     arguments = Arguments(
         call, ["pool_connections", "pool_maxsize", "max_retries", "pool_block"]
     )
-    return _number(arguments.get("max_retries"))
+    retries = arguments.get("max_retries")
+    if retries is UNKNOWN:
+        # Such as an attribute that may be a number or a `Retry`.
+        return Behavior(None, ending="wrapped", methods=REPEATABLE)
+    return _number(retries)
 
 
 def _pools(call: Call) -> Behavior | None:

@@ -1,6 +1,6 @@
 """Retries for gRPC.
 
-Needs the extra ``retrykit[grpc]``. Prefer to decorate the function that calls::
+Needs the extra ``grpc``. Prefer to decorate the function that calls::
 
     from retrykit import retry
     from retrykit.integrations import grpc as retries

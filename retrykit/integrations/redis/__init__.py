@@ -1,6 +1,6 @@
 """Redis: transient errors of redis-py, and budgets and limits that processes share.
 
-Needs the extra ``retrykit[redis]``. Switch off the retries of redis-py itself, or
+Needs the extra ``redis``. Switch off the retries of redis-py itself, or
 attempts multiply::
 
     import redis

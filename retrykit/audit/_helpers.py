@@ -1,0 +1,211 @@
+"""Functions of a module that sleep for its loops, count for them, or find delays."""
+
+import ast
+import builtins
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from retrykit.audit._flow import inner_nodes
+from retrykit.audit._handlers import last_name, only_tells
+from retrykit.audit._loop_delays import FunctionNode, Pause, find_pauses, sleeps
+from retrykit.audit._loop_limits import limits_something
+from retrykit.audit._values import Reference, Scope, evaluate
+
+__all__ = ["Helpers"]
+
+_ROUNDS = 3
+"""Functions that call one another are followed so far."""
+
+# Methods of plain values, and of what is closed, told or read at once.
+_HARMLESS: Final = frozenset(
+    """
+    add append cancel capitalize clear close copy count decode difference discard
+    disconnect encode endswith exc_info extend find format format_exc get get_event_loop
+    get_running_loop getheader getheaders group groups increment index insert
+    intersection is_closed is_closing is_set isdigit items join json keys lower lstrip
+    match monotonic monotonic_ns now partition perf_counter pop popitem popleft
+    print_exc put_nowait record release remove replace reset rfind rollback rpartition
+    rsplit rstrip search set setdefault sort split splitlines startswith strip sub time
+    time_ns total_seconds union update upper utcnow values
+    """.split()  # noqa: SIM905  a list of words
+)
+# Modules of which only a function named sleep waits.
+_QUICK: Final = frozenset(
+    """
+    copy datetime errno functools itertools json logging math operator os random re
+    sys textwrap time traceback typing urllib uuid warnings
+    """.split()  # noqa: SIM905  a list of words
+)
+# The verbs of functions that do something small, or something instead of a delay.
+_SMALL = re.compile(
+    r"_*(build|calc|calculate|can|clear|close|compute|create|delete|from|get|has|import"
+    r"|invoke|is|make|notify|parse|record|refresh|remove|replace|report|reset|resolve"
+    r"|seek|send|set|should|to|update)(_|$|[A-Z])"
+)
+_ASKS = re.compile("(^|_)(can|has|is|should)_")
+_RETRIES = re.compile("retr(y|ies)|attempt|back_?off", re.IGNORECASE)
+
+
+class Helpers:
+    """The functions and methods of a module, by their names.
+
+    Args:
+        tree: The module.
+        scope: Returns the value of a name of the module.
+
+    Attributes:
+        limiting: The names of those that compare a number of attempts, or a time, with
+            a limit.
+    """
+
+    def __init__(self, tree: ast.Module, scope: Scope) -> None:
+        self._functions: dict[str, list[FunctionNode]] = {}
+        for each in ast.walk(tree):
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._functions.setdefault(each.name, []).append(each)
+        self._scope = scope
+        self._waiting = self._find_waiting()
+        self.limiting = frozenset(
+            name
+            for name, found in self._functions.items()
+            if any(limits_something(each.body) for each in found)
+        )
+
+    def _find_waiting(self) -> frozenset[str]:
+        """Return the names of functions that sleep, or that call one that does."""
+        found = {
+            name
+            for name, several in self._functions.items()
+            if any(_sleeps(each) for each in several)
+        }
+        for _ in range(_ROUNDS):
+            found |= {
+                name
+                for name, several in self._functions.items()
+                if any(self._calls(found, each.body) for each in several)
+            }
+        return frozenset(found)
+
+    def _calls(self, names: set[str], body: Sequence[ast.AST]) -> bool:
+        return any(name in names for name, _ in _called(body))
+
+    def limit(self, body: Sequence[ast.AST]) -> bool:
+        """Return whether a block calls a function that may limit its attempts."""
+        return any(name in self.limiting for name, _ in _called(body))
+
+    def find(self, function: ast.expr) -> FunctionNode | None:
+        """Return the function that a name, or an attribute of ``self``, stands for."""
+        match function:
+            case (
+                ast.Name(id=name)
+                | ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)
+            ):
+                found = self._functions.get(name, ())
+                return found[0] if len(found) == 1 else None
+        return None
+
+    def pauses(self, body: Sequence[ast.AST]) -> Iterator[Pause]:
+        """Yield the sleeps of functions of the module that a block calls."""
+        for name, call in _called(body):
+            if name not in self._waiting:
+                continue
+            function = self.find(call.func)
+            inner = [] if function is None else [*_pauses_in(function)]
+            if function is None or not inner:
+                yield Pause(call, None, blocking=False)
+            else:
+                yield from (_seen(each, call, function) for each in inner)
+
+    def may_wait(self, body: Sequence[ast.AST], known: Iterable[ast.AST] = ()) -> bool:
+        """Return whether a block calls something that may wait, as far as is known.
+
+        Args:
+            body: The block.
+            known: Calls that are left out, since what they do is known.
+        """
+        quick = {id(each) for each in known}
+        quick |= {
+            id(x)
+            for each in inner_nodes(body)
+            if isinstance(each, ast.Raise)
+            for x in ast.walk(each)
+        }
+        return any(
+            isinstance(each, ast.Call)
+            and id(each) not in quick
+            and not self._is_quick(each.func)
+            for each in inner_nodes(body)
+        )
+
+    def _is_quick(self, function: ast.expr) -> bool:
+        """Return whether a function surely does not wait."""
+        name = last_name(function)
+        if sleeps(name):
+            return False
+        if name in self._functions:
+            return name not in self._waiting
+        if only_tells(function) or _is_small(name):
+            return True
+        if isinstance(function, ast.Name):
+            return hasattr(builtins, name)
+        value = evaluate(function, self._scope)
+        known = type(value) is Reference and value.library in _QUICK
+        return known or name in _HARMLESS
+
+
+def _is_small(name: str) -> bool:
+    """Return whether a function of this name does nothing but its work."""
+    if name[:1].isupper() or _ASKS.search(name):
+        return True
+    return bool(_SMALL.match(name)) and not _RETRIES.search(name)
+
+
+def _sleeps(function: FunctionNode) -> bool:
+    return any(_pauses_in(function))
+
+
+def _pauses_in(function: FunctionNode) -> Iterator[Pause]:
+    return find_pauses(function.body, _name)
+
+
+def _name(name: str) -> Reference:
+    return Reference(name)
+
+
+def _seen(pause: Pause, call: ast.Call, function: FunctionNode) -> Pause:
+    """Return a sleep of a function as its caller sees it."""
+    blocking = pause.blocking and isinstance(function, ast.FunctionDef)
+    outside = inner_nodes(function.body, loops=False)
+    if all(each is not pause.node for each in outside):
+        # The function waits for something else, or retries by itself.
+        return Pause(call, None, blocking)
+    match pause.argument:
+        case ast.Name(id=name) if name in _parameters(function):
+            return Pause(call, _given(call, function, name), blocking, pause.seconds)
+    return Pause(call, pause.argument, blocking, pause.seconds, function)
+
+
+def _given(call: ast.Call, function: FunctionNode, name: str) -> ast.expr | None:
+    """Return the argument of a call for a parameter; None if that is not known."""
+    parameters = _parameters(function)
+    if isinstance(call.func, ast.Attribute):
+        parameters = parameters[1:]
+    named = {each.arg: each.value for each in call.keywords}
+    return dict(zip(parameters, call.args, strict=False)).get(name, named.get(name))
+
+
+def _parameters(function: FunctionNode) -> list[str]:
+    return [x.arg for x in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _called(body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
+    """Yield the calls of names and of attributes of ``self``, with their names."""
+    for each in inner_nodes(body):
+        match each:
+            case ast.Call(func=ast.Name(id=name)):
+                yield name, each
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)
+            ):
+                yield name, each

@@ -1,0 +1,243 @@
+"""Reader of a module: what its functions, classes and loops do, in one pass."""
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from retrykit.audit._calls import Found
+from retrykit.audit._helpers import Helpers
+from retrykit.audit._loops import Loop, Place, read_loop
+from retrykit.audit._module import Block, Candidate, Definition, Module
+from retrykit.audit._scopes import Names, Origin
+from retrykit.audit._values import UNKNOWN, Value, evaluate
+
+__all__ = ["read_module"]
+
+_TIME_LIMITS = re.compile("timeout|fail_after|fail_at|move_on", re.IGNORECASE)
+
+
+def _go_on() -> None:
+    """Read a module without a limit of time."""
+
+
+def read_module(
+    tree: ast.Module,
+    path: str,
+    name: str,
+    package: str,
+    check: Callable[[], None] = _go_on,
+) -> Module:
+    """Return the facts of a module.
+
+    Args:
+        tree: Its syntax tree.
+        path: The path of its file.
+        name: Its dotted name.
+        package: The package that relative imports begin at.
+        check: Called before each statement; an error that it raises ends the reading.
+    """
+    origin = Origin(name, package)
+    reader = _Reader(tree, check)
+    names = Names(origin)
+    names.bind(tree.body)
+    reader.module(names)
+    return Module(
+        path,
+        name,
+        origin.constants,
+        reader.bases,
+        tuple(reader.definitions),
+        tuple(reader.candidates),
+        tuple(reader.loops),
+        tuple(reader.blocks),
+    )
+
+
+class _Body(Found):
+    """The body of a module, a class or a function, with its calls and results."""
+
+    def __init__(
+        self, names: Names, candidates: list[Candidate], *, is_async: bool = False
+    ) -> None:
+        super().__init__(names, candidates)
+        self.is_async = is_async
+        self.results: list[Value] = []
+        # How many blocks around what is read limit its time.
+        self.limits = 0
+
+    def include(self, inner: Found) -> None:
+        """Add what a function tells that is defined in this one."""
+        # What it calls is mostly called here.
+        self.calls += inner.calls
+        self.throttled += inner.throttled
+        self.words |= inner.words
+
+
+class _Reader:
+    """Collects the facts of a module."""
+
+    def __init__(self, tree: ast.Module, check: Callable[[], None]) -> None:
+        self.tree, self.check = tree, check
+        self.bases: dict[str, tuple[Value, ...]] = {}
+        self.definitions: list[Definition] = []
+        self.candidates: list[Candidate] = []
+        self.loops: list[Loop] = []
+        self.blocks: list[Block] = []
+
+    def module(self, names: Names) -> None:
+        """Read the module."""
+        self.names = names
+        self.block(self.tree.body, _Body(names, self.candidates))
+
+    @cached_property
+    def helpers(self) -> Helpers:
+        """The functions of the module that may sleep or count for its loops."""
+        return Helpers(self.tree, self.names.find_literal)
+
+    def block(self, statements: Sequence[ast.stmt], body: _Body) -> None:
+        """Read the statements of a block."""
+        for index, each in enumerate(statements):
+            self.check()
+            match each:
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    self.function(each, body)
+                case ast.ClassDef():
+                    self.klass(each, body)
+                case ast.While() | ast.For() | ast.AsyncFor():
+                    self.loop(each, statements[index + 1 :], body)
+                    self.statement(each, body)
+                case _:
+                    self.statement(each, body)
+
+    def loop(
+        self,
+        node: ast.While | ast.For | ast.AsyncFor,
+        following: Sequence[ast.stmt],
+        body: _Body,
+    ) -> None:
+        """Note a loop that retries, or one over the attempts of a library."""
+        names = body.names
+        place = Place(
+            following,
+            names.assigned,
+            names.find_literal,
+            names.find_usual,
+            names.with_defaults,
+            names.function,
+            is_async=body.is_async,
+            limited=body.limits > 0,
+            helpers=lambda: self.helpers,
+        )
+        loop = read_loop(node, place)
+        if loop is not None:
+            self.loops.append(loop)
+        elif (
+            names.function
+            and not isinstance(node, ast.While)
+            and _enters_attempts(node)
+        ):
+            value = evaluate(node.iter, names.find)
+            end = node.end_lineno or node.lineno
+            self.blocks.append(Block(value, names.function, node.lineno, end))
+
+    def statement(self, node: ast.stmt, body: _Body) -> None:
+        """Read a statement that defines nothing, and those within it."""
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            body.names.assign(node)
+        elif isinstance(node, ast.Return) and node.value is not None:
+            body.results.append(evaluate(node.value, body.names.find))
+        limits = isinstance(node, ast.With | ast.AsyncWith) and _limits_time(node)
+        body.limits += limits
+        iterated = getattr(node, "iter", None)
+        for name in node._fields:
+            part = getattr(node, name, None)
+            if isinstance(part, ast.expr):
+                body.read(part, iterated)
+            elif type(part) is not list:
+                continue
+            elif part and isinstance(part[0], ast.stmt):
+                self.block(part, body)
+            else:
+                for each in part:
+                    if isinstance(each, ast.ExceptHandler | ast.match_case):
+                        self.block(each.body, body)
+                    elif isinstance(each, ast.AST):
+                        body.read(each)
+        body.limits -= limits
+
+    def function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: _Body
+    ) -> None:
+        """Read a function."""
+        decorators = []
+        for decorator in node.decorator_list:
+            value = evaluate(decorator, outer.names.find)
+            end = decorator.end_lineno or decorator.lineno
+            place = (decorator.lineno, end, decorator.col_offset + 1)
+            decorators.append((value, *place))
+            outer.read(decorator)
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                outer.read(default)
+        names = outer.names.of_function(node)
+        is_async = isinstance(node, ast.AsyncFunctionDef)
+        body = _Body(names, self.candidates, is_async=is_async)
+        self.block(node.body, body)
+        results = [each for each in body.results if each is not None]
+        self.definitions.append(
+            Definition(
+                names.function,
+                node.lineno,
+                node.end_lineno or node.lineno,
+                is_async,
+                tuple(decorators),
+                tuple(body.calls),
+                results[0] if len(results) == 1 else UNKNOWN,
+                tuple(body.throttled),
+                tuple(sorted(body.words)),
+            )
+        )
+        if outer.names.function:
+            outer.include(body)
+
+    def klass(self, node: ast.ClassDef, outer: _Body) -> None:
+        """Read a class."""
+        full = f"{outer.names.prefix}{node.name}"
+        self.bases[full] = tuple(evaluate(x, outer.names.find) for x in node.bases)
+        for each in node.decorator_list:
+            outer.read(each)
+        self.block(node.body, _Body(outer.names.of_class(node), self.candidates))
+
+
+def _enters_attempts(node: ast.stmt) -> bool:
+    """Return whether a loop is ``for attempt in ...: with attempt: ...``."""
+    match node:
+        case (
+            ast.For(target=ast.Name(id=name), body=body)
+            | ast.AsyncFor(target=ast.Name(id=name), body=body)
+        ):
+            for each in body:
+                match each:
+                    case (
+                        ast.With(
+                            items=[ast.withitem(context_expr=ast.Name(id=entered))]
+                        )
+                        | ast.AsyncWith(
+                            items=[ast.withitem(context_expr=ast.Name(id=entered))]
+                        )
+                    ):
+                        if entered == name:
+                            return True
+    return False
+
+
+def _limits_time(node: ast.With | ast.AsyncWith) -> bool:
+    """Return whether a block limits the time of what is in it."""
+    for item in node.items:
+        for each in ast.walk(item.context_expr):
+            match each:
+                case ast.Name(id=name) | ast.Attribute(attr=name):
+                    if _TIME_LIMITS.search(name):
+                        return True
+    return False

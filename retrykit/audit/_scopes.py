@@ -1,0 +1,346 @@
+"""Scopes: the names of a module, a class or a function, and their values."""
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from typing import Final, Self
+
+from retrykit.audit._values import (
+    UNKNOWN,
+    Call,
+    Reference,
+    Value,
+    bounded,
+    evaluate,
+    is_number,
+    refer_to,
+    replace,
+)
+
+__all__ = ["Names", "Origin"]
+
+_ANY: Final = 1_000_000
+"""The usual value of a parameter without a default: a caller may give any number."""
+_TASK_OF_CELERY: Final = refer_to("celery.Task")
+
+
+class Origin:
+    """A module whose names are read.
+
+    Args:
+        name: Its dotted name.
+        package: The package that relative imports begin at.
+
+    Attributes:
+        constants: The values of names that are assigned once: of the module, and of
+            its classes as ``Class.name``.
+        usual: The default of the parameter that an attribute of a class is.
+    """
+
+    def __init__(self, name: str, package: str) -> None:
+        self.name, self.package = name, package
+        self.constants: dict[str, Value] = {}
+        self.usual: dict[str, Value] = {}
+
+
+class Names:
+    """The names of a module, a class or a function.
+
+    Args:
+        origin: The module.
+        outer: The names around it, in which those are found that it has not.
+
+    Attributes:
+        prefix: In a class, its name and a dot.
+        function: The full name of the function, or "".
+        class_name: In a method, the name of its class.
+        values: The values of the names.
+        assigned: The expressions that were assigned last, so far.
+        pending: The expressions of names whose values have not been asked for.
+        self_name: In a method, the name of its first parameter.
+        star: The module of ``from module import *``, or "".
+        usual: The defaults of its parameters.
+        asked: The names whose usual values are being found.
+    """
+
+    def __init__(self, origin: Origin, outer: Self | None = None) -> None:
+        self.origin, self.outer = origin, outer
+        self.prefix = self.function = self.class_name = ""
+        self.values: dict[str, Value] = {}
+        self.assigned: dict[str, ast.expr] = {}
+        self.pending: dict[str, ast.expr] = {}
+        self.self_name = ""
+        self.star = ""
+        self.usual: dict[str, Value] = {}
+        self.asked: set[str] = set()
+
+    def of_class(self, node: ast.ClassDef) -> Self:
+        """Return the names of a class that is defined here."""
+        names = type(self)(self.origin, self)
+        names.prefix = f"{self.prefix}{node.name}."
+        names.bind(node.body)
+        return names
+
+    def of_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Self:
+        """Return the names of a function that is defined here."""
+        # Those of a class are not seen in its methods.
+        seen = self if self.function or not self.prefix else self.outer
+        names = type(self)(self.origin, seen)
+        names.function = self.reference(node.name).name
+        names.bind_parameters(node, self)
+        names.bind(node.body)
+        return names
+
+    def bind_parameters(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: Self
+    ) -> None:
+        """Bind the parameters of a function that is defined in other names."""
+        arguments = node.args
+        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        for each in (*parameters, arguments.vararg, arguments.kwarg):
+            if each is not None:
+                self.values[each.arg] = _instance(each, outer)
+        self._bind_defaults(arguments, outer)
+        first = parameters[0].arg if parameters else ""
+        if outer.prefix and not outer.function and first:
+            self.self_name, self.class_name = first, outer.prefix[:-1]
+            self.values[first] = refer_to(f"{self.origin.name}.{self.class_name}")
+        elif first == "self" and node.decorator_list:
+            # A task of Celery that is bound.
+            self.values[first] = _TASK_OF_CELERY
+        elif outer.class_name:
+            # A function in a method.
+            self.self_name, self.class_name = outer.self_name, outer.class_name
+
+    def _bind_defaults(self, arguments: ast.arguments, outer: Self) -> None:
+        for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            self.usual[each.arg] = _ANY
+        positional = [*arguments.posonlyargs, *arguments.args]
+        last = positional[len(positional) - len(arguments.defaults) :]
+        pairs = [*zip(last, arguments.defaults, strict=True)]
+        pairs += [
+            (each, default)
+            for each, default in zip(
+                arguments.kwonlyargs, arguments.kw_defaults, strict=True
+            )
+            if default is not None
+        ]
+        for each, default in pairs:
+            self.usual[each.arg] = evaluate(default, outer.find_literal)
+
+    def find_usual(self, name: str) -> Value:
+        """Return the value of a name; of a parameter, its default."""
+        names: Names | None = self
+        while names is not None:
+            if names.function and name in names.assigned.keys() - names.asked:
+                names.asked.add(name)
+                value = evaluate(names.assigned[name], names.find_usual)
+                names.asked.discard(name)
+                return bounded(value)
+            if name in names.usual and name != names.self_name:
+                return names.usual[name]
+            names = None if name in names.values else names.outer
+        return self.find_literal(name)
+
+    def with_defaults(self, value: Value) -> Value:
+        """Return a value whose attributes are the defaults of parameters."""
+        start = len(self.origin.name) + 1
+
+        def find(reference: Reference) -> Value:
+            return self.origin.usual.get(reference.name[start:], reference)
+
+        return replace(value, find)
+
+    def find(self, name: str) -> Value:
+        """Return the value of a name; of a builtin, a reference to it."""
+        names: Names | None = self
+        while names is not None:
+            if name in names.pending:
+                # Meanwhile it is unknown, as in `x = f(x)`.
+                names.values[name] = UNKNOWN
+                value = evaluate(names.pending.pop(name), names.find)
+                names.values[name] = bounded(value)
+            if name in names.values:
+                return names.values[name]
+            if names.star and not hasattr(builtins, name):
+                return refer_to(f"{names.star}.{name}")
+            names = names.outer
+        return refer_to(name)
+
+    def find_literal(self, name: str) -> Value:
+        """Return the value of a name, also if it is that of a number of the module."""
+        found = self.find(name)
+        own = f"{self.origin.name}."
+        if type(found) is Reference and found.name.startswith(own):
+            value = self.origin.constants.get(found.name.removeprefix(own))
+            return value if is_number(value) or type(value) is tuple else found
+        return found
+
+    def reference(self, name: str) -> Reference:
+        """Return the full name of what is defined here."""
+        within = self.function or self.origin.name
+        return refer_to(f"{within}.{'' if self.function else self.prefix}{name}")
+
+    def bind(self, body: Sequence[ast.stmt]) -> None:
+        """Bind the names that are defined in a block and in the blocks within it."""
+        assigned: dict[str, list[ast.expr | None]] = {}
+        for each in _statements(body):
+            if isinstance(each, ast.Import):
+                self._bind_import(each)
+            elif isinstance(each, ast.ImportFrom):
+                self._bind_import_from(each)
+            elif isinstance(
+                each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+            ):
+                self.values[each.name] = self.reference(each.name)
+            else:
+                for name, value in _assigned(each):
+                    assigned.setdefault(name, []).append(value)
+        for name in self.values.keys() & assigned.keys():
+            del assigned[name]
+        single: dict[str, ast.expr] = {}
+        for name, values in assigned.items():
+            self.values[name] = UNKNOWN
+            if len(values) == 1 and values[0] is not None:
+                single[name] = values[0]
+        if self.function:
+            self.pending.update(single)
+        else:
+            self._bind_constants(single)
+
+    def _bind_constants(self, assigned: dict[str, ast.expr]) -> None:
+        constants = self.origin.constants
+        for name in assigned:
+            self.values[name] = self.reference(name)
+            constants[f"{self.prefix}{name}"] = UNKNOWN
+        for name, value in assigned.items():
+            constants[f"{self.prefix}{name}"] = bounded(evaluate(value, self.find))
+
+    def _bind_import(self, node: ast.Import) -> None:
+        for each in node.names:
+            top = each.name.partition(".")[0]
+            self.values[each.asname or top] = refer_to(
+                each.name if each.asname else top
+            )
+
+    def _bind_import_from(self, node: ast.ImportFrom) -> None:
+        origin = node.module or ""
+        if node.level:
+            parts = self.origin.package.split(".")
+            kept = parts[: len(parts) - node.level + 1]
+            origin = ".".join([*kept, *([origin] if origin else [])])
+        for each in node.names:
+            if each.name == "*":
+                self.star = origin
+                continue
+            found = refer_to(f"{origin}.{each.name}" if origin else each.name)
+            name = each.asname or each.name
+            self.values[name] = found
+            if not self.function:
+                # Others may import it from here.
+                self.origin.constants.setdefault(f"{self.prefix}{name}", found)
+
+    def assign(self, node: ast.Assign | ast.AnnAssign) -> None:
+        """Note what a name, or an attribute of ``self``, is from here on."""
+        if node.value is None:
+            return
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for each in targets:
+            match each:
+                case ast.Name(id=name):
+                    self.assigned[name] = node.value
+                case ast.Attribute(value=owner, attr=name):
+                    self.assigned[name] = node.value
+                    if isinstance(owner, ast.Name) and owner.id == self.self_name:
+                        self._assign_attribute(name, node.value)
+
+    def _assign_attribute(self, name: str, node: ast.expr) -> None:
+        full = f"{self.class_name}.{name}"
+        if isinstance(node, ast.Name) and node.id in self.usual:
+            self.origin.usual.setdefault(full, self.usual[node.id])
+        value = evaluate(node, self.find)
+        known = self.origin.constants.get(full, value)
+        self.origin.constants[full] = value if known == value else UNKNOWN
+
+
+def _instance(parameter: ast.arg, outer: Names) -> Value:
+    """Return an instance of the class that a parameter is said to be of."""
+    if not isinstance(parameter.annotation, ast.Name | ast.Attribute):
+        return UNKNOWN
+    kind = evaluate(parameter.annotation, outer.find)
+    if type(kind) is Reference and "." in kind.name and kind.last[:1].isupper():
+        return Call(kind, (UNKNOWN,))
+    return UNKNOWN
+
+
+_COMPOUND = frozenset(
+    [
+        ast.AsyncFor,
+        ast.AsyncWith,
+        ast.For,
+        ast.If,
+        ast.Match,
+        ast.Try,
+        ast.TryStar,
+        ast.While,
+        ast.With,
+    ]
+)
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a block and of the blocks in it, not of definitions."""
+    waiting = [*reversed(body)]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        if type(each) in _COMPOUND:
+            inner: list[ast.stmt] = []
+            for name in ("body", "orelse", "finalbody"):
+                inner += getattr(each, name, ())
+            for part in (*getattr(each, "handlers", ()), *getattr(each, "cases", ())):
+                inner += part.body
+            waiting += reversed(inner)
+
+
+def _assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
+    """Yield the names that a statement binds, and to what if that can be read."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            yield name, value
+        case ast.AnnAssign(target=ast.Name(id=name), value=value):
+            if value is not None:
+                yield name, value
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            # A client enters itself.
+            for item in items:
+                match item.optional_vars:
+                    case ast.Name(id=name):
+                        yield name, item.context_expr
+        case ast.Try(handlers=handlers) | ast.TryStar(handlers=handlers):
+            yield from ((each.name, None) for each in handlers if each.name)
+        case _:
+            yield from ((x, None) for each in _targets(node) for x in _stored(each))
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    match node:
+        case ast.Assign(targets=targets):
+            return targets
+        case ast.AugAssign(target=target) | ast.For(target=target):
+            return [target]
+        case ast.AsyncFor(target=target):
+            return [target]
+    return []
+
+
+def _stored(target: ast.expr) -> Iterator[str]:
+    """Yield the names in a target of an assignment."""
+    match target:
+        case ast.Name(id=name):
+            yield name
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for each in parts:
+                yield from _stored(each)
+        case ast.Starred(value=value):
+            yield from _stored(value)

@@ -1,0 +1,149 @@
+"""One turn of a loop: what is tried, and after which errors the loop goes on."""
+
+import ast
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from retrykit.audit._flow import flow, inner_nodes
+from retrykit.audit._handlers import Attempt, caught_by
+from retrykit.audit._loop_delays import Pause
+from retrykit.audit._loop_limits import Statement, names_in
+
+__all__ = ["Turn", "assigned_constants", "find_turn"]
+
+
+class Turn(NamedTuple):
+    """One turn of a loop.
+
+    Attributes:
+        loop: The loop.
+        attempt: What is tried.
+        rest: What follows in the loop.
+        handlers: The handlers after which the loop goes on.
+        pauses: The sleeps in the loop.
+        function: The name of the function around it, without its module.
+    """
+
+    loop: Statement
+    attempt: Attempt
+    rest: list[ast.stmt]
+    handlers: list[ast.ExceptHandler]
+    pauses: list[Pause]
+    function: str
+
+    @property
+    def success(self) -> list[ast.stmt]:
+        """The statements that run if the attempt succeeds."""
+        return [*self.attempt.body, *self.attempt.orelse, *self.rest]
+
+    @property
+    def always_ends(self) -> bool:
+        """True if each success ends the loop."""
+        ends = not {"next", "continue"} & flow(self.success)
+        return ends or _sets_flag(self.loop, self.attempt)
+
+    @property
+    def caught(self) -> set[str]:
+        """The names of the errors after which the loop goes on."""
+        return {name for each in self.handlers for name in caught_by(each)}
+
+
+def find_turn(loop: Statement, pauses: list[Pause], function: str) -> Turn | None:
+    """Return a turn of a loop that goes on after an error; None if there is none."""
+    for attempt, rest in _attempts(loop.body, []):
+        after = flow(rest)
+        handlers = [each for each in attempt.handlers if _goes_on(each, after)]
+        if handlers:
+            name = function.rpartition(".")[2]
+            later = _find_later(rest) if _falls_through(handlers) else None
+            return Turn(loop, *(later or (attempt, rest, handlers)), pauses, name)
+    return None
+
+
+def _find_later(
+    body: Sequence[ast.stmt],
+) -> tuple[Attempt, list[ast.stmt], list[ast.ExceptHandler]] | None:
+    """Return what is tried after something that may fail, as a clean-up may."""
+    for attempt, rest in _attempts(body, []):
+        after = flow(rest)
+        handlers = [each for each in attempt.handlers if _goes_on(each, after)]
+        success = flow([*attempt.body, *attempt.orelse, *rest])
+        if handlers and not {"next", "continue"} & success:
+            return attempt, rest, handlers
+    return None
+
+
+def _falls_through(handlers: Sequence[ast.ExceptHandler]) -> bool:
+    """Return whether after each error the same turn goes on."""
+    return not any("continue" in flow(each.body) for each in handlers)
+
+
+def _goes_on(handler: ast.ExceptHandler, after: frozenset[str]) -> bool:
+    outcomes = flow(handler.body)
+    return "continue" in outcomes or (
+        "next" in outcomes and bool({"next", "continue"} & after)
+    )
+
+
+def _attempts(
+    body: Sequence[ast.stmt], rest: list[ast.stmt]
+) -> list[tuple[Attempt, list[ast.stmt]]]:
+    """Return the ``try`` statements of a loop, with what follows each in the loop."""
+    found: list[tuple[Attempt, list[ast.stmt]]] = []
+    for index, each in enumerate(body):
+        following = [*body[index + 1 :], *rest]
+        match each:
+            case ast.Try() | ast.TryStar():
+                if each.handlers:
+                    found.append((each, following))
+                found += _attempts(each.body, [*each.orelse, *following])
+            case ast.If(body=inner, orelse=orelse):
+                found += _attempts(inner, following)
+                found += _attempts(orelse, following)
+            case ast.With(body=inner) | ast.AsyncWith(body=inner):
+                found += _attempts(inner, following)
+    return found
+
+
+def _sets_flag(loop: Statement, attempt: Attempt) -> bool:
+    """Return whether a success makes the condition of the loop false."""
+    if not isinstance(loop, ast.While):
+        return False
+    watched = names_in(loop.test)
+    # A counter that begins again ends nothing.
+    failing = {
+        each.target.id
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.AugAssign)
+        and isinstance(each.op, ast.Add)
+        and isinstance(each.target, ast.Name)
+    }
+    for handler in attempt.handlers:
+        failing |= assigned_constants(handler.body)
+    return bool(
+        watched & (assigned_constants([*attempt.body, *attempt.orelse]) - failing)
+    ) or bool(watched & _assigned_results([*attempt.body, *attempt.orelse]))
+
+
+def assigned_constants(body: Sequence[ast.stmt]) -> set[str]:
+    found = set()
+    for each in inner_nodes(body):
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant):
+            for target in each.targets:
+                found |= (
+                    {target.id}
+                    if isinstance(target, ast.Name)
+                    else names_in(target) - {"self"}
+                )
+    return found
+
+
+def _assigned_results(body: Sequence[ast.stmt]) -> set[str]:
+    """Return the names that get what a call returns."""
+    found = set()
+    for each in body:
+        if isinstance(each, ast.Assign) and not isinstance(each.value, ast.Constant):
+            for target in each.targets:
+                if isinstance(target, ast.Name):
+                    found.add(target.id)
+    return found

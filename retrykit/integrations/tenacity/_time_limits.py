@@ -1,0 +1,84 @@
+"""Schedules that end at exactly a limit of time, as in tenacity."""
+
+from typing import final
+
+from retrykit._core.call import current_state
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import user_facing
+from retrykit.schedules._base import Bounds, Schedule, ScheduleLike, as_schedule
+from retrykit.schedules._randomness import Random
+
+__all__ = ["Limited", "stop_after_delay", "stop_before_delay"]
+
+
+@user_facing
+def stop_after_delay(limit: Duration, schedule: ScheduleLike) -> Schedule:
+    """Return a schedule that ends once *limit* has passed, or is reached exactly.
+
+    ``max_elapsed=limit, deadline="overshoot"`` is the same, but for an attempt that
+    ends within a microsecond of the limit, as in tests with a clock of their own: it
+    is followed by another there, and by none in tenacity, stamina and retrying.
+
+    >>> from retrykit.schedules import constant
+    >>> stop_after_delay("1m", constant(10)).bounds(1)
+    (10.0, 10.0)
+
+    Args:
+        limit: Since the call began. A duration, >= 0.
+        schedule: The delays.
+
+    Raises:
+        ConfigError: *limit* is no duration, or *schedule* no schedule.
+    """
+    limit = parse_duration("limit", limit)
+    return Limited(as_schedule(schedule), limit, with_delay=False)
+
+
+@user_facing
+def stop_before_delay(limit: Duration, schedule: ScheduleLike) -> Schedule:
+    """Return a schedule that ends if the next delay would reach *limit*.
+
+    ``max_elapsed=limit`` is the same, but for an attempt that would begin exactly at
+    the limit: it is made there, and not in tenacity.
+
+    Args:
+        limit: Since the call began. A duration, >= 0.
+        schedule: The delays.
+
+    Raises:
+        ConfigError: *limit* is no duration, or *schedule* no schedule.
+    """
+    limit = parse_duration("limit", limit)
+    return Limited(as_schedule(schedule), limit, with_delay=True)
+
+
+@final
+class Limited(Schedule):
+    """A schedule that ends at a limit of the time since its call began.
+
+    Attributes:
+        of: The schedule.
+        limit: In seconds.
+        with_delay: Whether the delay that comes counts.
+    """
+
+    __slots__ = ("limit", "of", "with_delay")
+    of: Schedule
+    limit: float
+    with_delay: bool
+
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        delay = self.of.delay(retry, previous, random)
+        try:
+            elapsed = current_state().elapsed
+        except LookupError:
+            # Somebody looks at the schedule.
+            return delay
+        if delay is None or elapsed + delay * self.with_delay >= self.limit:
+            return None
+        return delay
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        return self.of.bounds(retry)

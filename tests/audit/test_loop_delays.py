@@ -1,0 +1,168 @@
+"""Delays of loops: what is read of the argument of a sleep."""
+
+import pytest
+
+from tests.audit.test_loops import loops
+
+COUNTED = "for attempt in range(4):"
+DELAYS = {
+    # Numbers and names.
+    "0": "no delay",
+    "-1": "no delay",
+    "DELAY": "constant delays, no jitter",
+    "random.uniform(1, 5)": "5 s, with jitter, 15 s in all",
+    "random.random()": "1 s, with jitter, 3 s in all",
+    "random.randint(0, 2 ** attempt)": "1 s, 2 s, 4 s, with jitter, 7 s in all",
+    # What grows with the attempts.
+    "2 ** attempt": "1 s, 2 s, 4 s, no jitter, 7 s in all",
+    "pow(2, attempt)": "exponential delays, no jitter",
+    "1 << attempt": "exponential delays, no jitter",
+    "attempt": "0 s, 1 s, 2 s, no jitter, 3 s in all",
+    "5 * (attempt + 1)": "5 s, 10 s, 15 s, no jitter, 30 s in all",
+    "attempt * attempt": "linear delays, no jitter",
+    "2 ** attempt + random.random()": "exponential delays, with jitter",
+    "2 ** attempt * DELAY": "exponential delays, no jitter",
+    "DELAY ** 2": "delays: ?",
+    "attempt % 3": "delays: ?",
+    "2 ** attempt - 1": "exponential delays, no jitter",
+    "DELAY + 1": "constant delays, no jitter",
+    # Functions of these.
+    "min(2 ** attempt, 3)": "1 s, 2 s, 3 s, no jitter, 6 s in all",
+    "min(2 ** attempt, MOST)": "exponential delays, no jitter",
+    "max(1, DELAY)": "constant delays, no jitter",
+    "int(DELAY)": "constant delays, no jitter",
+    "delay_of(attempt)": "delays: ?",
+    # Choices.
+    "5 if attempt else 1": "5 s, no jitter, 15 s in all",
+    "DELAY or 3": "constant delays, no jitter",
+    "[1, 2, 4][attempt]": "delays: ?, no jitter",
+    "DELAYS[attempt]": "delays: ?",
+    "'1'": "delays: ?",
+    "await delay_of()": "delays: ?",
+    "not DELAY": "delays: ?",
+}
+
+
+def told(source):
+    [site] = loops(source, is_async="await" in source)
+    calls, delays, _ = str(site.behavior).split("; ")
+    return f"{calls}; {delays}"
+
+
+@pytest.mark.parametrize(("argument", "expected"), DELAYS.items(), ids=DELAYS)
+def test_the_argument_of_a_sleep_is_read(argument, expected):
+    source = f"""
+    {COUNTED}
+        try:
+            return fetch()
+        except OSError:
+            time.sleep({argument})
+    """
+    assert told(source) == f"4 calls; {expected}"
+
+
+BEFORE_AND_AFTER = {
+    "delay *= 2": "1 s, 2 s, 4 s, no jitter, 7 s in all",
+    "delay += 3": "1 s, 4 s, 7 s, no jitter, 12 s in all",
+    "delay -= 1": "delays: ?, no jitter",
+    "delay *= 2; delay = min(delay, 3)": "1 s, 2 s, 3 s, no jitter, 6 s in all",
+    "delay = delay * 2": "1 s, 2 s, 4 s, no jitter, 7 s in all",
+    "delay = delay + 3": "linear delays, no jitter",
+    "delay = min(delay * 2, 3)": "1 s, 2 s, 3 s, no jitter, 6 s in all",
+    "delay = min(delay, 3)": "1 s, no jitter, 3 s in all",
+    "delay *= random.uniform(1, 2)": "exponential delays, with jitter",
+    "delay = 5": "5 s, no jitter, 15 s in all",
+    "delay = delay_of(delay)": "1 s, no jitter, 3 s in all",
+    "delay: float = 5": "5 s, no jitter, 15 s in all",
+    "delay = other; other = delay": "delays: ?",
+    "if delay > MOST: delay = MOST": "constant delays, no jitter",
+    "delay *= 2; delay = delay if delay < 9 else 9": (
+        "1 s, 2 s, 4 s, no jitter, 7 s in all"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"), BEFORE_AND_AFTER.items(), ids=BEFORE_AND_AFTER
+)
+def test_a_variable_is_followed_from_attempt_to_attempt(change, expected):
+    source = f"""
+    delay = 1
+    {COUNTED}
+        try:
+            return fetch()
+        except OSError:
+            time.sleep(delay)
+            {change}
+    """
+    assert told(source) == f"4 calls; {expected}"
+
+
+LISTS = {
+    "(1, 5, 25)": "3 calls; 1 s, 5 s, no jitter, 6 s in all",
+    "(2, 2)": "2 calls; 2 s, no jitter, 2 s in all",
+    "DELAYS": "? calls; delays: ?, no jitter",
+    "delays_of()": "? calls; delays: ?",
+    "range(FIRST, LAST)": "? calls; linear delays, no jitter",
+    "range(1, 4)": "3 calls; 1 s, 2 s, no jitter, 3 s in all",
+}
+
+
+@pytest.mark.parametrize(("delays", "expected"), LISTS.items(), ids=LISTS)
+def test_delays_may_be_listed(delays, expected):
+    source = f"""
+    for delay in {delays}:
+        try:
+            return fetch()
+        except OSError:
+            time.sleep(delay)
+    """
+    assert told(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("delay = 3", "3 s, no jitter, 9 s in all"),
+        ("delay = random.uniform(1, 2)", "constant delays, with jitter"),
+        ("delay = config.delay", "constant delays, no jitter"),
+    ],
+)
+def test_a_variable_that_does_not_change_is_a_constant_delay(before, expected):
+    source = f"""
+    {before}
+    {COUNTED}
+        try:
+            return fetch()
+        except OSError:
+            time.sleep(delay)
+    """
+    assert told(source) == f"4 calls; {expected}"
+
+
+def test_a_delay_that_the_loop_caps_has_an_unknown_cap():
+    source = f"""
+    delay = 1
+    {COUNTED}
+        try:
+            return fetch()
+        except OSError:
+            time.sleep(delay)
+            delay *= 2
+            if delay > MOST:
+                delay = MOST
+    """
+    assert told(source) == "4 calls; exponential delays, no jitter"
+
+
+def test_a_counter_of_itertools_begins_where_it_is_told():
+    [site] = loops("""
+    for attempt in itertools.count(1):
+        try:
+            return fetch()
+        except OSError:
+            if attempt == 3:
+                raise
+            time.sleep(1)
+    """)
+    assert site.behavior.calls == 3

@@ -1,0 +1,122 @@
+"""Endings of loops: what becomes of the last error, and which errors are retried."""
+
+import pytest
+
+from tests.audit.test_loops import loops
+
+AFTER = {
+    "": "hidden",
+    "return None": "hidden",
+    "return -1": "hidden",
+    "return float('nan')": "hidden",
+    "return []": "hidden",
+    "return (None, None)": "hidden",
+    "return {}": "hidden",
+    "return {'error': 1}": "?",
+    "return fallback()": "?",
+    "log.error('failed')": "hidden",
+    "log.error('failed'); return None": "hidden",
+    # Outside the handler, it has no context.
+    "raise RuntimeError('failed')": "hidden",
+    "raise errors[-1]": "raises",
+    "raise last": "raises",
+}
+
+
+@pytest.mark.parametrize(("after", "ending"), AFTER.items(), ids=AFTER)
+def test_what_follows_the_loop_tells_its_ending(after, ending):
+    [site] = loops(f"""
+    errors = []
+    for attempt in range(3):
+        try:
+            return fetch()
+        except OSError as error:
+            errors.append(error)
+            last = error
+            time.sleep(1)
+    {after}
+    """)
+    assert site.behavior.ending == ending
+
+
+HANDLERS = {
+    "if attempt == 2: raise": "raises",
+    "if attempt == 2: raise Error() from error": "raises",
+    "if attempt == 2: reraise(error)": "raises",
+    "if attempt == 2: return error": "raises",
+    "if attempt == 2: return None": "hidden",
+    "if attempt == 2: break": "hidden",
+    "policy.raise_or_wait(error)": "raises",
+}
+
+
+@pytest.mark.parametrize(("handler", "ending"), HANDLERS.items(), ids=HANDLERS)
+def test_the_handler_tells_its_ending(handler, ending):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            return fetch()
+        except OSError as error:
+            {handler}
+            time.sleep(1)
+    """)
+    assert site.behavior.ending == ending
+
+
+ELSE = {
+    "log.error('failed')": "hidden",
+    "raise RuntimeError": "?",
+    "return fallback()": "?",
+    "pass": "hidden",
+}
+
+
+@pytest.mark.parametrize(("orelse", "ending"), ELSE.items(), ids=ELSE)
+def test_the_else_of_a_loop_tells_its_ending(orelse, ending):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            found = fetch()
+            break
+        except OSError:
+            time.sleep(1)
+    else:
+        {orelse}
+    """)
+    assert site.behavior.ending == ending
+
+
+FILTERS = {
+    "log(error)": ("Exception",),
+    "if is_bug(error): raise": None,
+    "code = error.code\n            if code == 404: raise": None,
+    "if error.code == 404: fatal = True\n            if fatal: raise": None,
+    "match error.code:\n                case 404: raise": None,
+}
+
+
+@pytest.mark.parametrize(("handler", "retried"), FILTERS.items(), ids=FILTERS)
+def test_not_every_exception_is_retried_if_it_is_asked_which_one_it_is(
+    handler, retried
+):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            return fetch()
+        except Exception as error:
+            {handler}
+            time.sleep(1)
+    """)
+    assert site.behavior.retried == retried
+
+
+def test_an_attempt_whose_clean_up_leaves_the_loop_is_not_retried():
+    assert not loops("""
+    for attempt in range(3):
+        try:
+            fetch()
+        except OSError:
+            time.sleep(1)
+        finally:
+            break
+    """)
