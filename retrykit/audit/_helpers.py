@@ -95,7 +95,7 @@ class Helpers:
         return any(name in self.limiting for name, _ in _called(body))
 
     def find(self, function: ast.expr) -> FunctionNode | None:
-        """Return the function that a name, or an attribute of ``self``, stands for."""
+        """Return the function that a name or an attribute of ``self`` refers to."""
         match function:
             case (
                 ast.Name(id=name)

@@ -170,7 +170,7 @@ class Source:
         return found
 
     def _is_use(self, node: cst.Name) -> bool:
-        """Return whether a name stands for what it is bound to, and is read."""
+        """Return whether a name is read, and not assigned or declared."""
         around = self.parent(node)
         if isinstance(around, cst.Attribute):
             return around.value is node and not self._is_annotation(around)
@@ -243,7 +243,7 @@ class Source:
         return None
 
     def library_name(self, node: cst.CSTNode) -> tuple[str, str] | None:
-        """Return what an expression stands for: a library, and a name of its own.
+        """Return the library and the name in it that an expression refers to.
 
         The modules of a library are left out: `tenacity.wait.wait_fixed` is the
         ``wait_fixed`` of ``tenacity``.
@@ -302,13 +302,13 @@ class Source:
         return self._index.functions.get(name, [])
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
-        """Return the function that a name stands for, if it stands for nothing else."""
+        """Return the function that a name refers to, if it is never anything else."""
         assignments = self._assignments(node)
         found = getattr(assignments[0], "node", None) if len(assignments) == 1 else None
         return found if isinstance(found, cst.FunctionDef) else None
 
     def is_class(self, node: cst.CSTNode) -> bool:
-        """Return whether a name stands for a class of the file, or of Python."""
+        """Return whether a name refers to a class of the file, or of Python."""
         assignments = self._assignments(node)
         if len(assignments) != 1:
             return False
@@ -318,7 +318,7 @@ class Source:
         return isinstance(getattr(found, "node", None), cst.ClassDef)
 
     def class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
-        """Return the class that a name stands for, if it stands for nothing else."""
+        """Return the class that a name refers to, if it is never anything else."""
         assignments = self._assignments(node)
         found = getattr(assignments[0], "node", None) if len(assignments) == 1 else None
         return found if isinstance(found, cst.ClassDef) else None
