@@ -30,23 +30,24 @@ __all__ = [
 EVIDENCE = re.compile(
     r"retr(y|ies|ying)|attempt|\btries\b|_tries|tries_|back_?off", re.IGNORECASE
 )
-# In the name of a function.
+"""Words of retries: one of them in a loop says that it is one."""
 WAITS = re.compile(
     r"(^|_)(wait|poll|polling|until|ready|healthy|watch|monitor|listen|consume|worker|forever"
     r"|serve|heartbeat|keepalive|reader|acquire|lock|find_free"
     r"|free_port)(_|$|s$|er$|ed$)",
     re.IGNORECASE,
 )
+"""Words in the name of a function that waits for something, or serves."""
 _CONFLICTS = re.compile(
     r"Watch|Conflict|Integrity|Stale|Concurren|Exists|Duplicat|Dedup|Collision"
     r"|Optimistic|Cas[A-Z]|Transaction(Failed|Abort)|Version|CompareAndSet|Precondition"
 )
-# What is told by the state of work that goes on elsewhere.
 STATES = re.compile(
     r"^(is_)?(running|pending|queued|in_?progress|processing|succeeded|success|completed|finished"
     r"|available|creating|downloading|deleting)$",
     re.IGNORECASE,
 )
+"""States of work that goes on elsewhere."""
 _PROBES = re.compile(r"(^|[_-])(health|healthy|ping|probe)([_-]|$)", re.IGNORECASE)
 _LOCKED = re.compile(r"^_?(Lock|.*Lock(Error$|Timeout|NotAcquired|Held|Unavailable))")
 # What is told to a person who gives something else.
@@ -68,12 +69,14 @@ NOT_FAILURES: Final = frozenset(
     UnicodeError WouldBlock
     """.split()  # noqa: SIM905  a list of words
 )
+"""Errors that tell of an end, or of nothing there yet: no failure of a call."""
 OF_DATA: Final = frozenset(
     """
     FileExistsError FileNotFoundError JSONDecodeError KeyError NotImplementedError
     ParseError ParserError TypeError UnpicklingError ValidationError ValueError
     """.split()  # noqa: SIM905  a list of words
 )
+"""Errors that the same data raises at each attempt."""
 _ASKS = frozenset(["getpass", "input", "prompt", "raw_input"])
 # The names of functions and of objects that ask a person; a service may be asked, too.
 _DIALOGUES = re.compile(
@@ -433,6 +436,7 @@ def _asks_for_state(turn: Turn) -> bool:
 
 
 def words_in(node: ast.expr) -> set[str]:
+    """Return the words of all names and strings in an expression."""
     return names_in(node) | _texts(node)
 
 

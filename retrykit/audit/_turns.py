@@ -126,6 +126,7 @@ def _sets_flag(loop: Statement, attempt: Attempt) -> bool:
 
 
 def assigned_constants(body: Sequence[ast.stmt]) -> set[str]:
+    """Return the names that a constant is assigned to."""
     found = set()
     for each in inner_nodes(body):
         if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant):
