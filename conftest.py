@@ -1,5 +1,6 @@
 """Leaves out tests whose needs are missing, and reports it."""
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -13,9 +14,9 @@ from hypothesis import settings
 from tests._support import required
 
 # The same examples in every run, so that a failure can be repeated.
-settings.register_profile("quick", max_examples=25, deadline=None, derandomize=True)
-settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
-settings.register_profile("few", settings.get_profile("quick"), max_examples=3)
+settings.register_profile("quick", max_examples=10, deadline=None, derandomize=True)
+for name, count in {"few": 3, "full": 25, "thorough": 200}.items():
+    settings.register_profile(name, settings.get_profile("quick"), max_examples=count)
 settings.load_profile("quick")
 
 SKIPPED: Counter[str] = Counter()
@@ -52,6 +53,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if missing and config.getoption("require_all"):
         msg = f"--require-all, but not installed: {', '.join(sorted(missing))}"
         raise pytest.UsageError(msg)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage from looking at all tests again each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

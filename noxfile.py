@@ -52,7 +52,7 @@ IN_A_BROWSER = sorted([*ROOMS, "analysis", "audit", "durable"])
 # Some tests take minutes: with `worksteal`, no process waits for another one.
 EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
 # With those that are marked as thorough.
-EVERYTHING += ["--require-all", "-m", "not engines"]
+EVERYTHING += ["--require-all", "--hypothesis-profile=full", "-m", "not engines"]
 # The files in the root folder that tests read.
 FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
 FILES += [".pre-commit-config.yaml", "conftest.py", "noxfile.py", "pyproject.toml"]

@@ -7,6 +7,7 @@ another is one more name in a row below. An arrow that points up is an error.
 import ast
 import re
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -174,49 +175,67 @@ def module_name(path):
     return name.removesuffix(".__init__")
 
 
-TREES = {
-    module_name(path): ast.parse(path.read_text("utf-8"))
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
+# Each is read once, and not while tests are only collected.
+@cache
+def trees():
+    """Return the syntax trees of all modules by their names."""
+    return {
+        module_name(path): ast.parse(path.read_text("utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
 
 
 def imports_of(name, nodes=None):
     """Yield the absolute names that a module imports, also in its functions."""
-    for node in nodes or ast.walk(TREES[name]):
+    for node in nodes or ast.walk(trees()[name]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name}: imports are absolute"
             full = [f"{node.module}.{alias.name}" for alias in node.names]
-            own = [each for each in full if each.removeprefix("retrykit.") in TREES]
+            own = [each for each in full if each.removeprefix("retrykit.") in trees()]
             yield from own or [node.module]
 
 
-IMPORTS = {name: {*imports_of(name)} for name in TREES}
-# The package itself imports public names on first access.
-OWN = {
-    name: {
-        each.removeprefix("retrykit.")
-        for each in imported
-        if each.startswith("retrykit.")
+@cache
+def imports():
+    return {name: {*imports_of(name)} for name in trees()}
+
+
+@cache
+def own_imports():
+    # The package itself imports public names on first access.
+    return {
+        name: {
+            each.removeprefix("retrykit.")
+            for each in imported
+            if each.startswith("retrykit.")
+        }
+        for name, imported in imports().items()
+        if name not in {"__init__", "__main__"}
     }
-    for name, imported in IMPORTS.items()
-    if name not in {"__init__", "__main__"}
-}
-ARROWS = {
-    (name, other) for name, others in OWN.items() for other in others if name != other
-}
 
 
-# Names that only annotations use.
-TYPES_ONLY = {
-    (name, node.module.removeprefix("retrykit."))
-    for name, tree in TREES.items()
-    for block in tree.body
-    if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-    for node in block.body
-    if isinstance(node, ast.ImportFrom)
-}
+@cache
+def arrows():
+    return {
+        (name, other)
+        for name, others in own_imports().items()
+        for other in others
+        if name != other
+    }
+
+
+def types_only():
+    """Return the arrows of names that only annotations use."""
+    return {
+        (name, node.module.removeprefix("retrykit."))
+        for name, tree in trees().items()
+        for block in tree.body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+    }
 
 
 def room(name):
@@ -224,7 +243,7 @@ def room(name):
 
 
 def test_every_module_is_in_a_room():
-    assert {room(name) for name in OWN} == set(ROOMS)
+    assert {room(name) for name in own_imports()} == set(ROOMS)
 
 
 def test_rooms_import_only_what_is_below_them():
@@ -238,15 +257,15 @@ def test_rooms_import_only_what_is_below_them():
 def test_a_room_imports_what_its_row_lists(name):
     used = {
         room(other)
-        for module, other in ARROWS - UPWARD
+        for module, other in arrows() - UPWARD
         if room(module) == name != room(other)
     }
     assert used == set(ROOMS[name].split())
 
 
 def test_there_are_no_import_cycles():
-    graph = {name: set() for name in OWN}
-    for name, other in ARROWS - TYPES_ONLY - UPWARD:
+    graph = {name: set() for name in own_imports()}
+    for name, other in arrows() - types_only() - UPWARD:
         # A package imports its own modules, to name what is public.
         if not other.startswith(f"{name}."):
             graph[name].add(other)
@@ -254,11 +273,11 @@ def test_there_are_no_import_cycles():
 
 
 def test_every_upward_import_but_one_is_made_in_a_function():
-    assert set() == UPWARD - ARROWS
+    assert set() == UPWARD - arrows()
     assert {
         (name, other)
         for name, other in UPWARD
-        if f"retrykit.{other}" in imports_of(name, TREES[name].body)
+        if f"retrykit.{other}" in imports_of(name, trees()[name].body)
     } == {("_core.policy", "_core.drivers")}
 
 
@@ -267,7 +286,7 @@ def test_standard_modules_are_imported_only_by_the_listed_modules(door):
     users = {
         # All of the auditor reads syntax trees.
         "audit" if door == "ast" and room(name) == "audit" else name
-        for name, imported in IMPORTS.items()
+        for name, imported in imports().items()
         if any(each.split(".")[0] == door for each in imported)
     }
     assert users == set(DOORS[door].split())
@@ -278,7 +297,7 @@ def test_no_policy_and_no_decision_reads_the_clock():
     below |= {"presets"}
     found = {
         name
-        for name, other in ARROWS
+        for name, other in arrows()
         if other == "_internal.clocks" and room(name) in below
     }
     assert found == READS_THE_CLOCK
@@ -286,7 +305,7 @@ def test_no_policy_and_no_decision_reads_the_clock():
 
 def test_nothing_but_wrapt_is_needed_at_run_time():
     process_wide = {"retrykit", "wrapt", *sys.stdlib_module_names}
-    for name, imported in IMPORTS.items():
+    for name, imported in imports().items():
         own = [LIBRARIES[key] for key in LIBRARIES if f"{name}.".startswith(f"{key}.")]
         found = {each.split(".")[0] for each in imported}
         assert found <= process_wide | {*" ".join(own).split()}, name
@@ -323,7 +342,7 @@ DRIVERS = ["_core.sync_driver", "_core.async_driver"]
 
 
 def erased_source(name):
-    tree = AsyncEraser().visit(ast.parse(ast.unparse(TREES[name])))
+    tree = AsyncEraser().visit(ast.parse(ast.unparse(trees()[name])))
     ignored = (ast.Expr, ast.Import, ast.ImportFrom)
     return [ast.dump(node) for node in tree.body if not isinstance(node, ignored)]
 
@@ -338,7 +357,7 @@ def test_the_drivers_differ_only_in_what_they_await():
     sync, awaited = (
         [
             alias.asname or alias.name
-            for node in TREES[name].body
+            for node in trees()[name].body
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         ]
@@ -358,7 +377,7 @@ def test_the_sync_and_async_streams_are_the_same_program():
     sync, awaited = (
         [
             unparse_erased(AsyncEraser().visit(ast.parse(ast.unparse(node))))
-            for node in TREES[name].body
+            for node in trees()[name].body
             if getattr(node, "name", "") in {"run_stream", "first_item"}
         ]
         for name in STREAMS
@@ -404,7 +423,7 @@ TWINS = [
 @pytest.mark.parametrize(("module", "name"), TWINS)
 def test_a_function_and_its_async_twin_are_one_program(module, name):
     sync, awaited = (
-        next(node for node in ast.walk(TREES[module]) if _is_named(node, each))
+        next(node for node in ast.walk(trees()[module]) if _is_named(node, each))
         for each in (name, f"a{name}")
     )
     # Without the docstring and the signature.
@@ -463,19 +482,26 @@ def test_a_call_that_gives_up_uses_few_modules(tmp_path):
     assert sum(a != b for a, b in pairwise(modules)) <= 51
 
 
-LAZY = {name for name, tree in TREES.items() if "lazy_exports(" in ast.unparse(tree)}
+@cache
+def lazy():
+    """Return the packages that import a name when it is asked for."""
+    return {
+        name
+        for name, tree in trees().items()
+        if any(getattr(node, "id", "") == "lazy_exports" for node in ast.walk(tree))
+    }
 
 
 def test_no_module_reads_a_lazy_package_without_importing_its_names():
     """Until somebody has asked for a name of such a package, `vars` lacks it."""
     found = [
         f"{module}:{node.lineno}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for package in lazy_packages(tree)
         for node in ast.walk(tree)
         if reads_what_is_there(node, package)
     ]
-    assert len(LAZY) >= 5
+    assert len(lazy()) >= 5
     assert found == []
 
 
@@ -484,16 +510,16 @@ def lazy_packages(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if in_package(alias.name) in LAZY:
+                if in_package(alias.name) in lazy():
                     yield alias.asname or alias.name
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if in_package(f"{node.module}.{alias.name}") in LAZY:
+                if in_package(f"{node.module}.{alias.name}") in lazy():
                     yield alias.asname or alias.name
 
 
 def in_package(name):
-    """Return the key in `TREES` of a module of retrykit; another one has none."""
+    """Return the key in `trees` of a module of retrykit; another one has none."""
     package, _, rest = name.partition(".")
     return (rest or "__init__") if package == "retrykit" else ""
 

@@ -11,12 +11,15 @@ import pytest
 
 from tests._support import required
 from tests._support.new_process import RETRYING, run_file
+from tests._support.thorough import first_are_quick
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(each for each in FOLDER.glob("*.py") if not required.missing(each))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "example", first_are_quick(6, EXAMPLES), ids=lambda path: path.stem
+)
 def test_an_example_prints_what_its_docstring_says(example):
     said = expected_output(example.read_text("utf-8"))
     ended = run_file(example)

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 from textwrap import dedent
 
-__all__ = ["PAGES", "ROOT", "blocks", "page_id"]
+import pytest
+
+__all__ = ["PAGES", "ROOT", "blocks", "marks_of", "page_id"]
 
 ROOT = Path(__file__).parents[2]
 # Pages of modules are written by the build of the site.
@@ -24,3 +26,8 @@ def blocks(page):
 def page_id(page):
     """Return the path of a page in the project."""
     return page.relative_to(ROOT).as_posix()
+
+
+def marks_of(name):
+    """Return the marks of tests of a page: those of all but the README are thorough."""
+    return [] if name == "README.md" else [pytest.mark.thorough]

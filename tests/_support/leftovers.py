@@ -52,6 +52,8 @@ def _restore_variables(before):
 
 def _close_overrides(blockers):
     fast_path.blockers[:] = blockers
+    # Unless unfrozen, those that were made while tests were collected are not found.
+    gc.unfreeze()
     for each in gc.get_objects():
         if type(each) is ContextOverride:
             each._process_wide.clear()  # noqa: SLF001

@@ -4,7 +4,7 @@ import pytest
 
 from retrykit import presets
 from retrykit.analysis.lint import check
-from tests._support.documents import PAGES, ROOT, page_id
+from tests._support.documents import PAGES, ROOT, marks_of, page_id
 from tests._support.new_process import run_python
 
 # They retry everything for days, as their originals do in a job engine.
@@ -130,7 +130,11 @@ IN_PAGES = {
 
 
 @pytest.mark.needs("processes")
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(each, marks=marks_of(page_id(each))) for each in PAGES],
+    ids=page_id,
+)
 def test_the_examples_of_a_page_have_no_warning_without_a_reason(page, tmp_path):
     found = set().union(*rules_by_policy(page, tmp_path).values())
     assert found <= IN_PAGES.get(page_id(page), set())

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tests._support import required
-from tests._support.documents import PAGES, ROOT, blocks, page_id
+from tests._support.documents import PAGES, ROOT, blocks, marks_of, page_id
 from tests._support.new_process import RETRYING, run_python
 
 # What a block prints follows at once, or after a line that announces it.
@@ -23,7 +23,6 @@ BLOCK = re.compile(
     re.DOTALL,
 )
 MODULE = re.compile(r"# (\w+)\.py\n")
-MANY = ("docs/how_to/", "docs/patterns/", "docs/simulation", "docs/tutorial")
 KNOWN = {name for names in required.PARTS.values() for name in names.split()}
 
 
@@ -116,14 +115,13 @@ def libraries(block):
 
 
 def parameters():
-    """Return all blocks as parameters; only those of README and guides are quick."""
+    """Return all blocks as parameters; only those of the README are quick."""
     for block in python_blocks():
         needed = sorted(libraries(block))
         missing = [name for name in needed if not required.installed(name)]
         why = f" (not here: no {', '.join(missing)})" if missing else ""
         marks = [pytest.mark.skip(reason=why)] if why else []
-        if block.page.startswith(MANY):
-            marks.append(pytest.mark.thorough)
+        marks += marks_of(block.page)
         yield pytest.param(block, id=f"{block.page}:{block.line}{why}", marks=marks)
 
 

@@ -14,6 +14,7 @@ from tests._support.documented_commands import (
     leaf_commands,
     outputs,
 )
+from tests._support.documents import marks_of
 from tests._support.new_process import run_shell
 
 COMMANDS = [each for each in documented_commands() if not each.of_jobs]
@@ -55,16 +56,11 @@ def marked(value, why, name, marks=()):
     return pytest.param(value, id=f"{name} (not here: {why})", marks=[*marks, skip])
 
 
-SLOW = ("--help", "simulation.md", "metastable_failures.md")
-
-
 def commands():
-    """Return all commands as parameters; helps and simulations are thorough."""
+    """Return all commands as parameters; only those of the README are quick."""
     for each in COMMANDS:
         why = why_not_here(each) or missing(each.line)
-        slow = each.source.endswith(SLOW)
-        marks = [pytest.mark.thorough] if slow else []
-        yield marked(each, why, str(each), marks)
+        yield marked(each, why, str(each), marks_of(each.source))
 
 
 @pytest.mark.parametrize("command", [*commands()])
@@ -88,13 +84,14 @@ def variants():
     for preset in ["zizq", *BUILT_IN]:
         for path, command in leaf_commands():
             if path and path[0] != "jobs":
-                for kind in outputs(command, preset):
+                for index, kind in enumerate(outputs(command, preset)):
                     # Seconds each: of other presets, one kind is enough.
                     slow = path == ("simulate",) and "--no-suggest" not in kind
                     if slow and preset != "zizq":
                         continue
                     line = " ".join(["retrykit", *path, *kind])
-                    marks = [] if preset == "zizq" else [pytest.mark.thorough]
+                    quick = preset == "zizq" and index == 0
+                    marks = [] if quick else [pytest.mark.thorough]
                     found.setdefault(line, marked(line, missing(line), line, marks))
     return [*found.values()]
 

@@ -46,13 +46,10 @@ def home(module, name):
 
 
 def parameters():
-    """Return one name of each module that defines some for the core, and the rest.
-
-    One of each other module is quick, too.
-    """
+    """Return all names; one of each module that defines some for the core is quick."""
     others = [[*dict.fromkeys(names_of(module))] for module in MODULES[1:]]
     homes = {home(*each): each for each in reversed(CORE)}
-    quick = [*homes.values(), *(names[0] for names in others)]
+    quick = [*homes.values()]
     every = [*CORE, *(each for names in others for each in names)]
     found = dict.fromkeys([*quick, *every])
     for each in found:

@@ -50,10 +50,10 @@ def test_each_preset_has_a_row_or_a_reason():
     ("name", "kind", "load"),
     [
         ("airflow", "hang", "50%"),
-        ("grpc", "hang", "50%"),
-        ("finagle", "error", "90%"),
-        ("curl", "hang", "50%"),
-        ("dramatiq", "refuse", "70%"),
+        pytest.param("grpc", "hang", "50%", marks=pytest.mark.thorough),
+        pytest.param("finagle", "error", "90%", marks=pytest.mark.thorough),
+        pytest.param("curl", "hang", "50%", marks=pytest.mark.thorough),
+        pytest.param("dramatiq", "refuse", "70%", marks=pytest.mark.thorough),
     ],
 )
 def test_a_cell_of_the_page_is_what_the_simulation_says(name, kind, load):

@@ -24,6 +24,7 @@ from retrykit.simulate._fifo import AmbiguousOrderError
 from retrykit.simulate._short_cut import ANYWHERE
 from retrykit.simulate._simulate import run
 from tests._support.simulation_cells import CELLS
+from tests._support.thorough import first_are_quick
 
 ENGINES = ["events", "one by one", "arrays"]
 
@@ -94,7 +95,7 @@ def counts(clients, engine, **settings):
     return found
 
 
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", first_are_quick(12, CELLS))
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_result_never_changes(name, engine):
     clients, settings = CELLS[name]

@@ -7,6 +7,7 @@ from retrykit.simulate import Clients, Outage, Server
 from retrykit.simulate._short_cut import applies, arrays_apply
 from tests._support.required import installed
 from tests._support.simulation_cells import scene_of
+from tests._support.thorough import first_are_quick
 from tests.simulate.test_engines import counts
 
 POLICIES = {name: getattr(presets, name)() for name in presets.__all__}
@@ -27,7 +28,7 @@ def test_every_preset_takes_the_short_cut_unless_it_has_limits():
 
 
 @pytest.mark.parametrize("kind", ["hang", "refuse", "error"])
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", first_are_quick(8, POLICIES))
 def test_the_engines_have_equal_results_for_a_preset(name, kind):
     clients = Clients(POLICIES[name], processes=4)
     settings = {

@@ -68,8 +68,12 @@ def test_seeds_are_exact_in_json():
     ("options", "missing"),
     [
         ({}, set()),
-        ({"correlated": False}, {"decorrelated", "polly_interval"}),
-        ({"rounding": False}, {"round_down"}),
+        pytest.param(
+            {"correlated": False},
+            {"decorrelated", "polly_interval"},
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param({"rounding": False}, {"round_down"}, marks=pytest.mark.thorough),
     ],
     ids=["all", "correlated=False", "rounding=False"],
 )

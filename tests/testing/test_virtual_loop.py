@@ -147,6 +147,7 @@ class TestVirtualLoop:
         self.run(main)
         assert order == [*range(100)]
 
+    @pytest.mark.thorough
     @pytest.mark.needs("threads")
     def test_a_thread_pool_may_run_as_long_as_stall_timeout(self):
         async def main():
@@ -156,6 +157,7 @@ class TestVirtualLoop:
 
         assert self.run(main) == 0.0
 
+    @pytest.mark.thorough
     @pytest.mark.needs("threads")
     def test_the_shutdown_of_a_thread_pool_waits_in_real_time(self):
         """Since Python 3.12, asyncio waits up to 300 s for them in a closing loop."""
