@@ -217,13 +217,16 @@ def full(session: nox.Session) -> None:
     install_everything(session, "everything", "benchmark")
     own = [f"tests/{room}" for room in [*ROOMS, "durable"]]
     own += map(str, Path("tests").glob("test_*.py"))
-    # With coverage, tests take twice as long: here only where most branches are.
+    # With coverage, tests take twice as long: here only where it finds something.
     measured = ["--cov", "--cov-report=", "--cov-fail-under=0"]
-    session.run(*EVERYTHING, *measured, *session.posargs, "retrykit", *own)
+    measured += ["-m", "not engines and not thorough"]
+    tests = [*EVERYTHING, *session.posargs]
+    session.run(*tests, *measured, "retrykit", *own)
     rooms = ",".join(f"retrykit/{room}/*" for room in ROOMS)
     session.run("coverage", "report", f"--include={rooms}")
+    session.run(*tests, "-m", "thorough and not engines", "retrykit", *own)
     others = [f"--ignore={path}" for path in own]
-    session.run(*EVERYTHING, "--durations=10", *session.posargs, *others, "tests")
+    session.run(*tests, "--durations=10", *others, "tests")
 
 
 @nox.session

@@ -80,8 +80,9 @@ def test_draws_of_delays_are_equal_to_the_bit(seed, retry):
 ENDING = s.uniform(0, 1) & s.sequence([9, 9])
 
 
-def test_arrays_have_equal_results_where_every_request_fails_in_an_outage_of_most():
-    outage = Outage(3, begin=1, share=0.99)
+@pytest.mark.parametrize("share", [0.99, 0.4])
+def test_arrays_have_equal_results_if_all_or_some_requests_fail_in_an_outage(share):
+    outage = Outage(3, begin=1, share=share)
     settings = {"load": [0.5, 1.5, 2.0, 9.0], "outage": outage, "horizon": "10s"}
     policy = Policy(schedule=[0.1])
     assert counts(policy, "arrays", **settings) == counts(policy, "events", **settings)
