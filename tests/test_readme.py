@@ -13,6 +13,7 @@ from retrykit import Policy
 from retrykit.schedules import exponential
 from retrykit.testing import virtual_time
 from tests._support.documents import PAGES, ROOT
+from tests._support.new_process import run_shell
 from tests._support.scripted_server import answer, close, serve
 
 README = PAGES[0].read_text("utf-8")
@@ -70,7 +71,22 @@ def test_the_first_example_repeats_what_may_succeed_later(step, requests):
 
 
 def test_the_readme_is_short():
-    assert len(PAGES[0].read_text("utf-8").split()) <= 900
+    words = (each for each in README.split() if re.search(r"\w", each))
+    assert len([*words]) <= 700
+
+
+@pytest.mark.thorough
+@pytest.mark.needs("matplotlib")
+def test_the_picture_is_what_its_command_draws(tmp_path):
+    [command] = re.findall(r"`retrykit (chart .*?)`", README)
+    ended = run_shell(f"retrykit {command}", tmp_path)
+    assert ended.code == 0, ended
+    drawn = (tmp_path / "delays.svg").read_text("utf-8")
+    kept = (ROOT / "docs/delays.svg").read_text("utf-8")
+    version = re.search(r"<dc:title>(.*?),", drawn)[1]
+    if version not in kept:
+        pytest.skip(f"drawn by another version than {version}")
+    assert drawn == kept
 
 
 def anchors(page):

@@ -3,6 +3,8 @@
 import anyio
 import pytest
 
+from tests._support.documents import PAGES, blocks
+
 # A run whose process has imported the plugin before cannot rewrite it.
 INI = """
 [pytest]
@@ -716,6 +718,24 @@ def test_fetch():
             ],
             consecutive=True,
         )
+
+    def test_is_as_the_readme_shows(self, run):
+        result = run(
+            """
+def test_fetch(retry_clock):
+    @retry(schedule=[1, 5], name="fetch")
+    def fetch():
+        return server()
+    server = ScriptedFunction(
+        [TimeoutError("no answer"), ConnectionError("reset"), TimeoutError("no answer")]
+    )
+    fetch()
+"""
+        )
+        [shown] = (text for _, text in blocks(PAGES[0]) if "retried calls" in text)
+        heading, *rows = shown.splitlines()
+        begin = result.outlines.index(heading)
+        assert result.outlines[begin + 1 : begin + 1 + len(rows)] == rows
 
     def test_contains_a_call_that_the_test_interrupted(self, run):
         result = run(
