@@ -103,7 +103,7 @@ def test_all(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the site, and fail on a warning: build/site/index.html."""
+    """Build the site without a warning, and ask its search: build/site/index.html."""
     install_everything(session, "docs", "everything", "benchmark")
     session.run(
         *("python", "-m", "sphinx", "--fail-on-warning", "--keep-going", "-j", "auto"),
@@ -111,6 +111,7 @@ def docs(session: nox.Session) -> None:
         # The hash seed fixes the order of sets.
         env={"PYTHONHASHSEED": "0"},
     )
+    session.run("python", "-m", "tests.site.search", "build/site")
 
 
 @nox.session

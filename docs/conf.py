@@ -15,6 +15,7 @@ version = release = retrykit.__version__
 extensions = [
     "_site.pictures",
     "_site.reference",
+    "_site.search",
     "myst_parser",
     "notfound.extension",
     "sphinx.ext.autodoc",
@@ -22,10 +23,12 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_llms_txt",
-    "sphinxcontrib.mermaid",
 ]
 html_theme = "furo"
 html_title = "retrykit"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+templates_path = ["_templates"]
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 default_role = "py:name"

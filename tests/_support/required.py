@@ -186,6 +186,7 @@ PARTS = {
     "tests/_cli/test_jobs.py": "celery dbos procrastinate",
     # The HTML report, in a browser.
     "tests/_support/chromium.py": BROWSER,
+    "tests/site/search.py": BROWSER,
     "tests/analysis/test_html_report.py": BROWSER,
     "tests/analysis/test_html_report_appearance.py": BROWSER,
     "tests/analysis/test_html_report_numbers.py": BROWSER,

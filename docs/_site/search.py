@@ -1,0 +1,64 @@
+"""The search of the site: an index that Pagefind makes of the pages that are built.
+
+The search of Sphinx drops numbers, such as 429, and ranks the reference above all else.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+__all__ = ["setup"]
+
+_WEIGHTS: Final = {"glossary": 2.0, "how_to/": 2.0, "patterns/": 2.0, "reference/": 0.2}
+"""By the beginnings of the names of pages. Most people look for a program."""
+# Marked already, if the page was built before.
+_BODY: Final = re.compile(r'<article( data-pagefind-\S+)* role="main"')
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the search page with Sphinx, and replace its own search."""
+    app.connect("builder-inited", _replace_search)
+    app.connect("build-finished", _index)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _replace_search(app: Sphinx) -> None:
+    if app.builder.name == "html":
+        app.builder.search = False
+        app.config.html_additional_pages["search"] = "search.html"
+
+
+def _index(app: Sphinx, error: Exception | None) -> None:
+    if error is not None or app.builder.name != "html":
+        return
+    for name in app.env.found_docs:
+        _mark(Path(app.outdir, f"{name}.html"), _weight(name))
+    command = [sys.executable, "-m", "pagefind", "--quiet", "--site", str(app.outdir)]
+    command += ["--exclude-selectors", ".headerlink"]
+    done = subprocess.run(  # noqa: S603  this interpreter
+        command, capture_output=True, check=False, text=True
+    )
+    if done.returncode:
+        msg = f"Pagefind failed: {done.stderr.strip() or done.stdout.strip()}"
+        raise ExtensionError(msg)
+
+
+def _weight(name: str) -> float:
+    """Return how much the words of a page count."""
+    found = (weight for begin, weight in _WEIGHTS.items() if name.startswith(begin))
+    return next(found, 1.0)
+
+
+def _mark(page: Path, weight: float) -> None:
+    """Mark the part of a page that is searched; all else is not."""
+    marked = f'<article data-pagefind-body data-pagefind-weight="{weight}" role="main"'
+    text, count = _BODY.subn(marked, page.read_text("utf-8"))
+    if not count:
+        msg = f"{page} has no article of the role main, so that nobody would find it"
+        raise ExtensionError(msg)
+    page.write_text(text, "utf-8")

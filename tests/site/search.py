@@ -1,0 +1,99 @@
+"""Asks the search of the built site twenty questions: ``python -m tests.site.search SITE``.
+
+Each is typed as one types into a search engine. The first answer must be one of the pages named.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from urllib.parse import quote
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests._support.chromium import started
+
+__all__ = ["ANSWERS", "main"]
+
+ANSWERS = {
+    "python retry decorator with exponential backoff": "how_to/exponential_backoff",
+    "retry only some exceptions": "how_to/retry_only_some_exceptions",
+    "retry on status code 429": "how_to/retry_on_429_and_503 how_to/respect_retry_after",
+    "async retry python": "how_to/retry_async_function",
+    "retry requests with timeout": "how_to/retry_requests how_to/timeout_per_attempt",
+    "httpx retry": "how_to/retry_httpx",
+    "stop retrying after 5 minutes": "how_to/stop_after_a_time",
+    "return None after retries": "how_to/return_a_default",
+    "circuit breaker python": "how_to/circuit_breaker patterns/circuit_breaker "
+    "circuit_breakers",
+    "test retry without sleeping": "how_to/turn_retries_off_in_tests "
+    "how_to/assert_delays testing",
+    "migrate from tenacity": "how_to/migrate_from_tenacity migrating",
+    "rate limit calls per second": "how_to/limit_calls_per_second rate_limits",
+    "retry until result is not None": "how_to/poll_until_done how_to/retry_on_a_result",
+    "log retries with structlog": "how_to/log_with_structlog",
+    "prometheus metrics for retries": "how_to/count_retries_in_prometheus",
+    "what is jitter": "how_to/exponential_backoff glossary schedules why",
+    "retry database deadlock": "how_to/retry_a_database_transaction",
+    "before_sleep callback": "how_to/run_code_before_each_retry migrating",
+    "max_attempts and max_elapsed": "policies settings how_to/stop_after_a_time",
+    "retry budget": "patterns/retry_budget how_to/limit_all_retries",
+}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and logs nothing."""
+
+    def log_message(self, *arguments: object) -> None:
+        """Log nothing."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on loopback, and give its address."""
+    handler = partial(Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def first_answer(driver, address, question):
+    """Return the page that the search page shows first."""
+    driver.get(f"{address}/search.html?q={quote(question)}")
+    link = WebDriverWait(driver, 60).until(
+        lambda page: (
+            page.find_elements(By.CSS_SELECTOR, "a.pagefind-ui__result-link")
+            or "No results" in page.find_element(By.ID, "search").text
+        )
+    )
+    if link is True:
+        return "nothing"
+    found = link[0].get_attribute("href").removeprefix(f"{address}/")
+    return found.partition(".html")[0]
+
+
+def main() -> int:
+    """Print each answer; return how many are wrong."""
+    wrong = 0
+    with (
+        TemporaryDirectory() as folder,
+        served(Path(sys.argv[1])) as address,
+        started(Path(folder)) as browser,
+    ):
+        for question, pages in ANSWERS.items():
+            found = first_answer(browser.chrome, address, question)
+            right = found in pages.split()
+            wrong += not right
+            print("right" if right else "WRONG", question, "->", found)
+    print(f"{len(ANSWERS) - wrong} of {len(ANSWERS)} first answers are right")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
