@@ -67,10 +67,11 @@ def install_everything(session: nox.Session, *groups: str) -> None:
 
 @nox.session
 def check(session: nox.Session) -> None:
-    """Check format, style, types, and the workflows of GitHub."""
+    """Check format, style, spelling, types, and the workflows of GitHub."""
     install_everything(session, "check", "everything", "benchmark")
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
+    session.run("codespell", ".")
     session.run("mypy", "retrykit", "examples", "benchmarks", "tests/typing")
     session.run("pyright", "--pythonpath", f"{session.bin}/python")
     session.run("python", "-m", "tests._support.public_types")

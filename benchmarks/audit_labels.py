@@ -1,4 +1,4 @@
-"""Precision and recall of an auditor of retries on labelled places in public packages.
+"""Precision and recall of an auditor of retries on labeled places in public packages.
 
 The labels are in ``tests/audit/labels.csv``, one place a row; the code itself is not
 kept. Each place was read, in the released package, and says what is true for a careful
@@ -16,7 +16,7 @@ reader, not what a program can know:
 - ``unknown``: The rules that the source of this package alone does not decide, as when
   the caller passes the limit.
 
-Not every retry of a package is labelled, so a site at another place is neither right
+Not every retry of a package is labeled, so a site at another place is neither right
 nor wrong; it is counted as unread. ``download`` fetches the packages, about 300 MB:
 wheels, and seven source archives, whose ``setup.py`` pip runs. ``score`` scores
 ``retrykit audit``, or a function that yields the sites of one package, given its
@@ -166,9 +166,9 @@ class Score(NamedTuple):
     """What an auditor found, held against the labels.
 
     Attributes:
-        found: Labelled retries that it found.
-        missed: Labelled retries that it did not find.
-        wrong: Labelled places that are no retries and that it took for one.
+        found: Labeled retries that it found.
+        missed: Labeled retries that it did not find.
+        wrong: Labeled places that are no retries and that it took for one.
         unread: Sites of each package at places without a label.
         right_findings: Rules that are broken, and that it names, with the place.
         wrong_findings: Rules that it names, and that are not broken.

@@ -126,7 +126,7 @@ def report_failure(
 ) -> None:
     """Report an attempt that failed.
 
-    By the policy's judgement it is a failure if its conditions allow a retry. A limit
+    By the policy's judgment it is a failure if its conditions allow a retry. A limit
     with conditions of its own judges for itself.
     """
     failure, decision, retryable = evaluation

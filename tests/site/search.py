@@ -1,6 +1,7 @@
-"""Asks the search of the built site twenty questions: ``python -m tests.site.search SITE``.
+"""Asks the search of the built site: ``python -m tests.site.search build/site``.
 
-Each is typed as one types into a search engine. The first answer must be one of the pages named.
+The twenty questions are as one types them into a search engine. The first answer
+must be one of the pages named.
 """
 
 import sys
@@ -23,7 +24,7 @@ __all__ = ["ANSWERS", "main"]
 ANSWERS = {
     "python retry decorator with exponential backoff": "how_to/exponential_backoff",
     "retry only some exceptions": "how_to/retry_only_some_exceptions",
-    "retry on status code 429": "how_to/retry_on_429_and_503 how_to/respect_retry_after",
+    "retry on status code 429": "how_to/retry_on_429_and_503",
     "async retry python": "how_to/retry_async_function",
     "retry requests with timeout": "how_to/retry_requests how_to/timeout_per_attempt",
     "httpx retry": "how_to/retry_httpx",
