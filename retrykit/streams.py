@@ -17,7 +17,7 @@ cannot be taken back, so that the mode must be chosen:
 
 - ``"until-first-item"``, or `until_first_item`: retried until its first item. Later
   errors are raised.
-- ``"restart"``, or `restart`: begun anew, with all items again; or without those that
+- ``"restart"``, or `restart`: started over, with all items again; or without those that
   were handed out, for a source that gives the same ones again.
 - `resume`: continued by a function that tells where.
 
@@ -82,7 +82,7 @@ def restart(
     first_item_timeout: Duration | None = None,
     item_timeout: Duration | None = None,
 ) -> StreamMode:
-    """Begin a generator anew, whose consumer then gets all items again.
+    """Start a generator over, whose consumer then gets all items again.
 
     >>> restart(skip_seen=True)
     streams.restart(skip_seen=True)
@@ -129,7 +129,7 @@ def resume(
             those of the call, as a dict by the names of the parameters, or a
             `Position`. It belongs to the attempt: its errors are retried as the policy
             says, and `GiveUp` ends the stream. Async generators may have an async one.
-            Until the first item the call is begun anew, without asking it.
+            Until the first item the call is started over, without asking it.
         failures: Whether the limits of the policy count the failures ``"in_a_row"``,
             each item begins a new row, or ``"in_all"``.
         first_item_timeout: Time limit of the first item of each attempt, for async

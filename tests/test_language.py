@@ -17,7 +17,8 @@ BANNED = re.compile(
     r"|\blets? (it )?out\b|colour|honour|behaviour|finalis(e|i)|written down"
     r"|writes? down|a text that is not empty|a whole number(?! of)|refused results?"
     r"|results? (is|are) refused|made again|told of\b|nobody knows|who mistypes"
-    r"|\bcomes? of (a|an|the) (attempt|call)|(in|out)side of\b|\bfor ever\b",
+    r"|\bcomes? of (a|an|the) (attempt|call)|(in|out)side of\b|\bfor ever\b|\banew\b"
+    r"|for so many|by nobody|\b(which|it|one|that) is no (?!more|longer|such|other)\w",
     re.IGNORECASE,
 )
 RIDDLE = re.compile(r"(What|Whether|Who|Whose|How|Which|Where|Lets?|Gives?)\b")

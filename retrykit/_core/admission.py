@@ -33,9 +33,9 @@ def check_admission(name: str, value: object) -> tuple[Limit | Registry[Any], ..
     """Return the limits of a list of them, and registries of one for each host.
 
     Raises:
-        ConfigError: *value* is no list of limits, or has one twice.
+        ConfigError: *value* is not a list of limits, or has one twice.
     """
-    # Not a tuple of a tuple: a limit is no iterable.
+    # Not a tuple of a tuple: a limit is not an iterable.
     if isinstance(value, Limit):
         raise invalid_setting(name, "a list of limits", value, "put brackets around it")
     if not isinstance(value, list | tuple):

@@ -297,11 +297,11 @@ class RetryController:
         error: Exception | None,
         call: RetryCall | None = None,
     ) -> None:
-        """Warn of what is around a call that fails, at the first failure.
+        """Warn at the first failure of a blocked event loop, and of nested retries.
 
-        The first delay of sync code may block an event loop, and a client in the
-        function, or where its error comes from, may retry by itself. A call that is
-        given is retried, with the client of an integration that has given up in it.
+        The first delay of sync code may block an event loop. A client in the function,
+        or where its error comes from, may retry by itself. *call* is the retried call
+        in which the client of an integration has given up, if there is one.
         """
         self._has_not_failed = False
         if hasattr(self.function, CHAIN_MARK):
@@ -754,7 +754,7 @@ class RetryController:
         self.give_back(call)
         if call.controller is None:
             if call.stop_reason is StopReason.STOPPED and self._driven:
-                # It was raised anew, by the driver.
+                # It was raised again, by the driver.
                 trace = error.__traceback__
                 with_traceback(error, trace and trace.tb_next)
             return

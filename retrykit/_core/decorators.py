@@ -376,7 +376,7 @@ def resume(
 
     Returns:
         A function to be called once, with the arguments of the call: each call resumes
-        from *state* anew.
+        from *state* again.
 
     Raises:
         ConfigError: A setting is invalid, the function cannot be retried, or the call

@@ -62,7 +62,7 @@ class CallEvent(Frozen):
     kept keeps them alive.
     """
 
-    # Mangled and without a type, so that it is no field.
+    # Mangled and without a type, so that it is not a field.
     __slots__ = ("__source",)
     kind: ClassVar[EventKind]
     """The kind of the event."""

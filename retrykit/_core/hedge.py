@@ -68,8 +68,8 @@ class Hedge(ForkSafe):
         at_most: Maximum number of sends of an attempt, the first included. Count, 2 to
             10.
         extra: Bound on the extra load: hedges per attempt over the last 10 s, 0 < extra
-            <= 9, besides one each 10 s. 0.1 is 10 % more load; *at_most* - 1 is no
-            bound. Where it is reached nothing more is sent, and the attempt goes on.
+            <= 9, besides one each 10 s. 0.1 is 10 % more load; *at_most* - 1 is not
+            a bound. Where it is reached nothing more is sent, and the attempt goes on.
         idempotent: True, as a promise: the function may run several times at once. A
             function cannot be hedged without it. An HTTP client of
             `retrykit.integrations` needs none: it hedges requests whose methods are

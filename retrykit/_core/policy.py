@@ -162,9 +162,9 @@ the first attempt counts; None is unlimited
         admission: Limits that are asked before each attempt, the first included, in
             this order: those of `retrykit.limits`, such as a `CircuitBreaker`. They are
             told whether the attempt failed: whether the conditions of this policy allow
-            a retry. An attempt that is refused is not made, costs no budget, and is no
-            failure. In an HTTP client a `retrykit.limits.Registry` has a limit for each
-            host. Empty by default.
+            a retry. An attempt that is refused is not made, costs no budget, and is not
+            a failure. In an HTTP client a `retrykit.limits.Registry` has a limit for
+            each host. Empty by default.
         on_refused: What to do when a limit refuses an attempt: ``"give_up"``, the
             default, ends the call with its last error, or with a `RefusedError` if
             there is none; ``"wait"`` waits until the limit allows it, if `max_elapsed`

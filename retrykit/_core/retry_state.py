@@ -229,7 +229,7 @@ class RetryState:  # noqa: PLW1641  it changes
     def stream(self) -> "StreamProgress | None":
         """Progress of a retried generator; None for other calls.
 
-        It is no part of the state as data.
+        It is not part of the state as data.
         """
         stream = self._record.stream
         return None if stream is None else stream.progress()
@@ -283,7 +283,7 @@ class RetryState:  # noqa: PLW1641  it changes
         """The function that is retried; None for a block of code.
 
         As `args` and `kwargs`, it is known while the call runs, in the policy's
-        `fallback`, too, and is no part of the data. Afterwards it is released.
+        `fallback`, too, and is not part of the data. Afterwards it is released.
 
         Raises:
             LookupError: The call is over; or the arguments are not known yet in another

@@ -45,7 +45,7 @@ class Sends(Protocol):
         ...
 
     def wait(self, delay: float | None) -> SentOutcome | None:
-        """Wait for the end of a send, for so many seconds at most.
+        """Wait for the end of a send, for at most *delay* seconds.
 
         Of several that have ended, one that succeeded comes first.
         """

@@ -131,7 +131,7 @@ def continue_with(
         answer: What the function of `streams.resume` has returned.
 
     Raises:
-        ConfigError: It is no position, or the same one as before, after new items.
+        ConfigError: It is not a position, or the same one as before, after new items.
     """
     gap = None
     if isinstance(answer, Position):

@@ -76,7 +76,7 @@ class StreamMode(Frozen):
     Attributes:
         name: The name of the mode, such as ``"restart"``.
         continue_from: The function that tells where the next attempt continues; None
-            if it begins anew.
+            if it starts over.
         skip_seen: Whether a restarted attempt leaves out as many items as were handed
             out.
         in_a_row: Whether the policy's limits count the failures since the last item.
@@ -124,7 +124,9 @@ def make_mode(  # noqa: PLR0913  what a mode may have
     if failures not in {"in_a_row", "in_all"}:
         raise invalid_setting("failures", "'in_a_row' or 'in_all'", failures)
     if name == "restart" and failures == "in_a_row" and skip_seen is False:
-        rule = "'in_all' without skip_seen, since items that come again are no progress"
+        rule = (
+            "'in_all' without skip_seen, since items that come again are not progress"
+        )
         raise invalid_setting("failures", rule, failures, "write skip_seen=True")
     if not isinstance(skip_seen, bool):
         raise invalid_setting("skip_seen", "True or False", skip_seen)

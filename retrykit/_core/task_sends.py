@@ -40,7 +40,7 @@ class TaskSends(ABC):
         return True
 
     async def wait(self, delay: float | None) -> SentOutcome | None:
-        """Wait for the end of a send, for so many seconds at most.
+        """Wait for the end of a send, for at most *delay* seconds.
 
         Of several that have ended, one that succeeded comes first.
         """
@@ -62,7 +62,7 @@ class TaskSends(ABC):
 
     @abstractmethod
     async def wait_for_any(self, delay: float | None) -> None:
-        """Wait until a send has ended, for so many seconds at most."""
+        """Wait until a send has ended, for at most *delay* seconds."""
 
     @abstractmethod
     async def __aenter__(self) -> Self: ...
@@ -108,7 +108,7 @@ class AsyncioSends(TaskSends):
         self._tasks[asyncio.create_task(_run(send))] = number
 
     async def wait_for_any(self, delay: float | None) -> None:
-        """Wait until a send has ended, for so many seconds at most."""
+        """Wait until a send has ended, for at most *delay* seconds."""
         first = asyncio.FIRST_COMPLETED
         if delay is None:
             await asyncio.wait(self._tasks, return_when=first)
@@ -180,7 +180,7 @@ class TrioSends(TaskSends):
         self._changed.set()
 
     async def wait_for_any(self, delay: float | None) -> None:
-        """Wait until a send has ended, for so many seconds at most."""
+        """Wait until a send has ended, for at most *delay* seconds."""
         self._changed = self._trio.Event()
         if delay is None:
             await self._changed.wait()

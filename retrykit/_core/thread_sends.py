@@ -88,7 +88,7 @@ class ThreadSends:
         return best_of(self.ended)
 
     def wait_for_any(self, delay: float | None) -> None:
-        """Wait until a send has ended, for so many seconds at most."""
+        """Wait until a send has ended, for at most *delay* seconds."""
         now = sync_clock.real.now
         end = math.inf if delay is None else now() + delay
         left = end if delay is None else delay

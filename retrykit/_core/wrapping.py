@@ -46,7 +46,7 @@ def as_source(policy: Any, changes: Any) -> "Policy | PolicySource":
 
 
 def guess_argument(policy: object) -> str:
-    """Return the argument that was probably meant by what is no policy, or ``""``."""
+    """Return the argument that was probably meant if none is a policy, or ``""``."""
     if policy is Policy:
         return "Policy()"
     if str(getattr(policy, "__module__", "")).startswith("retrykit.presets."):

@@ -73,7 +73,7 @@ def redact_urls(text: str) -> str:
     return text
 
 
-# A word without any of them is no part of a URL.
+# A word without any of them is not part of a URL.
 _MARKS = frozenset("@?&#/")
 # Not compiled at import: only failures need it.
 _WORD = r'(?:[^\s"<>]|(?<==)["<])+'

@@ -36,7 +36,7 @@ with_traceback = BaseException.with_traceback
 
 
 def drop_own_frame(error: BaseException) -> None:
-    """Remove the first frame of a traceback, of a function that raises it anew."""
+    """Remove the first frame of a traceback, of a function that raises it again."""
     trace = error.__traceback__
     with_traceback(error, trace and trace.tb_next)
 

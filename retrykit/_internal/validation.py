@@ -389,7 +389,7 @@ def _explain(
     by_position = {kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD}
     owner, _, shown = fn.__qualname__.rpartition(".")
     if owner and not owner.endswith(">"):
-        # A method, whose object is no argument.
+        # A method, whose object is not an argument.
         parameters, args = parameters[1:], args[1:]
         shown = owner if shown == "__init__" else shown
     named = [each.name for each in parameters if each.kind in by_name]

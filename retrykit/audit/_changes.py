@@ -37,7 +37,7 @@ def changed_lines(
         seconds: The longest time of each command.
 
     Raises:
-        ConfigError: It is no revision, git is missing, or the folder is in no
+        ConfigError: It is not a revision, git is missing, or the folder is in no
             repository.
     """
     if not revision or revision.startswith("-") or "\0" in revision:

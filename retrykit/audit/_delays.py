@@ -131,7 +131,7 @@ class Delays(Frozen):
             return math.inf
 
     def total(self, retries: float) -> float | None:
-        """Return the longest sum of the delays before so many retries, in seconds."""
+        """Return the longest sum of the delays before *retries* retries, in seconds."""
         if retries > _MOST:
             return math.inf if self.shape != "none" else 0.0
         found = 0.0

@@ -121,7 +121,7 @@ def retried_errors(
 
 
 def _sorts_out(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether some errors that are no cancellations are raised.
+    """Return whether some errors that are not cancellations are raised.
 
     One after which the loop is left otherwise may be a success, such as that what is to
     be deleted is not there.

@@ -553,7 +553,7 @@ def _is_enlargement(turn: Turn) -> bool:
         for name in _changed_by(handler)
         if not _COUNTS.search(name)
     }
-    # What an attempt returns is no part of the next one.
+    # What an attempt returns is not part of the next one.
     changed -= {
         each.id
         for each in inner_nodes(turn.attempt.body)

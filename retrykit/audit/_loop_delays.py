@@ -432,7 +432,7 @@ class _Reader:
         return Delays("constant", None, jitter=jitter)
 
     def changed(self, values: list[ast.expr], again: list[ast.expr]) -> Delays:
-        """Return the delays of a variable that is computed anew in each turn.
+        """Return the delays of a variable that is computed again in each turn.
 
         Args:
             values: What it is at first.

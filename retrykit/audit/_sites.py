@@ -33,7 +33,7 @@ class Behavior(Frozen):
         some_at_once: Whether it waits after some errors, and not after others.
         usual: The most calls if no caller gives another number; None if unknown.
         layer: Whether a client does it by itself, with nothing about retries written
-            there; it is no site, and multiplies the calls of those around it.
+            there; it is not a site, and multiplies the calls of those around it.
     """
 
     __slots__ = (

@@ -6,7 +6,7 @@ one of its names, or calls something whose name or keyword speaks of retries, su
 subclass in another file. So a file without these words has no site, and need not be
 parsed. It is parsed later if a site refers to what it defines.
 
-Texts are not trusted: no pattern may begin anew at each place of a long word or line,
+Texts are not trusted: no pattern may start over at each place of a long word or line,
 and search to its end.
 """
 

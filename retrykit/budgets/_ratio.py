@@ -52,8 +52,8 @@ class RatioBudget(SerializableBudget):
             0 <= reserve <= 1,000,000.
         window: How long requests and retries count. A duration, 1 s to 1 d.
         clock: Returns the time in seconds, >= 0, which never decreases; for simulations
-            and replays. By default the clock of calls. It is no setting: a budget that
-            is copied, pickled or read back has the clock of calls.
+            and replays. By default the clock of calls. It is not a setting: a budget
+            that is copied, pickled or read back has the clock of calls.
 
     Source:
         `RetryBudget` of Finagle; `TpsBudget` of tower; "Handling Overload", in

@@ -175,7 +175,7 @@ def _names_of(error: BaseException) -> Iterator[str]:
         yield f"{package}.{kind.__name__}"
 
 
-# The server closed it, which is no error of the operating system.
+# The server closed it, which is not an error of the operating system.
 _LOST = frozenset({"aiohttp.ServerDisconnectedError", "aiohttp.ClientPayloadError"})
 _LOST |= {"http.IncompleteRead", "httpcore.RemoteProtocolError"}
 _LOST |= {"httpx.RemoteProtocolError", "urllib3.ProtocolError"}

@@ -26,7 +26,7 @@ class ErrorNames(Frozen):
         names: The names; at least one.
 
     Raises:
-        ConfigError: There is no name, or one is no name.
+        ConfigError: There is no name, or one is not a name.
     """
 
     __slots__ = ("names",)
@@ -61,7 +61,7 @@ class Excluding(Frozen):
         types: Exception types; at least one.
 
     Raises:
-        ConfigError: One is no exception type.
+        ConfigError: One is not an exception type.
     """
 
     __slots__ = ("types",)
@@ -112,7 +112,7 @@ def any_of(conditions: Iterable[Condition]) -> Condition:
         conditions: Exception types, tuples of them, or predicates that are not async.
 
     Raises:
-        ConfigError: One is no condition.
+        ConfigError: One is not a condition.
     """
     found: list[Any] = []
     for index, each in enumerate(conditions):

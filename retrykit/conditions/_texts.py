@@ -26,7 +26,7 @@ def condition_to_texts(name: str, condition: object) -> list[str]:
     ['OSError', 'name=Busy']
 
     Raises:
-        ConfigError: It is no exception type and none of `retrykit.conditions`.
+        ConfigError: It is not an exception type and none of `retrykit.conditions`.
     """
     match condition:
         case tuple(parts) | AnyOf(conditions=parts):

@@ -186,7 +186,7 @@ def _resumed_state(envelope: Envelope) -> RetryState:
 
 @contextmanager
 def protect_worker() -> Iterator[None]:
-    """Fail the job if it raises an error that is no Exception, such as SystemExit.
+    """Fail the job if it raises an error that is not an Exception, such as SystemExit.
 
     It would stop the worker, or interrupt the attempt, which would be repeated forever
     or remain without an outcome. A cancellation from outside is passed on: the attempt

@@ -31,7 +31,7 @@ class StatusCodes(Frozen):
         codes: Names, in any case, or numbers, 1 to 16; at least one.
 
     Raises:
-        ConfigError: A code is unknown, or is OK, which is no failure.
+        ConfigError: A code is unknown, or is OK, which is not a failure.
     """
 
     __slots__ = ("codes",)

@@ -322,7 +322,7 @@ def download(
     continues asks for the rest by ``Range``, if the file has not changed, by
     ``If-Range``: that needs a strong ``ETag``, or a ``Last-Modified`` that is at least
     a minute old. Where the file has changed, or that cannot be told, `DownloadError` is
-    raised, since chunks cannot be taken back; `download_to` begins such a file anew. A
+    raised, since chunks cannot be taken back; `download_to` starts such a file over. A
     body that is shorter than it should be is an error, also where aiohttp raises none.
     The limits of the policy count the failures since the last chunk.
 
@@ -362,7 +362,7 @@ def download_to(
 
     The file is written beside the path, under a hidden name, and replaces what is
     there when it is complete; if that fails, nothing is left. If it has changed, it is
-    begun anew, up to ten times.
+    started over, up to ten times.
 
     Args:
         session: The session.

@@ -34,7 +34,7 @@ Handler = Callable[[Any], object]
 def on_backoff(*handlers: Handler) -> Observer:
     """Return an observer that calls handlers before each delay.
 
-    Retries are then logged by nobody else.
+    retrykit then does not log retries itself.
 
     >>> from retrykit import Policy
     >>> observer = on_backoff(lambda details: print(details["tries"], details["wait"]))
@@ -47,7 +47,7 @@ def on_backoff(*handlers: Handler) -> Observer:
             ``exception`` or ``value``.
 
     Raises:
-        ConfigError: A handler is no function of one argument.
+        ConfigError: A handler is not a function of one argument.
     """
     return Details(_check_handlers(handlers), "retry_scheduled")
 
@@ -62,7 +62,7 @@ def on_giveup(*handlers: Handler) -> Observer:
         *handlers: Each takes the details, without ``wait``.
 
     Raises:
-        ConfigError: A handler is no function of one argument.
+        ConfigError: A handler is not a function of one argument.
     """
     return Details(_check_handlers(handlers), "gave_up")
 
@@ -78,7 +78,7 @@ def on_success(*handlers: Handler) -> Observer:
         *handlers: Each takes the details, without ``wait``.
 
     Raises:
-        ConfigError: A handler is no function of one argument.
+        ConfigError: A handler is not a function of one argument.
     """
     return Details(_check_handlers(handlers), "succeeded")
 
@@ -100,7 +100,7 @@ def predicate(
         *on_success: Handlers, each of which takes the details, with ``value``.
 
     Raises:
-        ConfigError: One of them is no function of one argument.
+        ConfigError: One of them is not a function of one argument.
     """
     check_hook("function", function, "the result")
     return Predicate(function, _check_handlers(on_success, "on_success"))
@@ -120,8 +120,8 @@ def giveup(
         exception: The type of the errors, or a tuple of types.
 
     Raises:
-        ConfigError: *function* is no function of one argument, or *exception* is no
-            type of exceptions.
+        ConfigError: *function* is not a function of one argument, or *exception* is not
+            a type of exceptions.
     """
     check_condition("exception", exception)
     if not isinstance(exception, BY_TYPE):
@@ -153,8 +153,8 @@ def wait(
         max_time: A duration, >= 0; None is unlimited. Only in a retried call.
 
     Raises:
-        ConfigError: *jitter* is no function of one argument, or *max_time* is no
-            duration.
+        ConfigError: *jitter* is not a function of one argument, or *max_time* is not
+            a duration.
     """
     if jitter is not None:
         check_hook("jitter", jitter, "the delay")

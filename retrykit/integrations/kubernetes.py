@@ -18,7 +18,7 @@ way of urllib3: switch that off, or each attempt is up to four requests::
         return core.list_namespaced_pod(namespace).items
 
 A conflict (409) is permanent, since the same object conflicts again. A function that
-reads the object anew in every attempt may retry it::
+reads the object again in every attempt may retry it::
 
     def is_retryable(error):
         conflict = isinstance(error, client.ApiException) and error.status == 409

@@ -85,7 +85,8 @@ def observer(
             ``retry_scheduled``, ``suspended``, ``succeeded`` and ``gave_up``.
 
     Raises:
-        ConfigError: *logger* is no logger, or *levels* has an unknown event or level.
+        ConfigError: *logger* is not a logger, or *levels* has an unknown event or
+            level.
     """
     log = logging.getLogger("retrykit") if logger is None else logger
     _check_logger(log)

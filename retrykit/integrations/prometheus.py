@@ -70,7 +70,7 @@ def observer(
 
     Raises:
         ConfigError: *registry* is none, or has these metrics already; or *prefix* is
-            not a part of a name.
+            not part of a name.
     """
     labels = EventLabels(max_names)
     check_instance("registry", registry, CollectorRegistry)
@@ -193,7 +193,7 @@ class BudgetCollector(Collector):
             Count, >= 1.
 
     Raises:
-        ConfigError: *budgets* is not a dict of budgets, or *prefix* is not a part of a
+        ConfigError: *budgets* is not a dict of budgets, or *prefix* is not part of a
             name.
     """
 
@@ -248,7 +248,7 @@ class LimitCollector(Collector):
             those used most recently. Count, >= 1.
 
     Raises:
-        ConfigError: *limits* is not a dict of limits, or *prefix* is not a part of a
+        ConfigError: *limits* is not a dict of limits, or *prefix* is not part of a
             name.
     """
 

@@ -28,7 +28,7 @@ __all__ = ["AIMD", "AdaptiveLimit", "Gradient2", "Vegas", "adaptive_from_dict"]
 class AdaptiveLimit(ABC):
     """An algorithm that adapts a limit to how long calls take.
 
-    Two are equal if their settings are. A copy has the settings, and begins anew.
+    Two are equal if their settings are. A copy has the settings, and starts over.
 
     Attributes:
         kind: Its name in data.

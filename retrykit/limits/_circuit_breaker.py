@@ -494,7 +494,7 @@ class CircuitBreaker(SerializableLimit):
         change = None
         with self._lock:
             now = self._now()
-            # Time goes back if the clock was replaced: then it starts anew.
+            # Time goes back if the clock was replaced: then it starts over.
             state.since = min(state.since, now)
             left = state.since + opening.delay - now
             if left > 0:

@@ -50,7 +50,7 @@ class CircuitMetrics(NamedTuple):
         total_succeeded: Number of calls that succeeded.
         total_failed: Number of calls that failed.
         total_ignored: Number of calls that were reported as ignored: they were
-            cancelled, or raised what is no failure.
+            cancelled, or raised what is not a failure.
         total_refused: Number of calls that were refused.
     """
 

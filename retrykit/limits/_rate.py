@@ -84,7 +84,7 @@ class RateLimit(SerializableLimit):
     event loop was blocked, may still start together.
 
     Several threads, tasks and event loops may share it. It reads the monotonic clock,
-    which tests replace by `virtual_time`: a limit starts anew if its clock is replaced.
+    which tests replace by `virtual_time`: a limit starts over if its clock is replaced.
 
     Args:
         calls: Maximum number of calls in any period. Count, 1 to 100,000. For less
@@ -236,7 +236,7 @@ class RateLimit(SerializableLimit):
     # what belongs together is not separated by a call, and what an interrupt leaves
     # undone only takes a time from later calls, until that has passed.
     def _read_clock(self) -> float:
-        """Read the clock, with the lock held; start anew if it was replaced."""
+        """Read the clock, with the lock held; start over if it was replaced."""
         clock = sync_clock.current() if blockers else _real_clock
         seen = self._seen
         now: float = clock.now()

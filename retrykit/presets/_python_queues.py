@@ -58,7 +58,7 @@ def huey(
         retries: Maximum number of retries. Count, >= 0.
         retry_delay: Delay before the first retry. A duration, >= 0.
         retry_backoff: Growth of the delay. Dimensionless, >= 1; 1, like Huey's own
-            default of 0, is no growth.
+            default of 0, means no growth.
 
     Source:
         `Huey.task`, code of Huey 3.5.

@@ -25,9 +25,9 @@ class Calendar:
         end: What is due then or later is left out, in nanoseconds.
 
     Attributes:
-        items: Those of the page, in order. The last one is its end, and has only a
-            time.
-        page_end: That time.
+        items: The events of the page, in order. The last one marks its end, and has
+            only a time.
+        page_end: The time at the end of the page, in nanoseconds.
     """
 
     __slots__ = ("_end", "_page", "bits", "items", "page_end", "pages")

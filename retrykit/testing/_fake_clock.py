@@ -110,7 +110,7 @@ class FakeClock:
         await backend.sleep(self._record(delay))
 
     def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
-        """Wait until woken, for at most *delay* seconds; it is no sleep.
+        """Wait until woken, for at most *delay* seconds; it is not a sleep.
 
         Retried calls that wait for their turn use it.
 

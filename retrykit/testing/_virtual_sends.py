@@ -73,7 +73,7 @@ class VirtualSends(ThreadSends):
         self._scheduler.end_send(call, int)
 
     def wait_for_any(self, delay: float | None) -> None:
-        """Wait until a send has ended, for so many virtual seconds at most."""
+        """Wait until a send has ended, for at most *delay* virtual seconds."""
         if delay == 0:
             self.collect(None)
             return

@@ -110,7 +110,7 @@ def _pools(call: Call) -> Behavior | None:
 
 
 def _number(retries: Value) -> Behavior | None:
-    """Return what a number of retries means; None if it is no number."""
+    """Return what a number of retries means; None if it is not a number."""
     if not is_number(retries):
         return None
     calls = calls_of(retries)

@@ -133,7 +133,7 @@ class _Builder:
         return Expression(f"{node.tag} {node.value}")
 
 
-# Dates, and binary data, are no values of settings.
+# Dates, and binary data, are not values of settings.
 _PLAIN = {
     f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "null", "str")
 }

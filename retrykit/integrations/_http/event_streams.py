@@ -166,7 +166,7 @@ class EventStream:
     def request_headers(self) -> dict[str, str]:
         """Return the headers of the next request."""
         headers = {"accept": _EVENT_STREAM, "cache-control": "no-store"}
-        # Spaces around a value are no part of it.
+        # Spaces around a value are not part of it.
         if last_event_id := self.last_event_id.strip(" \t"):
             headers["last-event-id"] = last_event_id
         return headers

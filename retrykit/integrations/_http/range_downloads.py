@@ -38,7 +38,7 @@ class RangeDownload:
     """A download, in as many requests as it takes.
 
     Args:
-        restarts: How often it may begin anew, if it cannot continue; each time, what
+        restarts: How often it may start over, if it cannot continue; each time, what
             was handed out before is void. With 0, a `DownloadError` is raised.
 
     Attributes:
@@ -89,7 +89,7 @@ class RangeDownload:
         Raises:
             Exception: The error of the client, if the status is one.
             GiveUp: The download cannot continue; its cause is a `DownloadError`.
-            RetryAfter: It begins anew, by another request.
+            RetryAfter: It starts over, by another request.
         """
         self._skipped = 0
         if reply.status == _PARTIAL:
@@ -176,7 +176,7 @@ class RangeDownload:
         self.offset, self.total, self._validator = 0, None, None
 
     def _ask_anew(self, reason: str) -> RetryAfter:
-        """Return the signal for another request, which begins the file anew."""
+        """Return the signal for another request, which starts the file over."""
         error = DownloadError(self.offset, reason)
         self._begin_anew(reason)
         return RetryAfter(0, error)

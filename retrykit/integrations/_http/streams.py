@@ -121,7 +121,7 @@ def _check_headers(options: dict[str, Any], reserved: set[str]) -> dict[str, Any
 def stream_download(
     requester: Any, transient: Transient, policy: Policy | None, host: str | None
 ) -> Any:
-    """Return the stream of the chunks of a file, which is never begun anew."""
+    """Return the stream of the chunks of a file, which is never started over."""
     download = RangeDownload()
     return _open_download(requester, download, transient, policy, host)
 
@@ -311,7 +311,7 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _write(file: IO[bytes], position: int, chunk: bytes) -> None:
-    """Write a chunk, over what was written before the file was begun anew."""
+    """Write a chunk, over what was written before the file was started over."""
     if file.tell() != position:
         file.seek(position)
     file.write(chunk)

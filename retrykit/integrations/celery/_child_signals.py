@@ -38,8 +38,8 @@ class ChildSignals:
     def protect(self, **_: Any) -> None:
         """Handle SIGTERM, if this is a child; a receiver of ``task_prerun``.
 
-        Not ignored, which the processes that a job starts would inherit; and not
-        earlier, since the pool then installs a handler of its own.
+        SIGTERM is not ignored, since the processes that a job starts would inherit it.
+        This is not done earlier, since the pool would then replace the handler.
         """
         if os.getpid() == self._worker or self._installed:
             return

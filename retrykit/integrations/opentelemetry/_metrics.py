@@ -97,7 +97,7 @@ class Metrics:
 
 
 def observe_budgets(meter: Meter, named: Mapping[str, Budget], most: int) -> None:
-    """Add a gauge of the balances of named budgets and of so many shared ones."""
+    """Add a gauge of the balances of named and of at most *most* shared budgets."""
 
     def observe_balances(_: CallbackOptions) -> Iterable[Observation]:
         return [
@@ -113,7 +113,7 @@ def observe_budgets(meter: Meter, named: Mapping[str, Budget], most: int) -> Non
 
 
 def observe_limits(meter: Meter, named: Limits, most: int) -> None:
-    """Add a gauge of the states of named limits and of so many shared ones."""
+    """Add a gauge of the states of named and of at most *most* shared limits."""
 
     def observe_states(_: CallbackOptions) -> Iterable[Observation]:
         return [

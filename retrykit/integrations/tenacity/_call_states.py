@@ -54,7 +54,7 @@ class RetryAction:
 class Stop:
     """The limits of a call, under the names of ``stop_after_attempt`` and others.
 
-    A limit that the call does not have is no attribute.
+    A limit that the call does not have is not an attribute.
     """
 
     max_attempt_number: int

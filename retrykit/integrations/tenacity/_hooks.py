@@ -46,7 +46,7 @@ def before(hook: StateHook) -> Observer:
         hook: Takes the `RetryCallState`.
 
     Raises:
-        ConfigError: *hook* is no function of one argument.
+        ConfigError: *hook* is not a function of one argument.
     """
     return Before((check_hook("hook", hook, TAKES),), "attempt_started")
 
@@ -62,7 +62,7 @@ def after(hook: StateHook) -> Observer:
         hook: Takes the `RetryCallState`.
 
     Raises:
-        ConfigError: *hook* is no function of one argument.
+        ConfigError: *hook* is not a function of one argument.
     """
     return After((check_hook("hook", hook, TAKES),), "attempt_failed")
 
@@ -71,7 +71,7 @@ def after(hook: StateHook) -> Observer:
 def before_sleep(hook: StateHook) -> Observer:
     """Return an observer that calls a hook before each delay.
 
-    Retries are then logged by nobody else.
+    retrykit then does not log retries itself.
 
     >>> from retrykit import Policy
     >>> hook = before_sleep(lambda state: print("wait", state.next_action.sleep))
@@ -83,7 +83,7 @@ def before_sleep(hook: StateHook) -> Observer:
         hook: Takes the `RetryCallState`.
 
     Raises:
-        ConfigError: *hook* is no function of one argument.
+        ConfigError: *hook* is not a function of one argument.
     """
     return BeforeSleep((check_hook("hook", hook, TAKES),), "retry_scheduled")
 
@@ -101,7 +101,7 @@ def retry_error_callback(callback: StateHook) -> Callable[[RetryState], Any]:
         callback: Takes the `RetryCallState`.
 
     Raises:
-        ConfigError: *callback* is no function of one argument.
+        ConfigError: *callback* is not a function of one argument.
     """
     return RetryErrorCallback(check_hook("callback", callback, TAKES))
 

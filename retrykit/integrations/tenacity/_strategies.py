@@ -40,7 +40,7 @@ def wait(
         after: Called before both, in place of the observer `after`.
 
     Raises:
-        ConfigError: One of them is no function of one argument.
+        ConfigError: One of them is not a function of one argument.
     """
     return Decision(
         check_sync("function", function),
@@ -67,7 +67,7 @@ def stop(function: StateHook, *, after: StateHook | None = None) -> Hint:
         after: Called before that, in place of the observer `after`.
 
     Raises:
-        ConfigError: One of them is no function of one argument.
+        ConfigError: One of them is not a function of one argument.
     """
     return Decision(
         None,
@@ -84,7 +84,7 @@ def retry_on_error(predicate: StateHook) -> Callable[[Exception], Any]:
         predicate: Takes the `RetryCallState`; true retries the error.
 
     Raises:
-        ConfigError: *predicate* is no function of one argument.
+        ConfigError: *predicate* is not a function of one argument.
     """
     return Predicate(check_hook("predicate", predicate, TAKES), judges_errors=True)
 
@@ -104,7 +104,7 @@ def retry_on_result(predicate: StateHook) -> Callable[[object], Any]:
         predicate: Takes the `RetryCallState`; true rejects the result.
 
     Raises:
-        ConfigError: *predicate* is no function of one argument.
+        ConfigError: *predicate* is not a function of one argument.
     """
     return Predicate(check_hook("predicate", predicate, TAKES), judges_errors=False)
 

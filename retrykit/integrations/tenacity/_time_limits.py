@@ -28,7 +28,7 @@ def stop_after_delay(limit: Duration, schedule: ScheduleLike) -> Schedule:
         schedule: The delays.
 
     Raises:
-        ConfigError: *limit* is no duration, or *schedule* no schedule.
+        ConfigError: *limit* is not a duration, or *schedule* is not a schedule.
     """
     limit = parse_duration("limit", limit)
     return Limited(as_schedule(schedule), limit, with_delay=False)
@@ -46,7 +46,7 @@ def stop_before_delay(limit: Duration, schedule: ScheduleLike) -> Schedule:
         schedule: The delays.
 
     Raises:
-        ConfigError: *limit* is no duration, or *schedule* no schedule.
+        ConfigError: *limit* is not a duration, or *schedule* is not a schedule.
     """
     limit = parse_duration("limit", limit)
     return Limited(as_schedule(schedule), limit, with_delay=True)
