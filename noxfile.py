@@ -45,6 +45,11 @@ AIRFLOW = "retrykit/integrations/airflow.py"
 # CPython 3.14. Its packages of the extra `test` that have no compiled parts.
 PYODIDE = "pyodide@314.0.7"
 PURE_PYTHON = ["anyio", "looptime", "pytest", "tomli-w", "tzdata"]
+# Its files that a browser loads.
+FOR_BROWSERS = ["pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm"]
+FOR_BROWSERS += ["pyodide-lock.json", "python_stdlib.zip"]
+# What retrykit and `retrykit show` import; rich draws tables without its dependencies.
+IN_EXAMPLES = ["click", "rich", "wrapt"]
 # The rooms of the package that are covered without libraries of integrations.
 ROOMS = ["_core", "_internal", "budgets", "conditions", "config", "hints", "limits"]
 ROOMS += ["presets", "schedules", "simulate", "testing"]
@@ -104,15 +109,57 @@ def test_all(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the site without a warning, and ask its search: build/site/index.html."""
+    """Build the site without a warning, and try it: build/site/index.html."""
     install_everything(session, "docs", "everything", "benchmark")
+    python = bundle_python(session) if shutil.which("npm") else None
     session.run(
         *("python", "-m", "sphinx", "--fail-on-warning", "--keep-going", "-j", "auto"),
+        *("-D", f"try_it_python={python or ''}"),
         *("-d", "build/doctrees", "docs", "build/site"),
         # The hash seed fixes the order of sets.
         env={"PYTHONHASHSEED": "0"},
     )
     session.run("python", "-m", "tests.site.search", "build/site")
+    if python:
+        session.run("python", "-m", "pytest", "tests/site/try_it.py")
+    else:
+        session.warn("there is no npm: nothing can be run on the page 'Try it'")
+
+
+def bundle_python(session: nox.Session) -> Path:
+    """Return a new folder with Python for browsers, retrykit, and its commands."""
+    folder = Path(session.create_tmp()) / "try_it"
+    shutil.rmtree(folder, ignore_errors=True)
+    pyodide, site = install_pyodide(session, folder), folder / "site-packages"
+    install_pure(session, site, "--no-deps", ".", *IN_EXAMPLES)
+    bundle = folder / "static/pyodide"
+    bundle.mkdir(parents=True)
+    for name in FOR_BROWSERS:
+        shutil.copy(pyodide / name, bundle)
+    shutil.make_archive(str(bundle / "packages"), "zip", site)
+    return bundle.parent
+
+
+def install_pyodide(session: nox.Session, folder: Path) -> Path:
+    """Install Pyodide into a folder, and return that of its files."""
+    session.run(
+        *("npm", "install", "--prefix", str(folder), "--ignore-scripts", "--no-save"),
+        *("--no-audit", "--no-fund", "--fetch-timeout=30000"),
+        *("--loglevel=error", PYODIDE),
+        external=True,
+    )
+    return folder / "node_modules/pyodide"
+
+
+def install_pure(session: nox.Session, site: Path, *requirements: str) -> None:
+    """Install packages without compiled parts into a folder, for Pyodide."""
+    session.install("pip")
+    session.run(
+        *("python", "-m", "pip", "install", "--quiet", "--target", str(site)),
+        *("--no-compile", "--only-binary=:all:", "--platform=any", "--abi=none"),
+        *("--implementation=py", "--python-version=3.14"),
+        *requirements,
+    )
 
 
 @nox.session
@@ -191,23 +238,12 @@ def wasm(session: nox.Session) -> None:
     # Some of the pinned versions have compiled parts.
     session.env.update(UNPINNED)
     folder, site = path.parent, path.parent / "site-packages"
-    session.run(
-        *("npm", "install", "--prefix", str(folder), "--ignore-scripts", "--no-save"),
-        *("--no-audit", "--no-fund", "--fetch-timeout=30000"),
-        *("--loglevel=error", PYODIDE),
-        external=True,
-    )
-    session.install("pip")
-    session.run(
-        *("python", "-m", "pip", "install", "--quiet", "--target", str(site)),
-        *("--no-compile", "--only-binary=:all:", "--platform=any", "--abi=none"),
-        *("--implementation=py", "--python-version=3.14"),
-        *(f"{path}[cli,hypothesis]", *PURE_PYTHON),
-    )
+    pyodide = install_pyodide(session, folder)
+    install_pure(session, site, f"{path}[cli,hypothesis]", *PURE_PYTHON)
     tests = [f"tests/{name}" for name in IN_A_BROWSER]
     session.run(
         *("node", str(folder / "tests/wasm/run.mjs")),
-        *(str(folder / "node_modules/pyodide"), str(site), str(folder)),
+        *(str(pyodide), str(site), str(folder)),
         *("--hypothesis-profile=few", *(session.posargs or tests)),
         external=True,
     )
@@ -296,10 +332,14 @@ def engines(session: nox.Session) -> None:
 
 @nox.session
 def originals(session: nox.Session) -> None:
-    """Hold each preset against its original; ``-- --write`` renews the table."""
-    session.install("-e", ".", *nox.project.dependency_groups(PROJECT, "originals"))
+    """Hold presets and docs/comparison.md against other libraries; ``-- --write``."""
+    groups = nox.project.dependency_groups(PROJECT, "originals", "comparison")
+    session.install("-e", ".[cli,prometheus]", *groups)
     session.install("--no-deps", *EXTRAS["google-genai"])
     session.run("python", "-m", "tests.originals", *session.posargs)
+    # Not if presets are named.
+    if set(session.posargs) <= {"--write"}:
+        session.run("python", "-m", "benchmarks.comparison", *session.posargs)
 
 
 @nox.session

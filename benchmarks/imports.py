@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.calls import Row
 from benchmarks.contenders import Contender
 
-__all__ = ["measure"]
+__all__ = ["measure", "statement"]
 
 _TIMED = """
 {loaded}
@@ -53,11 +53,13 @@ def _row(title: str, loaded: str, contenders: list[Contender], rounds: int) -> R
 
 
 def _code(module: str, loaded: str) -> str:
-    # The decorator imports all that a call needs; `import retrykit` imports nothing.
-    statement = f"import {module}"
-    if module == "retrykit":
-        statement = "from retrykit import retry"
-    return _TIMED.format(loaded=loaded, statement=statement)
+    return _TIMED.format(loaded=loaded, statement=statement(module))
+
+
+def statement(module: str) -> str:
+    """Return the statement that imports all that a call needs."""
+    # `import retrykit` imports nothing.
+    return "from retrykit import retry" if module == "retrykit" else f"import {module}"
 
 
 def _printed(code: str, folder: str) -> str:

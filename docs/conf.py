@@ -16,6 +16,8 @@ extensions = [
     "_site.pictures",
     "_site.reference",
     "_site.search",
+    "_site.settings",
+    "_site.try_it",
     "myst_parser",
     "notfound.extension",
     "sphinx.ext.autodoc",

@@ -168,7 +168,7 @@ def reject_awaitable(
     if is_awaitable(answer):
         if isinstance(answer, CoroutineType):
             answer.close()
-        raise invalid_setting(name, rule, answer, suggestion)
+        raise invalid_setting(name, rule, answer, suggestion, code="async-mismatch")
 
 
 # By name, since numpy may be missing; before 2.0 with an underscore.

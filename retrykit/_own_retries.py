@@ -90,7 +90,9 @@ class OwnRetries(Frozen):
         """
         if self.copy is None:
             rule, suggestion = "one that can be copied", f"make it with {self.text}"
-            raise invalid_setting("client", rule, type(client), suggestion)
+            raise invalid_setting(
+                "client", rule, type(client), suggestion, code="other-library"
+            )
         return self.copy(client)
 
 

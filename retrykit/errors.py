@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from retrykit._internal.durations import Duration, duration_in_words, parse_duration
 from retrykit._internal.validation import (
     ConfigError,
+    ErrorCode,
     NestingError,
     RetrykitError,
     invalid_setting,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from retrykit._core.retry_state import RetryState
 
 __all__ = ["AttemptTimeout", "CircuitOpenError", "CommitUnknown", "ConfigError"]
-__all__ += ["DownloadError", "EventStreamError"]
+__all__ += ["DownloadError", "ErrorCode", "EventStreamError"]
 __all__ += [
     "FailureGroup",
     "GiveUp",

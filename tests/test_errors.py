@@ -13,6 +13,7 @@ import traceback
 from datetime import datetime, timedelta
 from pathlib import Path
 from subprocess import run
+from typing import get_args
 
 import pytest
 
@@ -67,6 +68,7 @@ from retrykit.config.rendering import to_python
 from retrykit.durable import Job
 from retrykit.durable._attempt_replay import check_replayable
 from retrykit.durable._job_engine import wrong_status
+from retrykit.errors import ErrorCode
 from retrykit.hints import (
     attribute,
     first_of,
@@ -299,23 +301,13 @@ GRPC = (
 SHORT = '>= 0.001s, such as "0.1s", with at most nine decimals'
 
 SETTING_ERRORS = {
-    f"wait must be a finite number >= 0, got -1; {SECONDS}": lambda: s.constant(-1),
+    "wait must be a finite number >= 0, got -1": lambda: s.constant(-1),
     f"wait must be a finite number >= 0, got None; {SECONDS}": lambda: s.constant(None),
-    f"wait must be a finite number >= 0, got {HUGE}; {SECONDS}": (
-        lambda: s.constant(HUGE)
-    ),
-    f"step must be a finite number >= 0, got inf; {SECONDS}": (
-        lambda: s.linear(math.inf)
-    ),
-    f"step must be a finite number >= 0, got nan; {SECONDS}": (
-        lambda: s.linear(math.nan, first=1)
-    ),
-    f"first must be a finite number >= 0, got -3; {SECONDS}": (
-        lambda: s.linear(-1, first=-3)
-    ),
-    f"first must be a finite number >= 0, got nan; {SECONDS}": (
-        lambda: s.exponential(math.nan)
-    ),
+    f"wait must be a finite number >= 0, got {HUGE}": (lambda: s.constant(HUGE)),
+    "step must be a finite number >= 0, got inf": (lambda: s.linear(math.inf)),
+    "step must be a finite number >= 0, got nan": (lambda: s.linear(math.nan, first=1)),
+    "first must be a finite number >= 0, got -3": (lambda: s.linear(-1, first=-3)),
+    "first must be a finite number >= 0, got nan": (lambda: s.exponential(math.nan)),
     "factor must be a finite number >= 1, got 0.5": lambda: s.exponential(
         1, factor=0.5
     ),
@@ -325,14 +317,14 @@ SETTING_ERRORS = {
     f"first must be a finite number >= 0, got True; {SECONDS}": (
         lambda: s.polynomial(2, first=True)
     ),
-    f"median_first_retry_delay must be a finite number >= 0, got -1; {SECONDS}": (
+    "median_first_retry_delay must be a finite number >= 0, got -1": (
         lambda: s.polly_interval(-1)
     ),
     f"first must be a finite duration >= 0, got {timedelta(-1)!r}": (
         lambda: s.fibonacci(timedelta(-1))
     ),
-    f"low must be a finite number >= 0, got -1; {SECONDS}": (lambda: s.uniform(-1, 1)),
-    f"high must be a finite number >= 0, got -1; {SECONDS}": (lambda: s.uniform(0, -1)),
+    "low must be a finite number >= 0, got -1": (lambda: s.uniform(-1, 1)),
+    "high must be a finite number >= 0, got -1": (lambda: s.uniform(0, -1)),
     "high must be a finite number >= 2, got 1.0; no shorter than low": (
         lambda: s.uniform(2, 1)
     ),
@@ -380,7 +372,7 @@ SETTING_ERRORS = {
     f"{doubling!r}; bind them with functools.partial": (
         lambda: Policy(schedule=doubling)
     ),
-    f"schedule[1] must be a finite number >= 0, got -1; {SECONDS}": (
+    "schedule[1] must be a finite number >= 0, got -1": (
         lambda: Policy(schedule=[1, -1])
     ),
     "max_attempts must be an integer >= 1, got 0; the first attempt counts; "
@@ -395,7 +387,7 @@ SETTING_ERRORS = {
     "None is unlimited": lambda: Policy(max_attempts=True),
     f"max_attempts must be an integer >= 1 and <= {2**53 - 1}, got {2**53}; the "
     "first attempt counts; None is unlimited": lambda: Policy(max_attempts=2**53),
-    f"max_elapsed must be a finite number >= 0, got -1; {SECONDS}": (
+    "max_elapsed must be a finite number >= 0, got -1": (
         lambda: Policy(max_elapsed=-1)
     ),
     "deadline must be one of 'stop', 'clip', 'overshoot', got 30; for a time limit "
@@ -628,7 +620,7 @@ SETTING_ERRORS = {
     f"on_result must be {PLAIN}, got {fetch!r}; put the block into a function under "
     "aretry": lambda: aretrying(Policy(on_result=fetch)),
     # signals
-    f"delay must be a finite number >= 0, got -1; {SECONDS}": lambda: RetryAfter(-1),
+    "delay must be a finite number >= 0, got -1": lambda: RetryAfter(-1),
     "cause must be an exception (an instance of Exception), got 'busy'; write raise "
     "RetryAfter from error, or raise an error": lambda: RetryAfter(1, "busy"),
     f"cause must be an exception (an instance of Exception), got {OSError}; {CAUSE}": (
@@ -640,7 +632,7 @@ SETTING_ERRORS = {
     "initial_interval must be a finite number >= 0.001, got 0.0": (
         lambda: presets.google(initial_interval=0)
     ),
-    f"initial_interval must be a finite number >= 0, got -1; {SECONDS}": (
+    "initial_interval must be a finite number >= 0, got -1": (
         lambda: presets.google(initial_interval=-1)
     ),
     "randomization_factor must be a number >= 0 and < 1, got 1": (
@@ -656,7 +648,7 @@ SETTING_ERRORS = {
     ),
     "max_interval must be a finite number >= 2 and <= 2.14748e+06, got 1.0; no "
     f"{INTERVAL_RULE}": (lambda: s.google_interval(2, max_interval=1)),
-    f"max_interval must be a finite number >= 0, got nan; {SECONDS}": (
+    "max_interval must be a finite number >= 0, got nan": (
         lambda: s.google_interval(2, max_interval=math.nan)
     ),
     "randomization_factor must be a finite number >= 0 and <= 1, got 1.5": (
@@ -674,10 +666,8 @@ SETTING_ERRORS = {
     "retry_limit must be an integer >= 0, got -1": (
         lambda: presets.zizq(retry_limit=-1)
     ),
-    f"base must be a finite number >= 0, got -1; {SECONDS}": (
-        lambda: presets.zizq(base=-1)
-    ),
-    f"jitter must be a finite number >= 0, got inf; {SECONDS}": (
+    "base must be a finite number >= 0, got -1": (lambda: presets.zizq(base=-1)),
+    "jitter must be a finite number >= 0, got inf": (
         lambda: presets.zizq(jitter=math.inf)
     ),
     "use_jitter must be True or False, got 'yes'": (
@@ -686,7 +676,7 @@ SETTING_ERRORS = {
     "interval must be a duration, or a list of at least one, got []": (
         lambda: presets.rq(interval=[])
     ),
-    f"interval must be a finite number >= 0, got -1; {SECONDS}": (
+    "interval must be a finite number >= 0, got -1": (
         lambda: presets.rq(interval=[5, -1])
     ),
     "preset must be the name of one, got 'zizk'; did you mean zizq?": lambda: (
@@ -860,11 +850,11 @@ SETTING_ERRORS = {
     "delay must be a duration >= 0, got -0.5; time does not go back": (
         lambda: FakeClock().sleep(-0.5)
     ),
-    f"delay must be a finite number >= 0, got nan; {SECONDS}": (
+    "delay must be a finite number >= 0, got nan": (
         lambda: FakeClock().sleep(math.nan)
     ),
     "start must be a finite number >= 0, got -5": lambda: virtual_time(start=-5),
-    f"stall_timeout must be a finite number >= 0, got inf; {SECONDS}": (
+    "stall_timeout must be a finite number >= 0, got inf": (
         lambda: virtual_time(stall_timeout=math.inf)
     ),
     # testing
@@ -1040,10 +1030,8 @@ SETTING_ERRORS = {
     f"outcomes must be {DOTS}, got [Ellipsis, 'ok']; it repeats that outcome": (
         lambda: AsyncScriptedFunction([..., "ok"])
     ),
-    f"at_least must be a finite number >= 0, got -1; {SECONDS}": (
-        lambda: strategies.durations(-1)
-    ),
-    f"at_most must be a finite number >= 0, got inf; {SECONDS}": (
+    "at_least must be a finite number >= 0, got -1": (lambda: strategies.durations(-1)),
+    "at_most must be a finite number >= 0, got inf": (
         lambda: strategies.durations(at_most=math.inf)
     ),
     "at_most must be a finite number >= 60, got 5.0": (
@@ -1101,7 +1089,7 @@ SETTING_ERRORS = {
 
 SETTING_ERRORS |= {
     "policy must be a Policy, got 5; write Policy(schedule=...)": lambda: preview(5),
-    f"attempt must be a finite number >= 0, got -1; {SECONDS}": (
+    "attempt must be a finite number >= 0, got -1": (
         lambda: preview(Policy(), attempt=-1)
     ),
     "retries must be an integer >= 1, got 0": (lambda: preview(Policy(), retries=0)),
@@ -1124,7 +1112,7 @@ SETTING_ERRORS |= {
         {7: Policy()}
     ),
     "policies['mine'] must be a Policy, got [1]": lambda: page({"mine": [1]}),
-    f"attempt must be a finite number >= 0, got -2; {SECONDS}": (
+    "attempt must be a finite number >= 0, got -2": (
         lambda: page({"mine": Policy()}, attempt=-2)
     ),
     "retries must be an integer >= 1, got -1": (
@@ -1150,7 +1138,7 @@ SETTING_ERRORS |= {
     "from 100 % on, the queue grows without an outage": (
         lambda: check(Policy(), load=70)
     ),
-    f"lifetime must be a finite number >= 0, got -1; {SECONDS}": (
+    "lifetime must be a finite number >= 0, got -1": (
         lambda: check(Policy(), lifetime=-1)
     ),
     "target must be a str, got 5": lambda: discover(5),
@@ -1417,9 +1405,7 @@ SETTING_ERRORS |= {
     # other settings beside the schedule
     f"hint must be a hint, not a function that builds one, got {retry_after!r}; "
     "call it: retry_after(...)": lambda: Policy(hint=retry_after),
-    f"hint_cap must be a finite number >= 0, got -1; {SECONDS}": (
-        lambda: Policy(hint_cap=-1)
-    ),
+    "hint_cap must be a finite number >= 0, got -1": (lambda: Policy(hint_cap=-1)),
     "on_long_hint must be one of 'honor', 'clip', 'ignore', 'give_up', got 60; for a "
     "bound use hint_cap": lambda: Policy(on_long_hint=60),
     "hint_jitter must be a finite number >= 0 and <= 1, got 10; 0.1 adds up to 10 % of "
@@ -1431,7 +1417,7 @@ SETTING_ERRORS |= {
     ),
     "budget must be a sync budget where nothing can await it, got Remote(); "
     "async functions need aretry": lambda: retry(budget=AsyncBudget())(plain),
-    f"attempt_timeout must be a finite number >= 0, got -1; {SECONDS}": (
+    "attempt_timeout must be a finite number >= 0, got -1": (
         lambda: Policy(attempt_timeout=-1)
     ),
     "attempt_timeout must be a duration > 0, got '0s'; None is unlimited": (
@@ -1608,9 +1594,7 @@ CALL_ERRORS |= {
     ),
     "its answer must be a delay, not an awaitable, even under aretry, got "
     "Answer()": lambda: parse_answer(Answer()),
-    f"its answer must be a finite number >= 0, got -1; {SECONDS}": (
-        lambda: parse_answer(-1)
-    ),
+    "its answer must be a finite number >= 0, got -1": (lambda: parse_answer(-1)),
     "fetch must be a function that returns its result directly, under retry, got "
     "Answer(); decorate it with aretry": lambda: Policy(name="fetch").call(Answer),
     "fn must be a function that returns an awaitable, under aretry, got "
@@ -1623,7 +1607,7 @@ CALL_ERRORS |= {
     ),
     "schedule must be a schedule of finite numbers >= 0, got -1.0; see its delay "
     "method": lambda: Policy(schedule=NegativeSchedule()).decide(STATE, FAILURE),
-    f"schedule[0] must be a finite number >= 0, got -2; {SECONDS}": (
+    "schedule[0] must be a finite number >= 0, got -2": (
         lambda: Policy(schedule=functools.partial(doubling, -2)).decide(STATE, FAILURE)
     ),
     "attempt must be entered exactly once, in its own iteration, got <Attempt 1>; "
@@ -1647,6 +1631,9 @@ for more in [*MORE, AUDIT_ERRORS]:
     SETTING_ERRORS |= more
 
 
+CODES = get_args(ErrorCode)
+
+
 @pytest.mark.parametrize(
     ("message", "raise_error"),
     (SETTING_ERRORS | CALL_ERRORS).items(),
@@ -1658,7 +1645,10 @@ def test_config_errors_name_the_argument_the_rule_and_the_value(message, raise_e
     """`{name} must be {rule}, got {value!r}; {suggestion}`."""
     with pytest.raises(ConfigError) as caught:
         raise_error()
-    assert str(caught.value) == message
+    error = caught.value
+    assert error.message == message
+    assert str(error) == f"{message}  [{error.code}]"
+    assert error.code in CODES
 
 
 def test_every_check_of_the_package_is_in_the_table():

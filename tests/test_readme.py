@@ -70,6 +70,13 @@ def test_the_first_example_repeats_what_may_succeed_later(step, requests):
     assert len(server.seen) == requests
 
 
+def test_the_readme_compares_as_the_page_does():
+    rows = re.findall(r"^(\| [A-Z][^|\n]*(?: \| [^|\n]+){4}) \|$", README, re.MULTILINE)
+    page = (ROOT / "docs/comparison.md").read_text("utf-8")
+    assert len(rows) == 8
+    assert [row for row in rows if row not in page] == []
+
+
 def test_the_readme_is_short():
     words = (each for each in README.split() if re.search(r"\w", each))
     assert len([*words]) <= 700

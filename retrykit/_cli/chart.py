@@ -100,7 +100,7 @@ def _save_image(policies: Mapping[str, Policy], output: Path, **options: Any) ->
         from retrykit.analysis.charts import figure, save  # noqa: PLC0415  slow to import
     except ModuleNotFoundError as error:
         msg = f"{output} needs {error.name}; {installed_by('plot')}"
-        raise ConfigError(msg) from error
+        raise ConfigError(msg, "not-installed") from error
     save(figure(policies, **options), output)
 
 

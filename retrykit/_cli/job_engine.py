@@ -26,12 +26,14 @@ def open_engine(text: str) -> AbstractContextManager[JobEngine]:
     """
     module, _, path = text.partition(":")
     if not module or not path:
-        raise invalid_setting("--app", _RULE, text, "write --app mypackage.jobs:app")
+        raise invalid_setting(
+            "--app", _RULE, text, "write --app mypackage.jobs:app", code="unknown-name"
+        )
     app = find_attribute("--app", text, module, path)
     name = _engine_name(app)
     if name is None:
         # Not the value, which may contain a password.
-        raise invalid_setting("--app", _RULE, type(app))
+        raise invalid_setting("--app", _RULE, type(app), code="unknown-name")
     integration = import_module(f"retrykit.integrations.{name}")
     return cast("AbstractContextManager[JobEngine]", integration.job_engine(app))
 

@@ -181,14 +181,16 @@ def _read(
     elif file := file_of(target):
         yield from _read_file(target, file, flags, limits)
     elif not target:
-        raise invalid_setting("TARGET", "a policy, a module or a path", target)
+        raise invalid_setting(
+            "TARGET", "a policy, a module or a path", target, code="unknown-name"
+        )
     elif is_attribute(target) and not Path(target).exists():
         path = target.rpartition(":")[0]
         is_script = path.endswith(".py")
         way = f"write {path}, for all in it" if is_script else f"--import {target} does"
         rule = "a policy, a module or a path"
         suggestion = f"lint imports no target; {way}"
-        raise invalid_setting("TARGET", rule, target, suggestion)
+        raise invalid_setting("TARGET", rule, target, suggestion, code="unknown-name")
     else:
         yield from _read_code(target, limits)
 

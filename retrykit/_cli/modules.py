@@ -56,7 +56,11 @@ def attribute_of(value: object, parameter: str, text: str, path: str) -> object:
         except AttributeError:
             suggestion = did_you_mean(name, dir(value)) or f"there is no {name}"
             raise invalid_setting(
-                parameter, "an attribute of its module", text, suggestion
+                parameter,
+                "an attribute of its module",
+                text,
+                suggestion,
+                code="unknown-name",
             ) from None
     return value
 
@@ -77,7 +81,9 @@ def import_script(path: str, text: str) -> ModuleType:
     try:
         [file], _ = find_files([path])
     except ConfigError:
-        raise invalid_setting("POLICY", "in a file that exists", text) from None
+        raise invalid_setting(
+            "POLICY", "in a file that exists", text, code="unreadable-file"
+        ) from None
     folder = Path(path).absolute().parent
     root = folder
     for _ in range(file.package.count(".") + 1 if file.package else 0):
@@ -87,7 +93,7 @@ def import_script(path: str, text: str) -> ModuleType:
     if not any(each.samefile(path) for each in _paths(module)):
         paths = ", ".join(map(str, _paths(module))) or "the interpreter"
         msg = f"{text} must be importable, got a module of this name from {paths}"
-        raise ConfigError(msg)
+        raise ConfigError(msg, "unreadable-file")
     return module
 
 
@@ -166,11 +172,11 @@ def _import(name: str, text: str) -> ModuleType:
     except BaseException as error:  # noqa: BLE001  a script may call sys.exit
         if _is_missing(name, error):
             msg = f"{text} must be importable from this folder, got no such module"
-            raise ConfigError(msg) from None
+            raise ConfigError(msg, "unknown-name") from None
         place = _failed_place(error)
         where = f" at {place}" if place else ""
         msg = f"{text} must be importable, got {_in_words(error)}{where}"
-        raise ConfigError(msg) from None
+        raise ConfigError(msg, "unreadable-file") from None
 
 
 def _is_missing(name: str, error: BaseException) -> bool:

@@ -20,7 +20,7 @@ from retrykit._cli.options import complete_words
 from retrykit._core.decorators import policy_of
 from retrykit._core.policy import Policy
 from retrykit._core.settings import DeadlineRule, LimitRule
-from retrykit._internal.validation import did_you_mean, invalid_setting
+from retrykit._internal.validation import did_you_mean, invalid_setting, reworded
 from retrykit.config._environment import MUTUALLY_EXCLUSIVE, policy_from_env
 from retrykit.config._files import load_policy, policy_names, read_document
 from retrykit.config._foreign import NAMES
@@ -128,9 +128,10 @@ def _kept(name: str) -> Any:
 
 def format_config_error(error: ConfigError) -> str:
     """Return an error on one line, with the option that imports a missing module."""
-    text = " ".join(str(error).split())
+    text = " ".join(error.message.split())
     text = re.sub(r"; closest=True reads", "; --closest reads", text)
-    return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", text)
+    text = re.sub(r"; import ([\w.]+) first$", r"; add --import \1", text)
+    return str(reworded(error, text))
 
 
 def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
@@ -192,7 +193,9 @@ def select_policies(
     for text in texts:
         policies = find_policies(text)
         if not policies:
-            raise invalid_setting("POLICY", "a file with policies", text)
+            raise invalid_setting(
+                "POLICY", "a file with policies", text, code="unreadable-file"
+            )
         for name, policy in policies.items():
             names = chain([name], (f"{name} ({number})" for number in count(2)))
             found[next(each for each in names if each not in found)] = policy
@@ -231,7 +234,7 @@ def find_policies(text: str) -> dict[str, Policy]:
     rule = "a preset, a file.toml:name or a module:attribute"
     similar = did_you_mean(text.partition(":")[0], BUILT_IN)
     suggestion = similar or f"presets: {LISTED}"
-    raise invalid_setting("POLICY", rule, text, suggestion)
+    raise invalid_setting("POLICY", rule, text, suggestion, code="unknown-name")
 
 
 def _read_script(text: str, path: str, name: str | None) -> dict[str, Policy]:
@@ -313,17 +316,19 @@ def _load_service(config: dict[str, Any], path: str, method: str | None) -> Poli
         return from_service_config(config, method=method)
     except ConfigError as error:
         suggestion = ""
-        if method is None and str(error).startswith("method "):
+        if method is None and error.message.startswith("method "):
             suggestion = f"; write {path}:package.Service/Method"
-        msg = f"{path}: {error}{suggestion}"
-        raise ConfigError(msg) from None
+        msg = f"{path}: {error.message}{suggestion}"
+        raise reworded(error, msg) from None
 
 
 def load_attribute(text: str) -> Policy:
     """Import the module of a ``module:attribute``, and return the policy there."""
     attribute = _ATTRIBUTE.fullmatch(text)
     if not attribute:
-        raise invalid_setting("--import", "a module or a module:attribute", text)
+        raise invalid_setting(
+            "--import", "a module or a module:attribute", text, code="unknown-name"
+        )
     module, path = attribute["module"], attribute["path"]
     return _as_policy(text, find_attribute("POLICY", text, module, path))
 
@@ -338,4 +343,6 @@ def _as_policy(text: str, value: object) -> Policy:
     except ConfigError:
         rule = f"a policy, a schedule or a decorated function at {text}"
         # Not the value, which may be long, or contain a secret.
-        raise invalid_setting("POLICY", rule, type(value)) from None
+        raise invalid_setting(
+            "POLICY", rule, type(value), code="unknown-name"
+        ) from None

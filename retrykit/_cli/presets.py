@@ -38,7 +38,9 @@ def command(words: Sequence[str], *, as_json: bool) -> None:
     if not found:
         text = " ".join(words)
         rule = "words that a preset has in its name, group, description or source"
-        raise invalid_setting("WORD", rule, text, did_you_mean(text, BUILT_IN))
+        raise invalid_setting(
+            "WORD", rule, text, did_you_mean(text, BUILT_IN), code="unknown-name"
+        )
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return

@@ -162,7 +162,7 @@ def _parts(name: str, policy: Policy, rule: int | None) -> list[tuple[str, Polic
         return [(name, policy), *(x for own, x in told if only or own.schedule)]
     if rule > len(rules):
         limit = f"the number of a rule, of which {name} has {len(rules)}"
-        raise invalid_setting("--rule", limit, rule)
+        raise invalid_setting("--rule", limit, rule, code="out-of-range")
     return [rules[rule - 1]]
 
 

@@ -21,7 +21,7 @@ from retrykit._cli.simulation_report import (
 from retrykit._cli.terminal import console, show_progress
 from retrykit._core.policy import Policy
 from retrykit._internal.distribution import installed_by
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import invalid_setting, reworded
 from retrykit.errors import ConfigError
 from retrykit.simulate._basin import find_basin
 from retrykit.simulate._changes import RUNS, Change, find_change
@@ -100,7 +100,7 @@ def _parse_errors(
             raise invalid_setting(param.opts[0], rule, value)
         if name not in _RAISED:
             rule = f"of one of {', '.join(_RAISED)}"
-            raise invalid_setting(param.opts[0], rule, value)
+            raise invalid_setting(param.opts[0], rule, value, code="unknown-name")
         error = find_attribute(param.opts[0], text, module, path)
         errors[name] = _make_error(param.opts[0], text, error)
     return errors or None
@@ -322,7 +322,7 @@ def _check_outputs(options: Mapping[str, Any]) -> None:
             import retrykit.analysis.simulation_charts  # noqa: F401, PLC0415  slow
         except ModuleNotFoundError as error:
             msg = f"{file} needs {error.name}; {installed_by('plot')}"
-            raise ConfigError(msg) from error
+            raise ConfigError(msg, "not-installed") from error
 
 
 def _settings(policies: Sequence[Policy], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -330,7 +330,7 @@ def _settings(policies: Sequence[Policy], options: Mapping[str, Any]) -> dict[st
     shares = options["shares"] or (1.0,) * len(policies)
     if len(shares) != len(policies):
         rule = f"given once for each of {len(policies)} policies"
-        raise invalid_setting("--share", rule, [*shares])
+        raise invalid_setting("--share", rule, [*shares], code="wrong-arguments")
     load: Load = options["load"]
     if options["users"] is not None:
         load = Users(options["users"], options["think"])
@@ -375,7 +375,7 @@ def _check_basin(clients: Sequence[Clients], file: Path | None) -> None:
     if file is not None and any(map(has_layers, clients)):
         rule = "left out for a policy with limits or a hedge"
         suggestion = "its state is more than a queue and calls that wait"
-        raise invalid_setting("--basin", rule, str(file), suggestion)
+        raise invalid_setting("--basin", rule, str(file), suggestion, code="not-here")
 
 
 @contextmanager
@@ -384,14 +384,14 @@ def _options_named(*, users: bool) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        name, must, rest = str(error).partition(" must be ")
+        name, must, rest = error.message.partition(" must be ")
         option = _OPTIONS.get(name, name)
         if users and name == "load":
             option = "--users"
         text = f"{option}{must}{rest}"
         for python, typed in _ADVICE.items():
             text = text.replace(python, typed)
-        raise ConfigError(text) from error
+        raise reworded(error, text) from error
 
 
 _OPTIONS: Final = {

@@ -50,10 +50,10 @@ def check_admission(name: str, value: object) -> tuple[Limit | Registry[Any], ..
         if isinstance(each, Limit) and is_coroutine_function(each.acquire):
             rule = "a limit whose acquire() is sync"
             suggestion = "return a lease whose wait_async() waits"
-            raise invalid_setting(item, rule, each, suggestion)
+            raise invalid_setting(item, rule, each, suggestion, code="async-mismatch")
         if any(each is other for other in value[:index]):
             rule = "in the list once, since each attempt would ask it twice"
-            raise invalid_setting(item, rule, each)
+            raise invalid_setting(item, rule, each, code="not-here")
     return tuple(value)
 
 
@@ -69,7 +69,7 @@ def join_limits(policy: "Policy") -> None:
         if isinstance(limit, Registry):
             rule = "limits, and a Registry only in an HTTP client, which has hosts"
             suggestion = "take the limit of a key: registry[key]"
-            raise invalid_setting("admission", rule, limit, suggestion)
+            raise invalid_setting("admission", rule, limit, suggestion, code="not-here")
         limit.join(conditions)
 
 

@@ -170,7 +170,9 @@ def _parameter_index(fn: Callable[..., Any], argument: AsArgument) -> float:
         parameters = inspect.signature(fn).parameters
     except (TypeError, ValueError):
         suggestion = "it has no signature: call it in a function that has one"
-        raise invalid_setting("fn", rule, fn, suggestion) from None
+        raise invalid_setting(
+            "fn", rule, fn, suggestion, code="not-retryable"
+        ) from None
     positional = [each.name for each in parameters.values() if each.kind in _POSITIONAL]
     found = parameters.get(name)
     if found is not None and found.kind in _BY_NAME:
@@ -178,4 +180,4 @@ def _parameter_index(fn: Callable[..., Any], argument: AsArgument) -> float:
     if any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values()):
         return math.inf
     suggestion = f"name its parameter: AsArgument({argument.seconds:g}, name=...)"
-    raise invalid_setting("fn", rule, fn, suggestion)
+    raise invalid_setting("fn", rule, fn, suggestion, code="not-retryable")

@@ -131,7 +131,9 @@ _NO_RESULT = object()
 def _reject_entry(attempt: "Attempt") -> NoReturn:
     """Reject an iteration that does not enter its attempt exactly once."""
     rule = "entered exactly once, in its own iteration"
-    raise invalid_setting("attempt", rule, attempt, "write with attempt: in the loop")
+    raise invalid_setting(
+        "attempt", rule, attempt, "write with attempt: in the loop", code="wrong-state"
+    )
 
 
 @final
@@ -346,7 +348,11 @@ class _RetriedBlock:
             rule = "a duration where there is no function with a timeout parameter"
             suggestion = "use current_state().remaining in the block"
             raise invalid_setting(
-                "attempt_timeout", rule, policy.attempt_timeout, suggestion
+                "attempt_timeout",
+                rule,
+                policy.attempt_timeout,
+                suggestion,
+                code="not-here",
             )
         check_no_fallback(policy)
         check_limits_of(policy)

@@ -153,12 +153,14 @@ def chain(  # noqa: PLR0913  what a chain may have
     for kind, each in zip(kinds, functions, strict=True):
         if kind != kinds[0]:
             rule = f"functions of one kind: {format_value(first)} is {kinds[0]}"
-            raise invalid_setting("chain", rule, each, f"it is {kind}")
+            raise invalid_setting(
+                "chain", rule, each, f"it is {kind}", code="contradiction"
+            )
     makes_stream = kinds[0] in {_GENERATOR, _ASYNC_GENERATOR}
     if makes_stream and default is not NO_FALLBACK:
         rule = "left out for generators"
         suggestion = "add a generator function that yields it"
-        raise invalid_setting("default", rule, default, suggestion)
+        raise invalid_setting("default", rule, default, suggestion, code="not-here")
     if default is not NO_FALLBACK:
         check_fallback("default", default)
     names = [_name_of(each) for each in functions]

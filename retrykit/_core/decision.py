@@ -406,7 +406,9 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
         return StopReason.SCHEDULE_ENDED
     if not 0 <= delay <= MAX_DELAY:
         wanted = "a schedule of finite numbers >= 0"
-        raise invalid_setting("schedule", wanted, delay, "see its delay method")
+        raise invalid_setting(
+            "schedule", wanted, delay, "see its delay method", code="out-of-range"
+        )
     if isinstance(error, RetryAfter) and error.delay is not None:
         delay = error.delay
     elif type(delay) is not float:

@@ -338,7 +338,9 @@ def policy_of(fn: object) -> Policy:
     """
     found = find_wrapped(fn)
     if found is None:
-        raise invalid_setting("fn", "decorated with retry or aretry", fn)
+        raise invalid_setting(
+            "fn", "decorated with retry or aretry", fn, code="not-retryable"
+        )
     return found.policy
 
 
@@ -387,7 +389,7 @@ def resume(
     if stream is not None:
         rule = "a function that returns a result, not a stream"
         suggestion = "call it with the arguments with which it continues"
-        raise invalid_setting("fn", rule, fn, suggestion)
+        raise invalid_setting("fn", rule, fn, suggestion, code="not-retryable")
     changed = ask_policy(as_source(base if policy is None else policy, changes))
     awaited = is_coroutine_function(inner) if awaited is None else awaited
     return cast("F", build_driver(changed, inner, awaited=awaited, resumed=state))
@@ -409,7 +411,9 @@ def _decorator(  # noqa: PLR0913  what retry and aretry are given
         stream = as_mode(stream)
     if fn is None or isinstance(fn, Policy):
         if fn is not None and policy is not None:
-            raise invalid_setting("policy", "given once", policy)
+            raise invalid_setting(
+                "policy", "given once", policy, code="wrong-arguments"
+            )
         meant = "" if policy is None else guess_argument(policy)
         if meant:
             suggestion = f"write {name}({meant})"
@@ -440,7 +444,9 @@ def _reject_policy_function(name: str, fn: Any) -> None:
         ours = str(fn.__module__).startswith("retrykit.integrations.")
         meant = f"{fn.__name__}()" if ours else f"policy={format_value(fn)}"
         suggestion = f"write {name}({meant})"
-        raise invalid_setting("fn", "a function to retry", fn, suggestion)
+        raise invalid_setting(
+            "fn", "a function to retry", fn, suggestion, code="not-retryable"
+        )
 
 
 def list_settings(function: Callable[..., Any]) -> None:

@@ -94,7 +94,9 @@ def prepare_attempt(
     check_retryable(fn)
     if not awaited and is_coroutine_function(fn):
         suggestion = "use acall or arun, or decorate it with retry or aretry"
-        raise invalid_setting("fn", "a function that is not async", fn, suggestion)
+        raise invalid_setting(
+            "fn", "a function that is not async", fn, suggestion, code="async-mismatch"
+        )
     policy._derive(_check_async if awaited else _check_sync)
     attempt = _add_timeout(policy, fn, awaited=awaited)
     if policy.hedge is None:
@@ -177,7 +179,7 @@ def check_no_hedge(
     if policy.hedge is not None:
         rule = "None where nothing can be sent twice: in a block, a stream, a job or a "
         rule += "gRPC call"
-        raise invalid_setting("hedge", rule, policy.hedge, suggestion)
+        raise invalid_setting("hedge", rule, policy.hedge, suggestion, code="not-here")
 
 
 def check_retryable(fn: object) -> None:
@@ -185,7 +187,9 @@ def check_retryable(fn: object) -> None:
     if is_plain_function(fn):
         return
     if not callable(fn):
-        raise invalid_setting("fn", "a function or another callable", fn)
+        raise invalid_setting(
+            "fn", "a function or another callable", fn, code="not-retryable"
+        )
     check_no_stream(fn)
     entered = matches_underlying(_makes_context_manager, fn)
     if entered or matches_underlying(is_generator_function, fn):
@@ -199,7 +203,7 @@ def check_retryable(fn: object) -> None:
             "retry that code, or write a block, for attempt in retrying(...), "
         )
         suggestion += "in it"
-        raise invalid_setting("fn", rule, fn, suggestion)
+        raise invalid_setting("fn", rule, fn, suggestion, code="not-retryable")
 
 
 def check_no_stream(fn: object) -> None:
@@ -209,7 +213,7 @@ def check_no_stream(fn: object) -> None:
     if type(found).__name__ == "WrappedCallable" and found.stream is not None:
         rule = "a function without a stream, which is retried where it is iterated"
         suggestion = "change its policy by with_policy, or decorate what iterates it"
-        raise invalid_setting("fn", rule, fn, suggestion)
+        raise invalid_setting("fn", rule, fn, suggestion, code="not-retryable")
 
 
 def check_sync_compatible(
@@ -220,14 +224,16 @@ def check_sync_compatible(
     budget, timeout = policy.budget, policy.attempt_timeout
     if is_coroutine_function(budget and budget.withdraw):
         rule = "a sync budget where nothing can await it"
-        raise invalid_setting("budget", rule, budget, suggestion)
+        raise invalid_setting("budget", rule, budget, suggestion, code="async-mismatch")
     if isinstance(timeout, float) and not can_cancel:
         rule = "None for sync code, which cannot be cancelled"
         suggestion = "give the client timeout=current_state().remaining, or write "
         suggestion += (
             f"attempt_timeout=AsArgument({timeout:g}), which fills a parameter"
         )
-        raise invalid_setting("attempt_timeout", rule, timeout, suggestion)
+        raise invalid_setting(
+            "attempt_timeout", rule, timeout, suggestion, code="not-here"
+        )
 
 
 def check_resumable(state: RetryState) -> None:
@@ -235,7 +241,9 @@ def check_resumable(state: RetryState) -> None:
     check_instance("state", state, RetryState, "RetryState.from_dict makes one")
     if state.status == "succeeded":
         rule = "of a call that has not succeeded"
-        raise invalid_setting("state", rule, state, "there is nothing to resume")
+        raise invalid_setting(
+            "state", rule, state, "there is nothing to resume", code="wrong-state"
+        )
 
 
 def ensure_awaitable(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -248,13 +256,17 @@ def ensure_awaitable(fn: Callable[..., Any]) -> Callable[..., Any]:
     returns = known.get("return", Any)
     if returns is None or (isinstance(returns, type) and not _awaitable(returns)):
         rule = "a coroutine function, or one that returns an awaitable, under aretry"
-        raise invalid_setting("fn", rule, fn, "decorate it with retry")
+        raise invalid_setting(
+            "fn", rule, fn, "decorate it with retry", code="async-mismatch"
+        )
 
     async def awaiting(*args: Any, **kwargs: Any) -> Any:
         result = fn(*args, **kwargs)
         if not is_awaitable(result):
             rule = "a function that returns an awaitable, under aretry"
-            raise invalid_setting("fn", rule, fn, "decorate it with retry")
+            raise invalid_setting(
+                "fn", rule, fn, "decorate it with retry", code="async-mismatch"
+            )
         return await result
 
     return awaiting

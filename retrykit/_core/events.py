@@ -290,7 +290,7 @@ def check_observer(
     if is_coroutine_function(observer) and not allow_async:
         rule = "a sync function that takes an event"
         suggestion = "to await something, start a task in it"
-        raise invalid_setting(name, rule, observer, suggestion)
+        raise invalid_setting(name, rule, observer, suggestion, code="async-mismatch")
     if not accepts_one_argument(observer):
         rule = "a function that takes the event, and nothing else"
         call = accepts_no_argument(observer)

@@ -186,7 +186,9 @@ def check_no_fallback(policy: "Policy") -> None:
         rule = "left out where no function can return it: in a block, a client, a job "
         rule += "or a stream"
         suggestion = "handle the error there, or write Policy.run"
-        raise invalid_setting("fallback", rule, policy.fallback, suggestion)
+        raise invalid_setting(
+            "fallback", rule, policy.fallback, suggestion, code="not-here"
+        )
 
 
 def check_fallback(name: str, value: Any) -> Any:

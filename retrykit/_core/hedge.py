@@ -95,7 +95,9 @@ class Hedge(ForkSafe):
     ) -> None:
         if (delay is None) is (quantile is None):
             rule = "given, or quantile, and not both"
-            raise invalid_setting("delay", rule, delay, 'write Hedge("50ms", ...)')
+            raise invalid_setting(
+                "delay", rule, delay, 'write Hedge("50ms", ...)', code="contradiction"
+            )
         self.delay: float | None = (
             None if delay is None else parse_duration("delay", delay)
         )
@@ -104,14 +106,18 @@ class Hedge(ForkSafe):
             self.quantile = check_number("quantile", quantile, at_most=1)
             if not 0 < self.quantile < 1:
                 rule = "a number > 0 and < 1"
-                raise invalid_setting("quantile", rule, quantile, "0.95 is 95 %")
+                raise invalid_setting(
+                    "quantile", rule, quantile, "0.95 is 95 %", code="out-of-range"
+                )
         self.at_most: int = check_integer(
             "at_most", at_most, at_least=2, at_most=_MOST, suggestion="the first counts"
         )
         self.extra: float = check_number("extra", extra, at_most=_MOST - 1)
         if not self.extra:
             rule = "a number > 0 and <= 9"
-            raise invalid_setting("extra", rule, extra, "0.1 is 10 % more load")
+            raise invalid_setting(
+                "extra", rule, extra, "0.1 is 10 % more load", code="out-of-range"
+            )
         self.idempotent: bool = check_instance("idempotent", idempotent, bool)
         self._budget = RatioBudget(self.extra, reserve=_RESERVE)
         self._times: deque[float] = deque(maxlen=_SAMPLES)
@@ -219,7 +225,9 @@ def check_promise(hedge: Hedge) -> None:
     if not hedge.idempotent:
         rule = "True for a function that is hedged, which may run twice at once"
         suggestion = "write idempotent=True if that does no harm"
-        raise invalid_setting("idempotent", rule, hedge.idempotent, suggestion)
+        raise invalid_setting(
+            "idempotent", rule, hedge.idempotent, suggestion, code="not-here"
+        )
 
 
 def check_hedge(name: str, value: object) -> Hedge:
@@ -238,5 +246,7 @@ def hedge_from_dict(data: object) -> Hedge:
         if key not in _SETTINGS:
             rule = f"a dict with the keys {', '.join(_SETTINGS)}"
             suggestion = did_you_mean(key, _SETTINGS)
-            raise invalid_setting("hedge", rule, dict(data), suggestion)
+            raise invalid_setting(
+                "hedge", rule, dict(data), suggestion, code="unknown-name"
+            )
     return Hedge(**data)

@@ -69,7 +69,7 @@ def reject_task(fn: object) -> None:
         rule = f"a function, not {found}, which would run without retries"
         suggestion = "put retry below the other decorator"
         # Not the task itself, which may have any repr.
-        raise invalid_setting("fn", rule, kind, suggestion)
+        raise invalid_setting("fn", rule, kind, suggestion, code="not-retryable")
 
 
 _ENTERED: Final = {"_GeneratorContextManager", "_AsyncGeneratorContextManager"}

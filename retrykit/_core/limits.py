@@ -180,7 +180,9 @@ def check_limits(policy: "Policy") -> None:
         return
     idle = find_idle_limit(policy)
     if idle is not None:
-        raise invalid_setting(*idle, "for a single attempt write max_attempts=1")
+        raise invalid_setting(
+            *idle, "for a single attempt write max_attempts=1", code="never-retries"
+        )
     most, schedule = policy.max_attempts, policy.schedule
     other_delays = policy.rules or policy.hint is not None or has_user_code(schedule)
     if joined and most is not None and not other_delays:
@@ -192,7 +194,9 @@ def check_limits(policy: "Policy") -> None:
             delays = f"{ended - 1} delay{'s' * (ended != 2)}"  # noqa: PLR2004
             rule = f"at most {ended}, since the schedule ends after {delays}"
             suggestion = "with limits='any' the first that is reached ends a call"
-            raise invalid_setting("max_attempts", rule, most, suggestion)
+            raise invalid_setting(
+                "max_attempts", rule, most, suggestion, code="never-retries"
+            )
 
 
 def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:

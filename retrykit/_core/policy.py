@@ -105,7 +105,7 @@ class Policy(Frozen):
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: max_attempts must be an integer >= 1, got 0; \
-the first attempt counts; None is unlimited
+the first attempt counts; None is unlimited  [out-of-range]
 
     Args:
         schedule: Delays before the retries: a schedule, a re-iterable of durations,
@@ -296,24 +296,40 @@ the first attempt counts; None is unlimited
         if self.deadline != "stop" and self.max_elapsed is None:
             rule = "'stop' where max_elapsed is None"
             suggestion = "set max_elapsed, or deadline='stop'"
-            raise invalid_setting("deadline", rule, self.deadline, suggestion)
+            raise invalid_setting(
+                "deadline", rule, self.deadline, suggestion, code="contradiction"
+            )
         if self.limits == "all" and None in {self.max_attempts, self.max_elapsed}:
             rule = "'any' unless both max_attempts and max_elapsed are set"
-            raise invalid_setting("limits", rule, self.limits)
+            raise invalid_setting("limits", rule, self.limits, code="contradiction")
         excluded = types_of(self.give_up_on)
         retried = types_of(self.on)
         if self.on == () and not self.rules and self.on_result is None:
             rule = "at least one Exception type where no result is judged"
-            raise invalid_setting("on", rule, self.on, "write Exception, or on_result")
+            raise invalid_setting(
+                "on",
+                rule,
+                self.on,
+                "write Exception, or on_result",
+                code="never-retries",
+            )
         if retried and not self.rules and _all_within(retried, excluded):
             rule = "narrower than on, or nothing is ever retried"
             suggestion = f"on is {format_value(self.on)}"
-            raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
+            raise invalid_setting(
+                "give_up_on", rule, self.give_up_on, suggestion, code="never-retries"
+            )
         for each in self.rules:
             if types_of(each.on) and _all_within(types_of(each.on), excluded):
                 rule = "narrower than the on of each rule, or the rule never applies"
                 suggestion = f"it includes all errors of {each!r}"
-                raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
+                raise invalid_setting(
+                    "give_up_on",
+                    rule,
+                    self.give_up_on,
+                    suggestion,
+                    code="never-retries",
+                )
 
     @takes_settings
     def replace(self, **changes: Unpack[PolicySettings]) -> Self:  # type: ignore[override]
@@ -462,7 +478,9 @@ the first attempt counts; None is unlimited
             expected = (
                 f"{state.attempt}, the number of the attempt that the state is in"
             )
-            raise invalid_setting("failure.attempt", expected, failure.attempt)
+            raise invalid_setting(
+                "failure.attempt", expected, failure.attempt, code="wrong-state"
+            )
         check_number("failure.started", failure.started)
         check_number("failure.duration", failure.duration)
         check_number("decision.delay", decision.delay)
@@ -744,9 +762,8 @@ def _check_history(state: object, failure: object) -> None:
 def _unknown_setting(name: str, value: object) -> ConfigError:
     suggestion = suggest_setting(name, SETTINGS)
     shown = safe_repr(name).strip("'")
-    return ConfigError(
-        f"{shown} is not a policy setting, got {safe_repr(value)}; {suggestion}"
-    )
+    message = f"{shown} is not a policy setting, got {safe_repr(value)}; {suggestion}"
+    return ConfigError(message, "unknown-name")
 
 
 def _is_unhandled(events: deque[Event]) -> bool:

@@ -127,7 +127,7 @@ class FieldError(ValueError):
         where = truncate(f"{name}{self.path}", 80)
         got, fault = truncate(safe_repr(self.value), 80), truncate(self.fault, 100)
         text = f"{where} must be as retrykit wrote it, got {got}; {fault}"
-        return ConfigError(escape_unprintable(text))
+        return ConfigError(escape_unprintable(text), "damaged-data")
 
 
 def read_fields(

@@ -68,7 +68,9 @@ def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:
     for name, predicate in predicates:
         if is_coroutine_function(predicate):
             rule = "a sync function where nothing can await it"
-            raise invalid_setting(name, rule, predicate, suggestion)
+            raise invalid_setting(
+                name, rule, predicate, suggestion, code="async-mismatch"
+            )
 
 
 Rejection = tuple[int | None]

@@ -52,7 +52,8 @@ class Rule(Frozen):
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: rule must be given a schedule, max_attempts or hint, \
-got Rule(on=OSError); errors without any belong in the policy's on
+got Rule(on=OSError); errors without any belong in the policy's on  \
+[never-retries]
 
     Args:
         on: The errors, in the forms of a policy's `on`. ``()``, the default, is none.
@@ -100,11 +101,11 @@ got Rule(on=OSError); errors without any belong in the policy's on
         Frozen.__init__(self, errors, delays, max_attempts, on_result, hint)
         if on == () and on_result is None:
             rule = "given errors in on, or a predicate of results in on_result"
-            raise invalid_setting("rule", rule, self)
+            raise invalid_setting("rule", rule, self, code="never-retries")
         if schedule is None and max_attempts is None and hint is None:
             suggestion = "errors without any belong in the policy's on"
             rule = "given a schedule, max_attempts or hint"
-            raise invalid_setting("rule", rule, self, suggestion)
+            raise invalid_setting("rule", rule, self, suggestion, code="never-retries")
 
     def __repr__(self) -> str:
         parts = (
@@ -128,6 +129,6 @@ def check_rules(name: str, value: object) -> tuple[Rule, ...]:
         if kinds and all(issubclass(kind, tuple(before)) for kind in kinds):
             rule = "placed where it can apply"
             suggestion = "an earlier rule matches all of its errors: put it first"
-            raise invalid_setting(place, rule, each, suggestion)
+            raise invalid_setting(place, rule, each, suggestion, code="never-retries")
         before += kinds
     return tuple(value)

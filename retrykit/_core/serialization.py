@@ -53,7 +53,7 @@ def setting_to_data(name: str, value: Any) -> Any:
         if value is not absent and (name != "observers" or value):
             rule = "left out of a policy that is written as data"
             suggestion = f"leave it out, and add it with .replace({name}=...)"
-            raise invalid_setting(name, rule, value, suggestion)
+            raise invalid_setting(name, rule, value, suggestion, code="not-expressible")
         return None
     if value is None:
         return UNLIMITED if none == "unlimited" else None
@@ -68,7 +68,11 @@ def settings_from_dict(data: object) -> dict[str, Any]:
         if name in data and SETTINGS[name].form == "code":
             rule = "left out of a policy that is read from data"
             raise invalid_setting(
-                name, rule, data[name], f"add it with .replace({name}=...)"
+                name,
+                rule,
+                data[name],
+                f"add it with .replace({name}=...)",
+                code="not-expressible",
             )
     return {name: _read(name, value) for name, value in data.items()}
 
@@ -179,7 +183,9 @@ def _budget_data(_: str, budget: Budget) -> dict[str, Any]:
     if not isinstance(budget, SerializableBudget):
         rule = "one of retrykit.budgets in a policy that is written as data"
         suggestion = "leave it out, and add it with .replace(budget=...)"
-        raise invalid_setting("budget", rule, budget, suggestion)
+        raise invalid_setting(
+            "budget", rule, budget, suggestion, code="not-expressible"
+        )
     return budget.to_dict()
 
 
@@ -198,7 +204,7 @@ def _limits_data(name: str, limits: tuple[Any, ...]) -> list[dict[str, Any]] | N
         if not isinstance(limit, SerializableLimit):
             rule = "one of retrykit.limits in a policy that is written as data"
             suggestion = f"leave it out, and add it with .replace({name}=...)"
-            raise invalid_setting(item, rule, limit, suggestion)
+            raise invalid_setting(item, rule, limit, suggestion, code="not-expressible")
         with prefix_errors(item):
             data.append(limit.to_dict())
     return data

@@ -175,7 +175,13 @@ def _redaction(name: str, value: object) -> object:
         raise invalid_setting(name, "a function that takes the text", value)
     if is_coroutine_function(value):
         rule = "a sync function, even under aretry"
-        raise invalid_setting(name, rule, value, "it returns the text without secrets")
+        raise invalid_setting(
+            name,
+            rule,
+            value,
+            "it returns the text without secrets",
+            code="async-mismatch",
+        )
     return value
 
 
@@ -232,7 +238,7 @@ def check_sleep_kind(sleep: SleepFunction | None, *, awaited: bool) -> None:
     if blocks:
         rule, suggestion = "an async function under aretry", "it would block the event "
         suggestion += "loop: leave it out, or write asyncio.sleep"
-        raise invalid_setting("sleep", rule, sleep, suggestion)
+        raise invalid_setting("sleep", rule, sleep, suggestion, code="async-mismatch")
 
 
 _BLOCKING = {
@@ -250,7 +256,7 @@ def check_event_kind(event: StopEvent | None, *, awaited: bool) -> None:
     if awaited:
         rule = "an asyncio.Event or a trio.Event under aretry"
         suggestion = "to wait for a thread's event would block the event loop"
-    raise invalid_setting("stop_event", rule, event, suggestion)
+    raise invalid_setting("stop_event", rule, event, suggestion, code="async-mismatch")
 
 
 @final

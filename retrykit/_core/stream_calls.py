@@ -99,7 +99,7 @@ def reject_second_use(stream: object) -> NoReturn:
     """Reject the second iteration over a stream."""
     rule = "iterated once: it has ended, and a second loop would find it empty"
     suggestion = "call the function again, or keep the items in a list"
-    raise invalid_setting("stream", rule, stream, suggestion)
+    raise invalid_setting("stream", rule, stream, suggestion, code="wrong-state")
 
 
 def check_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -172,5 +172,7 @@ def _replace_arguments(
             bound.arguments[others] = {**known, name: value}
         else:
             rule = f"arguments that {format_value(fn)} takes, from its function"
-            raise invalid_setting("resume", rule, changes, f"it has no {name!r}")
+            raise invalid_setting(
+                "resume", rule, changes, f"it has no {name!r}", code="unknown-name"
+            )
     return bound.args, bound.kwargs

@@ -127,7 +127,9 @@ def make_mode(  # noqa: PLR0913  what a mode may have
         rule = (
             "'in_all' without skip_seen, since items that come again are not progress"
         )
-        raise invalid_setting("failures", rule, failures, "write skip_seen=True")
+        raise invalid_setting(
+            "failures", rule, failures, "write skip_seen=True", code="contradiction"
+        )
     if not isinstance(skip_seen, bool):
         raise invalid_setting("skip_seen", "True or False", skip_seen)
     times = [
@@ -184,7 +186,9 @@ def is_async_stream(fn: Any, *, awaited: bool | None) -> bool:
     found = matches_underlying(is_async_generator_function, fn)
     if awaited and not found and matches_underlying(is_generator_function, fn):
         rule = "an async generator function under aretry"
-        raise invalid_setting("fn", rule, fn, "decorate it with retry")
+        raise invalid_setting(
+            "fn", rule, fn, "decorate it with retry", code="async-mismatch"
+        )
     return found
 
 
@@ -193,16 +197,18 @@ def check_stream(mode: StreamMode, policy: "Policy", fn: Any, *, awaited: bool) 
     if not matches_underlying(is_generator_function, fn):
         rule = "None for what is not a generator function"
         suggestion = "leave it out, or yield the items"
-        raise invalid_setting("stream", rule, mode, suggestion)
+        raise invalid_setting("stream", rule, mode, suggestion, code="not-here")
     for name in ("first_item_timeout", "item_timeout"):
         timeout = getattr(mode, name)
         if timeout is not None and not awaited:
             rule = "None for a sync generator, which cannot be cut off"
             suggestion = "give the client a timeout, or use an async generator"
-            raise invalid_setting(name, rule, timeout, suggestion)
+            raise invalid_setting(name, rule, timeout, suggestion, code="not-here")
     if not awaited and is_coroutine_function(mode.continue_from):
         rule = "a sync function for a sync generator"
-        raise invalid_setting("continue_from", rule, mode.continue_from)
+        raise invalid_setting(
+            "continue_from", rule, mode.continue_from, code="async-mismatch"
+        )
     _check_policy(policy)
 
 
@@ -213,8 +219,12 @@ def _check_policy(policy: "Policy") -> None:
     if isinstance(timeout, int | float):
         rule = "None for a stream, which may last as long as its consumer likes"
         suggestion = "write stream=streams.resume(..., item_timeout=...), for example"
-        raise invalid_setting("attempt_timeout", rule, timeout, suggestion)
+        raise invalid_setting(
+            "attempt_timeout", rule, timeout, suggestion, code="not-here"
+        )
     if policy._derive(Plan).judges:
         rule = "None for a stream, which has no result"
         suggestion = "raise an error in the generator function"
-        raise invalid_setting("on_result", rule, policy.on_result, suggestion)
+        raise invalid_setting(
+            "on_result", rule, policy.on_result, suggestion, code="not-here"
+        )

@@ -89,11 +89,19 @@ def wrap_callable(
         return kind(wrap_callable(fn.__func__, source, awaited, stream=stream))
     if isinstance(fn, type):
         raise invalid_setting(
-            "fn", "a function", fn, "decorate a function that creates the object"
+            "fn",
+            "a function",
+            fn,
+            "decorate a function that creates the object",
+            code="not-retryable",
         )
     if isinstance(fn, property | functools.cached_property):
         raise invalid_setting(
-            "fn", "a function", fn, "put the decorator below the property"
+            "fn",
+            "a function",
+            fn,
+            "put the decorator below the property",
+            code="not-retryable",
         )
     reject_task(fn)
     if stream is not None:
@@ -153,7 +161,13 @@ def unwrap(
     if found is None:
         if find_wrapped(fn) is not None:
             rule = "a function whose outermost decorator is retry or aretry"
-            raise invalid_setting("fn", rule, fn, "put retry above the other decorator")
+            raise invalid_setting(
+                "fn",
+                rule,
+                fn,
+                "put retry above the other decorator",
+                code="not-retryable",
+            )
         return fn, Policy(), None, None
     inner = found.fn
     if type(fn) is MethodType:

@@ -1,8 +1,8 @@
-"""Name of the distribution, and the command that installs it, as messages say it."""
+"""The distribution as messages name it: its name, how to install it, and its site."""
 
 from typing import Final
 
-__all__ = ["INSTALL", "NAME", "installed_by"]
+__all__ = ["INSTALL", "NAME", "SITE", "installed_by"]
 
 NAME: Final = "pyretrykit"
 """Unlike that of the package, which another project has on the index."""
@@ -10,6 +10,10 @@ NAME: Final = "pyretrykit"
 # From the first release on: "pip install 'pyretrykit{extras}'".
 INSTALL: Final = "in a clone: pip install '.{extras}'"
 """Command that installs the package with extras; a test holds the documents to it."""
+
+
+SITE: Final = ""
+"""Address of the documentation, with a slash at its end; empty until there is one."""
 
 
 def installed_by(extra: str) -> str:

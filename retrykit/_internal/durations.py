@@ -71,7 +71,8 @@ def parse_duration(name: str, value: object) -> float:
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: cap must be a duration such as "12.5s", "500ms" or \
-"1h30m", got '90'; write the unit (us, ms, s, m, h, d, w)
+"1h30m", got '90'; write the unit (us, ms, s, m, h, d, w)  \
+[invalid-value]
 
     Args:
         name: The name of the parameter, for the error.
@@ -88,9 +89,13 @@ def parse_duration(name: str, value: object) -> float:
     if isinstance(value, str):
         return _parse(name, value)
     if not isinstance(value, timedelta):
-        return check_number(name, value, suggestion=_SUGGESTION)
+        # A number is the right type, and only out of bounds.
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return check_number(name, value, suggestion="" if is_number else _SUGGESTION)
     if value < timedelta(0):
-        raise invalid_setting(name, "a finite duration >= 0", value)
+        raise invalid_setting(
+            name, "a finite duration >= 0", value, code="out-of-range"
+        )
     return value.total_seconds()
 
 
@@ -98,7 +103,9 @@ def parse_positive_duration(name: str, value: object, suggestion: str = "") -> f
     """Parse a duration > 0 to seconds."""
     seconds = parse_duration(name, value)
     if not seconds:
-        raise invalid_setting(name, "a duration > 0", value, suggestion)
+        raise invalid_setting(
+            name, "a duration > 0", value, suggestion, code="out-of-range"
+        )
     return seconds
 
 
@@ -121,7 +128,10 @@ _SUGGESTION = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 def _parse(name: str, text: str) -> float:
     if len(text) > LONGEST_TEXT:
         raise invalid_setting(
-            name, f"a string of at most {LONGEST_TEXT} characters", text
+            name,
+            f"a string of at most {LONGEST_TEXT} characters",
+            text,
+            code="out-of-range",
         )
     if not re.search(DURATION_PATTERN, text):
         rule = 'a duration such as "12.5s", "500ms" or "1h30m"'

@@ -97,7 +97,7 @@ def type_to_name(name: str, kind: object) -> str:
             return text
     rule = "importable exception types in a policy that is written as data"
     suggestion = f"leave it out, and add it with .replace({name}=...)"
-    raise invalid_setting(name, rule, kind, suggestion)
+    raise invalid_setting(name, rule, kind, suggestion, code="not-expressible")
 
 
 def type_from_name(name: str, text: object) -> object:
@@ -112,7 +112,7 @@ def type_from_name(name: str, text: object) -> object:
             shown = safe_repr(module).strip("'")
             missing = f"{shown} has no such type"
             suggestion = missing if imported else f"import {shown} first"
-        raise invalid_setting(name, rule, text, suggestion)
+        raise invalid_setting(name, rule, text, suggestion, code="unknown-name")
     return found
 
 

@@ -154,7 +154,7 @@ async def wait_for_event(event: Any, delay: float) -> None:
     library, running = type(event).__module__.partition(".")[0], trio or asyncio
     if library in {"asyncio", "trio"} - {running.__name__}:
         rule = f"an event of {running.__name__}, whose event loop is running"
-        raise invalid_setting("stop_event", rule, event)
+        raise invalid_setting("stop_event", rule, event, code="async-mismatch")
     with move_on_after(delay):
         await event.wait()
 

@@ -98,7 +98,7 @@ def find_shared(scope: object, make: object, kind: type[Any], rule: str) -> Shar
     if type(found) is not type(made) or found.settings != made.settings:
         rule = f"a function that builds {found.expression}, as before in this scope"
         suggestion = f"give another {noun} another scope"
-        raise invalid_setting("make", rule, made, suggestion)
+        raise invalid_setting("make", rule, made, suggestion, code="contradiction")
     return found
 
 

@@ -28,4 +28,4 @@ def parse_share(name: str, load: object) -> float:
         return float(cast("float", share))
     rule = 'a share of the capacity above 0 and below 1, such as "70%"'
     suggestion = "from 100 % on, the queue grows without an outage"
-    raise invalid_setting(name, rule, load, suggestion)
+    raise invalid_setting(name, rule, load, suggestion, code="out-of-range")

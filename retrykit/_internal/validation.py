@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.redaction import redact_urls
@@ -21,8 +21,9 @@ from retrykit._internal.tracebacks import with_traceback
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from types import UnionType
 
-__all__ = ["LARGEST", "ConfigError", "NestingError", "RetrykitError"]
+__all__ = ["LARGEST", "ConfigError", "ErrorCode", "NestingError", "RetrykitError"]
 __all__ += ["check_aware", "check_choice", "check_encodable"]
 __all__ += ["check_instance", "check_integer", "check_number", "check_text"]
 __all__ += [
@@ -31,6 +32,7 @@ __all__ += [
     "hide_own_frames",
     "invalid_setting",
     "prefix_errors",
+    "reworded",
     "safe_repr",
     "truncate",
     "undecorated",
@@ -44,6 +46,26 @@ LARGEST = 2**53 - 1
 """The largest integer of a setting: every JSON reader preserves it."""
 
 
+ErrorCode = Literal[
+    "invalid-value",
+    "out-of-range",
+    "unknown-name",
+    "wrong-arguments",
+    "contradiction",
+    "never-retries",
+    "not-here",
+    "not-retryable",
+    "async-mismatch",
+    "not-expressible",
+    "unreadable-file",
+    "not-installed",
+    "other-library",
+    "wrong-state",
+    "damaged-data",
+]
+"""The families of `ConfigError`, by what to do about them; each has a page."""
+
+
 # The exceptions that are raised below `retrykit.errors`, which has all of them.
 class RetrykitError(Exception):
     """Base class of the exceptions of retrykit."""
@@ -55,11 +77,32 @@ class ConfigError(RetrykitError, ValueError):
     """An argument or a setting is invalid.
 
     Every function raises it for an argument outside its documented bounds, where the
-    argument is given. The message has the form
-    ``{name} must be {rule}, got {value!r}; {suggestion}``.
+    argument is given. Its text has the form
+    ``{name} must be {rule}, got {value!r}; {suggestion}  [{code}]``. The code is the
+    name of a family of errors, which has a page in the documentation.
+
+    Attributes:
+        code: The family, such as ``"out-of-range"``.
     """
 
     __module__ = "retrykit.errors"
+    code: ErrorCode = "invalid-value"
+
+    def __init__(self, message: str = "", code: ErrorCode = "invalid-value") -> None:
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def message(self) -> str:
+        """The text without the code."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        # Imported here: few programs print one.
+        from retrykit._internal.distribution import SITE  # noqa: PLC0415
+
+        page = f"  {SITE}errors/{self.code}.html" if SITE else ""
+        return f"{self.message}  [{self.code}]{page}"
 
 
 class NestingError(RetrykitError, RuntimeError):
@@ -73,7 +116,12 @@ class NestingError(RetrykitError, RuntimeError):
 
 
 def invalid_setting(
-    name: str, rule: str, value: object, suggestion: str = ""
+    name: str,
+    rule: str,
+    value: object,
+    suggestion: str = "",
+    *,
+    code: ErrorCode = "invalid-value",
 ) -> ConfigError:
     """Return the error for a setting that breaks its rule.
 
@@ -85,10 +133,16 @@ def invalid_setting(
         rule: The rule, after "must be".
         value: The invalid value.
         suggestion: The correction, if it is not obvious.
+        code: The family of the error.
     """
     ending = f"; {suggestion}" if suggestion else ""
     text = f"{name} must be {rule}, got {safe_repr(value)}{ending}"
-    return ConfigError(escape_unprintable(truncate(text, _LONGEST_ERROR)))
+    return ConfigError(escape_unprintable(truncate(text, _LONGEST_ERROR)), code)
+
+
+def reworded(error: ConfigError, message: str) -> ConfigError:
+    """Return an error of the same family, raised at the same line."""
+    return ConfigError(message, error.code).with_traceback(error.__traceback__)
 
 
 @contextmanager
@@ -97,8 +151,7 @@ def prefix_errors(prefix: str) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        trace = error.__traceback__
-        raise ConfigError(f"{prefix}: {error}").with_traceback(trace) from None
+        raise reworded(error, f"{prefix}: {error.message}") from None
 
 
 def escape_unprintable(text: str) -> str:
@@ -173,7 +226,8 @@ def check_number(
     if not within or not isinstance(value, int | float):
         top = f" and <= {at_most:g}" if at_most < math.inf else ""
         rule = f"a finite number >= {at_least:g}{top}"
-        raise invalid_setting(name, rule, value, suggestion)
+        code = _range_code(value, int | float)
+        raise invalid_setting(name, rule, value, suggestion, code=code)
     return float(value)
 
 
@@ -198,8 +252,16 @@ def check_integer(
     if not within or not isinstance(value, int):
         too_large = isinstance(value, int) and value > at_most
         top = f" and <= {at_most}" if too_large else ""
-        raise invalid_setting(name, f"an integer >= {at_least}{top}", value, suggestion)
+        rule = f"an integer >= {at_least}{top}"
+        code = _range_code(value, int)
+        raise invalid_setting(name, rule, value, suggestion, code=code)
     return int(value)
+
+
+def _range_code(value: object, kind: "type | UnionType") -> ErrorCode:
+    """Return the family of the error about a number that is not within its bounds."""
+    numeric = isinstance(value, kind) and not isinstance(value, bool)
+    return "out-of-range" if numeric else "invalid-value"
 
 
 def check_choice(
@@ -212,7 +274,8 @@ def check_choice(
     """
     if not isinstance(value, str) or value not in options:
         rule = f"one of {', '.join(map(repr, options))}"
-        raise invalid_setting(name, rule, value, suggestion)
+        code: ErrorCode = "unknown-name" if isinstance(value, str) else "invalid-value"
+        raise invalid_setting(name, rule, value, suggestion, code=code)
     return value
 
 
@@ -222,7 +285,7 @@ def check_instance(name: str, value: object, kind: type[T], suggestion: str = ""
     >>> check_instance("policy", 5, str)
     Traceback (most recent call last):
     ...
-    retrykit.errors.ConfigError: policy must be a str, got 5
+    retrykit.errors.ConfigError: policy must be a str, got 5  [invalid-value]
     """
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
@@ -253,12 +316,10 @@ def check_text(name: str, value: object) -> str:
 
 
 def check_encodable(name: str, value: str, suggestion: str = "") -> str:
-    r"""Return *value* if UTF-8 can encode it.
+    """Return *value* if UTF-8 can encode it.
 
-    >>> check_encodable("name", chr(0xDCE9))
-    Traceback (most recent call last):
-    ...
-    retrykit.errors.ConfigError: name must be encodable as UTF-8, got '\udce9'
+    >>> check_encodable("name", "fetch")
+    'fetch'
     """
     try:
         value.encode()
@@ -327,12 +388,12 @@ def user_facing(
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: faktor is not a parameter of exponential, got 3; \
-did you mean factor?
+did you mean factor?  [unknown-name]
     >>> exponential(1, 3)
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: arguments of exponential must be given by name after \
-the first, got 3; write factor=3
+the first, got 3; write factor=3  [wrong-arguments]
     """
     inner = cast("FunctionType", fn)
     hide, explain, config_error = hide_own_frames, _explain, ConfigError
@@ -399,7 +460,8 @@ def _explain(
             every = f"the parameters are {', '.join(named)}" if named else ""
             suggestion = advise(name, named) or did_you_mean(name, named) or every
             text = f"{name} is not a parameter of {shown}, got {safe_repr(value)}"
-            return ConfigError(f"{text}; {suggestion}" if suggestion else text)
+            message = f"{text}; {suggestion}" if suggestion else text
+            return ConfigError(message, "unknown-name")
     positional = [each.name for each in parameters if each.kind in by_position]
     if len(args) > len(positional):
         value, most = args[len(positional)], len(positional)
@@ -407,18 +469,25 @@ def _explain(
         if not (free or takes_any):
             taken = f"{most or 'no'} argument{'' if most == 1 else 's'}"
             unnamed = " without a name" if len(named) > most else ""
-            return ConfigError(f"{shown} takes {taken}{unnamed}, got {len(args)}")
+            message = f"{shown} takes {taken}{unnamed}, got {len(args)}"
+            return ConfigError(message, "wrong-arguments")
         meant = guess(value)
         if not meant and not takes_any:
             meant = f"{free[0]}={safe_repr(value)}"
         after = f" after the first{f' {most}' if most > 1 else ''}" if most else ""
         suggestion = f"write {meant}" if meant else ""
         return invalid_setting(
-            f"arguments of {shown}", f"given by name{after}", value, suggestion
+            f"arguments of {shown}",
+            f"given by name{after}",
+            value,
+            suggestion,
+            code="wrong-arguments",
         )
     twice = [name for name in positional[: len(args)] if name in kwargs]
     if twice:
-        return invalid_setting(twice[0], "given once", kwargs[twice[0]])
+        return invalid_setting(
+            twice[0], "given once", kwargs[twice[0]], code="wrong-arguments"
+        )
     missing = [
         each.name
         for each in parameters
@@ -426,7 +495,8 @@ def _explain(
         and each.name not in {*positional[: len(args)], *kwargs}
         and each.kind in by_name | by_position
     ]
-    return ConfigError(f"{shown} must be given a value for {' and '.join(missing)}")
+    message = f"{shown} must be given a value for {' and '.join(missing)}"
+    return ConfigError(message, "wrong-arguments")
 
 
 # All decorated functions have it.

@@ -14,7 +14,7 @@ from retrykit.audit._values import (
 )
 
 __all__ = ["MISSING", "Arguments", "calls_of", "choose", "count", "error_names"]
-__all__ += ["methods_of", "seconds"]
+__all__ += ["CANCELLATIONS", "methods_of", "seconds", "swallows"]
 
 
 class _Missing:
@@ -130,6 +130,23 @@ def error_names(value: Value) -> tuple[str, ...] | None:
         left, right = error_names(value.left), error_names(value.right)
         return None if left is None or right is None else (*left, *right)
     return None
+
+
+CANCELLATIONS: Final = frozenset(
+    [
+        "BaseException",
+        "CancelledError",
+        "GeneratorExit",
+        "KeyboardInterrupt",
+        "SystemExit",
+    ]
+)
+"""The errors that stop a task or a program, and their base class."""
+
+
+def swallows(retried: tuple[str, ...] | None) -> bool:
+    """Return whether a cancellation or Ctrl-C is among the errors, as far as known."""
+    return not CANCELLATIONS.isdisjoint(retried or ())
 
 
 def choose(flag: Value, if_true: str, if_false: str) -> str:

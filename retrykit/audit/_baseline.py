@@ -111,7 +111,9 @@ class Baseline:
 
 def _invalid(path: str | Path, reason: str) -> ConfigError:
     rule = "a file that --write-baseline has written"
-    return invalid_setting("baseline", rule, os.fspath(path), reason)
+    return invalid_setting(
+        "baseline", rule, os.fspath(path), reason, code="unreadable-file"
+    )
 
 
 def _is_entry(entry: Any) -> bool:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from retrykit.audit._flow import child_nodes
+from retrykit.audit._handlers import Attempt, retried_from
 from retrykit.audit._libraries import LIBRARIES, METHODS
 from retrykit.audit._module import Called, Candidate
 from retrykit.audit._scopes import Names
@@ -50,6 +51,7 @@ class Found:
         calls: In a function, the calls.
         throttled: The lines in which a status is compared with 429 or 503.
         words: What is said of Retry-After and of idempotency.
+        handler: The handler in which the next expression stands, with its ``try``.
     """
 
     def __init__(self, names: Names, candidates: list[Candidate]) -> None:
@@ -57,6 +59,7 @@ class Found:
         self.calls: list[Called] = []
         self.throttled: list[int] = []
         self.words: set[str] = set()
+        self.handler: tuple[ast.ExceptHandler, Attempt] | None = None
 
     def read(self, node: Any, iterated: ast.expr | None = None) -> None:
         """Read an expression.
@@ -103,8 +106,14 @@ class Found:
                     node.col_offset + 1,
                     self.names.function,
                     node is iterated,
+                    self._caught(),
                 )
             )
+
+    def _caught(self) -> tuple[str, ...] | None:
+        if self.handler is None:
+            return None
+        return retried_from(*self.handler)
 
 
 def _called(node: ast.Call, function: Value, names: Names) -> Called:

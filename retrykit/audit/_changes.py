@@ -10,6 +10,7 @@ from retrykit._internal.validation import (
     ConfigError,
     did_you_mean,
     invalid_setting,
+    reworded,
     user_facing,
 )
 
@@ -41,7 +42,9 @@ def changed_lines(
             repository.
     """
     if not revision or revision.startswith("-") or "\0" in revision:
-        raise invalid_setting("diff", "a revision of git", revision)
+        raise invalid_setting(
+            "diff", "a revision of git", revision, code="unreadable-file"
+        )
     top = os.path.realpath(
         _git(folder, seconds, "rev-parse", "--show-toplevel").strip("\n")
     )
@@ -54,8 +57,8 @@ def changed_lines(
     except ConfigError as error:
         names = _git(top, seconds, "for-each-ref", "--format=%(refname:short)")
         suggestion = did_you_mean(revision, names.splitlines())
-        msg = f"{error}; {suggestion}" if suggestion else str(error)
-        raise ConfigError(msg) from None
+        msg = f"{error.message}; {suggestion}" if suggestion else error.message
+        raise reworded(error, msg) from None
     found = _parse(text, top)
     new = _git(top, seconds, "ls-files", "--others", "--exclude-standard", "-z")
     for each in new.split("\0")[:-1]:
@@ -76,17 +79,17 @@ def _git(folder: str | Path, seconds: float, *arguments: str) -> str:
         )
     except FileNotFoundError:
         msg = "diff needs git, which is not installed"
-        raise ConfigError(msg) from None
+        raise ConfigError(msg, "not-installed") from None
     except subprocess.TimeoutExpired:
         msg = f"git {arguments[0]} took more than {seconds:g} s"
-        raise ConfigError(msg) from None
+        raise ConfigError(msg, "unreadable-file") from None
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [
             "failed"
         ]
         reason = lines[0].removeprefix("fatal: ")
         msg = f"diff: git {arguments[0]}: {reason}"
-        raise ConfigError(msg)
+        raise ConfigError(msg, "unreadable-file")
     return os.fsdecode(done.stdout)
 
 

@@ -72,7 +72,9 @@ def find_files(
                 files.append(walk.describe(given, os.path.dirname(given)))
         else:
             rule = "a file or a folder that exists"
-            raise invalid_setting("path", rule, given, nearest_path(given))
+            raise invalid_setting(
+                "path", rule, given, nearest_path(given), code="unreadable-file"
+            )
     return files, walk.problems
 
 

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+from retrykit.audit._arguments import CANCELLATIONS
 from retrykit.audit._flow import flow, inner_nodes, leaves
 from retrykit.audit._loop_limits import names_in
 
@@ -14,6 +15,7 @@ __all__ = [
     "last_name",
     "may_raise_elsewhere",
     "retried_errors",
+    "retried_from",
 ]
 __all__ += ["only_tells", "swallows_cancellation"]
 
@@ -32,15 +34,6 @@ _LOG_METHODS = re.compile(
 )
 _LOGGERS = re.compile(r"log(ger|ging)?$", re.IGNORECASE)
 _TELLS = re.compile(r"log|print|warn|debug|info", re.IGNORECASE)
-_CANCELLATIONS = frozenset(
-    [
-        "BaseException",
-        "CancelledError",
-        "GeneratorExit",
-        "KeyboardInterrupt",
-        "SystemExit",
-    ]
-)
 _EVERYTHING = frozenset(["Exception", "BaseException"])
 _LIMIT_WORDS = re.compile(
     r"deadline|timeout|attempt|retries|tries|start_time|elapsed", re.IGNORECASE
@@ -88,13 +81,13 @@ def swallows_cancellation(
 
 
 def _swallows(attempt: Attempt, handler: ast.ExceptHandler) -> bool:
-    caught = {*caught_by(handler)} & _CANCELLATIONS
+    caught = {*caught_by(handler)} & CANCELLATIONS
     if not caught or _filters(handler):
         return False
     before = attempt.handlers[: attempt.handlers.index(handler)]
     passed = {x for each in before if leaves(each.body) for x in caught_by(each)}
     return not (
-        passed & _CANCELLATIONS if "BaseException" in caught else caught <= passed
+        passed & CANCELLATIONS if "BaseException" in caught else caught <= passed
     )
 
 
@@ -120,6 +113,35 @@ def retried_errors(
     return tuple(dict.fromkeys(caught))
 
 
+def retried_from(
+    handler: ast.ExceptHandler, attempt: Attempt
+) -> tuple[str, ...] | None:
+    """Return the names of the errors after which a handler retries by a call."""
+    caught = caught_by(handler)
+    before = attempt.handlers[: attempt.handlers.index(handler)]
+    if _EVERYTHING & {*caught} and (_sorts_out(before) or _asks_which(handler)):
+        return None
+    return tuple(caught)
+
+
+def _asks_which(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler has a test of the error, or of what it tells."""
+    nodes = [*inner_nodes(handler.body)]
+    derived = _derived(handler, nodes)
+    return any(
+        isinstance(each, ast.If) and names_in(each.test) & derived for each in nodes
+    )
+
+
+def _derived(handler: ast.ExceptHandler, nodes: Sequence[ast.AST]) -> set[str]:
+    """Return the names of an error, and of what is computed from it."""
+    derived = {handler.name} if handler.name else set()
+    for each in nodes:
+        if isinstance(each, ast.Assign) and names_in(each.value) & derived:
+            derived |= {x for target in each.targets for x in names_in(target)}
+    return derived
+
+
 def _sorts_out(handlers: Sequence[ast.ExceptHandler]) -> bool:
     """Return whether some errors that are not cancellations are raised.
 
@@ -127,18 +149,15 @@ def _sorts_out(handlers: Sequence[ast.ExceptHandler]) -> bool:
     be deleted is not there.
     """
     return any(
-        flow(each.body) == {"raise"} and {*caught_by(each)} - _CANCELLATIONS
+        flow(each.body) == {"raise"} and {*caught_by(each)} - CANCELLATIONS
         for each in handlers
     )
 
 
 def _filters(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
     """Return whether it is asked which error it is before the loop goes on."""
-    derived = {handler.name} if handler.name else set()
     nodes = [*inner_nodes([*handler.body, *rest])]
-    for each in nodes:
-        if isinstance(each, ast.Assign) and names_in(each.value) & derived:
-            derived |= {x for target in each.targets for x in names_in(target)}
+    derived = _derived(handler, nodes)
     for each in nodes:
         if isinstance(each, ast.If) and names_in(each.test) & derived:
             if (flow(each.body) | flow(each.orelse)) - {"next"}:

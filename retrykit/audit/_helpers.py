@@ -6,10 +6,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from retrykit.audit._borrowed import (
+    NOT_BORROWED,
+    Borrowed,
+    FunctionNode,
+    functions_in,
+)
 from retrykit.audit._flow import inner_nodes
 from retrykit.audit._handlers import last_name, only_tells
-from retrykit.audit._loop_delays import FunctionNode, Pause, find_pauses, sleeps
 from retrykit.audit._loop_limits import limits_something
+from retrykit.audit._pauses import Pause, find_pauses, sleeps
 from retrykit.audit._values import Reference, Scope, evaluate
 
 __all__ = ["Helpers"]
@@ -53,17 +59,20 @@ class Helpers:
     Args:
         tree: The module.
         scope: Returns the value of a name of the module.
+        borrowed: Functions of other modules that its loops call.
 
     Attributes:
         limiting: The names of those that compare a number of attempts, or a time, with
             a limit.
     """
 
-    def __init__(self, tree: ast.Module, scope: Scope) -> None:
-        self._functions: dict[str, list[FunctionNode]] = {}
-        for each in ast.walk(tree):
-            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
-                self._functions.setdefault(each.name, []).append(each)
+    def __init__(
+        self, tree: ast.Module, scope: Scope, borrowed: Borrowed = NOT_BORROWED
+    ) -> None:
+        self._functions = _by_name(functions_in(tree))
+        self._borrowed = borrowed.called.keys() - self._functions.keys()
+        called = {each: [borrowed.called[each]] for each in self._borrowed}
+        self._functions = _by_name(borrowed.others) | called | self._functions
         self._scope = scope
         self._waiting = self._find_waiting()
         self.limiting = frozenset(
@@ -88,26 +97,34 @@ class Helpers:
         return frozenset(found)
 
     def _calls(self, names: set[str], body: Sequence[ast.AST]) -> bool:
-        return any(name in names for name, _ in _called(body))
+        return any(name in names for name, _ in self._called(body))
+
+    def _called(self, body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
+        """Yield the calls of functions that may be known, with their names."""
+        for each in inner_nodes(body):
+            match each:
+                case ast.Call(
+                    func=ast.Name(id=name)
+                    | ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)
+                ):
+                    yield name, each
+                case ast.Call(func=ast.Attribute(attr=name)) if name in self._borrowed:
+                    yield name, each
 
     def limit(self, body: Sequence[ast.AST]) -> bool:
         """Return whether a block calls a function that may limit its attempts."""
-        return any(name in self.limiting for name, _ in _called(body))
+        return any(name in self.limiting for name, _ in self._called(body))
 
     def find(self, function: ast.expr) -> FunctionNode | None:
         """Return the function that a name or an attribute of ``self`` refers to."""
-        match function:
-            case (
-                ast.Name(id=name)
-                | ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)
-            ):
-                found = self._functions.get(name, ())
-                return found[0] if len(found) == 1 else None
+        for name, _ in self._called([ast.Call(function, [], [])]):
+            found = self._functions.get(name, ())
+            return found[0] if len(found) == 1 else None
         return None
 
     def pauses(self, body: Sequence[ast.AST]) -> Iterator[Pause]:
         """Yield the sleeps of functions of the module that a block calls."""
-        for name, call in _called(body):
+        for name, call in self._called(body):
             if name not in self._waiting:
                 continue
             function = self.find(call.func)
@@ -154,6 +171,13 @@ class Helpers:
         return known or name in _HARMLESS
 
 
+def _by_name(functions: Sequence[FunctionNode]) -> dict[str, list[FunctionNode]]:
+    found: dict[str, list[FunctionNode]] = {}
+    for each in functions:
+        found.setdefault(each.name, []).append(each)
+    return found
+
+
 def _is_small(name: str) -> bool:
     """Return whether a function of this name does nothing but its work."""
     if name[:1].isupper() or _ASKS.search(name):
@@ -197,15 +221,3 @@ def _given(call: ast.Call, function: FunctionNode, name: str) -> ast.expr | None
 
 def _parameters(function: FunctionNode) -> list[str]:
     return [x.arg for x in (*function.args.posonlyargs, *function.args.args)]
-
-
-def _called(body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
-    """Yield the calls of names and of attributes of ``self``, with their names."""
-    for each in inner_nodes(body):
-        match each:
-            case ast.Call(func=ast.Name(id=name)):
-                yield name, each
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)
-            ):
-                yield name, each

@@ -5,32 +5,27 @@ They are told apart by where control goes, what each turn uses, and what is caug
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
 from typing import Final
 
+from retrykit.audit._fallbacks import is_enlargement, is_fallback
 from retrykit.audit._flow import flow, inner_nodes, leaves
-from retrykit.audit._handlers import Attempt, last_name, only_tells
-from retrykit.audit._loop_limits import ENDLESS, Statement, counters, names_in
+from retrykit.audit._handlers import Attempt, last_name
+from retrykit.audit._loop_limits import ENDLESS, EVIDENCE, Statement, counters, names_in
 from retrykit.audit._turns import Turn, assigned_constants
 
 __all__ = [
-    "EVIDENCE",
     "NOT_FAILURES",
     "OF_DATA",
     "STATES",
     "WAITS",
+    "asks_for_throttling",
     "asks_person",
     "asks_whether_ready",
     "control_words",
     "looks_alike",
-    "uses_free_place",
     "words_in",
 ]
 
-EVIDENCE = re.compile(
-    r"retr(y|ies|ying)|attempt|\btries\b|_tries|tries_|back_?off", re.IGNORECASE
-)
-"""Words of retries: one of them in a loop says that it is one."""
 WAITS = re.compile(
     r"(^|_)(wait|poll|polling|until|ready|healthy|watch|monitor|listen|consume|worker|forever"
     r"|serve|heartbeat|keepalive|reader|acquire|lock|find_free"
@@ -93,6 +88,10 @@ _NOW_READY = re.compile(
     r"\b(is|are|now|became) (now )?(ready|healthy|online|available|up)\b(?! to date)",
     re.IGNORECASE,
 )
+_THROTTLES = re.compile(
+    r"retry[-_]?after|too_?many_?requests|^(is_)?throttled$|rate_?limited|(?<!\d)429",
+    re.IGNORECASE,
+)
 _LOCKS = frozenset(["acquire", "flock", "lock", "lockf", "try_acquire", "try_lock"])
 _RECEIVES = re.compile(
     r"^_*(accept|join|poll|receive|recv|recv_into|recvfrom|result|select|wait|wait_for)$"
@@ -107,133 +106,6 @@ _TIMEOUTS = re.compile(r"^Empty$|^Full$|^BlockingIOError$|timed?_?out", re.IGNOR
 _LASTING = frozenset(["join", "mainloop", "run_forever", "serve_forever"])
 _QUEUES = re.compile("queue|inbox|mailbox", re.IGNORECASE)
 _ENDED = re.compile("^(poll|returncode|is_alive|exitcode)$")
-# A place that is free for this attempt, and the names of such places.
-_ANOTHER = re.compile(
-    r"(free|unused|random|available|allocate|pick|find|next)_?\w*_?port"
-    r"|mktemp|mkdtemp|(^|_)uuid\d?$|token_hex|randint|randrange|^choice$|^pop(left)?$",
-    re.IGNORECASE,
-)
-_PORTS = re.compile(r"port$|(^|_)port", re.IGNORECASE)
-_PLACES = re.compile(r"(^|_)(name|path|file|filename|link|key|dir)$", re.IGNORECASE)
-_TAKEN = re.compile(r"Exists|Conflict|Duplicat|Integrity|^(OS|IO)Error$|^error$")
-_MOVES_ON = re.compile(
-    r"(^|_)replace_source$|(^|_)(next|rotate|switch|fail_?over|advance)_\w*"
-    r"(host|server|node|endpoint|proxy|mirror|url|address|client|info|account"
-    r"|replica|region|model|provider|credential|broker|peer|source)",
-    re.IGNORECASE,
-)
-_CHANGES = frozenset(["add", "discard", "extend", "pop", "remove", "update"])
-_COUNTS = re.compile(
-    f"{EVIDENCE.pattern}|count|err|exc|fail|last|message|msg|reason", re.IGNORECASE
-)
-
-
-def _is_fallback(turn: Turn) -> bool:
-    """Return whether each turn uses something else, such as the next server."""
-    return (
-        _uses_items(turn)
-        or _takes_next(turn.loop)
-        or uses_free_place(turn.loop, turn.caught, turn.attempt.body)
-        or _moves_on(turn)
-    )
-
-
-def _takes_next(loop: Statement) -> bool:
-    """Return whether each turn takes the next item of what is left."""
-    if not isinstance(loop, ast.While):
-        return False
-    left = names_in(loop.test)
-    return any(
-        isinstance(each, ast.Call)
-        and isinstance(each.func, ast.Attribute)
-        and each.func.attr in {"pop", "popleft"}
-        and names_in(each.func.value) & left
-        for each in _without_handlers(loop.body)
-    )
-
-
-def _uses_items(turn: Turn) -> bool:
-    """Return whether each turn uses another item of what is iterated over."""
-    loop = turn.loop
-    if isinstance(loop, ast.While):
-        return False
-    if "as_completed" in names_in(loop.iter):
-        return True
-    if _calls_item(turn):
-        return True
-    items = {x for x in _items(loop) if not EVIDENCE.search(x)} - {"_", "__"}
-    if not items:
-        return False
-    for each in inner_nodes(loop.body, loops=False):
-        if isinstance(each, ast.Assign) and names_in(each.value) & items:
-            # Such as `port = first + i`.
-            items |= {y.id for x in each.targets for y in _names_of(x)}
-    # With a step, the numbers are places in the data.
-    steps = any(
-        isinstance(each, ast.Call) and len(each.args) > 2  # noqa: PLR2004
-        for each in ast.walk(loop.iter)
-    )
-    parts = [*turn.attempt.body, *turn.attempt.orelse]
-    parts += [x for x in loop.body if steps and x is not turn.attempt]
-    return any(
-        names_in(each) & items
-        for each in inner_nodes(parts)
-        if (isinstance(each, ast.Call) and not only_tells(each.func))
-        or isinstance(each, ast.Subscript)
-    )
-
-
-def _calls_item(turn: Turn) -> bool:
-    """Return whether each attempt is another function."""
-    names = names_in(turn.loop.target) if not isinstance(turn.loop, ast.While) else ()
-    return any(
-        isinstance(each, ast.Call)
-        and isinstance(each.func, ast.Name)
-        and each.func.id in names
-        for each in inner_nodes(turn.attempt.body)
-    )
-
-
-def _items(loop: ast.For | ast.AsyncFor) -> set[str]:
-    """Return the names of what is iterated over, without that of a number."""
-    match loop:
-        case ast.For(
-            target=ast.Tuple(elts=[_, item]),
-            iter=ast.Call(func=ast.Name(id="enumerate")),
-        ):
-            return names_in(item)
-    return names_in(loop.target)
-
-
-def _names_of(target: ast.expr) -> list[ast.Name]:
-    return [x for x in ast.walk(target) if isinstance(x, ast.Name)]
-
-
-def uses_free_place(
-    loop: Statement, caught: set[str], attempt: Sequence[ast.stmt]
-) -> bool:
-    """Return whether each turn uses another port, or another name for a file."""
-    taken = bool(caught) and all(map(_TAKEN.search, caught))
-    places: set[str] = set()
-    for each in inner_nodes(loop.body, loops=False):
-        match each:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                fits = _PORTS.search(name) or (taken and _PLACES.search(name))
-                if fits and any(map(_ANOTHER.search, names_in(value))):
-                    places.add(name)
-    return any(
-        isinstance(each, ast.Call) and names_in(each) & places
-        for each in inner_nodes(attempt)
-    )
-
-
-def _moves_on(turn: Turn) -> bool:
-    """Return whether a handler chooses the next server, or something like it."""
-    return any(
-        isinstance(each, ast.Call) and _MOVES_ON.search(last_name(each.func))
-        for handler in turn.handlers
-        for each in inner_nodes(handler.body)
-    )
 
 
 def _is_worker(turn: Turn) -> bool:
@@ -308,7 +180,7 @@ def _serves(attempt: Attempt) -> bool:
 
 def _is_poll(turn: Turn) -> bool:
     """Return whether a function waits for something that is not there yet."""
-    if _WAITS_FOR.match(turn.function):
+    if _WAITS_FOR.match(turn.function) and not EVIDENCE.search(turn.function):
         return True
     if _asks_for_state(turn) or _reads_file(turn) or _takes_lock(turn):
         return True
@@ -454,6 +326,8 @@ def _is_compare_and_set(turn: Turn) -> bool:
         return True
     if _expects_what_it_read(turn) or _asks_for_version(turn):
         return True
+    if _ends_with_conflict(turn):
+        return True
     # Such as `if error.code != ALREADY_EXISTS: raise`.
     return bool(turn.handlers) and all(
         any(
@@ -464,6 +338,17 @@ def _is_compare_and_set(turn: Turn) -> bool:
         )
         for handler in turn.handlers
     )
+
+
+def _ends_with_conflict(turn: Turn) -> bool:
+    """Return whether the error at the end is a conflict with another writer."""
+    raised = [
+        each.exc.func if isinstance(each.exc, ast.Call) else each.exc
+        for handler in turn.handlers
+        for each in inner_nodes(handler.body)
+        if isinstance(each, ast.Raise) and each.exc is not None
+    ]
+    return any(_CONFLICTS.search(last_name(each)) for each in raised)
 
 
 def _asks_for_version(turn: Turn) -> bool:
@@ -543,82 +428,6 @@ def _is_dialogue(function: ast.expr) -> bool:
     return False
 
 
-def _is_enlargement(turn: Turn) -> bool:
-    """Return whether the next attempt gets something else, such as a larger buffer."""
-    if turn.pauses:
-        return False
-    changed = {
-        name
-        for handler in turn.handlers
-        for name in _changed_by(handler)
-        if not _COUNTS.search(name)
-    }
-    # What an attempt returns is not part of the next one.
-    changed -= {
-        each.id
-        for each in inner_nodes(turn.attempt.body)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-    }
-    body = _without_handlers(turn.loop.body)
-    for each in body:
-        if isinstance(each, ast.Assign) and names_in(each.value) & changed:
-            changed |= {y.id for x in each.targets for y in _names_of(x)}
-    return any(names_in(each) & changed for each in _given(body))
-
-
-def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
-    """Yield the names that get something else after an error."""
-    for each in inner_nodes(handler.body):
-        match each:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                told = {name, handler.name or name}
-                if names_in(value) & told or _is_other_form(value):
-                    yield name
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
-                yield name
-            case ast.AugAssign(
-                target=ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name))
-            ):
-                yield name
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if (
-                method in _CHANGES
-            ):
-                yield name
-            case ast.AugAssign(target=ast.Attribute() as target):
-                # Such as `self.options.size *= 2`.
-                yield from names_in(target) - {"self", "cls"}
-
-
-def _is_other_form(node: ast.expr) -> bool:
-    """Return whether a value is an empty collection, for one that had items."""
-    return isinstance(node, ast.List | ast.Tuple) and not node.elts
-
-
-def _without_handlers(body: Sequence[ast.stmt]) -> list[ast.AST]:
-    """Return the nodes of a block that are in no handler."""
-    handled = {
-        id(x)
-        for each in inner_nodes(body)
-        if isinstance(each, ast.ExceptHandler)
-        for x in ast.walk(each)
-    }
-    return [each for each in inner_nodes(body) if id(each) not in handled]
-
-
-def _given(body: Sequence[ast.AST]) -> Iterator[ast.expr]:
-    """Yield what calls are given, except those that log, and what is looked up."""
-    for each in body:
-        match each:
-            case ast.Call() if not only_tells(each.func):
-                yield from each.args
-                yield from (keyword.value for keyword in each.keywords)
-            case ast.Subscript(slice=index):
-                yield index
-            case ast.BinOp(op=ast.Mult()):
-                # Such as `b" " * size`.
-                yield each
-
-
 def control_words(loop: Statement, *, texts: bool) -> str:
     """Return the names by which a loop is controlled, and its texts."""
     # One that begins again in each turn counts nothing.
@@ -641,6 +450,18 @@ def control_words(loop: Statement, *, texts: bool) -> str:
     return " ".join(names)
 
 
+def asks_for_throttling(loop: Statement) -> bool:
+    """Return whether a loop asks whether the server wants fewer requests."""
+    tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
+    if isinstance(loop, ast.While):
+        tests.append(loop.test)
+    return any(
+        any(map(_THROTTLES.search, words_in(each)))
+        or not {429, 503}.isdisjoint(_numbers(each))
+        for each in tests
+    )
+
+
 def _ends_from_outside(loop: Statement) -> bool:
     """Return whether a loop goes on until another part of the program ends it."""
     return isinstance(loop, ast.While) and bool(
@@ -649,13 +470,13 @@ def _ends_from_outside(loop: Statement) -> bool:
 
 
 _LOOK_ALIKES = (
-    _is_fallback,
+    is_fallback,
     _is_worker,
     _is_poll,
     _is_compare_and_set,
     _is_no_failure,
     _is_question,
-    _is_enlargement,
+    is_enlargement,
 )
 
 

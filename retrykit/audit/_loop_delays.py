@@ -3,44 +3,23 @@
 import ast
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
 
+from retrykit.audit._borrowed import FunctionNode
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._flow import inner_nodes
-from retrykit.audit._handlers import last_name, only_tells
+from retrykit.audit._handlers import last_name
 from retrykit.audit._loop_limits import Statement, names_in
+from retrykit.audit._pauses import Pause
 from retrykit.audit._values import (
     UNKNOWN,
-    Reference,
     Scope,
     Value,
     evaluate,
     is_number,
 )
 
-__all__ = ["HINTS", "FunctionNode", "Pause", "find_delays", "find_pauses"]
-__all__ += ["asks_counter"]
-__all__ += ["iterates_over_counter", "may_sleep_elsewhere", "pauses_within", "sleeps"]
-
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-"""A function that is defined in a module."""
-
-_SLEEPS = frozenset(["sleep", "async_sleep", "asleep", "_sleep", "sleep_ms"])
-_PAUSE_WORDS = re.compile(
-    r"sleep|backoff|back_off|delay|pause|wait_before|wait_for_retry|cool", re.IGNORECASE
-)
-# The names of objects that count attempts, and of methods that only read.
-_RETRIES = re.compile("retr(y|ies|ier|ying)|back_?off|attempts?(_|$)", re.IGNORECASE)
-_DELAY_NAMES = re.compile(
-    r"(^|_)(back_?off|delay|pause|sleep|interval)(_|$)", re.IGNORECASE
-)
-_READS = re.compile(
-    r"^(get|is_|has_|append|add|items|keys|values|pop|set|reset|format)"
-)
-_WAITING = re.compile(
-    f"{_PAUSE_WORDS.pattern}|wait|throttle|rate_?limit", re.IGNORECASE
-)
+__all__ = ["HINTS", "find_delays"]
 _SAME = frozenset(["abs", "ceil", "float", "floor", "int", "max", "round"])
 # What returns nothing random.
 _KNOWN = _SAME | {
@@ -53,10 +32,7 @@ _KNOWN = _SAME | {
     "str",
     "time",
 }
-# The libraries whose functions sleep for seconds.
-_OF_SECONDS = frozenset(
-    ["anyio", "asyncio", "curio", "eventlet", "gevent", "time", "tornado", "trio"]
-)
+_LOOK_UP = frozenset(["get", "getattr", "getheader"])
 _DEPTH = 3
 """Functions that compute delays are followed so far."""
 # Seconds; longer delays may be milliseconds.
@@ -68,160 +44,6 @@ _RANDOM = re.compile(
 )
 HINTS = re.compile(r"retry[-_ ]?after|x-ratelimit|ratelimit-reset", re.IGNORECASE)
 """The names of headers that tell when to call again."""
-
-
-class Pause(NamedTuple):
-    """A sleep in a loop.
-
-    Attributes:
-        node: The call.
-        argument: How long it sleeps; None if that is not an argument.
-        blocking: Whether it is ``time.sleep``.
-        seconds: Whether the argument is in seconds, as far as is known.
-        within: The function that sleeps; None for the loop itself.
-    """
-
-    node: ast.Call
-    argument: ast.expr | None
-    blocking: bool
-    seconds: bool = True
-    within: FunctionNode | None = None
-
-
-def find_pauses(body: list[ast.stmt], scope: Scope) -> Iterator[Pause]:
-    """Yield the sleeps in the body of a loop."""
-    for each in inner_nodes(body):
-        if not isinstance(each, ast.Call):
-            continue
-        function = evaluate(each.func, scope)
-        name = function.name if type(function) is Reference else ""
-        match each.func:
-            case ast.Name(id=last) | ast.Attribute(attr=last):
-                pass
-            case _:
-                continue
-        first = each.args[0] if each.args else None
-        for keyword in each.keywords:
-            if keyword.arg in ("timeout", "delay", "seconds", "secs"):
-                first = first or keyword.value
-        if last in _SLEEPS or name.endswith(".sleep"):
-            if len(each.args) > 1 and last == "sleep":
-                # A function of its own; those of modules take the seconds alone.
-                yield Pause(each, None, blocking=False)
-                continue
-            own = isinstance(each.func, ast.Attribute)
-            known = type(function) is Reference and function.library in _OF_SECONDS
-            seconds = known or not (own or last == "sleep_ms")
-            yield Pause(each, first, blocking=name == "time.sleep", seconds=seconds)
-        elif last == "wait" and _is_event(each.func) and first is not None:
-            yield Pause(each, first, blocking=False)
-        elif _PAUSE_WORDS.search(last) and not _makes_value(last):
-            # Such as `asyncSleep(self.retry_delay)`.
-            told = last.lower().endswith("sleep") and len(each.args) == 1
-            delay = first if told and _names_delay(first) else None
-            yield Pause(each, delay, blocking=False, seconds=False)
-
-
-def sleeps(name: str) -> bool:
-    """Return whether the name of a function tells that it waits."""
-    return bool(_WAITING.search(name)) and not _makes_value(name)
-
-
-def _is_event(node: ast.expr) -> bool:
-    words = " ".join(names_in(node))
-    return bool(
-        re.search(
-            r"stop|event|shutdown|exit|cancel|closed|quit|abort|halt",
-            words,
-            re.IGNORECASE,
-        )
-    )
-
-
-def _names_delay(node: ast.expr | None) -> bool:
-    """Return whether an argument is a delay by its name, not a number of attempts."""
-    return any(map(_DELAY_NAMES.search, names_in(node)))
-
-
-def _makes_value(name: str) -> bool:
-    return bool(
-        re.match(
-            r"_*(get|calc|compute|next|make|create|set|reset|is|has|should|parse)", name
-        )
-    )
-
-
-def iterates_over_counter(loop: Statement) -> bool:
-    """Return whether a loop is one over an object that counts its attempts.
-
-    Such as ``for attempt in Attempts(3)`` with ``attempt.error = error``: the object
-    may sleep, and raise the last error.
-    """
-    if isinstance(loop, ast.While):
-        return False
-    if isinstance(loop.iter, ast.Call) and _RETRIES.search(last_name(loop.iter.func)):
-        return True
-    return isinstance(loop.target, ast.Name) and any(
-        isinstance(each, ast.Attribute)
-        and isinstance(each.value, ast.Name)
-        and each.value.id == loop.target.id
-        for each in inner_nodes(loop.body)
-    )
-
-
-def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:
-    """Return whether a function may sleep that is given a delay, or counts attempts."""
-    return any(
-        isinstance(each, ast.Call) and (_asks_counter(each) or _gives_delay(each))
-        for each in inner_nodes(around)
-    )
-
-
-def asks_counter(around: Sequence[ast.AST]) -> bool:
-    """Return whether an object is asked that counts attempts."""
-    return any(
-        isinstance(each, ast.Call) and _asks_counter(each)
-        for each in inner_nodes(around)
-    )
-
-
-def _gives_delay(call: ast.Call) -> bool:
-    """Return whether a call is one such as ``disconnect(device, backoff)``."""
-    return not only_tells(call.func) and any(
-        isinstance(each, ast.Name) and _DELAY_NAMES.search(each.id)
-        for each in [*call.args, *(keyword.value for keyword in call.keywords)]
-    )
-
-
-def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[Pause]:
-    """Return the sleeps that follow a call of an attempt, and not its failure."""
-    # One that is computed is a delay, as in `seconds = draw()` before `sleep(seconds)`.
-    plain = [each for each in pauses if isinstance(each.argument, ast.Constant)]
-    sleeps = {id(each.node): each for each in plain}
-    found: list[Pause] = []
-    calls = False
-    for each in attempt.body:
-        inner = [x for x in ast.walk(each) if isinstance(x, ast.Call)]
-        slept = [sleeps[id(x)] for x in inner if id(x) in sleeps]
-        if isinstance(each, ast.Expr) and slept:
-            found += slept if calls else []
-        elif inner:
-            calls = True
-    return found
-
-
-def _asks_counter(call: ast.Call) -> bool:
-    """Return whether a call is one of an object for retries, or ``next`` of it."""
-    match call:
-        case ast.Call(func=ast.Name(id="next"), args=[ast.Name(id=name), *_]):
-            return bool(_RETRIES.search(name))
-        case ast.Call(
-            func=ast.Attribute(
-                value=ast.Name(id=name) | ast.Attribute(attr=name), attr=method
-            )
-        ):
-            return bool(_RETRIES.search(name)) and not _READS.search(method)
-    return False
 
 
 def find_delays(
@@ -278,8 +100,25 @@ def _best(found: list[Delays]) -> Delays:
     return best.replace(jitter=True) if random else best
 
 
+def _looks_up(node: ast.expr) -> bool:
+    """Return whether an expression is like ``headers.get("Retry-After")``."""
+    match node:
+        case ast.Subscript(slice=key):
+            keys = [key]
+        case ast.Call(func=function, args=keys) if last_name(function) in _LOOK_UP:
+            pass
+        case _:
+            return False
+    return any(isinstance(x, ast.Constant) and type(x.value) is str for x in keys)
+
+
 def _computes(node: ast.expr) -> bool:
     return any(isinstance(each, ast.BinOp) for each in ast.walk(node))
+
+
+def _computes_anew(node: ast.expr, name: str) -> bool:
+    """Return whether a variable gets what is computed without its last value."""
+    return name not in names_in(node) and _computes(node)
 
 
 def _compares(node: ast.expr, name: str) -> bool:
@@ -326,7 +165,17 @@ class _Reader:
                     self.assigned.setdefault(name, []).append(each.value)
                 case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                     self.assigned.setdefault(name, []).append(value)
+                case ast.Assign(targets=[ast.Tuple(elts=names)]):
+                    self.unpack(names, each.value)
         self.seen: set[str] = set()
+
+    def unpack(self, names: list[ast.expr], value: ast.expr) -> None:
+        """Note what several names get at once."""
+        parts = value.elts if isinstance(value, ast.Tuple) else []
+        for index, name in enumerate(names):
+            part = parts[index] if len(parts) == len(names) else value
+            if isinstance(name, ast.Name | ast.Attribute):
+                self.assigned.setdefault(last_name(name), []).append(part)
 
     def within(self, function: FunctionNode) -> "_Reader":
         """Return a reader of expressions in a function that is called."""
@@ -367,6 +216,9 @@ class _Reader:
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 return self.variable(name)
+            case ast.Subscript() | ast.Call() if _looks_up(node):
+                # A setting, or what the server has told.
+                return Delays("constant", None, jitter=self.random(node))
             case ast.Call():
                 return self.call(node)
             case ast.BinOp():
@@ -400,16 +252,7 @@ class _Reader:
             return found.replace(jitter=True) if random else found
         first = self.initial(name)
         if name in self.scaled:
-            sign, by = self.scaled[name]
-            step = evaluate(by, self.scope)
-            growth = float(step) if is_number(step) else None
-            shape = {"*": "exponential", "+": "linear"}.get(sign, "unknown")
-            found = Delays(shape, first, growth, self.test_cap(name), self.random(by))
-            for each in self.assigned.get(name, ()):
-                # Such as `delay = min(delay, 60)` after `delay *= 2`.
-                cap = self.min_of(each)
-                found = found.replace(cap=cap) if cap != math.inf else found
-            return found
+            return self.stepped(name, first)
         values = self.assigned.get(name, [])
         again = [each for each in values if name in names_in(each)]
         if len(again) < len(values) and (self.depth or not any(map(_computes, again))):
@@ -417,10 +260,6 @@ class _Reader:
             return self.changed([x for x in values if x not in again], again)
         for each in again:
             return self.recurrence(name, each, first)
-        if values:
-            found = _best([self.read(each) for each in values])
-            cap = self.test_cap(name) if found.cap == math.inf else found.cap
-            return found.replace(cap=cap)
         if first is not None:
             return NO_DELAYS if first == 0 else Delays("constant", first)
         # A setting, or an argument: the same before each retry.
@@ -430,6 +269,25 @@ class _Reader:
             # The caller may give another one each time.
             return Delays("unknown", cap=None, jitter=jitter)
         return Delays("constant", None, jitter=jitter)
+
+    def stepped(self, name: str, first: float | None) -> Delays:
+        """Return the delays of a variable after ``delay *= 2`` and the like."""
+        sign, by = self.scaled[name]
+        values = self.assigned.get(name, [])
+        anew = [each for each in values if _computes_anew(each, name)]
+        if anew:
+            # Such as `delay += random()` after `delay = 2 ** attempt`.
+            found = _best([self.read(each) for each in anew])
+            return found.replace(jitter=True) if self.random(by) else found
+        step = evaluate(by, self.scope)
+        growth = float(step) if is_number(step) else None
+        shape = {"*": "exponential", "+": "linear"}.get(sign, "unknown")
+        found = Delays(shape, first, growth, self.test_cap(name), self.random(by))
+        for each in values:
+            # Such as `delay = min(delay, 60)` after `delay *= 2`.
+            cap = self.min_of(each)
+            found = found.replace(cap=cap) if cap != math.inf else found
+        return found
 
     def changed(self, values: list[ast.expr], again: list[ast.expr]) -> Delays:
         """Return the delays of a variable that is computed again in each turn.

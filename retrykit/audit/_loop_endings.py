@@ -7,7 +7,7 @@ from functools import partial
 from types import NoneType
 
 from retrykit.audit._flow import flow, inner_nodes
-from retrykit.audit._handlers import only_tells
+from retrykit.audit._handlers import last_name, only_tells
 from retrykit.audit._loop_limits import (
     CLOCK_WORDS,
     COUNT_WORDS,
@@ -15,10 +15,12 @@ from retrykit.audit._loop_limits import (
     counters,
     names_in,
 )
+from retrykit.audit._pauses import sleeps
 
 __all__ = ["find_ending", "find_ending_of_results"]
 
 
+_HANDLES = re.compile("handle|raise|check", re.IGNORECASE)
 _STATUS = re.compile(r"^(ok|status|status_?code)$", re.IGNORECASE)
 
 
@@ -33,6 +35,8 @@ def find_ending(
     after = [*loop.orelse, *following]
     if any(_ends_with_error(each, named | kept, loop) for each in handlers):
         return "raises"
+    if any(_ends_without_cause(each, named | kept) for each in handlers):
+        return "hidden"
     raised = _raised(loop, handlers, after, kept)
     if "raises" in raised or any(map(partial(_returns, kept), after)):
         return "raises"
@@ -58,12 +62,43 @@ def find_ending_of_results(loop: Statement, following: Sequence[ast.stmt]) -> st
     }
     if endless or any(isinstance(each, ast.Raise) for each in nodes):
         return "?"
-    if not any(_asks_for_status(each) for each in nodes) or not after:
+    counted = (
+        isinstance(loop, ast.For)
+        and _returns_result(nodes, results)
+        and not any(map(_may_raise, nodes))
+    )
+    if not counted and (not any(map(_asks_for_status, nodes)) or not after):
         return "?"
     told = [each for each in after if not _only_logs([each])]
-    if _uses(told, results) or any(_returns(results, each) for each in nodes):
+    if _uses(told, results) or (
+        not counted and any(_returns(results, each) for each in nodes)
+    ):
         return "?"
     return "hidden" if _ends_silently(after) else "?"
+
+
+def _may_raise(node: ast.AST) -> bool:
+    """Return whether a statement calls what neither logs nor sleeps."""
+    if not isinstance(node, ast.Expr):
+        return False
+    call = node.value.value if isinstance(node.value, ast.Await) else node.value
+    if not isinstance(call, ast.Call):
+        return False
+    name = last_name(call.func)
+    return bool(_HANDLES.search(name)) or not (only_tells(call.func) or sleeps(name))
+
+
+def _returns_result(nodes: Sequence[ast.AST], results: set[str]) -> bool:
+    """Return whether the only result that is returned is a good one, after a test."""
+    tested = {
+        id(x)
+        for each in nodes
+        if isinstance(each, ast.If)
+        for x in each.body
+        if _returns(results, x)
+    }
+    returned = [id(each) for each in nodes if isinstance(each, ast.Return)]
+    return bool(tested) and tested.issuperset(returned)
 
 
 def _asks_for_status(node: ast.AST) -> bool:
@@ -100,8 +135,9 @@ def _raised(
         if isinstance(each, ast.ExceptHandler)
         for x in ast.walk(each)
     }
+    ends = {id(each) for each in after}
     return {
-        _of_raise(each, kept)
+        "?" if _is_class(each.exc) and id(each) not in ends else _of_raise(each, kept)
         for each in [*inner_nodes(loop.body, loops=False), *inner_nodes(after)]
         if isinstance(each, ast.Raise) and id(each) not in inside
     }
@@ -176,7 +212,8 @@ def _ends_with_error(
         if not _is_last(each, counted)
     }
     for each in inner_nodes(handler.body, loops=False):
-        if isinstance(each, ast.Raise) and id(each) not in filtered:
+        raises = isinstance(each, ast.Raise) and not _hides(each, errors)
+        if raises and id(each) not in filtered:
             return True
         if isinstance(each, ast.Return) and names_in(each.value) & errors:
             return True
@@ -185,6 +222,20 @@ def _ends_with_error(
         ):
             return True
     return False
+
+
+def _ends_without_cause(handler: ast.ExceptHandler, errors: set[str]) -> bool:
+    """Return whether a handler raises another error, without the one that it has."""
+    return any(
+        isinstance(each, ast.Raise) and _hides(each, errors)
+        for each in inner_nodes(handler.body, loops=False)
+    )
+
+
+def _hides(node: ast.Raise, errors: set[str]) -> bool:
+    """Return whether a ``raise`` is one such as ``raise ApiError(text) from None``."""
+    removed = isinstance(node.cause, ast.Constant) and node.cause.value is None
+    return removed and _of_raise(node, errors) == "hidden"
 
 
 def _asks_which(names: set[str], derived: set[str], counted: set[str]) -> bool:
@@ -210,8 +261,17 @@ def _of_raise(node: ast.Raise, kept: set[str]) -> str:
     if node.exc is None or names_in(node.cause) & kept:
         return "raises"
     if isinstance(node.exc, ast.Name | ast.Attribute | ast.Subscript):
-        return "raises" if names_in(node.exc) & kept else "?"
+        if names_in(node.exc) & kept:
+            return "raises"
+        # A class, such as `raise TimeoutError`.
+        return "hidden" if _is_class(node.exc) else "?"
     return "?" if names_in(node.exc) & kept - _in_texts(node.exc) else "hidden"
+
+
+def _is_class(node: ast.expr | None) -> bool:
+    """Return whether an expression is the name of a class, and no call of it."""
+    name = "" if node is None else last_name(node)
+    return name[:1].isupper() and not name.isupper()
 
 
 def _in_texts(node: ast.expr) -> set[str]:

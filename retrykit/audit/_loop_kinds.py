@@ -4,21 +4,22 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 
+from retrykit.audit._fallbacks import uses_free_place
 from retrykit.audit._flow import flow, inner_nodes, leaves
+from retrykit.audit._handlers import last_name
 from retrykit.audit._look_alikes import (
-    EVIDENCE,
     NOT_FAILURES,
     OF_DATA,
     STATES,
     WAITS,
+    asks_for_throttling,
     asks_person,
     asks_whether_ready,
     control_words,
     looks_alike,
-    uses_free_place,
     words_in,
 )
-from retrykit.audit._loop_limits import Statement, counters, names_in
+from retrykit.audit._loop_limits import EVIDENCE, Statement, counters, names_in
 from retrykit.audit._turns import Turn
 
 __all__ = ["is_failure", "is_retry", "is_retry_of_results"]
@@ -32,7 +33,9 @@ _SOON_OVER = re.compile(
     "auth|credential|expired|interrupt|timeout|token", re.IGNORECASE
 )
 # What is asked for the state of something, or for the time until it changes.
+_RETRIES = re.compile("retr(y|ies)", re.IGNORECASE)
 _HTTP_STATUS = re.compile(r"^(ok|status_?code|http_?status)$", re.IGNORECASE)
+_ANSWERS = re.compile(r"^(ok|is_success|status_?code|status)$", re.IGNORECASE)
 _STATUS_NAMES = re.compile(r"(^|_)(status|state|phase)$", re.IGNORECASE)
 _FAILED = re.compile("fail|error|retr|busy|unavail|limit", re.IGNORECASE)
 _EXISTENCE = re.compile(r"exists?$|^is_?(file|dir)$", re.IGNORECASE)
@@ -46,6 +49,8 @@ def is_retry(turn: Turn) -> bool:
         return False
     # What a loop logs says something only if each success ends it.
     if EVIDENCE.search(control_words(turn.loop, texts=turn.always_ends)):
+        return True
+    if turn.pauses and asks_for_throttling(turn.loop):
         return True
     return turn.always_ends and bool(
         turn.pauses or _is_counted(turn.loop) or _fails_on_network(turn)
@@ -78,7 +83,9 @@ def is_retry_of_results(
         sleeps: Returns whether it sleeps.
     """
     outcomes = flow(loop.body)
-    if not {"break", "return"} & outcomes or not {"next", "continue"} & outcomes:
+    again = _asks_again(loop, before)
+    ends = again or {"break", "return"} & outcomes
+    if not ends or not {"next", "continue"} & outcomes:
         return False
     words = counters(loop, inner=False)
     words |= (
@@ -86,15 +93,63 @@ def is_retry_of_results(
     )
     name = function.rpartition(".")[2]
     words = {each for each in words if not re.search("back_?off", each)}
-    if _looks_at_state(loop) or asks_whether_ready(loop) or asks_person(loop):
+    if any(each(loop) for each in (_looks_at_state, asks_whether_ready, asks_person)):
         return False
     if uses_free_place(loop, set(), loop.body):
         return False
     if _CHECKS.match(name) and not EVIDENCE.search(name):
         return False
-    if not EVIDENCE.search(" ".join(words)) or WAITS.search(name):
+    told = (
+        EVIDENCE.search(" ".join(words))
+        or asks_for_throttling(loop)
+        or _returns_good_answer(loop)
+    )
+    if not told or WAITS.search(name):
         return False
-    return sleeps() or _asks_for_status(loop) or _asks_again(loop, before)
+    asks = again or _asks_for_status(loop) or _iterates_over_retries(loop)
+    return asks or (sleeps() and not _begins_with_sleep(loop))
+
+
+def _is_sleep(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) == "sleep"
+
+
+def _returns_good_answer(loop: Statement) -> bool:
+    """Return whether a loop returns a response, or a part of one, by its status."""
+    asked: set[str] = set()
+    returned: set[str] = set()
+    for each in inner_nodes(loop.body):
+        if isinstance(each, ast.Return):
+            returned |= names_in(each.value)
+        elif isinstance(each, ast.If):
+            asked |= {
+                x.value.id
+                for x in ast.walk(each.test)
+                if isinstance(x, ast.Attribute)
+                and isinstance(x.value, ast.Name)
+                and _ANSWERS.search(x.attr)
+            }
+    return bool(asked & returned)
+
+
+def _iterates_over_retries(loop: Statement) -> bool:
+    """Return whether a loop is one such as ``for retry in range(max_retries)``."""
+    return isinstance(loop, ast.For) and any(
+        map(_RETRIES.search, names_in(loop.target) | names_in(loop.iter))
+    )
+
+
+def _begins_with_sleep(loop: Statement) -> bool:
+    """Return whether each turn, the first one too, sleeps only before it asks."""
+    if sum(map(_is_sleep, inner_nodes(loop.body))) > 1:
+        return False
+    match loop.body[0]:
+        case (
+            ast.Expr(value=ast.Await(value=ast.Call(func=function)))
+            | ast.Expr(value=ast.Call(func=function))
+        ):
+            return last_name(function) == "sleep"
+    return False
 
 
 def _asks_for_status(loop: Statement) -> bool:

@@ -17,7 +17,7 @@ from retrykit.audit._values import (
     is_number,
 )
 
-__all__ = ["Limits", "Statement", "counters", "find_limits"]
+__all__ = ["EVIDENCE", "Limits", "Statement", "counters", "find_limits"]
 __all__ += ["limits_something", "names_in", "turns_of_flag"]
 
 Statement = ast.For | ast.AsyncFor | ast.While
@@ -34,6 +34,10 @@ COUNT_WORDS = re.compile(
     r"|backoff|count|remaining|left$|max_",
     re.IGNORECASE,
 )
+EVIDENCE = re.compile(
+    r"retr(y|ies|ying)|attempt|\btries\b|_tries|tries_|_try\b|back_?off", re.IGNORECASE
+)
+"""Words of retries: one of them in a loop says that it is one."""
 # In the condition of a loop that another part of the program ends.
 ENDLESS = re.compile(
     r"run|stop|clos|shut|exit|quit|alive|active|connected|done|terminat|cancel"
@@ -285,6 +289,7 @@ def _limits_of(loop: Statement, scope: Scope, before: dict[str, ast.expr]) -> Li
         if _compares_time_left(test, within):
             found = found[0], UNKNOWN
         calls, elapsed = _least(calls, found[0]), _least(elapsed, found[1])
+        calls = _least(calls, _of_truth(test, loop, scope, before))
         if not isinstance(loop, ast.While):
             turns = _turns_until(test, names_in(loop.target), first, scope)
             calls = _least(calls, turns)
@@ -312,6 +317,28 @@ def _compares_time_left(test: ast.expr, within: dict[str, set[str]]) -> bool:
         and any(_is_of_time(x) for name in names_in(each) for x in within.get(name, ()))
         for each in ast.walk(test)
     )
+
+
+def _of_truth(
+    test: ast.expr, loop: Statement, scope: Scope, before: dict[str, ast.expr]
+) -> Value:
+    """Return the attempts of ``if attempt: raise``, or of ``if not left: raise``."""
+    node = test.operand if isinstance(test, ast.UnaryOp) else test
+    if not isinstance(node, ast.Name) or node.id not in before:
+        return math.inf
+    first = evaluate(before[node.id], scope)
+    steps = [
+        each
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.AugAssign) and _last_name(each.target) == {node.id}
+    ]
+    match steps:
+        case [ast.AugAssign(op=ast.Add())] if first == 0:
+            return 2
+        case [ast.AugAssign(op=ast.Sub(), value=ast.Constant(value=1))]:
+            if is_number(first) and first > 0:
+                return math.ceil(first) + 1
+    return math.inf
 
 
 def _of_countdown(loop: ast.While, scope: Scope, before: dict[str, ast.expr]) -> Value:

@@ -2,9 +2,10 @@
 
 import ast
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from retrykit.audit._borrowed import called_name
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._flow import flow, inner_nodes
 from retrykit.audit._handlers import (
@@ -15,16 +16,7 @@ from retrykit.audit._handlers import (
     swallows_cancellation,
 )
 from retrykit.audit._helpers import Helpers
-from retrykit.audit._loop_delays import (
-    HINTS,
-    Pause,
-    asks_counter,
-    find_delays,
-    find_pauses,
-    iterates_over_counter,
-    may_sleep_elsewhere,
-    pauses_within,
-)
+from retrykit.audit._loop_delays import HINTS, find_delays
 from retrykit.audit._loop_endings import find_ending, find_ending_of_results
 from retrykit.audit._loop_kinds import is_failure, is_retry, is_retry_of_results
 from retrykit.audit._loop_limits import (
@@ -33,8 +25,16 @@ from retrykit.audit._loop_limits import (
     find_limits,
     turns_of_flag,
 )
+from retrykit.audit._pauses import (
+    Pause,
+    asks_counter,
+    find_pauses,
+    iterates_over_counter,
+    may_sleep_elsewhere,
+    pauses_within,
+)
 from retrykit.audit._turns import Turn, find_turn
-from retrykit.audit._values import UNKNOWN, Scope, Value, is_number
+from retrykit.audit._values import UNKNOWN, Scope, Value, evaluate, is_number
 
 __all__ = ["Loop", "Place", "read_loop"]
 
@@ -61,6 +61,8 @@ class Loop(NamedTuple):
         hint: Whether it reads ``Retry-After``.
         some_at_once: Whether it waits after some errors, and not after others.
         usual: The most attempts if no caller gives another number.
+        elsewhere: What it calls after a failure, if that may tell its delays: the
+            last part of the name, and what it refers to.
     """
 
     line: int
@@ -79,6 +81,7 @@ class Loop(NamedTuple):
     hint: bool
     some_at_once: bool
     usual: Value
+    elsewhere: tuple[tuple[str, Value], ...]
 
 
 class Place(NamedTuple):
@@ -125,6 +128,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
     failing = around if turn else _statements(loop)
     pauses = _with_those_of_helpers(pauses, place.helpers(), failing)
     blocking = [each.node.lineno for each in pauses if each.blocking]
+    delays = _find_delays(loop, place, pauses, failing)
     return Loop(
         loop.lineno,
         loop.end_lineno or loop.lineno,
@@ -133,7 +137,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
         place.is_async,
         calls,
         elapsed,
-        _find_delays(loop, place, pauses, failing),
+        delays,
         _retried(turn),
         turn is None,
         turn is not None and swallows_cancellation(turn.attempt, handlers),
@@ -142,6 +146,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
         _reads_hint(loop),
         turn is not None and _retries_some_at_once(turn, pauses, place.helpers()),
         _usual_calls(loop, place, calls, handlers),
+        tuple(_called_elsewhere(around, place)) if delays.jitter is None else (),
     )
 
 
@@ -164,13 +169,26 @@ def _find_limits(
     calls, elapsed = find_limits(loop, place.scope, place.before, handlers)
     if place.limited and elapsed == math.inf:
         elapsed = UNKNOWN
-    if calls == elapsed == math.inf and (
+    if calls == elapsed == math.inf:
+        shared: list[ast.AST] = [x for x in around if x not in handlers]
+        if _may_limit(shared, handlers, place) and not (
+            any(_only_counts(each, loop) for each in handlers)
+            and not _may_limit(shared, [], place)
+        ):
+            calls = UNKNOWN
+    return calls, elapsed
+
+
+def _may_limit(
+    shared: Sequence[ast.AST], handlers: Sequence[ast.ExceptHandler], place: Place
+) -> bool:
+    """Return whether another function may end a loop that has failed."""
+    around = [*shared, *handlers]
+    return (
         may_raise_elsewhere(handlers)
         or place.helpers().limit(around)
         or asks_counter(around)
-    ):
-        calls = UNKNOWN
-    return calls, elapsed
+    )
 
 
 def _usual_calls(
@@ -180,7 +198,8 @@ def _usual_calls(
     if is_number(calls):
         return calls
     usual, _ = find_limits(loop, place.usual, place.before, handlers)
-    return place.with_defaults(usual)
+    # What another function counts is not known.
+    return UNKNOWN if usual == math.inf else place.with_defaults(usual)
 
 
 def _find_delays(
@@ -195,6 +214,18 @@ def _find_delays(
         failing, [each.node for each in pauses]
     )
     return UNKNOWN_DELAYS if waits or iterates_over_counter(loop) else delays
+
+
+def _called_elsewhere(
+    around: Sequence[ast.AST], place: Place
+) -> Iterator[tuple[str, Value]]:
+    """Yield what a turn that fails calls, if it may be of another module or class."""
+    for each in inner_nodes(around):
+        match each:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name) as func):
+                value = evaluate(func, place.scope)
+                if "." in called_name(value) and not only_tells(func):
+                    yield name, value
 
 
 def _find_ending(

@@ -41,6 +41,8 @@ class Candidate(NamedTuple):
         column: Its column, from 1.
         function: The full name of the function in which it stands, or "".
         iterated: Whether it is what a ``for`` loop iterates over.
+        caught: The names of the errors of the handler in which it stands; None if it
+            is in none, or if errors are told apart there.
     """
 
     call: Call
@@ -49,6 +51,7 @@ class Candidate(NamedTuple):
     column: int
     function: str
     iterated: bool
+    caught: tuple[str, ...] | None
 
 
 class Block(NamedTuple):

@@ -4,8 +4,11 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import cast
 
+from retrykit.audit._borrowed import NOT_BORROWED, Borrowed
 from retrykit.audit._calls import Found
+from retrykit.audit._handlers import Attempt
 from retrykit.audit._helpers import Helpers
 from retrykit.audit._loops import Loop, Place, read_loop
 from retrykit.audit._module import Block, Candidate, Definition, Module
@@ -21,12 +24,14 @@ def _go_on() -> None:
     """Read a module without a limit of time."""
 
 
-def read_module(
+def read_module(  # noqa: PLR0913  the module, and what is known of it
     tree: ast.Module,
     path: str,
     name: str,
     package: str,
     check: Callable[[], None] = _go_on,
+    *,
+    borrowed: Borrowed = NOT_BORROWED,
 ) -> Module:
     """Return the facts of a module.
 
@@ -36,9 +41,10 @@ def read_module(
         name: Its dotted name.
         package: The package that relative imports begin at.
         check: Called before each statement; an error that it raises ends the reading.
+        borrowed: Functions of other modules that its loops call.
     """
     origin = Origin(name, package)
-    reader = _Reader(tree, check)
+    reader = _Reader(tree, check, borrowed)
     names = Names(origin)
     names.bind(tree.body)
     reader.module(names)
@@ -77,8 +83,10 @@ class _Body(Found):
 class _Reader:
     """Collects the facts of a module."""
 
-    def __init__(self, tree: ast.Module, check: Callable[[], None]) -> None:
-        self.tree, self.check = tree, check
+    def __init__(
+        self, tree: ast.Module, check: Callable[[], None], borrowed: Borrowed
+    ) -> None:
+        self.tree, self.check, self.borrowed = tree, check, borrowed
         self.bases: dict[str, tuple[Value, ...]] = {}
         self.definitions: list[Definition] = []
         self.candidates: list[Candidate] = []
@@ -93,7 +101,7 @@ class _Reader:
     @cached_property
     def helpers(self) -> Helpers:
         """The functions of the module that may sleep or count for its loops."""
-        return Helpers(self.tree, self.names.find_literal)
+        return Helpers(self.tree, self.names.find_literal, self.borrowed)
 
     def block(self, statements: Sequence[ast.stmt], body: _Body) -> None:
         """Read the statements of a block."""
@@ -160,11 +168,20 @@ class _Reader:
                 self.block(part, body)
             else:
                 for each in part:
-                    if isinstance(each, ast.ExceptHandler | ast.match_case):
-                        self.block(each.body, body)
-                    elif isinstance(each, ast.AST):
-                        body.read(each)
+                    self.part(each, node, body)
         body.limits -= limits
+
+    def part(self, each: ast.AST, node: ast.stmt, body: _Body) -> None:
+        """Read a part of a statement: a handler, a case, or another one."""
+        if isinstance(each, ast.ExceptHandler):
+            outer = body.handler
+            body.handler = each, cast("Attempt", node)
+            self.block(each.body, body)
+            body.handler = outer
+        elif isinstance(each, ast.match_case):
+            self.block(each.body, body)
+        elif isinstance(each, ast.AST):
+            body.read(each)
 
     def function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: _Body

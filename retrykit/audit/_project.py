@@ -4,11 +4,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from retrykit.audit._borrowed import (
+    Borrowed,
+    FunctionNode,
+    called_name,
+    may_tell_delays,
+)
 from retrykit.audit._files import SourceFile
 from retrykit.audit._libraries import BY_KEYWORD, LIBRARIES, behavior_of
 from retrykit.audit._libraries.celery import within_task
+from retrykit.audit._loops import Loop
 from retrykit.audit._module import Candidate, Definition, Module
-from retrykit.audit._reading import Reading, read_file
+from retrykit.audit._reading import Reading, read_file, read_functions
 from retrykit.audit._sites import Behavior, Site
 from retrykit.audit._values import UNKNOWN, Call, Reference, Value, part_of, replace
 
@@ -22,9 +29,14 @@ _MOST_LINES = 20_000
 _PARTIAL = Reference("functools.partial")
 _OF_TENACITY = Reference("tenacity.retry")
 _RETRY_OF_TASK = Reference("celery.Task.retry")
+_ANY_TASK = Call(UNKNOWN, (), (("max_retries", UNKNOWN),))
 
 
 def _load_nothing(_name: str) -> None:
+    return None
+
+
+def _read_nothing(_path: str, _borrowed: Borrowed) -> None:
     return None
 
 
@@ -35,21 +47,24 @@ class Project:
         modules: The modules.
         load: Returns a module that has no sites, if a site refers to it; None if there
             is none of that name.
+        read_again: Returns a module as it is with functions of others, or None.
     """
 
     def __init__(
         self,
         modules: Iterable[Module],
         load: Callable[[str], Module | None] = _load_nothing,
+        read_again: Callable[[str, Borrowed], Module | None] = _read_nothing,
     ) -> None:
         self.sources = tuple(modules)
-        self._load = load
+        self._load, self._read_again = load, read_again
         self._steps = 0
         self.modules: dict[str, Module] = {}
         self.definitions: dict[str, Definition] = {}
         for each in self.sources:
             self._add(each.name, each)
         self._find = lru_cache(maxsize=100_000)(self._find_uncached)
+        self._functions_in = lru_cache(maxsize=100)(read_functions)
         self._made: dict[Call, list[Site]] = {}
         # By identity: two sites of one expression may be equal.
         self._calls: dict[int, tuple[Site, Call]] = {}
@@ -80,7 +95,13 @@ class Project:
                 return None
             return readings[index].module or read_file(files[index], whole=True).module
 
-        return cls((each.module for each in readings if each.module is not None), load)
+        by_path = {each.path: each for each in files}
+
+        def read_again(path: str, borrowed: Borrowed) -> Module | None:
+            return read_file(by_path[path], whole=True, borrowed=borrowed).module
+
+        modules = (each.module for each in readings if each.module is not None)
+        return cls(modules, load, read_again)
 
     def _add(self, name: str, module: Module) -> None:
         # Scripts in several folders may have the same name.
@@ -251,7 +272,7 @@ class Project:
                         )
                         self._calls[id(site)] = site, Call(resolved)
                         yield site
-        for loop in module.loops:
+        for loop in self._loops_of(module):
             behavior = Behavior(
                 _number(self.resolve(loop.calls)),
                 _number(self.resolve(loop.elapsed)),
@@ -277,6 +298,27 @@ class Project:
                 loop.blocking,
             )
 
+    def _loops_of(self, module: Module) -> Sequence[Loop]:
+        """Return the loops of a module, with what functions of others tell of them."""
+        called: dict[str, FunctionNode] = {}
+        others: dict[str, list[FunctionNode]] = {}
+        for name, value in {x for each in module.loops for x in each.elsewhere}:
+            function = self.resolve(Reference(called_name(self.resolve(value))))
+            if type(function) is not Reference or function.name not in self.definitions:
+                continue
+            home, _ = self._split(function.name)
+            line = self.definitions[function.name].line
+            path = "" if home is None else home.path
+            for each in self._functions_in(path):
+                if each.lineno == line and may_tell_delays(each):
+                    called[name] = each
+                    others[path] = self._functions_in(path)
+        if not called:
+            return module.loops
+        borrowed = Borrowed(called, [x for each in others.values() for x in each])
+        again = self._read_again(module.path, borrowed)
+        return module.loops if again is None else again.loops
+
     def _site(
         self,
         module: Module,
@@ -297,6 +339,9 @@ class Project:
         found = self.read_call(call)
         if found is None or found[1].layer:
             return None
+        if call.function == _RETRY_OF_TASK:
+            # It says of itself no more than the handler in which it stands.
+            found = found[0], found[1].replace(retried=candidate.caught)
         where = functions[0] if functions else candidate.function
         place = (candidate.line, candidate.end_line, candidate.column)
         site = self._make(module, place, found, where, tuple(dict.fromkeys(functions)))
@@ -316,10 +361,15 @@ class Project:
     def _within_task(self, call: Call, function: str) -> Call:
         """Return a ``self.retry(...)`` with what the decorator of its task says."""
         definition = self.definitions.get(function)
-        for value, *_ in () if definition is None else definition.decorators:
+        if definition is None:
+            return call
+        for value, *_ in definition.decorators:
             decorator = self.resolve(value)
             if type(decorator) is Call:
                 call = within_task(call, decorator)
+        if not definition.decorators:
+            # A function that gets the task; what its decorator says is not known.
+            call = within_task(call, _ANY_TASK)
         return call
 
     def _decorated(self, call: Value, module: str) -> Iterable[str]:

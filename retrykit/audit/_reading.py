@@ -9,6 +9,12 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import Final, NamedTuple
 
+from retrykit.audit._borrowed import (
+    NOT_BORROWED,
+    Borrowed,
+    FunctionNode,
+    functions_in,
+)
 from retrykit.audit._files import SourceFile
 from retrykit.audit._findings import Problem
 from retrykit.audit._libraries import WORDS
@@ -17,7 +23,7 @@ from retrykit.audit._module_reader import read_module
 from retrykit.audit._notebooks import Cell, join_cells
 from retrykit.audit._words import Interest
 
-__all__ = ["LARGEST", "Reading", "read_file", "read_lines"]
+__all__ = ["LARGEST", "Reading", "read_file", "read_functions", "read_lines"]
 
 LARGEST: Final = 4_000_000
 """Bytes of the largest file that is parsed."""
@@ -57,7 +63,11 @@ class Reading(NamedTuple):
 
 
 def read_file(  # noqa: PLR0911  one for each fault
-    file: SourceFile, *, whole: bool = False, longest: float = _LONGEST
+    file: SourceFile,
+    *,
+    whole: bool = False,
+    longest: float = _LONGEST,
+    borrowed: Borrowed = NOT_BORROWED,
 ) -> Reading:
     """Return what a file contains; a fault of the file is a problem, and not raised.
 
@@ -65,6 +75,7 @@ def read_file(  # noqa: PLR0911  one for each fault
         file: The file.
         whole: Whether it is parsed although it has no site.
         longest: Seconds for what it contains.
+        borrowed: Functions of other modules that its loops call.
     """
     try:
         with open(file.path, "rb") as opened:
@@ -88,7 +99,7 @@ def read_file(  # noqa: PLR0911  one for each fault
     if not (whole or not _is_plain(source) or _may_have_sites(source)):
         return Reading(None, lines, told, {}, cells)
     try:
-        module = _parse(file, source, longest)
+        module = _parse(file, source, longest, borrowed)
         ignored = dict(_comments(source)) if _MARK.search(source) else {}
     except _UnreadableError as error:
         return _failed(file, 0, str(error), lines)
@@ -99,6 +110,15 @@ def read_file(  # noqa: PLR0911  one for each fault
     except (RecursionError, MemoryError):
         return _failed(file, 0, "nested too deeply", lines)
     return Reading(module, lines, told, ignored, cells)
+
+
+def read_functions(path: str) -> list[FunctionNode]:
+    """Return the functions of a file; none if it cannot be read any more."""
+    try:
+        with open(path, "rb") as opened:
+            return functions_in(ast.parse(opened.read(LARGEST)))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
 
 
 def read_lines(path: str) -> list[str]:
@@ -142,7 +162,9 @@ def _is_plain(source: bytes) -> bool:
     return True
 
 
-def _parse(file: SourceFile, source: bytes, longest: float) -> Module:
+def _parse(
+    file: SourceFile, source: bytes, longest: float, borrowed: Borrowed
+) -> Module:
     if len(source) > LARGEST:
         raise _UnreadableError(_too_large(LARGEST))
     end = monotonic() + longest
@@ -156,7 +178,9 @@ def _parse(file: SourceFile, source: bytes, longest: float) -> Module:
         # Of escapes in texts, which are not ours to judge.
         warnings.simplefilter("ignore")
         tree = ast.parse(source)
-    return read_module(tree, file.path, file.module, file.package, check)
+    return read_module(
+        tree, file.path, file.module, file.package, check, borrowed=borrowed
+    )
 
 
 def _comments(source: bytes) -> Iterator[tuple[int, tuple[str, ...]]]:

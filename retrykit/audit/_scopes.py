@@ -102,12 +102,13 @@ class Names:
                 self.values[each.arg] = _instance(each, outer)
         self._bind_defaults(arguments, outer)
         first = parameters[0].arg if parameters else ""
-        if outer.prefix and not outer.function and first:
+        in_class = bool(outer.prefix and not outer.function)
+        if first and (_is_bound(node) or (first == "self" and not in_class)):
+            # A task of Celery, or a function that gets one.
+            self.values[first] = _TASK_OF_CELERY
+        elif in_class and first:
             self.self_name, self.class_name = first, outer.prefix[:-1]
             self.values[first] = refer_to(f"{self.origin.name}.{self.class_name}")
-        elif first == "self" and node.decorator_list:
-            # A task of Celery that is bound.
-            self.values[first] = _TASK_OF_CELERY
         elif outer.class_name:
             # A function in a method.
             self.self_name, self.class_name = outer.self_name, outer.class_name
@@ -245,14 +246,14 @@ class Names:
         if node.value is None:
             return
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for each in targets:
+        for each, value in _pairs(targets, node.value):
             match each:
                 case ast.Name(id=name):
-                    self.assigned[name] = node.value
+                    self.assigned[name] = value
                 case ast.Attribute(value=owner, attr=name):
-                    self.assigned[name] = node.value
+                    self.assigned[name] = value
                     if isinstance(owner, ast.Name) and owner.id == self.self_name:
-                        self._assign_attribute(name, node.value)
+                        self._assign_attribute(name, value)
 
     def _assign_attribute(self, name: str, node: ast.expr) -> None:
         full = f"{self.class_name}.{name}"
@@ -263,6 +264,19 @@ class Names:
         self.origin.constants[full] = value if known == value else UNKNOWN
 
 
+def _pairs(
+    targets: Sequence[ast.expr], value: ast.expr
+) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what each target gets, also each of ``left, delay = tries, 1``."""
+    for each in targets:
+        match each, value:
+            case ast.Tuple(elts=names), ast.Tuple(elts=parts):
+                if len(names) == len(parts):
+                    yield from zip(names, parts, strict=True)
+            case _:
+                yield each, value
+
+
 def _instance(parameter: ast.arg, outer: Names) -> Value:
     """Return an instance of the class that a parameter is said to be of."""
     if not isinstance(parameter.annotation, ast.Name | ast.Attribute):
@@ -271,6 +285,18 @@ def _instance(parameter: ast.arg, outer: Names) -> Value:
     if type(kind) is Reference and "." in kind.name and kind.last[:1].isupper():
         return Call(kind, (UNKNOWN,))
     return UNKNOWN
+
+
+def _is_bound(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a decorator has ``bind=True``, as that of a task of Celery."""
+    return any(
+        keyword.arg == "bind"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is True
+        for each in node.decorator_list
+        if isinstance(each, ast.Call)
+        for keyword in each.keywords
+    )
 
 
 _COMPOUND = frozenset(
@@ -308,6 +334,11 @@ def _assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             yield name, value
+        case ast.Assign(targets=[ast.Tuple() as target], value=ast.Tuple() as value):
+            pairs = [*_pairs([target], value)]
+            yield from ((x.id, y) for x, y in pairs if isinstance(x, ast.Name))
+            if not pairs:
+                yield from ((x, None) for x in _stored(target))
         case ast.AnnAssign(target=ast.Name(id=name), value=value):
             if value is not None:
                 yield name, value

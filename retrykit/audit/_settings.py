@@ -71,7 +71,7 @@ def _read(file: Path) -> Any:
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         msg = f"{file}: {reason}"
-        raise ConfigError(msg) from None
+        raise ConfigError(msg, "unreadable-file") from None
     for name in ("tool", "retrykit", "audit"):
         data = data.get(name) if isinstance(data, dict) else None
     return data
@@ -83,7 +83,9 @@ def _parse(root: Path, table: Any) -> Settings:
     for key in table:
         if key not in _KEYS:
             rule = f"one of {', '.join(_KEYS)}"
-            raise invalid_setting("key", rule, key, did_you_mean(key, _KEYS))
+            raise invalid_setting(
+                "key", rule, key, did_you_mean(key, _KEYS), code="unknown-name"
+            )
     per_file = table.get("per-file-ignores", {})
     if not isinstance(per_file, dict):
         raise invalid_setting("per-file-ignores", "a table", per_file)
@@ -124,5 +126,7 @@ def check_rules(name: str, codes: Iterable[str]) -> tuple[str, ...]:
     for each in found:
         if each not in RULES:
             suggestion = did_you_mean(each, RULES) or _LIST
-            raise invalid_setting(name, "the code of a rule", each, suggestion)
+            raise invalid_setting(
+                name, "the code of a rule", each, suggestion, code="unknown-name"
+            )
     return found

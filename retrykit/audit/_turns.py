@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from retrykit.audit._flow import flow, inner_nodes
 from retrykit.audit._handlers import Attempt, caught_by
-from retrykit.audit._loop_delays import Pause
 from retrykit.audit._loop_limits import Statement, names_in
+from retrykit.audit._pauses import Pause
 
 __all__ = ["Turn", "assigned_constants", "find_turn"]
 

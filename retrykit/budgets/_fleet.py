@@ -84,7 +84,9 @@ class FleetBudget(SerializableBudget):
         self.capacity: int = check_integer("capacity", capacity, at_least=0)
         self.recent: float = parse_duration("recent", recent)
         if is_coroutine_function(check_condition("timeouts", timeouts)):
-            raise invalid_setting("timeouts", "a sync predicate", timeouts)
+            raise invalid_setting(
+                "timeouts", "a sync predicate", timeouts, code="async-mismatch"
+            )
         self.timeouts: Condition = timeouts
         # The decimal as written, counted in parts of a retry, so that every count is
         # an integer.

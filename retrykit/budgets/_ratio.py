@@ -77,7 +77,9 @@ class RatioBudget(SerializableBudget):
         self.reserve: float = check_number("reserve", reserve, at_most=_MAX_RESERVE)
         self.window: float = parse_duration("window", window)
         if not 1 <= self.window <= _DAY:
-            raise invalid_setting("window", "a duration from 1s to 1d", window)
+            raise invalid_setting(
+                "window", "a duration from 1s to 1d", window, code="out-of-range"
+            )
         # The decimals as written, counted in parts of a retry small enough that
         # every count is an integer.
         gain = Fraction(repr(self.ratio))

@@ -34,13 +34,17 @@ def budget_from_dict(data: object) -> SerializableBudget:
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in KINDS:
         rule = f"a dict whose kind is one of {', '.join(KINDS)}"
-        raise invalid_setting("budget", rule, data, did_you_mean(kind, KINDS))
+        raise invalid_setting(
+            "budget", rule, data, did_you_mean(kind, KINDS), code="unknown-name"
+        )
     make = KINDS[kind]
     keys = ["kind", *make().settings, "scope"]
     for key in data:
         if key not in keys:
             rule = f"a dict with the keys {', '.join(keys)}"
-            raise invalid_setting("budget", rule, dict(data), did_you_mean(key, keys))
+            raise invalid_setting(
+                "budget", rule, dict(data), did_you_mean(key, keys), code="unknown-name"
+            )
     settings = {key: data[key] for key in keys[1:-1] if key in data}
     if "costs" in settings:
         settings["costs"] = Costs.read(settings["costs"])

@@ -63,7 +63,8 @@ def shared(scope: str, make: Callable[[], D]) -> D:
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: make must be a function that builds TokenBucket(), as \
-before in this scope, got RatioBudget(); give another budget another scope
+before in this scope, got RatioBudget(); give another budget another scope  \
+[contradiction]
 
     1,024 scopes are kept; beyond that the least recently used one is dropped,
     though policies keep the budget they have.

@@ -159,7 +159,9 @@ class Costs(tuple[tuple[Any, int], ...]):
                 raise invalid_setting("costs", _COSTS_RULE, value, _COSTS_SUGGESTION)
             name, (condition, cost) = f"costs[{index}]", pair
             if is_coroutine_function(check_condition(name, condition)):
-                raise invalid_setting(name, "a sync predicate", condition)
+                raise invalid_setting(
+                    name, "a sync predicate", condition, code="async-mismatch"
+                )
             cost = check_integer(name, cost, at_least=0)
             for each in condition if isinstance(condition, tuple) else (condition,):
                 # If a type is written twice, its first cost counts.

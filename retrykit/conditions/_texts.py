@@ -62,7 +62,9 @@ def condition_from_texts(name: str, texts: list[Any]) -> Condition:
             kind, _, value = text.partition("=")
         if kind not in _READERS:
             rule = "the name of an exception type, or one of " + ", ".join(_FORMS)
-            raise invalid_setting(name, rule, text, did_you_mean(kind, _READERS))
+            raise invalid_setting(
+                name, rule, text, did_you_mean(kind, _READERS), code="unknown-name"
+            )
         kinds.setdefault(kind, []).append(value)
     return any_of([_READERS[kind](name, values) for kind, values in kinds.items()])
 
@@ -115,7 +117,7 @@ def result_to_texts(name: str, condition: object) -> list[str]:
         return condition_to_texts(name, condition)
     rule = "left out of a policy that is written as data"
     suggestion = f"leave it out, and add it with .replace({name}=...)"
-    raise invalid_setting(name, rule, condition, suggestion)
+    raise invalid_setting(name, rule, condition, suggestion, code="not-expressible")
 
 
 def result_from_texts(name: str, value: object) -> Condition:

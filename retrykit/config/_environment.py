@@ -19,6 +19,7 @@ from retrykit._internal.validation import (
     check_integer,
     check_number,
     invalid_setting,
+    reworded,
     safe_repr,
 )
 from retrykit.config._preset_names import parse_number, parse_preset
@@ -70,7 +71,7 @@ def policy_from_env(
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: --default-retry-limit must be an integer >= 0, \
-got 'many'
+got 'many'  [invalid-value]
 
     The other arguments and the errors are those of `Policy.from_env`.
     """
@@ -113,7 +114,7 @@ def _find_variables(
             if key != near and not own:
                 # The value may be a secret.
                 msg = f"{name} is not a policy setting; did you mean {stem}_{near}?"
-                raise ConfigError(msg)
+                raise ConfigError(msg, "unknown-name")
     names = {key: f"{stem}_{key}" for key in VARIABLES}
     shown = {key: display_names.get(name, name) for key, name in names.items()}
     return _Variables(values, shown)
@@ -151,7 +152,7 @@ def _zizq_settings(variables: _Variables, start: Policy) -> dict[str, Any]:
     for key, rival in MUTUALLY_EXCLUSIVE:
         if key in values and rival in values:
             rule = f"left out if {names[rival]} is given"
-            raise invalid_setting(names[key], rule, values[key])
+            raise invalid_setting(names[key], rule, values[key], code="contradiction")
     changes: dict[str, Any] = {}
     if "RETRY_LIMIT" in values:
         limit = parse_number(int, values["RETRY_LIMIT"])
@@ -164,7 +165,9 @@ def _zizq_settings(variables: _Variables, start: Policy) -> dict[str, Any]:
         if parts:
             name, text = names[parts[0]], values[parts[0]]
             rule = f"given together with {' and '.join(missing)}"
-            raise invalid_setting(name, rule, text, "they are one formula")
+            raise invalid_setting(
+                name, rule, text, "they are one formula", code="contradiction"
+            )
         return changes
     base, exponent, jitter = parts
     policy = zizq(
@@ -217,7 +220,7 @@ def _variables_in_errors(variables: _Variables, *keys: str) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        msg = str(error)
+        msg = error.message
         for key in keys:
             setting = _SETTINGS.get(key, "preset")
             if re.match(rf"{setting}\b", msg):
@@ -225,7 +228,7 @@ def _variables_in_errors(variables: _Variables, *keys: str) -> Iterator[None]:
                 break
         else:
             msg = f"{', '.join(variables.names[key] for key in keys)}: {msg}"
-        raise ConfigError(msg).with_traceback(error.__traceback__) from None
+        raise reworded(error, msg) from None
 
 
 @contextmanager
@@ -234,5 +237,5 @@ def _rule_in_errors(name: str, rule: str, text: str) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        trace = error.__traceback__
-        raise invalid_setting(name, rule, text).with_traceback(trace) from None
+        told = invalid_setting(name, rule, text)
+        raise reworded(error, told.message) from None

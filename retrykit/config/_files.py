@@ -41,7 +41,7 @@ def load_policy(path: str | os.PathLike[str], name: str) -> Policy:
     if check_instance("name", name, str) not in policies:
         rule = f"the name of a policy in {os.fspath(path)}"
         suggestion = did_you_mean(name, policies) or _list_names(policies)
-        raise invalid_setting("name", rule, name, suggestion)
+        raise invalid_setting("name", rule, name, suggestion, code="unknown-name")
     chain, policy = _find_chain(path, policies, name)
     for each in reversed(chain):
         with prefix_errors(_locate(path, each)):
@@ -64,7 +64,9 @@ def _policies(path: str | os.PathLike[str]) -> dict[str, Any]:
     tables = {"tool.retrykit": own} if own is not None else {"": data, "tool": tool}
     for misspelled, known in _find_misspelled(tables):
         got, suggestion = misspelled, f"did you mean {known}?"
-    raise invalid_setting(os.fspath(path), rule, got, suggestion)
+    raise invalid_setting(
+        os.fspath(path), rule, got, suggestion, code="unreadable-file"
+    )
 
 
 def _find_misspelled(tables: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -96,7 +98,11 @@ def _find_chain(
             if base in chain:
                 rule = "a policy that does not extend this one"
                 raise invalid_setting(
-                    "extends", rule, base, " -> ".join([*chain, base])
+                    "extends",
+                    rule,
+                    base,
+                    " -> ".join([*chain, base]),
+                    code="contradiction",
                 )
             if base not in policies:
                 return list(chain), _load_preset(base, policies)
@@ -108,7 +114,11 @@ def _load_preset(text: str, policies: dict[str, Any]) -> Policy:
     if preset_key(text) not in BUILT_IN:
         rule = "a policy in the same file, or a preset"
         raise invalid_setting(
-            "extends", rule, text, did_you_mean(text, known) or _list_names(known)
+            "extends",
+            rule,
+            text,
+            did_you_mean(text, known) or _list_names(known),
+            code="unknown-name",
         )
     return parse_preset(text)
 
@@ -139,14 +149,16 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         file = Path(path)
     except TypeError:
-        raise invalid_setting("path", "the path of a file", path) from None
+        raise invalid_setting(
+            "path", "the path of a file", path, code="unreadable-file"
+        ) from None
     text = read_text(file)
     try:
         parse = parse_json if file.suffix.lower() == ".json" else parse_toml
         return parse(file, text)
     except RecursionError:
         msg = f"{file} must be less deeply nested, got more levels than Python can read"
-        raise ConfigError(msg) from None
+        raise ConfigError(msg, "unreadable-file") from None
 
 
 def read_text(file: Path) -> str:
@@ -157,7 +169,9 @@ def read_text(file: Path) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         rule = "a readable file"
-        raise invalid_setting(str(file), rule, reason, _list_files(file)) from None
+        raise invalid_setting(
+            str(file), rule, reason, _list_files(file), code="unreadable-file"
+        ) from None
     try:
         # Some editors start a file with a byte order mark, which no parser accepts.
         return data.decode("utf-8-sig")
@@ -165,7 +179,9 @@ def read_text(file: Path) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         place = f"{file}, line {line},"
         wrong = data[error.start : error.start + 1]
-        raise invalid_setting(place, "text in UTF-8", wrong) from None
+        raise invalid_setting(
+            place, "text in UTF-8", wrong, code="unreadable-file"
+        ) from None
 
 
 def _list_files(file: Path) -> str:
@@ -211,7 +227,7 @@ def parse_json(file: Path, text: str) -> dict[str, Any]:
     """Return the data of a text in JSON, an object."""
     data = parse_json_value(file, text)
     if not isinstance(data, dict):
-        raise invalid_setting(str(file), "a JSON object", data)
+        raise invalid_setting(str(file), "a JSON object", data, code="unreadable-file")
     return data
 
 
@@ -242,4 +258,5 @@ def syntax_error(file: Path, kind: str, reason: str, *place: object) -> ConfigEr
     """Return the error for a file with a syntax error, at a line and a column."""
     at = " at line {}, column {}".format(*place) if place else ""
     reason = reason[:1].lower() + reason[1:]
-    return ConfigError(f"{file} must be {kind}, got a syntax error{at}; {reason}")
+    message = f"{file} must be {kind}, got a syntax error{at}; {reason}"
+    return ConfigError(message, "unreadable-file")

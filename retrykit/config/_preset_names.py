@@ -61,7 +61,7 @@ def parse_preset(text: str) -> Policy:
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: preset must be the name of one, got 'zizk'; \
-did you mean zizq?
+did you mean zizq?  [unknown-name]
 
     Args:
         text: A name in `BUILT_IN`, with hyphens or underscores, and optional
@@ -72,7 +72,9 @@ did you mean zizq?
     name, colon, arguments = text.partition(":")
     if key not in BUILT_IN:
         suggestion = did_you_mean(key, BUILT_IN) or LISTED
-        raise invalid_setting("preset", "the name of one", name, suggestion)
+        raise invalid_setting(
+            "preset", "the name of one", name, suggestion, code="unknown-name"
+        )
     values: dict[str, object] = {}
     for argument in arguments.split(",") if colon else ():
         parameter, equals, value = (each.strip() for each in argument.partition("="))
@@ -93,7 +95,7 @@ def _parse_value(preset: str, name: str, text: str) -> object:
         shown = safe_repr(name).strip("'")
         msg = f"{shown} is not a parameter of {preset}, got {safe_repr(text)}"
         msg += f"; {suggestion}"
-        raise ConfigError(msg)
+        raise ConfigError(msg, "unknown-name")
     kind = known[name]
     if kind == Condition | None:
         return type_from_name(name, text)

@@ -95,7 +95,7 @@ def read(
     if not found:
         file = f"{source}" if isinstance(source, str | os.PathLike) else "source"
         msg = f"{file} has no policy of {format or ' or '.join(FORMATS)}"
-        raise ConfigError(msg)
+        raise ConfigError(msg, "unreadable-file")
     selected = _select(found, name)
     own_format, section = found[selected]
     section = section.anew(known)
@@ -105,7 +105,7 @@ def read(
     if remarks.differences and not closest:
         told = "; ".join(remarks.differences)
         msg = f"{told}; closest=True reads what can be said"
-        raise ConfigError(truncate(msg, _LONGEST))
+        raise ConfigError(truncate(msg, _LONGEST), "not-expressible")
     differences, notes = tuple(remarks.differences), tuple(remarks.notes)
     return Reading(policy, selected, own_format, differences, notes)
 
@@ -176,4 +176,4 @@ def _select(found: dict[str, Any], name: str | None) -> str:
     listed = f"the names are {', '.join(found)}"
     rule = "the name of one of its policies"
     suggestion = (name and did_you_mean(name, found)) or listed
-    raise invalid_setting("name", rule, name, suggestion)
+    raise invalid_setting("name", rule, name, suggestion, code="unknown-name")

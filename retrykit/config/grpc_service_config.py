@@ -88,7 +88,13 @@ def from_service_config(
     entry = entry_for(loaded, method)
     if not entry.settings:
         suggestion = "write hedge=Hedge(...) in a Policy"
-        raise invalid_setting("hedgingPolicy", "left out", entry.hedging, suggestion)
+        raise invalid_setting(
+            "hedgingPolicy",
+            "left out",
+            entry.hedging,
+            suggestion,
+            code="not-expressible",
+        )
     settings = dict(entry.settings)
     schedule = _add_jitter(settings.pop("schedule"), jitter)
     return Policy(
@@ -171,7 +177,7 @@ def _check_other_settings(policy: Policy) -> None:
         if value != expected:
             rule = f"{expected!r} in a policy for gRPC"
             suggestion = f"write .replace({name}={expected!r})"
-            raise invalid_setting(name, rule, value, suggestion)
+            raise invalid_setting(name, rule, value, suggestion, code="not-expressible")
 
 
 def _parse_throttle(config: object) -> Throttle | None:
@@ -181,7 +187,7 @@ def _parse_throttle(config: object) -> Throttle | None:
         config
     ):
         rule = "a dict with the keys maxTokens, tokenRatio"
-        raise invalid_setting("retryThrottling", rule, config)
+        raise invalid_setting("retryThrottling", rule, config, code="unknown-name")
     tokens = _parse_integer("maxTokens", config["maxTokens"], 1, _MAX_UINT32)
     return Throttle(tokens, _parse_ratio("tokenRatio", config["tokenRatio"]))
 
@@ -190,7 +196,7 @@ def _parse_ratio(name: str, value: object) -> float:
     ratio = float(_match(_DECIMAL, value) or 0)
     if not _MIN_RATIO <= ratio <= _MAX_RATIO:
         rule = f"a number from {_MIN_RATIO} to {_MAX_RATIO}, without an exponent"
-        raise invalid_setting(name, rule, value)
+        raise invalid_setting(name, rule, value, code="out-of-range")
     return ratio
 
 
@@ -203,7 +209,9 @@ def _find_formula(schedule: Schedule, jitter: Jitter) -> tuple[float, float, flo
     example = _add_jitter(exponential(0.1).cap(1), jitter)
     rule = f"a capped exponential with gRPC's jitter, such as {example!r}"
     suggestion = f"jitter={jitter!r} requires this form"
-    raise invalid_setting("schedule", rule, schedule, suggestion)
+    raise invalid_setting(
+        "schedule", rule, schedule, suggestion, code="not-expressible"
+    )
 
 
 def _add_jitter(schedule: Schedule, jitter: Jitter) -> Schedule:
@@ -229,7 +237,9 @@ def _parse_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(retry_policy, Mapping) or not set(_KEYS) <= set(retry_policy):
         rule = f"a dict with the keys {', '.join(_KEYS)}"
         suggestion = "a whole service config has the key methodConfig"
-        raise invalid_setting("retryPolicy", rule, retry_policy, suggestion)
+        raise invalid_setting(
+            "retryPolicy", rule, retry_policy, suggestion, code="unknown-name"
+        )
     attempts = _parse_integer("maxAttempts", retry_policy["maxAttempts"], 2, _MAX_INT32)
     settings = {
         "schedule": _parse_delays(retry_policy),
@@ -262,7 +272,9 @@ def _parse_delays(retry_policy: Mapping[str, Any]) -> Schedule:
     multiplier = retry_policy["backoffMultiplier"]
     factor = float(_match(_FLOAT, multiplier) or 0)
     if factor <= _ZERO_IN_FLOAT32:
-        raise invalid_setting("backoffMultiplier", "a number > 0", multiplier)
+        raise invalid_setting(
+            "backoffMultiplier", "a number > 0", multiplier, code="out-of-range"
+        )
     if factor >= 1:
         # Infinity is read, too: the second delay is the longest.
         factor = min(factor, sys.float_info.max)
@@ -297,7 +309,9 @@ def _load(config: object) -> Mapping[str, Any]:
                 object_pairs_hook=_build_object,
             )
     except (ValueError, TypeError, RecursionError) as error:
-        raise invalid_setting("config", "JSON", text, str(error)) from error
+        raise invalid_setting(
+            "config", "JSON", text, str(error), code="unreadable-file"
+        ) from error
     if not isinstance(config, Mapping):
         rule = "a service config or a retryPolicy, as a dict or as JSON"
         raise invalid_setting("config", rule, config)
@@ -330,7 +344,7 @@ def _parse_integer(name: str, value: object, at_least: int, at_most: int) -> int
     number = int(text) if text else at_least - 1
     if not at_least <= number <= at_most:
         rule = f"an integer from {at_least} to {at_most}"
-        raise invalid_setting(name, rule, value)
+        raise invalid_setting(name, rule, value, code="out-of-range")
     return number
 
 
@@ -340,7 +354,7 @@ def _parse_duration(name: str, value: object, at_least: float) -> float:
     seconds = float(text.removesuffix("s")) if text else -1.0
     if not at_least <= seconds < _MAX_SECONDS + 1:
         rule = f'>= {at_least:g}s, such as "0.1s", with at most nine decimals'
-        raise invalid_setting(name, rule, value)
+        raise invalid_setting(name, rule, value, code="out-of-range")
     return seconds
 
 
@@ -348,7 +362,7 @@ def _format_duration(name: str, duration: float) -> str:
     text = f"{duration:.9f}".rstrip("0").rstrip(".")
     if not _MIN_BACKOFF <= float(text) <= _MAX_SECONDS:
         rule = "from a millisecond to 315576000000 seconds, for gRPC"
-        raise invalid_setting(name, rule, duration)
+        raise invalid_setting(name, rule, duration, code="not-expressible")
     return f"{text}s"
 
 
@@ -385,7 +399,10 @@ def entry_for(config: Mapping[str, Any], method: str | None) -> _Entry:
     if "methodConfig" not in config:
         if method is not None:
             raise invalid_setting(
-                "method", "left out with a single retryPolicy", method
+                "method",
+                "left out with a single retryPolicy",
+                method,
+                code="contradiction",
             )
         entries = [("/", _Entry(_parse_entry({"retryPolicy": config}), None))]
     else:
@@ -398,7 +415,7 @@ def entry_for(config: Mapping[str, Any], method: str | None) -> _Entry:
     rule = f"one that the config retries: {', '.join(retried) or 'none'}"
     if method is None:
         if len({id(each) for each in retried.values()}) != 1:
-            raise invalid_setting("method", rule, method)
+            raise invalid_setting("method", rule, method, code="unknown-name")
         return next(iter(retried.values()))
     service, name = _split_name(method)
     keys = (f"{service}/{name}", f"{service}/", "/")
@@ -406,7 +423,7 @@ def entry_for(config: Mapping[str, Any], method: str | None) -> _Entry:
     key = next((key for key in keys if key in found), None)
     if key not in retried:
         suggestion = "without retries, write Policy(max_attempts=1)"
-        raise invalid_setting("method", rule, method, suggestion)
+        raise invalid_setting("method", rule, method, suggestion, code="unknown-name")
     return retried[key]
 
 

@@ -265,7 +265,7 @@ def _type_expression(setting: str, kind: type) -> Expression:
     text = f"{kind.__module__}.{kind.__qualname__}"
     if not all(map(_is_name, text.split("."))):
         rule = "types that Python can import by their names"
-        raise invalid_setting(setting, rule, kind)
+        raise invalid_setting(setting, rule, kind, code="not-expressible")
     return Expression(text, (f"import {kind.__module__}",))
 
 

@@ -25,7 +25,7 @@ def check_replayable(policy: Policy) -> None:
     if policy.rules:
         rule = "empty on an engine that keeps no errors to count"
         suggestion = "list the retried errors in on, and their delays in schedule"
-        raise invalid_setting("rules", rule, policy.rules, suggestion)
+        raise invalid_setting("rules", rule, policy.rules, suggestion, code="not-here")
 
 
 def replay_state(

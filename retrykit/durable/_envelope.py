@@ -145,7 +145,9 @@ class Envelope:
             found = f"version {truncate(safe_repr(number), 80)}"
             rule = f"of version {_VERSION}"
             suggestion = "upgrade retrykit in this worker"
-            raise invalid_setting("envelope", rule, found, suggestion)
+            raise invalid_setting(
+                "envelope", rule, found, suggestion, code="damaged-data"
+            )
         try:
             fields = read_fields({"version": _parse_version, **_PARSERS}, data)
             del fields["version"]
@@ -171,10 +173,10 @@ def read_own_envelope(data: object, job: str, run: int | None = None) -> Envelop
     envelope = Envelope.from_dict(data)
     if envelope.job != job:
         rule = f"{job!r}, the job with which it is stored"
-        raise invalid_setting("envelope.job", rule, envelope.job)
+        raise invalid_setting("envelope.job", rule, envelope.job, code="damaged-data")
     if run is not None and envelope.run != run:
         rule = f"{run}, the run of the job with which it is stored"
-        raise invalid_setting("envelope.run", rule, envelope.run)
+        raise invalid_setting("envelope.run", rule, envelope.run, code="damaged-data")
     return envelope
 
 

@@ -202,11 +202,15 @@ class Job:
         """Return the envelope of a waiting job, with this policy."""
         if envelope.status != "waiting":
             rule, suggestion = "that of a waiting job", "Job.envelope creates a new one"
-            raise invalid_setting("envelope", rule, envelope.status, suggestion)
+            raise invalid_setting(
+                "envelope", rule, envelope.status, suggestion, code="wrong-state"
+            )
         if envelope.policy not in self._policy_names:
             rule = f"{self.policy.name!r}, the policy of {self.name}"
             suggestion = "if it was renamed, add its old name to previous_names=[...]"
-            raise invalid_setting("policy", rule, envelope.policy, suggestion)
+            raise invalid_setting(
+                "policy", rule, envelope.policy, suggestion, code="wrong-state"
+            )
         if envelope.fingerprint != self.fingerprint:
             change = envelope.policy, envelope.fingerprint, self.fingerprint
             _log.warning("%s: policy %s changed from %s to %s", envelope.job, *change)
@@ -221,13 +225,15 @@ def check_job_policy(policy: Policy) -> None:
     if policy.admission:
         rule = "empty in a job, whose attempts others begin"
         suggestion = "write with limit.guard(): in the function"
-        raise invalid_setting("admission", rule, [*policy.admission], suggestion)
+        raise invalid_setting(
+            "admission", rule, [*policy.admission], suggestion, code="not-here"
+        )
     for name in ("stop_event", "sleep"):
         value = getattr(policy, name)
         if value is not None:
             # A set event would not stop the worker, but end each of its jobs for good.
             rule = "left out in a job, whose delays pass in its engine"
-            raise invalid_setting(name, rule, value)
+            raise invalid_setting(name, rule, value, code="not-here")
 
 
 def fingerprint(policy: Policy) -> str:

@@ -65,4 +65,6 @@ def wrong_status(job_id: str, needed: str, status: str) -> ConfigError:
     """
     article = "an" if needed.startswith("un") else "a"
     rule = f"the id of {article} {needed} job"
-    return invalid_setting("job_id", rule, job_id, f"it is {status}")
+    return invalid_setting(
+        "job_id", rule, job_id, f"it is {status}", code="wrong-state"
+    )

@@ -128,7 +128,7 @@ def parse_envelope(stored: object, job: str) -> tuple[Envelope | None, str]:
     try:
         return read_own_envelope(stored, job), ""
     except ConfigError as error:
-        return None, str(error)
+        return None, error.message
 
 
 def check_started(job_id: str, stored: T | None) -> T:
@@ -138,7 +138,9 @@ def check_started(job_id: str, stored: T | None) -> T:
         ConfigError: It is None or empty: no job was started with this id.
     """
     if not stored:
-        raise invalid_setting("job_id", "the id of a job that was started", job_id)
+        raise invalid_setting(
+            "job_id", "the id of a job that was started", job_id, code="wrong-state"
+        )
     return stored
 
 

@@ -24,7 +24,7 @@ def as_json(name: str, value: object) -> str:
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: args['when'] must be a dict with string keys, \
-got {1: 'one'}; JSON would turn them into strings
+got {1: 'one'}; JSON would turn them into strings  [invalid-value]
     """
     try:
         _check_value(name, value)
@@ -87,7 +87,9 @@ def _check_value(name: str, value: object) -> None:
             _check_value(f"{name}[{index}]", part)
     elif isinstance(value, float) and not math.isfinite(value):
         suggestion = "JSON has no NaN or infinity"
-        raise invalid_setting(name, "a finite number", value, suggestion)
+        raise invalid_setting(
+            name, "a finite number", value, suggestion, code="out-of-range"
+        )
     elif value is not None and not isinstance(value, bool | int | float):
         suggestion = "pass an id or a string instead"
         raise invalid_setting(name, _RULE, value, suggestion)

@@ -47,7 +47,9 @@ def check_hint(name: str, value: object) -> object:
         raise invalid_setting(name, "a function that takes the error or result", value)
     if is_coroutine_function(value):
         rule = "a sync function, even under aretry"
-        raise invalid_setting(name, rule, value, "it reads only what it is given")
+        raise invalid_setting(
+            name, rule, value, "it reads only what it is given", code="async-mismatch"
+        )
     return value
 
 

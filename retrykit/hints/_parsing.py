@@ -43,7 +43,7 @@ def parse_hint(text: object) -> Hint:
         ConfigError: The hint is unknown, or an argument of it is invalid.
     """
     if not isinstance(text, str):
-        raise invalid_setting("hint", _RULE, text, _known_forms())
+        raise invalid_setting("hint", _RULE, text, _known_forms(), code="unknown-name")
     return first_of(*(_parse_part(part.strip()) for part in text.split(",")))
 
 
@@ -58,7 +58,7 @@ def hint_to_text(hint: object) -> str:
     if not isinstance(hint, SerializableHint):
         rule = "one of retrykit.hints in a policy that is written as data"
         suggestion = "leave it out, and add it with .replace(hint=...)"
-        raise invalid_setting("hint", rule, hint, suggestion)
+        raise invalid_setting("hint", rule, hint, suggestion, code="not-expressible")
     return hint.text
 
 
@@ -69,12 +69,14 @@ def _parse_part(text: str) -> Hint:
     kind, *arguments = text.split(":")
     if kind not in _BUILDERS:
         suggestion = did_you_mean(kind, _BUILDERS) or _known_forms()
-        raise invalid_setting("hint", _RULE, text, suggestion)
+        raise invalid_setting("hint", _RULE, text, suggestion, code="unknown-name")
     build = _BUILDERS[kind]
     try:
         _SIGNATURES[kind].bind(*arguments)
     except TypeError:
-        raise invalid_setting("hint", _RULE, text, f"write {_form(kind)}") from None
+        raise invalid_setting(
+            "hint", _RULE, text, f"write {_form(kind)}", code="unknown-name"
+        ) from None
     return build(*arguments)
 
 

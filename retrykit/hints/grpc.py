@@ -69,7 +69,7 @@ def _code(code: object) -> str:
     ):
         return STATUS_CODES[code - 1]
     rule = "names of status codes of failures, or their numbers, 1 to 16"
-    raise invalid_setting("codes", rule, code)
+    raise invalid_setting("codes", rule, code, code="unknown-name")
 
 
 STATUS_CODES = (

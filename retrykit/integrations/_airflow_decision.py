@@ -46,11 +46,13 @@ def check_policy(policy: object) -> int:
     for name, suggestion in _UNSUPPORTED.items():
         if getattr(policy, name) is not None:
             rule = "None in Airflow"
-            raise invalid_setting(name, rule, getattr(policy, name), suggestion)
+            raise invalid_setting(
+                name, rule, getattr(policy, name), suggestion, code="not-here"
+            )
     if policy.max_attempts is None:
         rule = "a number in Airflow, since its tasks limit their retries"
         suggestion = "set it to the number of delays in the schedule, plus 1"
-        raise invalid_setting("max_attempts", rule, None, suggestion)
+        raise invalid_setting("max_attempts", rule, None, suggestion, code="not-here")
     # Airflow serializes it later: raise an error now if that is impossible.
     policy.to_dict()
     return policy.max_attempts

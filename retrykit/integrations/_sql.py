@@ -276,12 +276,14 @@ def transaction(  # noqa: PLR0913  the parts of a driver
         if opened is None:
             kind, made = ("a sync", "sync") if awaited else ("an async", "async")
             rule = f"{kind} function, since the factory makes {made} connections"
-            raise invalid_setting("fn", rule, fn)
+            raise invalid_setting("fn", rule, fn, code="async-mismatch")
         timeout = policy.attempt_timeout
         if isinstance(timeout, float) and not idempotent:
             rule = "None for a transaction, whose COMMIT it could cancel"
             suggestion = "use a timeout of the database, or write idempotent=True"
-            raise invalid_setting("attempt_timeout", rule, timeout, suggestion)
+            raise invalid_setting(
+                "attempt_timeout", rule, timeout, suggestion, code="not-here"
+            )
         scope = functools.partial(_Scope, fn, factory if database is None else database)
         attempt = functools.partial(_attempt, scope, errors, idempotent)
 
@@ -310,7 +312,7 @@ def _signature_without_connection(fn: object) -> Signature:
             return found.replace(parameters=parameters[1:])
     rule = "a function whose first parameter is the connection"
     suggestion = "for a method, decorate a function that the method calls"
-    raise invalid_setting("fn", rule, fn, suggestion)
+    raise invalid_setting("fn", rule, fn, suggestion, code="not-retryable")
 
 
 _POSITIONAL = {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
@@ -328,7 +330,7 @@ def _attempt(
         if outer.is_open and outer.database == scope.database:
             rule = f"called outside the transaction of {outer.fn.__qualname__}"
             suggestion = "call a plain function there, and pass it the connection"
-            raise invalid_setting("fn", rule, scope.fn, suggestion)
+            raise invalid_setting("fn", rule, scope.fn, suggestion, code="wrong-state")
     commit = Commit()
     token = _around.set((*_around.get(), scope))
     try:

@@ -201,9 +201,13 @@ def _check(policy: Policy) -> None:
     rule = "left out where urllib3 makes the attempts"
     if policy.attempt_timeout is not None:
         timeout = policy.attempt_timeout
-        raise invalid_setting("attempt_timeout", rule, timeout, _INSTEAD)
+        raise invalid_setting(
+            "attempt_timeout", rule, timeout, _INSTEAD, code="not-here"
+        )
     if policy.admission:
-        raise invalid_setting("admission", rule, policy.admission, _INSTEAD)
+        raise invalid_setting(
+            "admission", rule, policy.admission, _INSTEAD, code="not-here"
+        )
 
 
 _INSTEAD: Final = "RetryPoolManager and RetryAdapter support it"

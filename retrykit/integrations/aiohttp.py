@@ -168,7 +168,9 @@ class RetryMiddleware:
         if isinstance(timeout, AsArgument):
             rule = "a duration in a middleware, which cannot set aiohttp's timeouts"
             suggestion = f"write attempt_timeout={timeout.seconds}"
-            raise invalid_setting("attempt_timeout", rule, timeout, suggestion)
+            raise invalid_setting(
+                "attempt_timeout", rule, timeout, suggestion, code="not-here"
+            )
         self._sender = AsyncSender(policy, _send, transient, methods)
 
     def __repr__(self) -> str:

@@ -106,7 +106,9 @@ def transaction(
         rule = "a Policy or None"
         raise invalid_setting("policy", rule, policy, "write @transaction() above it")
     if not isinstance(using, str):
-        raise invalid_setting("using", "the alias of a database", using)
+        raise invalid_setting(
+            "using", "the alias of a database", using, code="other-library"
+        )
     decorate = _sql.transaction(
         transient,
         using,
@@ -119,7 +121,7 @@ def transaction(
 
     def checked(fn: Callable[P, R]) -> Callable[P, R]:
         if not isinstance(fn, FunctionType):
-            raise invalid_setting("fn", "a function", fn)
+            raise invalid_setting("fn", "a function", fn, code="not-retryable")
         decorated: Callable[P, R] = decorate(fn)
         return decorated
 
@@ -155,11 +157,13 @@ def _check_idle(connection: Any) -> bool:
         if not (blocks and getattr(blocks[-1], "_from_testcase", False)):
             rule = "a database that is in no transaction"
             suggestion = "call the function outside atomic() and ATOMIC_REQUESTS"
-            raise invalid_setting("using", rule, connection.alias, suggestion)
+            raise invalid_setting(
+                "using", rule, connection.alias, suggestion, code="other-library"
+            )
         return False
     if not connection.get_autocommit():
         rule = "a database in autocommit mode"
-        raise invalid_setting("using", rule, connection.alias)
+        raise invalid_setting("using", rule, connection.alias, code="other-library")
     return True
 
 

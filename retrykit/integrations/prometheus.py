@@ -80,7 +80,9 @@ def observer(
     except ValueError as error:
         rule = f"without metrics of the prefix {prefix!r}"
         suggestion = "share one observer, or pass another prefix"
-        raise invalid_setting("registry", rule, registry, suggestion) from error
+        raise invalid_setting(
+            "registry", rule, registry, suggestion, code="other-library"
+        ) from error
 
 
 @final

@@ -201,7 +201,7 @@ def _check_idle(connection: Any) -> None:
     """Check that a transaction can begin, and not only a savepoint in another."""
     if connection.info.transaction_status == TransactionStatus.INTRANS:
         rule = "a pool or a function whose connections are in no transaction"
-        raise invalid_setting("factory", rule, connection)
+        raise invalid_setting("factory", rule, connection, code="other-library")
 
 
 def _check_not_aborted(connection: Any) -> None:

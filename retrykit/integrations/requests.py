@@ -191,7 +191,13 @@ class RetryAdapter(BaseAdapter):
         if getattr(retries, "total", retries) != 0:
             # Its attempts and ours would multiply.
             rule = "one that does not retry by itself"
-            raise invalid_setting("adapter", rule, inner, "leave its max_retries at 0")
+            raise invalid_setting(
+                "adapter",
+                rule,
+                inner,
+                "leave its max_retries at 0",
+                code="other-library",
+            )
         policy = transient.policy(policy, **changes)
         names = check_methods(methods)
         self._sender = Sender(policy, partial(_send, inner), transient, names)

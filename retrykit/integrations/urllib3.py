@@ -234,7 +234,9 @@ def _redirects_only(retries: urllib3.Retry | int | None) -> urllib3.Retry:
     if retries is not None and retrying:
         rule = "False, or a Retry that limits all but redirects to 0"
         suggestion = "leave it out, since the policy retries"
-        raise invalid_setting("retries", rule, retries, suggestion)
+        raise invalid_setting(
+            "retries", rule, retries, suggestion, code="other-library"
+        )
     return _RedirectsOnly(
         given.total,
         redirect=given.redirect,

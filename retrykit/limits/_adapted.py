@@ -86,7 +86,9 @@ class AdaptedLease(Lease):
         if is_coroutine_function(acquire):
             rule = "a limiter whose acquire() blocks, where nothing can await it"
             suggestion = "use it under aretry, or a threading.Semaphore"
-            raise invalid_setting("limiter", rule, self._limiter, suggestion)
+            raise invalid_setting(
+                "limiter", rule, self._limiter, suggestion, code="async-mismatch"
+            )
         if not acquire(timeout=at_most):
             return _TOO_LONG
         self._held, self.delay = True, 0.0
@@ -105,7 +107,9 @@ class AdaptedLease(Lease):
         if not is_coroutine_function(acquire):
             rule = "a limiter whose acquire() can be awaited, in an event loop"
             suggestion = "a threading.Semaphore would block it: use asyncio.Semaphore"
-            raise invalid_setting("limiter", rule, limiter, suggestion)
+            raise invalid_setting(
+                "limiter", rule, limiter, suggestion, code="async-mismatch"
+            )
         with move_on_after(float("inf") if at_most is None else at_most):
             await acquire(*arguments)
             self._held, self.delay = True, 0.0

@@ -137,7 +137,9 @@ class AIMD(AdaptiveLimit):
         ratio = check_number("backoff_ratio", backoff_ratio, at_least=0.5, at_most=1)
         if ratio == 1:
             rule = "a number >= 0.5 and < 1"
-            raise invalid_setting("backoff_ratio", rule, backoff_ratio)
+            raise invalid_setting(
+                "backoff_ratio", rule, backoff_ratio, code="out-of-range"
+            )
         self.backoff_ratio: float = ratio
         self.timeout: float = parse_positive_duration("timeout", timeout)
         self.limit: int = self.initial_limit
@@ -218,7 +220,7 @@ class Vegas(AdaptiveLimit):
         self.beta: int = check_integer("beta", beta, at_least=1)
         if self.beta < self.alpha:
             rule = f"an integer >= alpha, {self.alpha}"
-            raise invalid_setting("beta", rule, beta)
+            raise invalid_setting("beta", rule, beta, code="contradiction")
         self.smoothing: float = _check_smoothing(smoothing)
         self.probe_every: int = check_integer("probe_every", probe_every, at_least=1)
         self.seed: int | None = seed
@@ -407,13 +409,17 @@ def adaptive_from_dict(data: object) -> AdaptiveLimit:
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in _KINDS:
         rule = f"a dict whose kind is one of {', '.join(_KINDS)}"
-        raise invalid_setting("limit", rule, data, did_you_mean(kind, _KINDS))
+        raise invalid_setting(
+            "limit", rule, data, did_you_mean(kind, _KINDS), code="unknown-name"
+        )
     make: Any = _KINDS[kind]
     keys = ["kind", *make().settings]
     for key in data:
         if key not in keys:
             rule = f"a dict with the keys {', '.join(keys)}"
-            raise invalid_setting("limit", rule, dict(data), did_you_mean(key, keys))
+            raise invalid_setting(
+                "limit", rule, dict(data), did_you_mean(key, keys), code="unknown-name"
+            )
     return _restore(make, {name: data[name] for name in keys[1:] if name in data})
 
 
@@ -426,7 +432,9 @@ def _check_max(max_limit: object, min_limit: int) -> int:
     number = check_integer("max_limit", max_limit, at_least=1)
     if number < min_limit:
         rule = f"an integer >= min_limit, {min_limit}"
-        raise invalid_setting("max_limit", rule, max_limit, "set min_limit, too")
+        raise invalid_setting(
+            "max_limit", rule, max_limit, "set min_limit, too", code="contradiction"
+        )
     return number
 
 
@@ -435,12 +443,16 @@ def _check_initial(initial_limit: object, min_limit: int, max_limit: int) -> int
     if not min_limit <= number <= max_limit:
         rule = f"an integer from {min_limit} to {max_limit}, the other limits"
         suggestion = "set min_limit or max_limit, too"
-        raise invalid_setting("initial_limit", rule, initial_limit, suggestion)
+        raise invalid_setting(
+            "initial_limit", rule, initial_limit, suggestion, code="contradiction"
+        )
     return number
 
 
 def _check_smoothing(smoothing: object) -> float:
     share = check_number("smoothing", smoothing, at_most=1)
     if not share:
-        raise invalid_setting("smoothing", "a number > 0 and <= 1", smoothing)
+        raise invalid_setting(
+            "smoothing", "a number > 0 and <= 1", smoothing, code="out-of-range"
+        )
     return share

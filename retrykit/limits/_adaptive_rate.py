@@ -219,7 +219,9 @@ class AdaptiveRateLimit(SerializableLimit):
         data = super().to_dict()
         if self.on_result is not None:
             rule = "left out of a limit that is written as data"
-            raise invalid_setting("on_result", rule, self.on_result)
+            raise invalid_setting(
+                "on_result", rule, self.on_result, code="not-expressible"
+            )
         if self.on is throttling:
             # It has no name, as it is the default.
             del data["on"]

@@ -164,7 +164,9 @@ class CircuitBreaker(SerializableLimit):
             slow_rate = DEFAULT_RATE if slow_rate is None else slow_rate
         elif slow_rate is not None:
             rule = "a duration if slow_rate is given"
-            raise invalid_setting("slow_after", rule, None, 'write slow_after="5s"')
+            raise invalid_setting(
+                "slow_after", rule, None, 'write slow_after="5s"', code="contradiction"
+            )
         self.slow_rate: float | None = check_rate("slow_rate", slow_rate)
         self.open_for: float | Schedule = check_open_for(open_for)
         self.probes: int = check_integer(
@@ -280,7 +282,11 @@ class CircuitBreaker(SerializableLimit):
                 rule = f"a breaker of policies with the same {name}, here {known[name]}"
                 suggestion = "give each its own breaker, or the breaker its own on"
                 raise invalid_setting(
-                    "admission", f"{rule}, not {text}", self, suggestion
+                    "admission",
+                    f"{rule}, not {text}",
+                    self,
+                    suggestion,
+                    code="contradiction",
                 )
 
     def error_of(self, refusal: Refusal) -> CircuitOpenError:
@@ -363,7 +369,9 @@ class CircuitBreaker(SerializableLimit):
         data = super().to_dict()
         if self.on_result is not None:
             rule = "left out of a breaker that is written as data"
-            raise invalid_setting("on_result", rule, self.on_result)
+            raise invalid_setting(
+                "on_result", rule, self.on_result, code="not-expressible"
+            )
         if self.on is default_condition:
             # It has no name, as it is the default.
             del data["on"]

@@ -46,7 +46,9 @@ def check_rate(name: str, rate: object) -> float | None:
 def _check_share(name: str, value: object, suggestion: str) -> float:
     share = check_number(name, value, at_most=1, suggestion=suggestion)
     if not share:
-        raise invalid_setting(name, "a number > 0 and <= 1", value, suggestion)
+        raise invalid_setting(
+            name, "a number > 0 and <= 1", value, suggestion, code="out-of-range"
+        )
     return share
 
 
@@ -55,7 +57,9 @@ def check_window(window: object) -> tuple[int | str, float | None]:
     if isinstance(window, str | timedelta):
         seconds = parse_duration("window", window)
         if not 1 <= seconds <= _DAY:
-            raise invalid_setting("window", "a duration from 1s to 1d", window)
+            raise invalid_setting(
+                "window", "a duration from 1s to 1d", window, code="out-of-range"
+            )
         return f"{seconds!r}s".replace(".0s", "s"), seconds
     if isinstance(window, int) and not isinstance(window, bool):
         return check_integer("window", window, at_least=1, at_most=_MOST_CALLS), None
@@ -72,7 +76,9 @@ def check_minimum(minimum: object, window: int | str) -> int:
     if most is not None and number > most:
         rule = f"at most the window, {most}"
         suggestion = "a window of so few calls never has that many"
-        raise invalid_setting("minimum_calls", rule, minimum, suggestion)
+        raise invalid_setting(
+            "minimum_calls", rule, minimum, suggestion, code="contradiction"
+        )
     return number
 
 
@@ -105,7 +111,7 @@ def check_successes(successes: object, probes: int) -> int:
 def check_on(on: object) -> object:
     """Return a condition that a breaker can ask."""
     if is_coroutine_function(check_condition("on", on)):
-        raise invalid_setting("on", "a sync predicate", on)
+        raise invalid_setting("on", "a sync predicate", on, code="async-mismatch")
     return on
 
 
@@ -117,5 +123,7 @@ def check_on_result(on_result: Any) -> Any:
         rule = "a predicate that takes the result"
         raise invalid_setting("on_result", rule, on_result)
     if is_coroutine_function(on_result):
-        raise invalid_setting("on_result", "a sync predicate", on_result)
+        raise invalid_setting(
+            "on_result", "a sync predicate", on_result, code="async-mismatch"
+        )
     return on_result

@@ -170,10 +170,14 @@ class Concurrency(SerializableLimit):
             suggestion = "give queue=10, so that calls can wait"
             if self.max_wait is not None:
                 rule = "None for a limit without a queue"
-                raise invalid_setting("max_wait", rule, max_wait, suggestion)
+                raise invalid_setting(
+                    "max_wait", rule, max_wait, suggestion, code="contradiction"
+                )
             if self.order != "fifo":
                 rule = "'fifo' for a limit without a queue"
-                raise invalid_setting("order", rule, order, suggestion)
+                raise invalid_setting(
+                    "order", rule, order, suggestion, code="contradiction"
+                )
         self.name: str | None = None if name is None else check_text("name", name)
         # The truth about each call is in which of these sets it is. Each step of a
         # change is one operation, which does no harm if it is repeated: an interrupt,
@@ -278,7 +282,9 @@ class Concurrency(SerializableLimit):
         """
         if self.algorithm is not None:
             rule = "a number in a limit that is resized"
-            raise invalid_setting("at_most", rule, self.algorithm, "it adapts itself")
+            raise invalid_setting(
+                "at_most", rule, self.algorithm, "it adapts itself", code="not-here"
+            )
         number = _check_most(at_most)
         try:
             with self._lock:
@@ -299,7 +305,9 @@ class Concurrency(SerializableLimit):
             convert = getattr(self.algorithm, "to_dict", None)
             if convert is None:
                 rule = "a number, or an algorithm with to_dict(), in data"
-                raise invalid_setting("at_most", rule, self.algorithm)
+                raise invalid_setting(
+                    "at_most", rule, self.algorithm, code="not-expressible"
+                )
             data["at_most"] = convert()
         return {name: value for name, value in data.items() if value is not None}
 

@@ -49,7 +49,9 @@ def limit_from_dict(data: object) -> SerializableLimit:
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in KINDS:
         rule = f"a dict whose kind is one of {', '.join(KINDS)}"
-        raise invalid_setting("limit", rule, data, did_you_mean(kind, KINDS))
+        raise invalid_setting(
+            "limit", rule, data, did_you_mean(kind, KINDS), code="unknown-name"
+        )
     make: Any = KINDS[kind]
     parameters = inspect.signature(make).parameters
     names = [name for name in parameters if name not in _CODE]
@@ -57,7 +59,9 @@ def limit_from_dict(data: object) -> SerializableLimit:
     for key in data:
         if key not in keys:
             rule = f"a dict with the keys {', '.join(keys)}"
-            raise invalid_setting("limit", rule, dict(data), did_you_mean(key, keys))
+            raise invalid_setting(
+                "limit", rule, dict(data), did_you_mean(key, keys), code="unknown-name"
+            )
     readers = {
         "at_most": _read_at_most,
         "on": _read_condition,

@@ -84,12 +84,16 @@ def guard_function(limit: "Limit", fn: F) -> F:
     if isinstance(fn, classmethod | staticmethod):
         kind = type(fn).__name__
         rule = "a function"
-        raise invalid_setting("fn", rule, fn, f"write @{kind} above the limit")
+        raise invalid_setting(
+            "fn", rule, fn, f"write @{kind} above the limit", code="not-retryable"
+        )
     if not callable(fn):
-        raise invalid_setting("fn", "a function", fn)
+        raise invalid_setting("fn", "a function", fn, code="not-retryable")
     if is_generator_function(fn):
         suggestion = "write with limit.guard(): in its body"
-        raise invalid_setting("fn", "no generator function", fn, suggestion)
+        raise invalid_setting(
+            "fn", "no generator function", fn, suggestion, code="not-retryable"
+        )
     guard = _guard_coroutine if is_coroutine_function(fn) else _guard_sync
     return cast("F", functools.update_wrapper(guard(limit, fn), fn))
 

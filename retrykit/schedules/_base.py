@@ -370,9 +370,19 @@ def check_size(schedule: Schedule) -> Schedule:
     """Return *schedule* if it is not too large to read, write and use."""
     for number, (level, _) in enumerate(iter_parts(schedule), 1):
         if level > MAX_LEVELS:
-            raise invalid_setting("schedule", f"of at most {MAX_LEVELS} levels", level)
+            raise invalid_setting(
+                "schedule",
+                f"of at most {MAX_LEVELS} levels",
+                level,
+                code="out-of-range",
+            )
         if number > _MAX_PARTS:
-            raise invalid_setting("schedule", f"of at most {_MAX_PARTS} parts", number)
+            raise invalid_setting(
+                "schedule",
+                f"of at most {_MAX_PARTS} parts",
+                number,
+                code="out-of-range",
+            )
     return schedule
 
 

@@ -71,7 +71,8 @@ def parse_schedule(text: str) -> Schedule:
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: schedule must be made of constructors, methods and \
-operators of schedules, got 'exponentail'; did you mean exponential(...)?
+operators of schedules, got 'exponentail'; did you mean exponential(...)?  \
+[unknown-name]
 
     Args:
         text: Two or more delays with units, separated by commas; a list such as
@@ -87,14 +88,14 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?
     line = " ".join(check_instance("schedule", text, str).split())
     if len(line) > _MAX_LENGTH:
         rule = f"a string of at most {_MAX_LENGTH} characters"
-        raise invalid_setting("schedule", rule, line)
+        raise invalid_setting("schedule", rule, line, code="out-of-range")
     if "(" not in line and not line.startswith("["):
         return _parse_delays(line)
     try:
         return check_size(as_schedule(_evaluate(_parse(line), _MAX_DEPTH)))
     except (MemoryError, RecursionError):
         rule = f"an expression of at most {MAX_LEVELS} levels"
-        raise invalid_setting("schedule", rule, line) from None
+        raise invalid_setting("schedule", rule, line, code="out-of-range") from None
 
 
 def schedule_from_data(data: object) -> Schedule:
@@ -114,11 +115,13 @@ def schedule_to_text(schedule: Schedule) -> str:
     """Return the expression from which `parse_schedule` makes the same schedule."""
     if has_user_code(check_size(schedule)):
         rule = "made of retrykit's own parts, to be written as data"
-        raise invalid_setting("schedule", rule, schedule, "list its delays")
+        raise invalid_setting(
+            "schedule", rule, schedule, "list its delays", code="not-expressible"
+        )
     text = repr(schedule)
     if len(text) > _MAX_LENGTH:
         rule = f"written in at most {_MAX_LENGTH} characters"
-        raise invalid_setting("schedule", rule, text)
+        raise invalid_setting("schedule", rule, text, code="out-of-range")
     return text
 
 
@@ -199,7 +202,9 @@ def _callable(node: ast.expr, levels: int) -> Callable[..., Schedule]:
                 did_you_mean(name, _METHODS) or f"they are {', '.join(_METHODS)}"
             )
             rule = "made with the methods of schedules"
-            raise invalid_setting("schedule", rule, f".{name}", suggestion)
+            raise invalid_setting(
+                "schedule", rule, f".{name}", suggestion, code="unknown-name"
+            )
     return _not_allowed(node)
 
 
@@ -215,7 +220,9 @@ def _call(node: ast.Call, build: Callable[..., Schedule], levels: int) -> Schedu
         unknown = next((name for name in named if name not in known), "")
         suggestion = did_you_mean(unknown, known) or str(error)
         rule = f"made with {build.__name__}({', '.join(known)})"
-        raise invalid_setting("schedule", rule, _source(node), suggestion) from None
+        raise invalid_setting(
+            "schedule", rule, _source(node), suggestion, code="unknown-name"
+        ) from None
     return build(*given, **named)
 
 
@@ -227,7 +234,7 @@ def _not_allowed(node: ast.expr, suggestion: str = "") -> NoReturn:
             or f"the constructors are {', '.join(CONSTRUCTORS)}"
         )
     rule = "made of constructors, methods and operators of schedules"
-    raise invalid_setting("schedule", rule, source, suggestion)
+    raise invalid_setting("schedule", rule, source, suggestion, code="unknown-name")
 
 
 def _source(node: ast.expr) -> str:

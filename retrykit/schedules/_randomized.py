@@ -228,11 +228,13 @@ def google_interval(
     spread = check_number("randomization_factor", randomization_factor, at_most=1)
     if spread == 1:
         rule = "a number >= 0 and < 1"
-        raise invalid_setting("randomization_factor", rule, randomization_factor)
+        raise invalid_setting(
+            "randomization_factor", rule, randomization_factor, code="out-of-range"
+        )
     growth = check_number("multiplier", multiplier, at_least=1)
     if len(google_intervals(first, growth, longest)) > MAX_INTERVALS:
         rule = f"1, or large enough for at most {MAX_INTERVALS} different intervals"
-        raise invalid_setting("multiplier", rule, multiplier)
+        raise invalid_setting("multiplier", rule, multiplier, code="out-of-range")
     return GoogleInterval(first, spread, growth, longest)
 
 

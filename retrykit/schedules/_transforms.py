@@ -265,7 +265,11 @@ class Within(Derived):
         if last < retry:
             rule = f"at most {last} with .within(), which adds up all earlier delays"
             raise invalid_setting(
-                "retry", rule, retry, "limit the time with max_elapsed"
+                "retry",
+                rule,
+                retry,
+                "limit the time with max_elapsed",
+                code="out-of-range",
             )
         return bounds
 

@@ -40,13 +40,17 @@ def check_limits(policy: Policy) -> None:
         name = f"admission[{index}]"
         if not isinstance(limit, SerializableLimit):
             rule = "a CircuitBreaker, Concurrency, RateLimit or AdaptiveRateLimit"
-            raise invalid_setting(name, f"{rule} in a simulation", limit, without)
+            raise invalid_setting(
+                name, f"{rule} in a simulation", limit, without, code="not-here"
+            )
         duration = limit.open_for if isinstance(limit, CircuitBreaker) else None
         if isinstance(duration, Schedule):
             bounds = [duration.bounds(number) for number in _OPENINGS]
             if any(each is None or each[0] != each[1] for each in bounds):
                 rule = "without random numbers in the open_for of a simulated breaker"
-                raise invalid_setting(name, rule, limit, 'write open_for="30s"')
+                raise invalid_setting(
+                    name, rule, limit, 'write open_for="30s"', code="not-here"
+                )
 
 
 @final

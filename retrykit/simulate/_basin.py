@@ -182,7 +182,7 @@ def find_basin(  # noqa: PLR0913  as `basin`
         if has_layers(each):
             rule = "clients whose attempts are one request each"
             suggestion = "leave out the limits, the hedge, the SDK and connections"
-            raise invalid_setting("policy", rule, each, suggestion)
+            raise invalid_setting("policy", rule, each, suggestion, code="not-here")
     place = check_instance("server", Server() if server is None else server, Server)
     parts = check_integer("steps", steps, at_least=1, at_most=_MOST_STEPS)
     told = check_progress(progress)

@@ -359,12 +359,14 @@ def check_policy(
         if value != none:
             rule = f"{none!r} in a simulation"
             suggestion = f"it is not simulated: policy.replace({name}={none!r})"
-            raise invalid_setting(name, rule, value, suggestion)
+            raise invalid_setting(name, rule, value, suggestion, code="not-here")
     for each in policy.rules:
         if each.on_result is not None:
             rule = "None in the rules of a simulated policy"
             suggestion = "leave out the rule: every answer of the server is a success"
-            raise invalid_setting("on_result", rule, each.on_result, suggestion)
+            raise invalid_setting(
+                "on_result", rule, each.on_result, suggestion, code="not-here"
+            )
     _check_user_code(policy, errors)
     _check_budget(policy.budget)
     rules = Rules(policy, errors, own_timeout)
@@ -372,7 +374,7 @@ def check_policy(
         error = rules.error(needed)
         rule = f"a condition that matches {error!r}, with which the outage is simulated"
         suggestion = "give the error that your client raises: simulate(errors=...)"
-        raise invalid_setting("on", rule, policy.on, suggestion)
+        raise invalid_setting("on", rule, policy.on, suggestion, code="contradiction")
     return rules
 
 
@@ -424,8 +426,12 @@ def _check_budget(budget: Budget | None) -> None:
     rule = "a budget of retrykit.budgets, or one that copy.deepcopy can copy"
     suggestion = "simulate the policy with a local budget: policy.replace(budget=...)"
     if is_coroutine_function(budget.withdraw):
-        raise invalid_setting("budget", "sync in a simulation", budget, suggestion)
+        raise invalid_setting(
+            "budget", "sync in a simulation", budget, suggestion, code="async-mismatch"
+        )
     try:
         copy.deepcopy(budget)
     except Exception:  # noqa: BLE001  any code may be in it
-        raise invalid_setting("budget", rule, budget, suggestion) from None
+        raise invalid_setting(
+            "budget", rule, budget, suggestion, code="not-here"
+        ) from None

@@ -68,7 +68,9 @@ def check_slots(chain: Chain, rate: float, network: float) -> None:
                 f"above {rate * time:.3g}, as each request holds one for {time:.3g} s"
             )
             suggestion = "while the server waits for the next one"
-            raise invalid_setting("slots", rule, server.slots, suggestion)
+            raise invalid_setting(
+                "slots", rule, server.slots, suggestion, code="contradiction"
+            )
         time += network
 
 
@@ -95,7 +97,9 @@ def check_timeouts(chain: Chain, clients: Sequence[Clients], network: float) -> 
                     rule = f"above {least / SECOND:g} s, the least time of a request"
                     suggestion = "no attempt could succeed; wait longer, or give the "
                     suggestion += "server more capacity or less slots"
-                    raise invalid_setting(name, rule, timeout, suggestion)
+                    raise invalid_setting(
+                        name, rule, timeout, suggestion, code="contradiction"
+                    )
 
 
 def _timeouts(clients: Clients) -> Iterator[tuple[str, float]]:

@@ -88,7 +88,7 @@ class Clients(NamedValue):
             check_integer("connections", connections, at_least=1)
         if not check_number("share", share, at_most=_LARGEST_SHARE):
             rule = f"a number > 0 and <= {_LARGEST_SHARE:g}"
-            raise invalid_setting("share", rule, share)
+            raise invalid_setting("share", rule, share, code="out-of-range")
         name, of_requests = ("policy", policy) if sdk is None else ("sdk", sdk)
         own = timeout_seconds(of_requests.attempt_timeout)
         given = _TIMEOUT if own is None else own
@@ -96,7 +96,7 @@ class Clients(NamedValue):
             given = parse_positive_duration("timeout", timeout)
             if own is not None and own != given:
                 rule = f"the attempt_timeout of the {name}, {own:g} s, or left out"
-                raise invalid_setting("timeout", rule, timeout)
+                raise invalid_setting("timeout", rule, timeout, code="contradiction")
         Frozen.__init__(
             self,
             policy=policy,
@@ -115,7 +115,7 @@ def _check_sdk(sdk: object) -> None:
     if policy.admission or policy.hedge is not None:
         rule = "a policy without limits and hedge, which only the policy may have"
         suggestion = "write sdk.replace(admission=(), hedge=None)"
-        raise invalid_setting("sdk", rule, policy, suggestion)
+        raise invalid_setting("sdk", rule, policy, suggestion, code="not-here")
 
 
 @final

@@ -109,7 +109,7 @@ def contend(  # noqa: PLR0913  all but the first have defaults
     if policy.admission or policy.hedge is not None:
         rule = "without limits and a hedge where clients contend"
         suggestion = "policy.replace(admission=(), hedge=None)"
-        raise invalid_setting("policy", rule, policy, suggestion)
+        raise invalid_setting("policy", rule, policy, suggestion, code="not-here")
     check_integer("clients", clients, at_least=1, at_most=_MOST_CLIENTS)
     check_integer("runs", runs, at_least=1, at_most=_MOST_RUNS)
     check_integer("seed", seed, at_least=0)
@@ -117,7 +117,7 @@ def contend(  # noqa: PLR0913  all but the first have defaults
     check_instance("error", raised, Exception)
     mean = nanoseconds(parse_duration("network", network))
     if not mean:
-        raise invalid_setting("network", "a duration > 0", network)
+        raise invalid_setting("network", "a duration > 0", network, code="out-of-range")
     spread = nanoseconds(parse_duration("deviation", deviation))
     rules = check_policy(policy, [raised] * (FAILED + 1), FAILED)
     row = _Row(policy, rules, _normal_times(mean, spread), seed)

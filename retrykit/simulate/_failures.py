@@ -59,7 +59,9 @@ def errors_of(outage: Outage | None, errors: object) -> tuple[Exception, ...]:
     for name, error in given.items():
         if name not in _NAMES:
             rule = f"a dict with the keys {', '.join(map(repr, _NAMES))}"
-            raise invalid_setting("errors", rule, name, did_you_mean(name, _NAMES))
+            raise invalid_setting(
+                "errors", rule, name, did_you_mean(name, _NAMES), code="unknown-name"
+            )
         check_instance(f"errors[{name!r}]", error, Exception)
     asked = None if outage is None else outage.retry_after
     unavailable = given.get("unavailable")

@@ -49,7 +49,7 @@ class Users(NamedValue):
         check_integer("number", number, at_least=1, at_most=_MOST_USERS)
         seconds = parse_duration("think", think)
         if not nanoseconds(seconds):
-            raise invalid_setting("think", "a duration > 0", think)
+            raise invalid_setting("think", "a duration > 0", think, code="out-of-range")
         Frozen.__init__(self, number=number, think=seconds)
 
 
@@ -180,7 +180,13 @@ def parse_load(load: object, server: Server) -> Arrivals:
         rule = f"below the capacity of the server, {server.capacity:g} calls per second"
         found = f"on average {arrivals.rate:.4g}"
         suggestion = f"it has {found}: a queue without an outage would grow; give the "
-        raise invalid_setting("load", rule, load, f"{suggestion}server more capacity")
+        raise invalid_setting(
+            "load",
+            rule,
+            load,
+            f"{suggestion}server more capacity",
+            code="contradiction",
+        )
     return arrivals
 
 
@@ -192,6 +198,6 @@ def _check_times(times: Sequence[float]) -> Sequence[float]:
         check_number("times of load", time, suggestion="they are in seconds")
         if time < before:
             rule = f"times in ascending order, so >= {before:g} here"
-            raise invalid_setting("load", rule, time, "sort them")
+            raise invalid_setting("load", rule, time, "sort them", code="out-of-range")
         before = time
     return times

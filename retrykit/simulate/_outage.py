@@ -84,10 +84,13 @@ slow_start=0.0)
                     f"None where kind is {kind!r}",
                     retry_after,
                     suggestion,
+                    code="contradiction",
                 )
             retry_after = parse_duration("retry_after", retry_after)
         if not check_number("share", share, at_most=1):
-            raise invalid_setting("share", "a number > 0 and <= 1", share)
+            raise invalid_setting(
+                "share", "a number > 0 and <= 1", share, code="out-of-range"
+            )
         parse_positive_duration("duration", duration)
         Frozen.__init__(
             self,
@@ -103,5 +106,7 @@ slow_start=0.0)
 def _parse_bounded(name: str, value: object) -> float:
     seconds = parse_duration(name, value)
     if seconds > LONGEST:
-        raise invalid_setting(name, f"a duration of at most {LONGEST:g} s", value)
+        raise invalid_setting(
+            name, f"a duration of at most {LONGEST:g} s", value, code="out-of-range"
+        )
     return seconds

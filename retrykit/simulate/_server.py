@@ -105,7 +105,9 @@ class Server(NamedValue):
         )
         if self.most_waiting is not None and self.most_waiting < 1:
             rule = f"the time of one request or more, {1 / self.capacity:g} s"
-            raise invalid_setting("queue_bound", rule, queue_bound)
+            raise invalid_setting(
+                "queue_bound", rule, queue_bound, code="contradiction"
+            )
 
     @property
     def most_waiting(self) -> int | None:

@@ -249,7 +249,11 @@ class _AsyncClock:
 def _check_duration(name: str, duration: object) -> float:
     if isinstance(duration, int | float) and duration < 0:
         raise invalid_setting(
-            name, "a duration >= 0", duration, "time does not go back"
+            name,
+            "a duration >= 0",
+            duration,
+            "time does not go back",
+            code="out-of-range",
         )
     return parse_duration(name, duration)
 

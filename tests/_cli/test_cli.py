@@ -188,7 +188,8 @@ def test_a_missing_library_for_pictures_is_reported_with_a_suggestion(tmp_path):
     path = tmp_path / "a.png"
     with without("matplotlib", "retrykit.analysis.charts"):
         assert run_command("chart", "zizq", "-o", str(path)).err == (
-            f"retrykit: {path} needs matplotlib; {installed_by('plot')}\n"
+            f"retrykit: {path} needs matplotlib; {installed_by('plot')}"
+            "  [not-installed]\n"
         )
     assert not path.exists()
 
@@ -449,7 +450,7 @@ def test_the_zizq_variables_mean_what_zizq_documents():
     assert run_command("show", "--env", "ZIZQ_DEFAULT", **half).err == (
         "retrykit: ZIZQ_DEFAULT_BACKOFF_BASE must be given together with "
         "--default-backoff-exponent and --default-backoff-jitter, got '15000'; "
-        "they are one formula\n"
+        "they are one formula  [contradiction]\n"
     )
 
 

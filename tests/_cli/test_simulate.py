@@ -47,7 +47,7 @@ def test_a_picture_in_no_folder_is_refused_before_the_simulation():
     assert printed.out == ""
     assert printed.err == (
         "retrykit: --output must be a file in a folder that exists, got "
-        "'no_such_folder/load.svg'\n"
+        "'no_such_folder/load.svg'  [invalid-value]\n"
     )
 
 
@@ -97,7 +97,7 @@ def test_only_some_failures_raise():
     printed = run_command(*CALM, "--raises", "slow=builtins:OSError")
     assert printed.err == (
         "retrykit: --raises must be of one of timeout, refused, unavailable, got "
-        "'slow=builtins:OSError'\n"
+        "'slow=builtins:OSError'  [unknown-name]\n"
     )
 
 
@@ -209,7 +209,7 @@ def test_what_a_client_raises_can_be_named():
         printed = run_command(*policy, "--raises", wrong)
         assert printed.err == (
             "retrykit: --raises must be written as timeout=module:Error, got "
-            f"{wrong!r}\n"
+            f"{wrong!r}  [invalid-value]\n"
         )
 
 

@@ -272,7 +272,7 @@ def test_coroutine_functions_get_a_timeout_argument():
 def test_an_attempt_timeout_that_cannot_be_enforced_is_rejected(write, suggestion):
     with pytest.raises(ConfigError) as caught:
         write()
-    assert suggestion in str(caught.value)
+    assert suggestion in caught.value.message
 
 
 def test_later_calls_get_a_timeout_argument_too():

@@ -299,7 +299,7 @@ def test_each_parameter_of_a_library_has_its_advice(library):
     for name in expected:
         with pytest.raises(ConfigError) as caught:
             Policy(**{name: 3})
-        messages[name] = str(caught.value)
+        messages[name] = caught.value.message
     assert messages == expected
 
 

@@ -65,7 +65,7 @@ def test_an_awaitable_is_rejected_by_the_first_call(clock, kind, form):
     with pytest.raises(ConfigError) as caught:
         asyncio.run(call_in_a_loop(SYNC_FORMS[form](hidden)))
     (awaitable,) = hidden.returned
-    message = str(caught.value)
+    message = caught.value.message
     assert "must be a function that returns its result directly, under retry" in message
     assert message.endswith("; decorate it with aretry")
     assert repr(awaitable).split()[0] in message
@@ -124,7 +124,7 @@ def test_the_error_names_the_function_and_the_awaitable():
 
     with pytest.raises(ConfigError) as caught:
         retry(get)()
-    assert str(caught.value) == (
+    assert caught.value.message == (
         f"{__name__}.{get.__qualname__} must be a function that returns its result "
         f"directly, under retry, got {hidden.returned[0]!r}; decorate it with aretry"
     )
@@ -224,7 +224,7 @@ def test_aretry_rejects_a_function_annotated_with_a_plain_result(kind):
     fn = PLAIN[kind]
     with pytest.raises(ConfigError) as caught:
         aretry(fn)
-    assert str(caught.value) == (
+    assert caught.value.message == (
         "fn must be a coroutine function, or one that returns an awaitable, under "
         f"aretry, got {fn!r}; decorate it with retry"
     )
@@ -277,7 +277,7 @@ def test_aretry_rejects_a_plain_result_in_the_first_call(clock, run):
 
     with pytest.raises(ConfigError) as caught:
         run(aretry(POLICY)(get))
-    assert str(caught.value) == (
+    assert caught.value.message == (
         "fn must be a function that returns an awaitable, under aretry, "
         f"got {get!r}; decorate it with retry"
     )

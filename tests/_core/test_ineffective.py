@@ -57,7 +57,7 @@ def rejects(task, noun):
     for decorate in (retry, retry(Policy()), aretry, retry(policy=lambda: POLICY)):
         with pytest.raises(ConfigError) as caught:
             decorate(task)
-        message = str(caught.value)
+        message = caught.value.message
         assert f"a function, not {noun}, which would run without retries" in message
         assert message.endswith("; put retry below the other decorator")
 

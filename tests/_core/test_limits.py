@@ -167,7 +167,7 @@ def test_only_written_limits_are_printed_and_stored(policy):
 def test_settings_under_which_nothing_is_retried_are_an_error(written, message):
     with pytest.raises(ConfigError) as caught:
         Policy(**written)
-    assert str(caught.value) == message
+    assert caught.value.message == message
     with pytest.raises(ConfigError):
         retry(**written)
 

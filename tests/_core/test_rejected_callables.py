@@ -92,7 +92,7 @@ def test_generator_functions_are_rejected(kind, decorate):
         decorate(fn)
     # For a method, the message may name its function.
     inner = getattr(fn, "__func__", fn)
-    assert str(caught.value) in {generator_error(fn), generator_error(inner)}
+    assert caught.value.message in {generator_error(fn), generator_error(inner)}
 
 
 @pytest.mark.parametrize("binding", [staticmethod, classmethod])
@@ -100,7 +100,7 @@ def test_generator_functions_are_rejected(kind, decorate):
 def test_generator_functions_are_rejected_in_static_and_class_methods(binding, fn):
     with pytest.raises(ConfigError) as caught:
         retry(binding(fn))
-    assert str(caught.value) == generator_error(fn)
+    assert caught.value.message == generator_error(fn)
 
 
 def generator_error(fn, used="iterated"):
@@ -142,7 +142,7 @@ def test_objects_that_are_not_functions_are_rejected(kind, decorate):
     fn, rule, suggestion = NOT_FUNCTIONS[kind]
     with pytest.raises(ConfigError) as caught:
         decorate(fn)
-    assert str(caught.value) == f"fn must be {rule}, got {fn!r}{suggestion}"
+    assert caught.value.message == f"fn must be {rule}, got {fn!r}{suggestion}"
 
 
 @pytest.mark.parametrize("kind", ["class", "property", "cached_property"])
@@ -150,7 +150,7 @@ def test_objects_that_are_not_functions_are_rejected_without_parentheses(kind):
     fn, rule, suggestion = NOT_FUNCTIONS[kind]
     with pytest.raises(ConfigError) as caught:
         retry(fn)
-    assert str(caught.value) == f"fn must be {rule}, got {fn!r}{suggestion}"
+    assert caught.value.message == f"fn must be {rule}, got {fn!r}{suggestion}"
 
 
 NOT_POLICIES = {
@@ -177,13 +177,15 @@ def test_an_invalid_policy_is_rejected_with_a_suggestion(decorator, kind):
     name = decorator.__name__
     example = f"name the setting, as in {name}(max_attempts=...)"
     suggestion = example if meant is None else f"write {name}({meant})"
-    assert str(caught.value) == f"policy must be a Policy, got {policy!r}; {suggestion}"
+    assert (
+        caught.value.message == f"policy must be a Policy, got {policy!r}; {suggestion}"
+    )
 
 
 def test_a_function_beside_settings_is_rejected():
     with pytest.raises(ConfigError) as caught:
         retry(plain, max_attempts=2)
-    assert str(caught.value) == (
+    assert caught.value.message == (
         f"policy must be a Policy beside other settings, got {plain!r}; "
         "write retry(...)(fn), or @retry(...) above it"
     )
@@ -196,7 +198,7 @@ def test_a_function_beside_settings_is_rejected():
 def test_call_and_run_reject_coroutine_functions(call, fn):
     with pytest.raises(ConfigError) as caught:
         call(fn)
-    assert str(caught.value) == (
+    assert caught.value.message == (
         f"fn must be a function that is not async, got {fn!r}; "
         "use acall or arun, or decorate it with retry or aretry"
     )
@@ -239,7 +241,7 @@ def test_an_unknown_setting_is_rejected_everywhere(form):
 def test_an_unknown_setting_is_rejected_with_a_suggestion(name):
     with pytest.raises(ConfigError) as caught:
         Policy(**{name: 3})
-    assert str(caught.value) == (
+    assert caught.value.message == (
         f"{name} is not a policy setting, got 3; {UNKNOWN[name]}"
     )
 
@@ -268,7 +270,7 @@ def test_sync_calls_reject_async_predicates(form, setting):
     suggestion = "async functions need aretry"
     if form in {"retrying", "aretrying"}:
         suggestion = "put the block into a function under aretry"
-    assert str(caught.value) == (
+    assert caught.value.message == (
         f"{setting} must be a sync function where nothing can await it, "
         f"got {is_busy!r}; {suggestion}"
     )
@@ -292,6 +294,6 @@ def test_context_manager_functions_are_rejected(manager):
     body = opened if manager is contextlib.contextmanager else aopened
     with pytest.raises(ConfigError) as caught:
         retry(manager(body))
-    assert str(caught.value).endswith(
+    assert caught.value.message.endswith(
         generator_error(body, "entered").partition("; ")[2]
     )

@@ -127,7 +127,7 @@ def test_policy_of_returns_the_policy_of_every_decorated_callable(kind):
 def test_policy_of_returns_none_for_other_callables(fn):
     with pytest.raises(ConfigError) as caught:
         policy_of(fn)
-    assert str(caught.value) == (
+    assert caught.value.message == (
         f"fn must be decorated with retry or aretry, got {fn!r}"
     )
 

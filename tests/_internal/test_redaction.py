@@ -168,7 +168,7 @@ def test_no_message_log_or_history_contains_secrets_of_a_url(url, text, kind):
         records += [str(each), json.dumps(each.state.to_dict())]
     with pytest.raises(ConfigError) as caught:
         Policy(max_attempts=message)
-    assert SECRET not in "".join([*records, str(caught.value)])
+    assert SECRET not in "".join([*records, caught.value.message])
 
 
 class RequestError(Exception):

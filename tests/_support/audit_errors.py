@@ -24,8 +24,8 @@ def with_settings(line):
             try:
                 find_settings(file.parent)
             except ConfigError as error:
-                text = str(error).replace(f"{file.parent}{os.sep}", "")
-                raise ConfigError(text) from None
+                text = error.message.replace(f"{file.parent}{os.sep}", "")
+                raise ConfigError(text, error.code) from None
 
     return read
 

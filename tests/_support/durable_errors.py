@@ -65,8 +65,7 @@ ERRORS = {
     "error must be a non-empty string, got ''": select(error=""),
     'overdue must be a duration such as "12.5s", "500ms" or "1h30m", got '
     "'soon'; write the unit (us, ms, s, m, h, d, w)": select(overdue="soon"),
-    "older_than must be a finite number >= 0, got -1; give seconds as a number, a "
-    'timedelta, or text such as "1h30m"': select(older_than=-1),
+    "older_than must be a finite number >= 0, got -1": select(older_than=-1),
     "envelope must be of version 1, got 'version 2'; upgrade retrykit in this worker": (
         lambda: Envelope.from_dict({"version": 2})
     ),

@@ -8,7 +8,6 @@ __all__ = ["ERRORS"]
 
 STATE = "a function that takes the RetryCallState"
 LIMIT = "a finite number >= 0"
-SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 DETAILS = "a function that takes the details"
 
 
@@ -40,12 +39,8 @@ ERRORS = {
     "stops must be one of the parameters of tenacity's Retrying, got 3; after, before, "
     "before_sleep, enabled, name, reraise, retry, retry_error_callback, "
     "retry_error_cls, sleep, stop, wait": lambda: tenacity.policy(stops=3),
-    f"limit must be {LIMIT}, got -1; {SECONDS}": lambda: tenacity.stop_after_delay(
-        -1, [1]
-    ),
-    f"limit must be {LIMIT}, got -2; {SECONDS}": lambda: tenacity.stop_before_delay(
-        -2, [1]
-    ),
+    f"limit must be {LIMIT}, got -1": lambda: tenacity.stop_after_delay(-1, [1]),
+    f"limit must be {LIMIT}, got -2": lambda: tenacity.stop_before_delay(-2, [1]),
     "handlers must be at least one function, got ()": backoff.on_backoff,
     f"handlers[1] must be {DETAILS}, got None": lambda: backoff.on_giveup(print, None),
     f"handlers[0] must be {DETAILS}, got 7": lambda: backoff.on_success(7),
@@ -66,14 +61,10 @@ ERRORS = {
     "jitter must be a function that takes the delay, got 3": (
         lambda: backoff.wait([1], jitter=3)
     ),
-    f"max_time must be {LIMIT}, got -1; {SECONDS}": lambda: backoff.wait(
-        [1], max_time=-1
-    ),
+    f"max_time must be {LIMIT}, got -1": lambda: backoff.wait([1], max_time=-1),
     "function must be a generator function, got 3": lambda: backoff.wait_gen(3),
     "jitter must be a function that takes the delay, got 4": (
         lambda: backoff.wait_gen(print, jitter=4)
     ),
-    f"max_time must be {LIMIT}, got -2; {SECONDS}": lambda: backoff.wait_gen(
-        print, max_time=-2
-    ),
+    f"max_time must be {LIMIT}, got -2": lambda: backoff.wait_gen(print, max_time=-2),
 }

@@ -140,8 +140,7 @@ ERRORS = {
     ),
     "delay must be given, or quantile, and not both, got None; write "
     'Hedge("50ms", ...)': lambda: Hedge(idempotent=True),
-    "delay must be a finite number >= 0, got -2; give seconds as a number, a "
-    'timedelta, or text such as "1h30m"': lambda: Hedge(-2, idempotent=True),
+    "delay must be a finite number >= 0, got -2": lambda: Hedge(-2, idempotent=True),
     "quantile must be a finite number >= 0 and <= 1, got 95": (
         lambda: Hedge(quantile=95, idempotent=True)
     ),
@@ -303,8 +302,9 @@ ERRORS = {
     "RateLimit must be given a value for calls": RateLimit,
     "per must be a duration > 0, got 0": lambda: RateLimit(5, 0),
     "spread must be a bool, got 1": lambda: RateLimit(5, spread=1),
-    "max_wait must be a finite number >= 0, got inf; give seconds as a number, a "
-    'timedelta, or text such as "1h30m"': lambda: RateLimit(5, max_wait=float("inf")),
+    "max_wait must be a finite number >= 0, got inf": lambda: RateLimit(
+        5, max_wait=float("inf")
+    ),
     "name must be a non-empty string, got '  '": lambda: RateLimit(5, name="  "),
     "burst is not a parameter of RateLimit, got 2; the parameters are calls, per, "
     "spread, max_wait, name": lambda: RateLimit(5, burst=2),
@@ -364,8 +364,9 @@ ERRORS = {
 }
 
 ERRORS |= {
-    "max_wait must be a finite number >= 0, got -1; give seconds as a number, a "
-    'timedelta, or text such as "1h30m"': lambda: AdaptiveRateLimit(max_wait=-1),
+    "max_wait must be a finite number >= 0, got -1": lambda: AdaptiveRateLimit(
+        max_wait=-1
+    ),
     'max_wait must be a duration such as "12.5s", "500ms" or "1h30m", got \'5\'; write '
     "the unit (us, ms, s, m, h, d, w)": lambda: AdaptiveRateLimit(max_wait="5"),
     "on must be an Exception type, a tuple of them, or a predicate of the error, got "

@@ -9,8 +9,9 @@ from tests._support.required import program
 __all__ = ["run_in_node"]
 
 # The same order as in the page.
-_NAMES = ["schedules", "limits", "values", "kinds", "delays", "random_numbers"]
-_NAMES += ["simulated_budgets", "simulation_results", "simulation"]
+_NAMES = ["schedules", "limits", "values", "kinds", "source_text", "delays"]
+_NAMES += ["random_numbers", "simulated_budgets", "simulation_results", "simulation"]
+_NAMES += ["answers", "expressions", "address"]
 _MAIN = """
 const given = JSON.parse(require("fs").readFileSync(0, "utf8"));
 const found = (function (...given) {{ {script} }})(...given);

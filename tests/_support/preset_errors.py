@@ -4,7 +4,6 @@ from retrykit import presets
 
 __all__ = ["ERRORS"]
 
-SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 
 ERRORS = {
     "random_jitter_range must be a finite number >= 0 and <= 2, got 3.0; "
@@ -30,7 +29,7 @@ ERRORS = {
     "initial_backoff must be a duration > 0, got 0": (
         lambda: presets.grpc(initial_backoff=0)
     ),
-    f"max_backoff must be a finite number >= 0, got -2; {SECONDS}": (
+    "max_backoff must be a finite number >= 0, got -2": (
         lambda: presets.grpc(max_backoff=-2)
     ),
     "backoff_multiplier must be a finite number >= 1, got 0.5": (
@@ -39,7 +38,7 @@ ERRORS = {
     "jitter must be one of 'proportional', 'full', got '2018'": (
         lambda: presets.grpc(jitter="2018")
     ),
-    f"median_first_retry_delay must be a finite number >= 0, got -2; {SECONDS}": (
+    "median_first_retry_delay must be a finite number >= 0, got -2": (
         lambda: presets.polly(median_first_retry_delay=-2)
     ),
     "retry_count must be an integer >= 0, got -1": (
@@ -57,32 +56,32 @@ ERRORS = {
     "retry_jitter must be one of 'full', 'none', got True": (
         lambda: presets.celery(retry_jitter=True)
     ),
-    f"default_retry_delay must be a finite number >= 0, got -1; {SECONDS}": (
+    "default_retry_delay must be a finite number >= 0, got -1": (
         lambda: presets.celery(default_retry_delay=-1)
     ),
     "max_retries must be an integer >= 0, got -1": (
         lambda: presets.dramatiq(max_retries=-1)
     ),
-    f"min_backoff must be a finite number >= 0, got -1; {SECONDS}": (
+    "min_backoff must be a finite number >= 0, got -1": (
         lambda: presets.dramatiq(min_backoff=-1)
     ),
     "min_backoff must be a finite number >= 0.001, got 0.0": (
         lambda: presets.dramatiq(min_backoff=0)
     ),
-    f"max_backoff must be a finite number >= 0, got -1; {SECONDS}": (
+    "max_backoff must be a finite number >= 0, got -1": (
         lambda: presets.dramatiq(max_backoff=-1)
     ),
     "max_backoff must be a finite number >= 0.001, got 0.0": (
         lambda: presets.dramatiq(max_backoff="0s")
     ),
     "retry must be an integer >= 0, got -1": lambda: presets.sidekiq(retry=-1),
-    f"initial_interval must be a finite number >= 0, got -3; {SECONDS}": (
+    "initial_interval must be a finite number >= 0, got -3": (
         lambda: presets.temporal(initial_interval=-3)
     ),
     "backoff_coefficient must be a finite number >= 1, got 0.5": (
         lambda: presets.temporal(backoff_coefficient=0.5)
     ),
-    f"maximum_interval must be a finite number >= 0, got -1; {SECONDS}": (
+    "maximum_interval must be a finite number >= 0, got -1": (
         lambda: presets.temporal(maximum_interval=-1)
     ),
     "maximum_interval must be a finite number >= 1, got 0.5; no shorter than "

@@ -187,7 +187,9 @@ PARTS = {
     # The HTML report, in a browser.
     "tests/_support/chromium.py": BROWSER,
     "tests/site/search.py": BROWSER,
+    "tests/site/try_it.py": BROWSER,
     "tests/analysis/test_html_report.py": BROWSER,
+    "tests/analysis/test_html_report_answers.py": BROWSER,
     "tests/analysis/test_html_report_appearance.py": BROWSER,
     "tests/analysis/test_html_report_numbers.py": BROWSER,
     "tests/analysis/test_html_report_errors.py": BROWSER,
@@ -195,6 +197,8 @@ PARTS = {
     "tests/analysis/test_stages.py": BROWSER,
     # The scripts of the HTML report, without a browser.
     "tests/_support/page_scripts.py": "node",
+    "tests/analysis/test_page_address.py": "node",
+    "tests/analysis/test_page_answers.py": "node",
     "tests/analysis/test_page_simulation.py": "node",
     # Durable jobs, on servers that are killed.
     "tests/engines": (

@@ -83,7 +83,7 @@ ERRORS = {
     "failures must be 'in_a_row' or 'in_all', got 'all'": (
         lambda: streams.restart(failures="all")
     ),
-    "failures must be 'in_all' without skip_seen, since items that come again are no "
+    "failures must be 'in_all' without skip_seen, since items that come again are not "
     "progress, got 'in_a_row'; write skip_seen=True": (
         lambda: streams.restart(failures="in_a_row")
     ),

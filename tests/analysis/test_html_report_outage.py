@@ -15,7 +15,7 @@ PATIENT = Policy(schedule=[0, 0, 0], attempt_timeout="2s", budget=budgets.Thrott
 
 
 def opened(browser, policy, **others):
-    browser.open({"own": policy, **others})
+    browser.open({"own": policy, **others}, simulates=True)
     return browser.find("#outage").location_once_scrolled_into_view and browser
 
 
@@ -56,7 +56,7 @@ def test_every_control_changes_the_simulation(browser):
     assert verdict(browser, str(simulate(few)))
     browser.choose("kind", "error")
     assert verdict(browser, str(simulate(few, outage=Outage("10s", "error"))))
-    assert browser.find("#verdict").get_attribute("class") == "recovers"
+    assert browser.find("#verdict").get_attribute("class") == "verdict recovers"
 
 
 def test_the_timeout_of_the_policy_is_that_of_the_clients(browser):
@@ -133,6 +133,6 @@ def test_the_section_fits_its_width(browser, width):
 
 
 def test_a_printed_page_has_the_simulation(browser):
-    browser.open({"own": ONCE})
+    browser.open({"own": ONCE}, simulates=True)
     browser.run("dispatchEvent(new Event('beforeprint'))")
     assert browser.text("#verdict") == str(simulate(ONCE))

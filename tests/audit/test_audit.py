@@ -47,7 +47,7 @@ def test_rules_are_selected_and_ignored(tmp_path):
 def test_an_unknown_rule_is_told_with_the_nearest(option):
     with pytest.raises(ConfigError) as caught:
         audit([], **{option: ["unbouned"]})
-    assert str(caught.value) == (
+    assert caught.value.message == (
         f"{option} must be the code of a rule, got 'unbouned'; did you mean unbounded?"
     )
 

@@ -72,13 +72,13 @@ def test_a_fault_of_the_file_is_told(tmp_path, text, message):
     file.write_text(text)
     with pytest.raises(ConfigError) as caught:
         audit([], baseline=file)
-    assert message in str(caught.value)
+    assert message in caught.value.message
 
 
 def test_a_missing_file_is_told_with_what_makes_one():
     with pytest.raises(ConfigError) as caught:
         audit([], baseline="no.json")
-    assert str(caught.value) == (
+    assert caught.value.message == (
         "baseline must be a file that --write-baseline has written, got 'no.json'; "
         "No such file or directory"
     )

@@ -166,7 +166,9 @@ def test_tells_a_folder_that_is_gone(tmp_path):
 def test_a_path_that_does_not_exist_is_an_error():
     with pytest.raises(ConfigError) as caught:
         find_files(["x"])
-    assert str(caught.value) == "path must be a file or a folder that exists, got 'x'"
+    assert (
+        caught.value.message == "path must be a file or a folder that exists, got 'x'"
+    )
 
 
 @pytest.mark.parametrize(

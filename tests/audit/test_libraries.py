@@ -744,7 +744,8 @@ def test_a_retry_of_a_task_has_the_settings_of_its_decorator():
             raise self.retry(exc=error)
     """
     site = site_of(text)
-    assert str(site).endswith("8 calls; 20 s, no jitter, 2 min 20 s in all; retries ?")
+    told = "8 calls; 20 s, no jitter, 2 min 20 s in all; retries OSError"
+    assert str(site).endswith(told)
     assert site.functions == ("module.load",)
     assert site.behavior.ending == "raises"
 
@@ -921,3 +922,15 @@ def test_an_import_with_a_substitute_stays_the_import_for_other_modules():
     """
     [site], _ = audit_texts(compat=compat, module=text)
     assert site.library == "tenacity"
+
+
+def test_a_cancellation_among_the_errors_is_swallowed():
+    errors = "(OSError, asyncio.CancelledError)"
+    text = f"import asyncio, backoff\nbackoff.on_exception(backoff.expo, {errors})"
+    assert site_of(text).behavior.swallows
+
+
+def test_errors_that_giveup_tells_apart_are_not_all_retried():
+    text = "import backoff\nbackoff.on_exception(backoff.expo, {}, giveup=is_fatal)"
+    assert site_of(text.format("Exception")).behavior.retried is None
+    assert site_of(text.format("OSError")).behavior.retried == ("OSError",)

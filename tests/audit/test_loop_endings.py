@@ -43,6 +43,9 @@ HANDLERS = {
     "if attempt == 2: raise": "raises",
     "if attempt == 2: raise Error() from error": "raises",
     "if attempt == 2: reraise(error)": "raises",
+    "if attempt == 2: raise Error(text) from None": "hidden",
+    "if attempt == 2: raise Error(str(error)) from None": "hidden",
+    "if attempt == 2: raise Error(error) from None": "raises",
     "if attempt == 2: return error": "raises",
     "if attempt == 2: return None": "hidden",
     "if attempt == 2: break": "hidden",
@@ -65,7 +68,9 @@ def test_the_handler_tells_its_ending(handler, ending):
 
 ELSE = {
     "log.error('failed')": "hidden",
-    "raise RuntimeError": "?",
+    "raise RuntimeError": "hidden",
+    "raise error_of(3)": "hidden",
+    "raise ERROR": "?",
     "return fallback()": "?",
     "pass": "hidden",
 }
@@ -120,3 +125,25 @@ def test_an_attempt_whose_clean_up_leaves_the_loop_is_not_retried():
         finally:
             break
     """)
+
+
+RESULTS = {
+    "if answer: return answer": "hidden",
+    "if answer: return answer\n        if attempt == 2: return None": "?",
+    "if answer: return answer\n        last = answer": "hidden",
+    "if answer: return answer\n        raise_if_last(answer)": "?",
+    "if answer: return answer\n        handle_error(answer)": "?",
+    "if answer: return True": "?",
+    "if answer: break": "?",
+}
+
+
+@pytest.mark.parametrize(("test", "ending"), RESULTS.items(), ids=RESULTS)
+def test_a_bad_result_is_hidden_if_only_good_ones_are_returned(test, ending):
+    [site] = loops(f"""
+    for attempt in range(3):
+        answer = fetch()
+        {test}
+        time.sleep(1)
+    """)
+    assert site.behavior.ending == ending

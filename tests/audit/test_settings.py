@@ -56,8 +56,8 @@ def test_a_fault_names_the_file_and_the_key(tmp_path, text, message):
     write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         find_settings(tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path}/pyproject.toml")
-    assert message in str(caught.value)
+    assert caught.value.message.startswith(f"{tmp_path}/pyproject.toml")
+    assert message in caught.value.message
 
 
 def test_an_unreadable_file_is_told(tmp_path):

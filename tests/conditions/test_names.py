@@ -86,4 +86,4 @@ def test_conditions_are_values(condition):
 def test_what_is_no_condition_is_refused(make, message):
     with pytest.raises(ConfigError) as info:
         make()
-    assert str(info.value).startswith(message)
+    assert info.value.message.startswith(message)

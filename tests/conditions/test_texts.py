@@ -102,7 +102,7 @@ def test_a_variable_may_have_several():
 def test_what_is_no_condition_is_refused(data, message):
     with pytest.raises(ConfigError) as info:
         Policy.from_dict(data)
-    assert str(info.value).startswith(message)
+    assert info.value.message.startswith(message)
 
 
 def test_other_predicates_are_code():

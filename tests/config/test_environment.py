@@ -25,7 +25,7 @@ def policy_of(prefix="APP_RETRY", base=None, **texts):
 def error_of(prefix="APP_RETRY", base=None, **texts):
     with pytest.raises(ConfigError) as caught:
         policy_of(prefix, base, **texts)
-    return str(caught.value)
+    return caught.value.message
 
 
 HINT_IN_MS = hints.milliseconds("retry-after-ms")
@@ -207,7 +207,7 @@ def test_an_error_names_the_flag():
         overlay({}, {"RETRY_LIMIT": "many"})
     with pytest.raises(ConfigError) as caught:
         overlay({"--default-backoff-jitter": "1s"}, {"BACKOFF_BASE": "500"})
-    assert str(caught.value) == (
+    assert caught.value.message == (
         "ZIZQ_DEFAULT_BACKOFF_BASE must be given together with "
         "--default-backoff-exponent, got '500'; they are one formula"
     )

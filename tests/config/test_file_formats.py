@@ -21,7 +21,7 @@ def write(tmp_path):
 def error_of(path):
     with pytest.raises(ConfigError) as caught:
         read_document(path)
-    return str(caught.value).replace(f"{path}", path.name)
+    return caught.value.message.replace(f"{path}", path.name)
 
 
 WRONG = {

@@ -31,7 +31,7 @@ def write(tmp_path):
 def error_of(path, name="fetch"):
     with pytest.raises(ConfigError) as caught:
         Policy.from_toml(path, name)
-    return str(caught.value).replace(f"{path}", path.name)
+    return caught.value.message.replace(f"{path}", path.name)
 
 
 FETCH = Policy(schedule=[1, 5], max_attempts=3, on=OSError)

@@ -79,7 +79,7 @@ WRONG = {
 def test_an_invalid_preset_name_is_rejected_with_a_suggestion(text, message):
     with pytest.raises(ConfigError) as caught:
         parse_preset(text)
-    assert str(caught.value) == message
+    assert caught.value.message == message
 
 
 def test_every_preset_is_found_by_its_name():

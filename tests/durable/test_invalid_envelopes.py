@@ -234,7 +234,8 @@ CONTRADICTIONS = {
 )
 def test_contradictions_are_rejected(path, value, part):
     with pytest.raises(
-        ConfigError, match=rf"^envelope\.(state\.)?{part} .*; it contradicts the rest$"
+        ConfigError,
+        match=rf"^envelope\.(state\.)?{part} .*; it contradicts the rest ",
     ):
         Envelope.from_dict(put(WAITING, path, value))
 
@@ -262,7 +263,7 @@ def test_a_delay_before_the_first_attempt_is_rejected():
 def test_a_newer_version_is_rejected_with_a_suggestion():
     with pytest.raises(ConfigError) as caught:
         Envelope.from_dict({"version": 2, "anything": "else"})
-    assert str(caught.value) == (
+    assert caught.value.message == (
         "envelope must be of version 1, got 'version 2'; "
         "upgrade retrykit in this worker"
     )
@@ -281,7 +282,7 @@ def test_an_unknown_version_is_rejected(version):
 def test_the_error_is_short():
     with pytest.raises(ConfigError) as caught:
         Envelope.from_dict(LONG | {"due": "tomorrow"})
-    assert str(caught.value) == (
+    assert caught.value.message == (
         "envelope.due must be as retrykit wrote it, got 'tomorrow'; "
         "it is not of type int or float"
     )
@@ -291,7 +292,7 @@ def test_the_error_names_the_field_in_one_line():
     for path, _ in parts(LONG):
         with pytest.raises(ConfigError) as caught:
             Envelope.from_dict(put(LONG, path, [object()]))
-        message, where = str(caught.value), "envelope"
+        message, where = caught.value.message, "envelope"
         for key in path:
             where += f"[{key}]" if isinstance(key, int) else f".{key}"
         assert len(message) < 200

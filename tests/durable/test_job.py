@@ -63,7 +63,7 @@ class TestNames:
 def test_a_setting_that_a_job_cannot_follow_is_an_error(setting, value):
     with pytest.raises(ConfigError, match=f"{setting} must be left out") as caught:
         Job(fail_to_connect, PATIENT.replace(**{setting: value}))
-    assert "job" in str(caught.value)
+    assert "job" in caught.value.message
 
 
 class TestEnvelope:
@@ -151,7 +151,7 @@ class TestAChangedPolicy:
         renamed = Job(fail_to_connect, HOSTS.replace(name="others"), "verify")
         with pytest.raises(ConfigError) as caught:
             renamed.attempt(failed_envelope(1, HOSTS), [], {})
-        assert str(caught.value) == (
+        assert caught.value.message == (
             "policy must be 'others', the policy of verify, got 'hosts'; "
             "if it was renamed, add its old name to previous_names=[...]"
         )

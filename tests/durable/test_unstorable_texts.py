@@ -39,7 +39,7 @@ def test_stores_a_rejected_result_that_is_not_encodable():
 def test_rejects_lone_surrogates_in_arguments(value, name):
     with pytest.raises(ConfigError, match="encodable as UTF-8") as caught:
         as_json("args", value)
-    assert str(caught.value).startswith(name)
+    assert caught.value.message.startswith(name)
 
 
 @pytest.mark.parametrize("job_id", ["a\0b", "a\nb", HALF], ids=["nul", "line", "half"])

@@ -136,8 +136,10 @@ def test_a_command_does_not_migrate_a_database(tmp_path):
             durable.config("shop", database=engine.url, run_migrations=False)
         )
     DBOS.destroy()
-    assert "database must be one that a worker or connect(...) has" in str(caught.value)
-    assert "retrykit@" not in str(caught.value), "without the user info"
+    assert (
+        "database must be one that a worker or connect(...) has" in caught.value.message
+    )
+    assert "retrykit@" not in caught.value.message, "without the user info"
 
 
 @pytest.mark.parametrize("outage", [signal.SIGQUIT, signal.SIGSTOP])

@@ -31,7 +31,9 @@ def fetch(build, retry_after):
 def test_the_advice_for_max_backoff_wait_cuts_what_the_server_asks_for(retry_after):
     with pytest.raises(ConfigError) as caught:
         Policy(max_backoff_wait=1)
-    [advice] = re.findall(r"write hint_cap and (on_long_hint=\S+)", str(caught.value))
+    [advice] = re.findall(
+        r"write hint_cap and (on_long_hint=\S+)", caught.value.message
+    )
     settings = {"hint_cap": 2} | eval(f"dict({advice})")  # noqa: S307  our own text
     retry = httpx_retries.Retry(total=2, max_backoff_wait=2, backoff_jitter=0)
 

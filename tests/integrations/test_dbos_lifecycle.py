@@ -136,7 +136,7 @@ def test_a_second_process_is_rejected_while_the_first_lives(tmp_path):
         assert first.stdout.readline() == "listens\n"
         with pytest.raises(ConfigError) as error:
             durable.listen(settings(tmp_path))
-        assert str(error.value) == (
+        assert error.value.message == (
             "executor_id must be an id that no other process has, got 'single'; "
             f"another one has locked {tmp_path}/jobs.sqlite.single.lock: end it, or "
             "write executor='another'"

@@ -368,5 +368,5 @@ def test_async_predicates_are_rejected(setting, timeout):
     async def async_condition(error):
         return True
 
-    with pytest.raises(ConfigError, match=f"^{setting} must .* async_interceptors$"):
+    with pytest.raises(ConfigError, match=rf"^{setting} must .* async_interceptors "):
         RetryInterceptor(attempt_timeout=timeout, **{setting: async_condition})

@@ -16,4 +16,4 @@ EVERY = ERRORS | CALL_ERRORS
 def test_an_error_names_the_setting_the_rule_and_the_value(message, raise_error):
     with pytest.raises(ConfigError) as caught:
         raise_error()
-    assert str(caught.value) == message
+    assert caught.value.message == message

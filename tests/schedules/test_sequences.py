@@ -188,7 +188,7 @@ def test_a_sequence_that_repeats_its_last_delay_is_written_as_its_parts():
 )
 def test_only_a_list_has_a_last_delay_to_repeat(delays):
     message = f"schedule must be a list with a last delay to repeat, got {delays!r}"
-    with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ConfigError, match=rf"^{re.escape(message)}  \["):
         s.sequence(delays, repeat_last=True)
 
 
@@ -262,20 +262,20 @@ WRONG = {
 @pytest.mark.parametrize(("message", "value"), WRONG.values(), ids=WRONG)
 def test_an_invalid_schedule_is_rejected_with_a_suggestion(message, value):
     for write in (s.sequence, s.constant(1).take(1).then, s.constant(1).__add__):
-        with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+        with pytest.raises(ConfigError, match=rf"^{re.escape(message)}  \["):
             write(value)
-    with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ConfigError, match=rf"^{re.escape(message)}  \["):
         Policy(schedule=value)
 
 
 WAY_OUT = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 UNITS = "write the unit (us, ms, s, m, h, d, w)"
 ELEMENTS = {
-    -1: f"a finite number >= 0, got -1; {WAY_OUT}",
+    -1: "a finite number >= 0, got -1",
     None: f"a finite number >= 0, got None; {WAY_OUT}",
     True: f"a finite number >= 0, got True; {WAY_OUT}",
-    float("nan"): f"a finite number >= 0, got nan; {WAY_OUT}",
-    float("inf"): f"a finite number >= 0, got inf; {WAY_OUT}",
+    float("nan"): "a finite number >= 0, got nan",
+    float("inf"): "a finite number >= 0, got inf",
     "soon": f'a duration such as "12.5s", "500ms" or "1h30m", got \'soon\'; {UNITS}',
 }
 
@@ -288,7 +288,7 @@ def test_an_invalid_element_is_named_by_its_index(element, rule):
         yield element
         yield 4
 
-    message = f"^{re.escape(f'schedule[2] must be {rule}')}$"
+    message = f"^{re.escape(f'schedule[2] must be {rule}')}  "
     with pytest.raises(ConfigError, match=message):
         s.sequence([1, 2, element, 4])
     late = s.sequence(yields_values)

@@ -83,7 +83,11 @@ ENDING = s.uniform(0, 1) & s.sequence([9, 9])
 @pytest.mark.parametrize("share", [0.99, 0.4])
 def test_arrays_have_equal_results_if_all_or_some_requests_fail_in_an_outage(share):
     outage = Outage(3, begin=1, share=share)
-    settings = {"load": [0.5, 1.5, 2.0, 9.0], "outage": outage, "horizon": "10s"}
+    settings = {
+        "load": [0.5, *np.arange(1.5, 2, 0.05).tolist(), 9.0],
+        "outage": outage,
+        "horizon": "10s",
+    }
     policy = Policy(schedule=[0.1])
     assert counts(policy, "arrays", **settings) == counts(policy, "events", **settings)
 

@@ -106,7 +106,7 @@ def test_the_load_is_a_share_of_the_lowest_capacity():
 def test_a_chain_alternates_servers_and_clients(server):
     with pytest.raises(ConfigError) as raised:
         simulate(ONCE, server=server)
-    assert str(raised.value) == (
+    assert raised.value.message == (
         "server must be a Server, or a list of servers and, between each two, "
         f"Clients, got {server!r}; write server=[Server(...), Clients(policy), "
         "Server(...)]"
@@ -117,7 +117,7 @@ def test_a_server_needs_slots_to_wait_for_the_next_one():
     chain = [Server(1000, slots=1), Clients(ONCE), Server(10)]
     with pytest.raises(ConfigError) as raised:
         simulate(ONCE, server=chain, load="99%")
-    assert str(raised.value) == (
+    assert raised.value.message == (
         "slots must be above 1.01, as each request holds one for 0.102 s, got 1; "
         "while the server waits for the next one"
     )

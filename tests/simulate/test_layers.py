@@ -271,7 +271,7 @@ def own_schedule():
 def test_limits_that_cannot_be_simulated_are_errors(limit, text):
     with pytest.raises(ConfigError) as raised:
         simulate(Policy(admission=[limit]))
-    assert str(raised.value).startswith(text)
+    assert raised.value.message.startswith(text)
 
 
 def test_a_breaker_may_open_for_longer_each_time():

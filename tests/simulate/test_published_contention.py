@@ -115,7 +115,7 @@ def test_the_same_arguments_give_the_same_digits():
 def test_an_argument_out_of_bounds_is_an_error(settings, message):
     with pytest.raises(ConfigError) as raised:
         contend(**{"policy": FOREVER} | settings)
-    assert str(raised.value).startswith(message)
+    assert raised.value.message.startswith(message)
 
 
 @pytest.mark.parametrize("share", [1e-300, 1e-20, 0.01, 0.075, 0.3, 0.6, 0.93, 0.9999])

@@ -5,19 +5,15 @@ must be one of the pages named.
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
 from urllib.parse import quote
 
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests._support.chromium import started
+from tests.site.server import served
 
 __all__ = ["ANSWERS", "main"]
 
@@ -45,23 +41,6 @@ ANSWERS = {
     "max_attempts and max_elapsed": "policies settings how_to/stop_after_a_time",
     "retry budget": "patterns/retry_budget how_to/limit_all_retries",
 }
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves files, and logs nothing."""
-
-    def log_message(self, *arguments: object) -> None:
-        """Log nothing."""
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serve a folder on loopback, and give its address."""
-    handler = partial(Quiet, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def first_answer(driver, address, question):

@@ -302,7 +302,7 @@ def test_fetch():
         )
         result.assert_outcomes(errors=1)
         result.stdout.fnmatch_lines(
-            ["@pytest.mark.retry_time: start must be a finite number >= 0, got -1"]
+            ["@pytest.mark.retry_time: start must be a finite number >= 0, got -1  *"]
         )
 
     @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Interactive HTML report of policies: one self-contained file.
 
 Assembled from the files in this folder. Its script computes the bounds of every kind
-of schedule (``kinds.js``), the effect of the limits (``limits.js``), and what a server
-goes through after an outage (``simulation.js``).
+of schedule (``kinds.js``), the effect of the limits (``limits.js``), what a server
+goes through after an outage (``simulation.js``), and what a reader wants to know first
+(``answers.js``). It reads and writes the address of the page (``address.js``).
 """
 
 import base64
@@ -49,8 +50,12 @@ def page(  # noqa: PLR0913  independent options
     """Return an HTML page that shows policies and lets the reader change them.
 
     Numbers have fields and sliders, and limits can be switched off. A chart and a table
-    of the delays, the end of the policy, and its Python and TOML are updated at once.
-    The numbers match the library's to a relative error of 1e-12.
+    of the delays, the policy's Python and TOML, and the answers at the top are updated
+    at once: when the policy gives up, how long a call takes, and what it does to a
+    server that is down. The numbers match the library's to a relative error of 1e-12.
+
+    After each change, the address of the page holds the policies, as readable text:
+    whoever opens the page with that address sees them.
 
     >>> from retrykit import presets
     >>> text = page({"zizq": presets.zizq(), "google": presets.google()})
@@ -127,7 +132,8 @@ def _assemble(data: object, title: str) -> str:
 _SCRIPTS: Final = (
     *("schedules", "limits", "values", "kinds", "source_text", "delays"),
     *("random_numbers", "simulated_budgets", "simulation_results", "simulation"),
-    *("controls", "chart", "chart_cursor", "outage", "page"),
+    *("answers", "expressions", "address"),
+    *("controls", "chart", "chart_cursor", "cards", "outage", "page"),
 )
 
 

@@ -82,15 +82,12 @@ def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, A
     Returns:
         A dict of ``python`` and ``toml``, each a dict: ``settings``, the lines of the
         settings that differ from the default or the preset; ``omitted``, the names of
-        the settings that are code; and, for Python, ``imports``, the import lines.
+        the settings that are code; and, for Python, ``imports``, the import lines
+        without those of the schedule.
     """
     python: dict[str, Any] = {"settings": [], "omitted": []}
     toml: dict[str, Any] = {"settings": [], "omitted": []}
-    if preset is None:
-        schedule = to_expression("schedule", policy.schedule)
-        imports = ["from retrykit import Policy", *schedule.imports]
-    else:
-        imports = ["from retrykit import presets"]
+    imports = [f"from retrykit import {'presets' if preset else 'Policy'}"]
     base = preset or Policy()
     for name in SETTINGS:
         value = getattr(policy, name)

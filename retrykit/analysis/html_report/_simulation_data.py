@@ -56,7 +56,7 @@ def simulation_data(policy: Policy) -> dict[str, Any]:
             rules = check_policy(policy, errors, needed)
             reasons[kind] = None
         except ConfigError as error:
-            reasons[kind] = str(error)
+            reasons[kind] = error.message
     if policy.hint is not None and any(_is_hinted(policy, each) for each in errors):
         return {"missing": "hint"}
     budget = None if policy.budget is None else _budget_data(policy.budget, errors)

@@ -5,8 +5,8 @@
 
 // How long to watch the time after the outage, as by default in Python, in seconds.
 const HORIZON = 300;
-// More would stop the page for seconds.
-const MOST_EVENTS = 2e6;
+// More would stop the page for a second.
+const MOST_EVENTS = 1e6;
 
 const OUTAGE_INPUTS = {
   load: { name: "load", steps: [...between(10, 95, 1)], format: (x) => `${x} %` },
@@ -27,8 +27,12 @@ const OUTAGE_INPUTS = {
   },
 };
 
-/** Return the section: {show(policy), draw()}, in the elements of the page. */
-function outageSection(keys) {
+/**
+ * Return the section, in the elements of the page: `show(policy)`; `outcomeOf(policy)`,
+ * its {result, reason}, one of which is null; `isKnown(policy)`, whether that is at once;
+ * and `circumstances()`, in words. A changed input calls `onChange`.
+ */
+function outageSection(keys, onChange) {
   const section = byId("outage");
   const settings = {
     ...{ load: 70, kind: "hang", duration: 10, processes: 100, timeout: 1 },
@@ -37,7 +41,7 @@ function outageSection(keys) {
   const streams = Object.fromEntries(
     Object.entries(keys).map(([name, digits]) => [name, keyOf(digits)]),
   );
-  let [policy, result, shown, isVisible, timer] = [null, null, true, false, null];
+  let [policy, result, outcomes] = [null, null, new WeakMap()];
 
   const inputs = Object.entries(OUTAGE_INPUTS).map(([key, { name, steps, format }]) => {
     const output = element("output", {});
@@ -49,10 +53,7 @@ function outageSection(keys) {
       value: nearest(steps, settings[key]),
       "data-outage": key,
       "aria-label": name,
-      oninput: () => {
-        settings[key] = steps[slider.value];
-        change();
-      },
+      oninput: () => change(key, steps[slider.value]),
     });
     const refresh = () => {
       const own = key === "timeout" ? policy.attempt_timeout : null;
@@ -64,37 +65,48 @@ function outageSection(keys) {
     return { node: element("div", {}, label, output, slider), refresh };
   });
   byId("outage-inputs").append(...inputs.map(({ node }) => node));
-  onChoice("kind", (kind) => {
-    settings.kind = kind;
-    change();
-  });
+  onChoice("kind", (kind) => change("kind", kind));
 
-  /** Simulate soon: several changes at once need one simulation. */
-  function change() {
+  function change(name, value) {
+    settings[name] = value;
+    outcomes = new WeakMap();
     inputs.forEach(({ refresh }) => refresh());
-    shown = false;
-    if (isVisible) timer ??= setTimeout(update, 0);
+    onChange();
   }
 
-  function update() {
-    clearTimeout(timer);
-    timer = null;
-    if (shown) return;
-    shown = true;
-    const { simulation } = policy;
-    const { missing } = simulation;
+  /** Return what an outage does under a policy, remembered, since policies never change. */
+  function outcomeOf(wanted) {
+    if (!outcomes.has(wanted)) outcomes.set(wanted, simulated(wanted));
+    return outcomes.get(wanted);
+  }
+
+  function simulated(wanted) {
+    const { missing, reasons } = wanted.simulation;
     const reason = missing
       ? `This page cannot simulate a policy with ${missing}.`
-      : simulation.reasons[settings.kind];
-    result = reason ? null : simulate(policy, settings, streams, MOST_EVENTS);
-    const verdict = reason || "So many attempts are too much for this page.";
-    byId("verdict").textContent = result ? result.verdict : verdict;
-    byId("verdict").className = result ? result.outcome.replaceAll(" ", "-") : "none";
+      : reasons[settings.kind];
+    if (reason) return { result: null, reason };
+    const found = simulate(effective(wanted), settings, streams, MOST_EVENTS);
+    const tooMany = "So many attempts are too much for this page.";
+    return { result: found, reason: found ? null : tooMany };
+  }
+
+  function show(changed) {
+    policy = changed;
+    section.className = `card ${colorClass(policy.look)}`;
+    byId("outage-name").textContent = policy.name;
+    inputs.forEach(({ refresh }) => refresh());
+    const outcome = outcomeOf(policy);
+    const { missing } = policy.simulation;
+    result = outcome.result;
+    byId("verdict").textContent = result ? result.verdict : outcome.reason;
+    byId("verdict").className = outcomeClass(result);
     byId("outage-inputs").hidden = Boolean(missing);
     section.querySelector(".switch").hidden = Boolean(missing);
     byId("outage-picture").hidden = !result;
     // A reason that is an error is one in a terminal, too.
-    byId("outage-command").hidden = Boolean(result || (reason && !missing));
+    const isError = outcome.reason === policy.simulation.reasons?.[settings.kind];
+    byId("outage-command").hidden = Boolean(result || isError);
     byId("outage-command").querySelector("code").textContent =
       `retrykit simulate your_module:POLICY --load ${settings.load}% ` +
       `--outage ${formatDuration(settings.duration)}`;
@@ -119,20 +131,16 @@ function outageSection(keys) {
   }
 
   new ResizeObserver(draw).observe(byId("outage-chart"));
-  new IntersectionObserver(([entry]) => {
-    isVisible = entry.isIntersecting;
-    if (isVisible) update();
-  }).observe(section);
-  addEventListener("beforeprint", update);
 
-  return {
-    show(changed) {
-      policy = changed;
-      section.className = `card ${colorClass(policy.look)}`;
-      byId("outage-name").textContent = policy.name;
-      change();
-    },
-  };
+  const ways = { hang: "hangs", refuse: "refuses", error: "answers 503" };
+  const circumstances = () =>
+    `if it ${ways[settings.kind]} for ${formatDuration(settings.duration)} at ${settings.load} % load`;
+  return { show, outcomeOf, isKnown: (wanted) => outcomes.has(wanted), circumstances };
+}
+
+/** Return the class of a verdict, which has a color. */
+function outcomeClass(result) {
+  return `verdict ${result ? result.outcome.replaceAll(" ", "-") : "none"}`;
 }
 
 /** Draw the load and the goodput in each second. */

@@ -1,17 +1,19 @@
 /*
  * The page: its state, and the updates after a change.
  *
- * A change makes a new policy and updates everything: inputs, chart, ends, source and
- * table.
+ * A change makes a new policy and updates everything: inputs, chart, answers, source and
+ * table. After a pause, the policies are simulated, and are in the address of the page.
  */
 
 const DATA = JSON.parse(byId("data").textContent);
 
 const state = {
-  policies: DATA.policies.map((policy, look) => ({ ...policy, look, visible: true })),
+  policies: [],
   edited: 0,
   attempt: DATA.attempt,
   view: { ...DATA.view },
+  answers: [],
+  isChanged: false,
 };
 
 let lines = [];
@@ -36,6 +38,7 @@ const owner = {
       if (path[0] === "schedule") checkSchedule(changed.schedule);
       state.policies[state.edited] = changed;
     }
+    state.isChanged = true;
     show();
     controls.recheck();
   },
@@ -61,22 +64,105 @@ function previewOf(policy) {
 function show() {
   const previews = state.policies.map(previewOf);
   const edited = effective();
-  const texts = {
-    expression: expression(edited.schedule, toSource),
-    python: pythonText(edited),
-    toml: tomlText(edited),
-  };
+  const texts = { python: pythonText(edited), toml: tomlText(edited) };
   lines = state.policies
     .map((policy, index) => ({ ...policy, rows: shownRows(previews[index]) }))
     .filter((policy) => policy.visible);
   showChart();
   controls.refresh();
   for (const [id, text] of Object.entries(texts)) byId(id).textContent = text;
-  byId("ends").replaceChildren(
-    ...state.policies.map((policy, index) => endCard(policy, previews[index])),
-  );
+  byId("expression").replaceChildren(...unbroken(expression(edited.schedule, toSource)));
   showTable(previews[state.edited]);
-  outage.show(edited);
+  showAnswers();
+  answerSoon();
+}
+
+// More changes of the address in half a minute would be an error in some browsers.
+const PAUSE = 200;
+
+let timer = null;
+
+/** Simulate after the last of several changes, and write them to the address. */
+function answerSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    if (state.isChanged) writeAddress();
+    answerNext();
+  }, state.isChanged ? PAUSE : 0);
+}
+
+/** Answer for one policy after another, the edited one first. */
+function answerNext() {
+  const edited = state.policies[state.edited];
+  const next = [edited, ...state.policies].find((policy) => !isAnswered(policy));
+  if (next) {
+    answer(next);
+    timer = setTimeout(answerNext, 0);
+  }
+  if (isAnswered(edited)) outage.show(edited);
+  showAnswers();
+}
+
+// The time of an attempt with which each policy was answered for.
+const ANSWERED = new WeakMap();
+
+function isAnswered(policy) {
+  return outage.isKnown(policy) && ANSWERED.get(policy) === state.attempt;
+}
+
+function answer(policy) {
+  const { attempt } = state;
+  const found = [attempt, previewOf(policy), DATA.computed_retries];
+  const median = medianTime(effective(policy), ...found);
+  const circumstances = outage.circumstances();
+  state.answers[policy.look] = { median, circumstances, ...outage.outcomeOf(policy) };
+  ANSWERED.set(policy, attempt);
+}
+
+function showAnswers() {
+  const cards = state.policies.map((policy) =>
+    answerCard(effective(policy), previewOf(policy), {
+      answers: state.answers[policy.look],
+      isPending: !isAnswered(policy),
+      hasAttempts: Boolean(state.attempt || policy.attempt_timeout),
+    }),
+  );
+  byId("answers").replaceChildren(...cards);
+}
+
+/** Return the address of the page as it is now. */
+function currentAddress() {
+  const { href } = location;
+  return `${href.split("#")[0]}#${addressOf(state.policies, state.attempt)}`;
+}
+
+function writeAddress() {
+  try {
+    history.replaceState(null, "", currentAddress());
+  } catch (error) {
+    // A page within another may have no address of its own.
+    if (!(error instanceof DOMException)) throw error;
+  }
+}
+
+/** Show the policies of the address, or say what in it cannot be read. */
+function readPolicies() {
+  const given = location.hash.slice(1);
+  state.policies = DATA.policies.map((policy, look) => {
+    const { visible = true } = state.policies[look] ?? {};
+    return { ...policy, look, visible };
+  });
+  state.attempt = DATA.attempt;
+  state.isChanged = false;
+  let problem = "";
+  try {
+    if (given) Object.assign(state, readAddress(given, state.policies, state.attempt));
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error;
+    problem = `The address cannot be read, and the page is as it was made: ${error.message}.`;
+  }
+  byId("problem").textContent = problem;
+  byId("problem").hidden = !problem;
 }
 
 /** Return the rows of a preview that the page shows. */
@@ -91,70 +177,6 @@ function showChart() {
   geometry = drawChart(byId("chart").querySelector("svg"), lines, state.view);
   byId("nothing").hidden = lines.some((line) => line.rows.length);
   cursor?.refresh();
-}
-
-function endCard(policy, result) {
-  const fact = (name, ...value) =>
-    element("div", {}, element("dt", {}, name), element("dd", {}, ...value));
-  const { earliest, latest, worst } = result;
-  const attempts = latest
-    ? fact("attempts at most", String(latest.retry + 1))
-    : earliest && fact("attempts at least", String(earliest.retry + 1));
-  const bounded = worst !== null;
-  const basis = bounded ? basisOf(policy, result) : "";
-  return element(
-    "article",
-    { class: "card end", "data-name": policy.name },
-    element("h3", {}, swatch(policy.look), policy.name),
-    element("p", { class: "ending" }, describeEnd(result)),
-    element(
-      "dl",
-      {},
-      attempts,
-      bounded ? fact("worst-case total", ...withExact(worst)) : null,
-    ),
-    basis ? element("p", { class: "hint basis" }, basis) : null,
-    policy.stages
-      ? element("p", { class: "hint order" }, `Order: ${describeOrder(policy)}`)
-      : null,
-    policy.caveats.length
-      ? element("p", { class: "hint caveats" }, `Notes: ${policy.caveats.join("; ")}.`)
-      : null,
-  );
-}
-
-/** Return the assumptions of the worst case. */
-function basisOf(policy, { attempt }) {
-  const duration = attempt || policy.attempt_timeout;
-  const parts = [
-    duration ? `with attempts of ${formatDuration(duration)}` : null,
-    policy.has_other_delays ? "by the policy's own schedule" : null,
-  ].filter(Boolean);
-  return parts.length ? `Worst case: ${parts.join(", ")}.` : "";
-}
-
-/** Return the stages of a policy from the outermost to the call itself. */
-function describeOrder({ stages, max_elapsed, max_attempts, limits }) {
-  const all = [
-    ...stages.outer,
-    max_elapsed === null ? null : `max_elapsed=${formatDuration(max_elapsed)}`,
-    max_attempts === 1 && limits !== "all"
-      ? null
-      : max_attempts === null
-        ? "retry"
-        : `retry max_attempts=${max_attempts}`,
-    ...stages.inner,
-    "call",
-  ].filter((stage) => stage !== null);
-  return `${all.join(" ( ")} ${")".repeat(all.length - 1)}`;
-}
-
-/** Return a readable duration, and an element with the exact seconds. */
-function withExact(duration) {
-  return [
-    formatDuration(duration),
-    element("span", { class: "exact" }, `${formatNumber(Number(duration.toPrecision(14)))} s`),
-  ];
 }
 
 function showTable(result) {
@@ -192,6 +214,8 @@ function reset() {
   const { look, visible } = state.policies[state.edited];
   state.policies[state.edited] = { ...DATA.policies[state.edited], look, visible };
   state.attempt = DATA.attempt;
+  state.isChanged = true;
+  byId("problem").hidden = true;
   edit(state.edited);
   byId("status").textContent = "Reset.";
 }
@@ -215,20 +239,24 @@ function onChoice(name, callback) {
   }
 }
 
-async function copy(button) {
-  const text = byId(button.dataset.copies);
+async function copy(button, text) {
   try {
-    await navigator.clipboard.writeText(text.textContent);
+    await navigator.clipboard.writeText(text);
   } catch {
     // Without permission to write to the clipboard, copy a selection.
-    getSelection().selectAllChildren(text);
+    const copied = element("pre", {}, text);
+    document.body.append(copied);
+    getSelection().selectAllChildren(copied);
     document.execCommand("copy");
+    copied.remove();
   }
+  const { label } = button.dataset;
   button.textContent = "Copied";
   byId("status").textContent = "Copied.";
-  setTimeout(() => (button.textContent = "Copy"), 1500);
+  setTimeout(() => (button.textContent = label), 1500);
 }
 
+readPolicies();
 byId("legend").append(...state.policies.map(legendItem));
 byId("edited").append(
   ...state.policies.map((policy, index) =>
@@ -239,7 +267,8 @@ byId("editing").hidden = byId("legend").hidden = state.policies.length === 1;
 byId("edited").addEventListener("change", () => edit(Number(byId("edited").value)));
 byId("reset").addEventListener("click", reset);
 for (const button of document.querySelectorAll("[data-copies]"))
-  button.addEventListener("click", () => copy(button));
+  button.addEventListener("click", () => copy(button, byId(button.dataset.copies).textContent));
+byId("link").addEventListener("click", () => copy(byId("link"), currentAddress()));
 for (const name of Object.keys(state.view)) {
   const chosen = state.view[name] ? "yes" : "no";
   document.querySelector(`input[name="${name}"][value="${chosen}"]`).checked = true;
@@ -253,7 +282,10 @@ onChoice("theme", (value) => {
 });
 
 let cursor = null;
-const outage = outageSection(DATA.streams);
+const outage = outageSection(DATA.streams, () => {
+  showAnswers();
+  answerSoon();
+});
 edit(0);
 cursor = chartCursor(byId("chart"), byId("tooltip"), byId("status"), {
   lines: () => lines,
@@ -261,6 +293,14 @@ cursor = chartCursor(byId("chart"), byId("tooltip"), byId("status"), {
   geometry: () => geometry,
 });
 new ResizeObserver(showChart).observe(byId("chart"));
+addEventListener("hashchange", () => {
+  readPolicies();
+  edit(state.edited);
+});
+addEventListener("beforeprint", () => {
+  state.policies.filter((policy) => !isAnswered(policy)).forEach(answer);
+  answerNext();
+});
 
 // For tests and the console.
 globalThis.retrykit = {
@@ -273,5 +313,6 @@ globalThis.retrykit = {
   kinds: { bounds: KINDS, parts: PARTS },
   simulate,
   keyOf,
+  parseSchedule,
   state,
 };

@@ -57,8 +57,27 @@ function pythonText(policy) {
     ...policy.python.settings,
   ];
   const body = settings.map((setting) => `    ${setting},`);
-  const lines = [...policy.python.imports, "", "policy = Policy(", ...body, ")"];
+  const imports = withConstructors(policy.python.imports, policy.schedule);
+  const lines = [...imports, "", "policy = Policy(", ...body, ")"];
   return [...lines, ...omitted(policy.python)].join("\n");
+}
+
+/** Return import lines with the constructors of a schedule. */
+function withConstructors(imports, schedule) {
+  const start = "from retrykit.schedules import ";
+  const line = imports.find((each) => each.startsWith(start)) ?? start;
+  const names = new Set(line.slice(start.length).split(", ").filter(Boolean));
+  for (const name of constructorsOf(schedule)) names.add(name);
+  const others = imports.filter((each) => each !== line);
+  const first = others.findIndex((each) => each.startsWith("from "));
+  const own = [...others.slice(first), start + [...names].sort().join(", ")].sort();
+  return [...others.slice(0, first), ...own];
+}
+
+function constructorsOf(s) {
+  const parts = Object.values(s).filter((part) => part?.kind);
+  const names = parts.flatMap(constructorsOf);
+  return s.of || s.left ? names : [s.kind, ...names];
 }
 
 /** Return the TOML of a policy, for pyproject.toml. */
@@ -75,9 +94,14 @@ function tomlText(policy) {
   return [...lines, ...omitted(policy.toml)].join("\n");
 }
 
+/** Return the limits that a policy does not have by default, as it has a schedule. */
 function limitSettings(policy, none, equals) {
-  const names = ["max_attempts", "max_elapsed"];
-  if (policy.deadline !== "stop") names.push("deadline");
+  const { schedule, max_attempts, max_elapsed, deadline } = policy;
+  const endless = max_elapsed === null && isEndless(schedule);
+  const names = [];
+  if (max_attempts !== null || endless) names.push("max_attempts");
+  if (max_elapsed !== null) names.push("max_elapsed");
+  if (deadline !== "stop") names.push("deadline");
   return names.map((name) => limitSetting(policy, name, none, equals));
 }
 

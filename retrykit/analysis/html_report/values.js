@@ -113,8 +113,6 @@ function reject(name, rule, got, suggestion = "") {
   throw new InvalidInput(`${name} must be ${rule}, got ${got}${suggestion && `; ${suggestion}`}`);
 }
 
-const SECONDS_SUGGESTION =
-  'give seconds as a number, a timedelta, or text such as "1h30m"';
 const TEXT_RULE = 'a duration such as "12.5s", "500ms" or "1h30m"';
 const TEXT_SUGGESTION = "write the unit (us, ms, s, m, h, d, w)";
 
@@ -150,7 +148,7 @@ function checkNumber(
 function readDuration(name, text) {
   const number = parseNumber(text);
   if (!Number.isNaN(number.value))
-    return checkNumber(name, number, 0, Infinity, SECONDS_SUGGESTION);
+    return checkNumber(name, number);
   const value = parseDuration(text);
   if (value === null) reject(name, TEXT_RULE, number.got, TEXT_SUGGESTION);
   return value < Infinity ? value : reject(name, "a finite duration >= 0", number.got);

@@ -140,7 +140,7 @@ def discover(
         except UnknownValueError:
             policy = None
         except ConfigError as error:
-            reason = f"{name}: {error}" if name else str(error)
+            reason = f"{name}: {error.message}" if name else error.message
             problems.append(Problem(site.path, site.line, reason))
             continue
         ignored = frozenset(_ignored(by_path[site.path], site))
@@ -154,7 +154,9 @@ def _path_of(target: str) -> str:
         return target
     found = _find_module(target.split("."))
     if found is None:
-        raise invalid_setting("target", _TARGET_RULE, target, "there is none")
+        raise invalid_setting(
+            "target", _TARGET_RULE, target, "there is none", code="unreadable-file"
+        )
     return found
 
 

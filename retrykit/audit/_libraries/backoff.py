@@ -15,6 +15,7 @@ from retrykit.audit._arguments import (
     count,
     error_names,
     seconds,
+    swallows,
 )
 from retrykit.audit._delays import UNKNOWN_DELAYS, Delays
 from retrykit.audit._libraries._reader import Readers
@@ -23,19 +24,21 @@ from retrykit.audit._values import Call, Reference, Value
 
 __all__ = ["READERS"]
 
+_EVERY = "Exception"
 _GOLDEN = (1 + math.sqrt(5)) / 2
 
 
 def _on_exception(call: Call) -> Behavior:
     arguments = Arguments(call, ["wait_gen", "exception"])
     retried = error_names(arguments.get("exception"))
+    told_apart = arguments.get("giveup") is not MISSING and _EVERY in (retried or ())
     raises = arguments.get("raise_on_giveup", True)
     return Behavior(
         *_limits(arguments),
         _delays(arguments),
-        retried,
+        None if told_apart else retried,
         ending=choose(raises, "raises", "hidden"),
-        swallows=retried is not None and "BaseException" in retried,
+        swallows=swallows(retried),
     )
 
 

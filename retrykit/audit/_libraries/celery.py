@@ -15,6 +15,7 @@ from retrykit.audit._arguments import (
     calls_of,
     error_names,
     seconds,
+    swallows,
 )
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._libraries._reader import Readers
@@ -47,7 +48,7 @@ def _task(call: Call) -> Behavior | None:
         _backoff(arguments, extra),
         retried,
         ending="raises",
-        swallows=retried is not None and "BaseException" in retried,
+        swallows=swallows(retried),
     )
 
 
@@ -113,10 +114,9 @@ def _countdown(delay: Value) -> Delays:
             return UNKNOWN_DELAYS.replace(jitter=True)
         if name == "int" and len(delay.positional) == 1:
             return _countdown(delay.positional[0])
-    found = seconds(delay)
-    if found is None:
-        return UNKNOWN_DELAYS
-    return _constant(delay)
+    # A setting is the same before each retry.
+    stays = type(delay) is Reference or seconds(delay) is not None
+    return _constant(delay) if stays else UNKNOWN_DELAYS
 
 
 def _formula(delay: Operation) -> Delays:

@@ -8,7 +8,7 @@ is multiplied by ``backoff``, and ``jitter`` is added: to the next one, for good
 import math
 from typing import Final
 
-from retrykit.audit._arguments import Arguments, count, error_names, seconds
+from retrykit.audit._arguments import Arguments, count, error_names, seconds, swallows
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._libraries._reader import Readers
 from retrykit.audit._sites import Behavior
@@ -39,7 +39,7 @@ def _read(arguments: Arguments) -> Behavior:
         found,
         # Of retry2, a handler may end it, and None is returned.
         ending="hidden" if "on_exception" in arguments else "raises",
-        swallows=found is not None and "BaseException" in found,
+        swallows=swallows(found),
     )
 
 

@@ -8,7 +8,14 @@ most ``wait_max``. The last error is raised.
 import math
 from typing import Final
 
-from retrykit.audit._arguments import MISSING, Arguments, count, error_names, seconds
+from retrykit.audit._arguments import (
+    MISSING,
+    Arguments,
+    count,
+    error_names,
+    seconds,
+    swallows,
+)
 from retrykit.audit._delays import Delays
 from retrykit.audit._libraries._reader import Readers
 from retrykit.audit._sites import Behavior
@@ -52,7 +59,7 @@ def _read(arguments: Arguments) -> Behavior:
         ),
         retried,
         ending="raises",
-        swallows=retried is not None and "BaseException" in retried,
+        swallows=swallows(retried),
     )
 
 

@@ -16,6 +16,7 @@ from retrykit.audit._arguments import (
     count,
     error_names,
     seconds,
+    swallows,
 )
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._libraries._reader import Readers
@@ -55,7 +56,7 @@ def _read(call: Call) -> Behavior | None:
         retried,
         results=results,
         ending=_ending(arguments),
-        swallows=retried is not None and "BaseException" in retried,
+        swallows=swallows(retried),
     )
 
 

@@ -126,7 +126,9 @@ def _age(name: str, value: Any) -> float:
     pattern = r"([0-9]{1,15}(?:\.[0-9]{0,15})?)([smhd])"
     match = re.fullmatch(pattern, value.strip()) if isinstance(value, str) else None
     if not match or not float(match[1]):
-        raise invalid_setting(name, 'a time > 0 such as "2d" (s, m, h, d)', value)
+        raise invalid_setting(
+            name, 'a time > 0 such as "2d" (s, m, h, d)', value, code="out-of-range"
+        )
     units = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
     return float(match[1]) * units[match[2]]
 

@@ -45,4 +45,4 @@ MOST_LEVELS = 100
 def too_large(path: Path) -> ConfigError:
     """Return the error for a file with more values, or levels, than are read."""
     rule = f"a file of at most {MOST_VALUES} values in {MOST_LEVELS} levels"
-    return invalid_setting(str(path), rule, "more")
+    return invalid_setting(str(path), rule, "more", code="unreadable-file")

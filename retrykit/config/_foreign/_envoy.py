@@ -169,14 +169,16 @@ def _back_off(policy: Section) -> Schedule:
     if longest is not None and longest < base:
         with table.located("max_interval"):
             rule = f"at least the base_interval of {base:g} s"
-            raise invalid_setting("max_interval", rule, f"{longest:g} s")
+            raise invalid_setting(
+                "max_interval", rule, f"{longest:g} s", code="contradiction"
+            )
     return back_off(base, longest)
 
 
 def _positive(name: str, value: Any) -> float:
     """Parse a duration; below a millisecond, it is one."""
     if not protobuf_duration(name, value):
-        raise invalid_setting(name, "a duration above 0", value)
+        raise invalid_setting(name, "a duration above 0", value, code="out-of-range")
     return max(_duration(name, value), 0.001)
 
 
@@ -223,7 +225,9 @@ def _format(name: str, value: Any) -> str:
     for each, number in known.items():
         if value in (each, number) and not isinstance(value, bool):
             return each
-    raise invalid_setting(name, f"one of {', '.join(known)}", value)
+    raise invalid_setting(
+        name, f"one of {', '.join(known)}", value, code="unknown-name"
+    )
 
 
 FORMAT: Final = Format("routes of Envoy", _find, _read)

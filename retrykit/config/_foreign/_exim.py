@@ -194,7 +194,9 @@ def _time(name: str, value: Any) -> int:
     )
     found = sum(int(number) * _UNITS[unit] for number, unit in parts)
     if not 0 < found < 2**31 or "".join(map("".join, parts)) != value:
-        raise invalid_setting(name, "a time > 0 such as 1h30m (w, d, h, m, s)", value)
+        raise invalid_setting(
+            name, "a time > 0 such as 1h30m (w, d, h, m, s)", value, code="out-of-range"
+        )
     return found
 
 
@@ -205,7 +207,9 @@ def _thousandths(written: str) -> int:
     found = re.fullmatch(r"([0-9]{1,6})(?:\.([0-9]*))?", written)
     value = int(found[1] + f"{found[2] or ''}000"[:3]) if found else 0
     if value < _ONE:
-        raise invalid_setting("factor", "a number >= 1 such as 1.5", written)
+        raise invalid_setting(
+            "factor", "a number >= 1 such as 1.5", written, code="out-of-range"
+        )
     return value
 
 

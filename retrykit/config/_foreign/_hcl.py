@@ -38,7 +38,7 @@ def parse_hcl(path: Path, text: str) -> tuple[dict[str, Any], dict[Place, int]]:
     """
     if len(text) > _MOST_CHARACTERS:
         rule = f"at most {_MOST_CHARACTERS} characters of HCL"
-        raise invalid_setting(str(path), rule, len(text))
+        raise invalid_setting(str(path), rule, len(text), code="unreadable-file")
     try:
         tree = hcl2.parses_to_tree(text)
     except UnexpectedInput as error:
@@ -114,7 +114,8 @@ class _Builder:
 
     def _twice(self, key: str, node: Any) -> ConfigError:
         at = f"{self.path}, line {node.meta.line}"
-        return ConfigError(f"{at}: {safe_repr(key)} is written twice")
+        message = f"{at}: {safe_repr(key)} is written twice"
+        return ConfigError(message, "unreadable-file")
 
     def _value(self, place: Place, node: Any) -> Any:
         self._locate(place, node)

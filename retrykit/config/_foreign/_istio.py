@@ -63,7 +63,7 @@ def _read(section: Section) -> Policy:
     if not attempts and (attempt or words is not _DEFAULT or remote is not None):
         with retries.located("attempts"):
             rule = "at least 1 where other settings of retries are given"
-            raise invalid_setting("attempts", rule, attempts)
+            raise invalid_setting("attempts", rule, attempts, code="contradiction")
     base = retries.get("backoff", _duration, 0.025)
     retries.get("retryIgnorePreviousHosts", flag)
     retries.finish()
@@ -88,7 +88,9 @@ def _words(name: str, value: Any) -> tuple[list[str], list[int]] | None:
             statuses.append(int(each))
         else:
             rule = "words of Envoy and statuses, with commas between them"
-            raise invalid_setting(name, rule, value, did_you_mean(each, WORDS))
+            raise invalid_setting(
+                name, rule, value, did_you_mean(each, WORDS), code="unknown-name"
+            )
     return (words, statuses) if value else None
 
 
@@ -100,7 +102,9 @@ def _duration(name: str, value: Any) -> float:
     seconds = go_duration(name, value)
     whole_ones = round(seconds * 1000)
     if not whole_ones or abs(seconds * 1000 - whole_ones) > 1e-6:  # noqa: PLR2004
-        raise invalid_setting(name, "whole milliseconds, at least 1ms", value)
+        raise invalid_setting(
+            name, "whole milliseconds, at least 1ms", value, code="out-of-range"
+        )
     return whole_ones / 1000
 
 

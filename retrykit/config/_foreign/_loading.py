@@ -110,7 +110,7 @@ class _Builder:
             if key in keys[:index] and key != "<<":
                 line = node.value[index][0].start_mark.line + 1
                 msg = f"{self.path}, line {line}: {safe_repr(key)} is written twice"
-                raise ConfigError(msg)
+                raise ConfigError(msg, "unreadable-file")
         self.loader.flatten_mapping(node)
         return {
             str(key.value): self._build_member(place, key, value)

@@ -81,7 +81,9 @@ def _read_backoff(retries: Section) -> Schedule:
     if longest < first:
         with table.located(key("maximum_backoff")):
             rule = f"no shorter than {key('minimum_backoff')}"
-            raise invalid_setting(key("maximum_backoff"), rule, f"{longest:g}s")
+            raise invalid_setting(
+                key("maximum_backoff"), rule, f"{longest:g}s", code="contradiction"
+            )
     return exponential(first).cap(longest)
 
 
@@ -105,14 +107,18 @@ def _attempts(name: str, value: Any) -> int:
 def _backoff(name: str, value: Any) -> float:
     seconds = protobuf_duration(name, value)
     if seconds > _LONGEST:
-        raise invalid_setting(name, "a duration of at most 600s", value)
+        raise invalid_setting(
+            name, "a duration of at most 600s", value, code="out-of-range"
+        )
     return seconds
 
 
 def _retention(name: str, value: Any) -> float:
     seconds = protobuf_duration(name, value)
     if not _SHORTEST_KEPT <= seconds <= _LONGEST_KEPT:
-        raise invalid_setting(name, "a duration of 600s to 2678400s", value)
+        raise invalid_setting(
+            name, "a duration of 600s to 2678400s", value, code="out-of-range"
+        )
     return seconds
 
 

@@ -82,7 +82,7 @@ def _sections(section: Section) -> list[Section]:
         if name and (not known or place in [each.place for each in found]):
             with last.located("baseConfig"):
                 rule = "the name of one of configs that is not based on this one"
-                raise invalid_setting("baseConfig", rule, name)
+                raise invalid_setting("baseConfig", rule, name, code="contradiction")
         if not known or place == last.place:
             return found
         found.append(Section(section.remarks, place, tables[place[-1]]))
@@ -110,14 +110,14 @@ def _read_level(section: Section) -> _Level:
 def _above_zero(name: str, value: Any) -> float:
     found = number(0)(name, value)
     if not found:
-        raise invalid_setting(name, "a number > 0", value)
+        raise invalid_setting(name, "a number > 0", value, code="out-of-range")
     return found
 
 
 def _below_one(name: str, value: Any) -> float:
     found = number(0, 1)(name, value)
     if found == 1:
-        raise invalid_setting(name, "a number >= 0 and < 1", value)
+        raise invalid_setting(name, "a number >= 0 and < 1", value, code="out-of-range")
     return found
 
 
@@ -231,7 +231,7 @@ def _check_positive(levels: list[_Level], key: str, value: int) -> None:
     with section.located(key):
         if not value:
             rule = "a duration >= 1 ms where delays grow or vary"
-            raise invalid_setting(key, rule, value)
+            raise invalid_setting(key, rule, value, code="out-of-range")
 
 
 def _randomized(schedule: Schedule, factor: float) -> Schedule:

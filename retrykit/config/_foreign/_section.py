@@ -92,7 +92,9 @@ class Section:
             name = self._written(key)
             if isinstance(value, str) and (written := _placeholder(value)):
                 suggestion = "a reader of files cannot know what it stands for"
-                raise invalid_setting(name, "written out", written, suggestion)
+                raise invalid_setting(
+                    name, "written out", written, suggestion, code="not-expressible"
+                )
             return parse(name, value)
 
     def require(self, key: str, parse: Callable[[str, Any], T]) -> T:
@@ -166,7 +168,7 @@ class Section:
                     suggestion = suggestion or f"the keys are {', '.join(known)}"
                     shown = safe_repr(written)
                     msg = f"{self._name()} has no key {shown}; {suggestion}"
-                    raise ConfigError(msg)
+                    raise ConfigError(msg, "unknown-name")
 
     def differs(self, key: str, text: str) -> None:
         """Remark what the policy does otherwise than the system."""

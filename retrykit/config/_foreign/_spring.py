@@ -83,7 +83,7 @@ def _read_attempts(section: Section) -> int:
 def _above_zero(name: str, value: Any) -> int:
     found = spring_milliseconds(name, value)
     if not found:
-        raise invalid_setting(name, "a duration > 0", value)
+        raise invalid_setting(name, "a duration > 0", value, code="out-of-range")
     return found
 
 

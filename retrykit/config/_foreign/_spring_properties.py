@@ -110,7 +110,7 @@ def spring_milliseconds(name: str, value: Any) -> int:
     if found is None or found < timedelta():
         rule = 'a duration >= 0 such as "500ms", "2s" or "PT0.5S"'
         suggestion = "a number alone is in milliseconds"
-        raise invalid_setting(name, rule, value, suggestion)
+        raise invalid_setting(name, rule, value, suggestion, code="out-of-range")
     return found // timedelta(milliseconds=1)
 
 

@@ -41,7 +41,12 @@ def _read(state: Section) -> Policy:
         if "States.ALL" in each.data["ErrorEquals"]:
             with each.located("ErrorEquals"):
                 rule = "States.ALL in the last retrier alone"
-                raise invalid_setting("ErrorEquals", rule, each.data["ErrorEquals"])
+                raise invalid_setting(
+                    "ErrorEquals",
+                    rule,
+                    each.data["ErrorEquals"],
+                    code="not-expressible",
+                )
     for key in ("TimeoutSeconds", "HeartbeatSeconds"):
         if key in state:
             state.note(key, "limits an attempt; the policy has no attempt_timeout")
@@ -56,7 +61,9 @@ def _read_retrier(retrier: Section) -> dict[str, Any]:
     names = retrier.require("ErrorEquals", texts)
     if len(names) > 1 and "States.ALL" in names:
         with retrier.located("ErrorEquals"):
-            raise invalid_setting("ErrorEquals", "States.ALL alone", names)
+            raise invalid_setting(
+                "ErrorEquals", "States.ALL alone", names, code="not-expressible"
+            )
     settings: dict[str, Any] = {
         "interval_seconds": retrier.get("IntervalSeconds", whole(1, 99_999_999)),
         "max_attempts": retrier.get("MaxAttempts", whole(0, 99_999_999)),

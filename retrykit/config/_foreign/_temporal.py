@@ -91,7 +91,7 @@ def _read_types(section: Section, key: str, types: list[str]) -> Condition:
         if each.startswith(_PREFIX) and each not in _TIMEOUTS:
             with section.located(key):
                 rule = f"names of errors, or of {', '.join(_TIMEOUTS)}"
-                raise invalid_setting(key, rule, each)
+                raise invalid_setting(key, rule, each, code="unknown-name")
     return conditions_named(section, key, types, _TIMEOUTS)
 
 

@@ -30,7 +30,9 @@ def block(resource: Section, key: str) -> Section | None:
             with dynamic.located(key):
                 suggestion = "a reader of files cannot know what it stands for"
                 written = f'dynamic "{key}"'
-                raise invalid_setting(key, "written out", written, suggestion)
+                raise invalid_setting(
+                    key, "written out", written, suggestion, code="not-expressible"
+                )
     return resource.section(key)
 
 

@@ -20,7 +20,9 @@ def whole(at_least: int, at_most: int = LARGEST) -> Callable[[str, Any], int]:
             value = int(value)
         if type(value) is not int or not at_least <= value <= at_most:
             most = "" if at_most == LARGEST else f" and <= {at_most}"
-            raise invalid_setting(name, f"an integer >= {at_least}{most}", value)
+            raise invalid_setting(
+                name, f"an integer >= {at_least}{most}", value, code="out-of-range"
+            )
         return value
 
     return parse
@@ -35,7 +37,9 @@ def number(at_least: float, at_most: float = LARGEST) -> Callable[[str, Any], fl
             found = float(value)
         if type(found) not in {int, float} or not at_least <= found <= at_most:
             most = "" if at_most == LARGEST else f" and <= {at_most:g}"
-            raise invalid_setting(name, f"a number >= {at_least:g}{most}", value)
+            raise invalid_setting(
+                name, f"a number >= {at_least:g}{most}", value, code="out-of-range"
+            )
         return float(found)
 
     return parse
@@ -73,7 +77,9 @@ def choice(*choices: str) -> Callable[[str, Any], str]:
 
     def parse(name: str, value: Any) -> str:
         if value not in choices:
-            raise invalid_setting(name, f"one of {', '.join(choices)}", value)
+            raise invalid_setting(
+                name, f"one of {', '.join(choices)}", value, code="unknown-name"
+            )
         return str(value)
 
     return parse

@@ -51,10 +51,12 @@ def check_client_policy(policy: Policy) -> None:
     check_no_fallback(policy)
     place = "in a client, whose callers expect its own errors"
     if policy.raises != "last":
-        raise invalid_setting("raises", f"'last' {place}", policy.raises)
+        raise invalid_setting(
+            "raises", f"'last' {place}", policy.raises, code="not-here"
+        )
     if policy.nested == "raise":
         rule = f"'respect' or 'retry' {place}"
-        raise invalid_setting("nested", rule, policy.nested)
+        raise invalid_setting("nested", rule, policy.nested, code="not-here")
 
 
 def is_transient_status(status: int, headers: Container[str] | None) -> bool:

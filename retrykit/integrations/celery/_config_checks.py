@@ -60,14 +60,18 @@ def capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
         kind = type(app.backend).__name__
         rule = "readable by every process, to detect duplicate messages"
         suggestion = "set it to a redis:// or a db+ URL"
-        raise invalid_setting("result_backend", rule, kind, suggestion)
+        raise invalid_setting(
+            "result_backend", rule, kind, suggestion, code="other-library"
+        )
     result = _transport_capabilities(app, task)
     minimum = 2 * (result.max_hold or 0.0)
     expires = app.conf.result_expires
     if _retention(app) <= minimum:
         rule = f"more than {minimum:g} seconds, twice max_hold"
         suggestion = "duplicates are detected by their results; None keeps all results"
-        raise invalid_setting("result_expires", rule, expires, suggestion)
+        raise invalid_setting(
+            "result_expires", rule, expires, suggestion, code="other-library"
+        )
     return result
 
 
@@ -83,7 +87,9 @@ def check_route(app: Celery, options: dict[str, Any], name: str) -> None:
         rule = "bound to a topic exchange, which delays need on quorum queues"
         suggestion = "set task_default_exchange_type='topic', or declare the queue "
         suggestion += "with a topic exchange"
-        raise invalid_setting("queue", rule, queue.name, suggestion)
+        raise invalid_setting(
+            "queue", rule, queue.name, suggestion, code="other-library"
+        )
 
 
 def check_time_limit(app: Celery, limit: float | None) -> None:
@@ -97,7 +103,9 @@ def check_time_limit(app: Celery, limit: float | None) -> None:
     if limit is not None:
         rule = "None for a job, or a slow attempt is repeated forever"
         suggestion = "set soft_time_limit, whose error is retried by the policy"
-        raise invalid_setting("time_limit", rule, limit, suggestion)
+        raise invalid_setting(
+            "time_limit", rule, limit, suggestion, code="other-library"
+        )
 
 
 class Check(bootsteps.Step):
@@ -116,15 +124,21 @@ def _check_task(app: Celery, task: Task[..., Any]) -> None:
     for name in ("acks_late", "reject_on_worker_lost"):
         if not getattr(task, name):
             rule = f"True in {task.name}, or a job is lost when its worker is killed"
-            raise invalid_setting(name, rule, getattr(task, name), "leave it out")
+            raise invalid_setting(
+                name, rule, getattr(task, name), "leave it out", code="other-library"
+            )
     check_time_limit(app, getattr(task, "time_limit", None))
     retried = getattr(task, "autoretry_for", ())
     if retried:
         rule = f"empty in {task.name}, whose policy retries"
         suggestion = "list the errors in its policy: Policy(on=...)"
-        raise invalid_setting("autoretry_for", rule, retried, suggestion)
+        raise invalid_setting(
+            "autoretry_for", rule, retried, suggestion, code="other-library"
+        )
     if app.conf.task_protocol == 1:
-        raise invalid_setting("task_protocol", "2, which has headers", 1)
+        raise invalid_setting(
+            "task_protocol", "2, which has headers", 1, code="other-library"
+        )
 
 
 def _transport_capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
@@ -132,7 +146,9 @@ def _transport_capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
     max_hold = getattr(task, "max_hold", None)
     hop = None if max_hold is None else parse_duration("max_hold", max_hold)
     if hop == 0:
-        raise invalid_setting("max_hold", "a duration > 0", max_hold)
+        raise invalid_setting(
+            "max_hold", "a duration > 0", max_hold, code="out-of-range"
+        )
     options = app.conf.broker_transport_options
     if kind == "redis":
         return _on_redis(visibility_timeout(app), hop)
@@ -141,7 +157,9 @@ def _transport_capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
         if not confirmed:
             rule = "True, or RabbitMQ may lose an unconfirmed job"
             suggestion = 'set broker_transport_options={"confirm_publish": True}'
-            raise invalid_setting("confirm_publish", rule, confirmed, suggestion)
+            raise invalid_setting(
+                "confirm_publish", rule, confirmed, suggestion, code="other-library"
+            )
         check_route(app, {}, task.name)
         if not _has_native_delay(app):
             return _on_classic_queue(hop)
@@ -153,7 +171,13 @@ def _transport_capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
     suggestion = "set it to a redis:// or an amqp:// URL"
     if kind in _LOSSY_DRIVERS:
         suggestion = f"waiting jobs are lost if a worker is killed: {suggestion}"
-    raise invalid_setting("broker_url", "that of Redis or RabbitMQ", kind, suggestion)
+    raise invalid_setting(
+        "broker_url",
+        "that of Redis or RabbitMQ",
+        kind,
+        suggestion,
+        code="other-library",
+    )
 
 
 def visibility_timeout(app: Celery) -> float:
@@ -175,7 +199,7 @@ def _on_redis(timeout: float, hop: float | None) -> Capabilities:
             "a job held for longer is delivered twice: set "
             f'broker_transport_options={{"visibility_timeout": {4 * hop:g}}}'
         )
-        raise invalid_setting("max_hold", rule, hop, suggestion)
+        raise invalid_setting("max_hold", rule, hop, suggestion, code="other-library")
     return _build("redis", hop)
 
 
@@ -184,7 +208,7 @@ def _on_classic_queue(hop: float | None) -> Capabilities:
     if hop > _MAX_CLASSIC_HOP:
         rule = f"at most {_MAX_CLASSIC_HOP:g} seconds on a classic queue"
         suggestion = "RabbitMQ disconnects a worker that holds a job for half an hour"
-        raise invalid_setting("max_hold", rule, hop, suggestion)
+        raise invalid_setting("max_hold", rule, hop, suggestion, code="other-library")
     return _build("rabbitmq, classic queue", hop)
 
 

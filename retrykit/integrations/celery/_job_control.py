@@ -197,7 +197,9 @@ def _find_stuck(app: Celery, job_id: str) -> tuple[Entry, dict[str, Any]]:
     stuck = {"dead": True, "waiting": killed or overdue, "running": killed and overdue}
     if entry is None or not stuck.get(status, False):
         rule = f"the id of a job in the queue {DEAD.name}, or of a killed or lost one"
-        raise invalid_setting("job_id", rule, job_id, f"it is {status}")
+        raise invalid_setting(
+            "job_id", rule, job_id, f"it is {status}", code="wrong-state"
+        )
     return entry, _find_message(app, job_id)
 
 
@@ -205,7 +207,7 @@ def _find_message(app: Celery, job_id: str) -> dict[str, Any]:
     message = read_message(app, job_id)
     if message is None:
         rule = "the id of a job whose message is still stored"
-        raise invalid_setting("job_id", rule, job_id)
+        raise invalid_setting("job_id", rule, job_id, code="wrong-state")
     return message
 
 
@@ -219,7 +221,9 @@ def _all_reports(app: Celery, statuses: Sequence[JobStatus]) -> Iterator[JobRepo
         elif statuses != ("dead",):
             rule = "'dead': with this broker there is no list of other jobs"
             status = statuses[0] if len(statuses) == 1 else None
-            raise invalid_setting("status", rule, status, "query jobs by their ids")
+            raise invalid_setting(
+                "status", rule, status, "query jobs by their ids", code="not-here"
+            )
     unfinished: set[str] = set()
     for job in indexed:
         entry = read_entry(app, job)

@@ -42,7 +42,7 @@ def _acquired(job: str, lock: Callable[[], Any]) -> Iterator[None]:
         tries -= 1
         if not tries:
             rule = "the id of a job that no other process is changing"
-            raise invalid_setting("job_id", rule, job, "try again")
+            raise invalid_setting("job_id", rule, job, "try again", code="wrong-state")
         sync_clock.sleep(_POLLING)
     try:
         yield

@@ -155,7 +155,7 @@ class DurableTask(Task[..., Any]):
         """Raise a ConfigError: Celery's own retry would duplicate the job."""
         rule = f"left to the policy of {self.name}"
         suggestion = "raise RetryAfter(delay), or the error itself"
-        raise invalid_setting("retry", rule, "retry()", suggestion)
+        raise invalid_setting("retry", rule, "retry()", suggestion, code="not-here")
 
     @classmethod
     def _job_of(cls, run: Any) -> Job:
@@ -163,7 +163,13 @@ class DurableTask(Task[..., Any]):
         job = job_of(run, policy, cls.name, former, cls.max_killed)
         if job.awaited:
             suggestion = "call asyncio.run(...) in it, or use DBOS"
-            raise invalid_setting("fn", "a sync function on Celery", run, suggestion)
+            raise invalid_setting(
+                "fn",
+                "a sync function on Celery",
+                run,
+                suggestion,
+                code="async-mismatch",
+            )
         return job
 
     def _check(self, args: Any, kwargs: Any, options: dict[str, Any]) -> None:
@@ -173,14 +179,16 @@ class DurableTask(Task[..., Any]):
         check_time_limit(self.app, options.get("time_limit", self.time_limit))
         if expires is not None:
             suggestion = "set max_elapsed in its policy, so that it ends as dead"
-            raise invalid_setting("expires", "None for a job", expires, suggestion)
+            raise invalid_setting(
+                "expires", "None for a job", expires, suggestion, code="not-here"
+            )
         if self.capabilities.min_delay:
             check_route(self.app, options, self.name)
 
     def _build_envelope(self, job_id: str, options: dict[str, Any]) -> Envelope:
         if len(job_id.encode()) > _MAX_ID or LEDGER in job_id:
             rule = f"at most {_MAX_ID} bytes long, and without {LEDGER!r}"
-            raise invalid_setting("task_id", rule, job_id)
+            raise invalid_setting("task_id", rule, job_id, code="out-of-range")
         envelope = self.job.envelope(job_id)
         countdown, eta = options.pop("countdown", None), options.pop("eta", None)
         if isinstance(eta, datetime) and eta.tzinfo is not None:

@@ -112,7 +112,9 @@ def requeue(job_id: str) -> None:
             enqueue(job, job.envelope(job_id, run), args, kwargs)
         case invalid:
             rule = "the id of a job whose arguments can be read"
-            raise invalid_setting("job_id", rule, job_id, f"its input is {invalid!r}")
+            raise invalid_setting(
+                "job_id", rule, job_id, f"its input is {invalid!r}", code="wrong-state"
+            )
 
 
 @user_facing

@@ -103,7 +103,9 @@ def job(
     def decorate(fn: Callable[P, T]) -> DurableJob[P, T]:
         job = job_of(fn, policy, name, previous_names, max_killed)
         if job.name in _jobs and _jobs[job.name].function != job.function:
-            raise invalid_setting("name", "the name of one function only", job.name)
+            raise invalid_setting(
+                "name", "the name of one function only", job.name, code="contradiction"
+            )
         _jobs[job.name] = job
         return DurableJob(fn, job)
 
@@ -115,7 +117,7 @@ def find_job(name: str) -> Job:
     if name not in _jobs:
         rule = "the name of a job that this process has imported"
         suggestion = did_you_mean(name, _jobs) or "import its module before listen(...)"
-        raise invalid_setting("job", rule, name, suggestion)
+        raise invalid_setting("job", rule, name, suggestion, code="unknown-name")
     return _jobs[name]
 
 
@@ -123,7 +125,13 @@ def check_jobs() -> None:
     """Check that this process has imported any jobs."""
     if not _jobs:
         rule = "imported before listen(...), or due jobs would be marked as dead"
-        raise invalid_setting("jobs", rule, None, "import the modules that define them")
+        raise invalid_setting(
+            "jobs",
+            rule,
+            None,
+            "import the modules that define them",
+            code="wrong-state",
+        )
 
 
 def enqueue(
@@ -224,7 +232,7 @@ def check_own(envelope: Envelope, workflow_id: str) -> None:
     # A workflow that was forked by hand has an id from DBOS.
     if workflow_id.rpartition(":")[2].isdecimal() and envelope.key != workflow_id:
         rule = f"that of the attempt {workflow_id}, with which it is stored"
-        raise invalid_setting("envelope", rule, envelope.key)
+        raise invalid_setting("envelope", rule, envelope.key, code="damaged-data")
 
 
 def _checkpoint(attempt: JobAttempt) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def listen(
     check_integer("concurrency", concurrency, at_least=1)
     interval = parse_duration("polling", polling)
     if not interval:
-        raise invalid_setting("polling", "a duration > 0", polling)
+        raise invalid_setting("polling", "a duration > 0", polling, code="out-of-range")
     executor = settings.get("executor_id")
     if executor in {None, "", "local"}:
         rule = (
@@ -67,10 +67,14 @@ def listen(
         suggestion = (
             "pass config(..., executor=...), such as the instance id of your platform"
         )
-        raise invalid_setting("executor_id", rule, executor, suggestion)
+        raise invalid_setting(
+            "executor_id", rule, executor, suggestion, code="other-library"
+        )
     if not settings.get("application_version"):
         rule = "pinned, or a deploy would abandon running attempts"
-        raise invalid_setting("application_version", rule, None, _SUGGESTION)
+        raise invalid_setting(
+            "application_version", rule, None, _SUGGESTION, code="other-library"
+        )
     _check_exclusive(str(settings.get("system_database_url")), str(executor))
     _create(settings)
     stopping.clear()
@@ -110,7 +114,9 @@ def connect(settings: Mapping[str, Any]) -> None:
         database = str(settings["system_database_url"])
         shown = database if database.startswith(SQLITE) else redact_urls(database)
         suggestion = "check its path and name"
-        raise invalid_setting("database", rule, shown, suggestion) from unusable
+        raise invalid_setting(
+            "database", rule, shown, suggestion, code="other-library"
+        ) from unusable
 
 
 def disconnect() -> None:
@@ -127,7 +133,13 @@ def _create(settings: Mapping[str, Any]) -> None:
     if DBOS.executor_id != settings["executor_id"] or _is_launched():
         rule = "created by listen(...) or connect(...), and only once"
         suggestion = "leave out DBOS(config=...) and DBOS.launch()"
-        raise invalid_setting("DBOS", rule, f"executor {DBOS.executor_id}", suggestion)
+        raise invalid_setting(
+            "DBOS",
+            rule,
+            f"executor {DBOS.executor_id}",
+            suggestion,
+            code="other-library",
+        )
     # Before the launch: a recovered attempt may enqueue the next one at once.
     mark_launched()
 
@@ -151,7 +163,9 @@ def _check_exclusive(database: str, executor: str) -> None:
         suggestion = (
             f"another one has locked {path}: end it, or write executor='another'"
         )
-        raise invalid_setting("executor_id", rule, executor, suggestion)
+        raise invalid_setting(
+            "executor_id", rule, executor, suggestion, code="other-library"
+        )
 
 
 _locks: dict[Path, sqlite3.Connection] = {}
@@ -173,6 +187,7 @@ def check_sqlite(
             ">= 3.42, for DBOS on Python 3.12 or later",
             version,
             suggestion,
+            code="other-library",
         )
 
 

@@ -83,7 +83,9 @@ def serve(
         rule = "called in the main thread, which handles signals"
         suggestion = "in another one, call listen(...) and DBOS.destroy(...)"
         thread = current_thread().name
-        raise invalid_setting("serve", rule, f"thread {thread}", suggestion)
+        raise invalid_setting(
+            "serve", rule, f"thread {thread}", suggestion, code="other-library"
+        )
     seconds = math.ceil(parse_duration("grace", grace))
     run = partial(listen, settings, concurrency=concurrency, polling=polling)
     # Whatever needs the database is done in other threads, since it waits for one that

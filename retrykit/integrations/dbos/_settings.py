@@ -81,7 +81,11 @@ def config(
     if not database.startswith((SQLITE, "postgresql")):
         rule = "the URL of a SQLite file or a Postgres database"
         raise invalid_setting(
-            "database", rule, database, "write sqlite:////folder/jobs.sqlite"
+            "database",
+            rule,
+            database,
+            "write sqlite:////folder/jobs.sqlite",
+            code="other-library",
         )
     pinned = {
         "name": name,
@@ -109,7 +113,7 @@ def check_launched() -> None:
     if not _launched.is_set():
         rule = "launched by connect(...) or listen(...) first"
         suggestion = "call connect(config(...)) when this process starts"
-        raise invalid_setting("DBOS", rule, None, suggestion)
+        raise invalid_setting("DBOS", rule, None, suggestion, code="other-library")
 
 
 def _suggest_setting(setting: str) -> str:

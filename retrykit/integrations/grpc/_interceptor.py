@@ -90,11 +90,15 @@ class CallRunner:
             if each.on_result is not None:
                 rule = "None in an interceptor, which does not check messages"
                 suggestion = "decorate the function that makes the call"
-                raise invalid_setting("on_result", rule, each.on_result, suggestion)
+                raise invalid_setting(
+                    "on_result", rule, each.on_result, suggestion, code="not-here"
+                )
         if policy.limits == "all":
             rule = "'any' in an interceptor, since the timeout of a call ends it"
             suggestion = "decorate the function that makes the call"
-            raise invalid_setting("limits", rule, policy.limits, suggestion)
+            raise invalid_setting(
+                "limits", rule, policy.limits, suggestion, code="not-here"
+            )
         if not awaited:
             suggestion = "async functions need async_interceptors"
             # Checked before _or_timeout hides an async condition. In a thread, too,

@@ -64,12 +64,14 @@ def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> Non
     defaults: dict[str, Any] = {**check_instance("app", app, App).worker_defaults}
     if RESCUE in app.tasks:
         rule, suggestion = "prepared only once", "remove the other prepare(app)"
-        raise invalid_setting("app", rule, app, suggestion)
+        raise invalid_setting("app", rule, app, suggestion, code="other-library")
     deleted = DeleteJobCondition(defaults.get("delete_jobs") or "never")
     if deleted is not DeleteJobCondition.NEVER:
         rule = "'never', or a job that has ended could be started again"
         suggestion = "remove old jobs with the task remove_old_jobs"
-        raise invalid_setting("delete_jobs", rule, deleted.value, suggestion)
+        raise invalid_setting(
+            "delete_jobs", rule, deleted.value, suggestion, code="other-library"
+        )
     interval = check_number(
         "update_heartbeat_interval", defaults.get("update_heartbeat_interval", 10.0)
     )
@@ -111,7 +113,9 @@ def check_prepared(app: App) -> None:
     check_instance("app", app, App)
     if RESCUE not in app.tasks:
         rule = "one that rescues the jobs of killed workers"
-        raise invalid_setting("app", rule, app, "call prepare(app) first")
+        raise invalid_setting(
+            "app", rule, app, "call prepare(app) first", code="other-library"
+        )
 
 
 async def _put_back(app: App, rows: Iterable[Row], killed: int) -> list[int]:

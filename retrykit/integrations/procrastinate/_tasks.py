@@ -126,7 +126,9 @@ def find_task(app: App, name: str) -> tuple[Task[Any, Any, Any], Job]:
     task = app.tasks.get(name)
     if task is None or not isinstance(task.retry_strategy, RescheduleStrategy):
         rule = "the name of a durable task that this process has imported"
-        raise invalid_setting("task", rule, name, did_you_mean(name, app.tasks))
+        raise invalid_setting(
+            "task", rule, name, did_you_mean(name, app.tasks), code="unknown-name"
+        )
     return task, task.retry_strategy.job
 
 

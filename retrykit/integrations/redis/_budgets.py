@@ -44,7 +44,10 @@ class _BaseRedisBudget(Budget, Generic[Client]):
         self.expire_after: float = parse_duration("expire_after", expire_after)
         if not 1 <= self.expire_after <= _YEAR:
             raise invalid_setting(
-                "expire_after", "a duration from 1s to 365d", expire_after
+                "expire_after",
+                "a duration from 1s to 365d",
+                expire_after,
+                code="out-of-range",
             )
         self._script = self._register_script(client)
         self._ledger = LocalLedger(bucket, self.flush_every, repr(self))
@@ -59,7 +62,9 @@ class _BaseRedisBudget(Budget, Generic[Client]):
             if self._awaited:
                 rule, suggestion = asynchronous, f"RedisBudget takes {sync}"
             # Only its type, since its repr may contain its password.
-            raise invalid_setting("client", rule, type(client), suggestion)
+            raise invalid_setting(
+                "client", rule, type(client), suggestion, code="async-mismatch"
+            )
         return script
 
     @property

@@ -109,7 +109,9 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         )
         share = check_number("quorum", quorum, at_most=1, suggestion=_SHARE)
         if not share:
-            raise invalid_setting("quorum", "a number > 0 and <= 1", quorum, _SHARE)
+            raise invalid_setting(
+                "quorum", "a number > 0 and <= 1", quorum, _SHARE, code="out-of-range"
+            )
         check_integer("at_least", at_least, at_least=2, suggestion=_ALONE)
         self.refresh_every: float = parse_positive_duration(
             "refresh_every", refresh_every
@@ -119,7 +121,9 @@ class RedisCircuitBreaker(ForkSafe, Limit):
             self.expire_after = parse_positive_duration("expire_after", expire_after)
         if self.expire_after < 2 * self.refresh_every:
             rule = f"at least twice refresh_every, {self.refresh_every!r}"
-            raise invalid_setting("expire_after", rule, expire_after)
+            raise invalid_setting(
+                "expire_after", rule, expire_after, code="contradiction"
+            )
         self.judges_results: bool = self.breaker.judges_results
         self._script = _register_script(client)
         self._keys = [f"{{retrykit:circuit:{name}}}:{each}" for each in _KEYS]

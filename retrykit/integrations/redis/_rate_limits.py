@@ -68,7 +68,9 @@ class _BaseRedisRateLimit(Limit, Generic[Client]):
             if self._awaited:
                 rule, suggestion = asynchronous, f"RedisRateLimit takes {sync}"
             # Only its type, since its repr may contain its password.
-            raise invalid_setting("client", rule, type(client), suggestion)
+            raise invalid_setting(
+                "client", rule, type(client), suggestion, code="async-mismatch"
+            )
         return script
 
     @property

@@ -47,7 +47,9 @@ def policy(**arguments: Any) -> Policy:
     if unknown:
         name = min(unknown)
         rule = "one of the parameters of tenacity's Retrying"
-        raise invalid_setting(name, rule, given[name], ", ".join(sorted(_PARAMETERS)))
+        raise invalid_setting(
+            name, rule, given[name], ", ".join(sorted(_PARAMETERS)), code="unknown-name"
+        )
     if not given.get("enabled", True):
         return Policy(max_attempts=1, name=given.get("name"))
     settings: dict[str, Any] = {

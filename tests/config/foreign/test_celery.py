@@ -31,7 +31,7 @@ def notes(**options):
 def refused(**options):
     with pytest.raises(ConfigError) as caught:
         read({"autoretry_for": ["ConnectionError"]} | options)
-    return str(caught.value)
+    return caught.value.message
 
 
 def connection(
@@ -252,7 +252,7 @@ def test_errors_have_their_line(tmp_path):
     with pytest.raises(ConfigError) as caught:
         foreign.read(path)
     message = f"{path}, line 3: max_retries must be an integer >= 0, got 'x'"
-    assert str(caught.value) == message
+    assert caught.value.message == message
 
 
 def test_the_default_policy_of_publishing_is_exact():

@@ -44,7 +44,7 @@ def refused(tmp_path, rules):
     path = configuration(tmp_path, f"begin retry\n\n{rules}\n")
     with pytest.raises(ConfigError) as caught:
         foreign.read(path, closest=True)
-    where, _, message = str(caught.value).partition(": ")
+    where, _, message = caught.value.message.partition(": ")
     assert where == f"{path}, line 3"
     return message
 

@@ -149,8 +149,8 @@ def test_a_key_is_written_once(parse, text, key):
 def test_a_syntax_error_has_its_place(parse, text, message):
     with pytest.raises(ConfigError) as caught:
         parse(text)
-    assert "main.tf must be HCL, got a syntax error at " in str(caught.value)
-    assert str(caught.value).endswith(message)
+    assert "main.tf must be HCL, got a syntax error at " in caught.value.message
+    assert caught.value.message.endswith(message)
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def test_other_documents_are_left_alone(document):
 def test_what_istio_refuses_is_refused(retries, message):
     with pytest.raises(ConfigError) as info:
         reading_of(**retries)
-    assert message in str(info.value)
+    assert message in info.value.message
 
 
 YAML = """\
@@ -210,4 +210,4 @@ def test_an_error_has_the_file_and_the_line(tmp_path, syntax):
     with pytest.raises(ConfigError) as info:
         read(path)
     start = f"{path}, line {line}: timeout must be whole milliseconds"
-    assert str(info.value).startswith(start)
+    assert info.value.message.startswith(start)

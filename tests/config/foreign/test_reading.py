@@ -69,7 +69,7 @@ def test_json_is_read_without_yaml(tmp_path, monkeypatch):
     path = write(tmp_path, "a.json", text)
     with pytest.raises(ConfigError) as info:
         read(path)
-    assert str(info.value).startswith(
+    assert info.value.message.startswith(
         f"{path}, States.Get.Retry[0]: Retry has no key 'Max'; the keys are Backoff"
     )
     with pytest.raises(ImportError, match=r"yaml is not installed.*\[yaml\]"):
@@ -100,7 +100,7 @@ def test_errors_have_the_line_of_the_key(tmp_path):
 def test_bad_yaml_is_refused(tmp_path, text, message):
     with pytest.raises(ConfigError) as info:
         read(write(tmp_path, "a.yaml", text))
-    assert message in str(info.value)
+    assert message in info.value.message
 
 
 def test_json_of_too_many_levels_is_refused(tmp_path):

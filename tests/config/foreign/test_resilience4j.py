@@ -37,7 +37,7 @@ def read(instance, name="a", *, closest=False, errors=None, configs=None, **grou
 def refused(instance, **settings):
     with pytest.raises(ConfigError) as caught:
         read(instance, **settings)
-    return str(caught.value)
+    return caught.value.message
 
 
 def notes(instance, **settings):
@@ -459,7 +459,7 @@ def test_an_unknown_key_is_told_with_the_nearest(tmp_path):
     path.write_text(EXAMPLE.replace("waitDuration", "wait-durations"))
     with pytest.raises(ConfigError) as caught:
         foreign.read(path, errors=ERRORS)
-    assert str(caught.value) == (
+    assert caught.value.message == (
         f"{path}, line 5: backendA has no key 'wait-durations'; did you mean "
         "waitDuration?"
     )

@@ -21,7 +21,7 @@ def read(path, table, *, closest=False):
 def refused(path, **table):
     with pytest.raises(ConfigError) as caught:
         read(path, table)
-    return str(caught.value)
+    return caught.value.message
 
 
 def notes(path, **table):
@@ -299,7 +299,7 @@ def test_an_unknown_key_is_told_with_the_nearest(tmp_path, path, key, nearest):
         foreign.read(file)
     table = path.rpartition(".")[2]
     message = f"{file}, line 3: {table} has no key '{key}'; did you mean {nearest}?"
-    assert str(caught.value) == message
+    assert caught.value.message == message
 
 
 def test_an_unknown_key_of_delays_is_told_with_the_nearest():

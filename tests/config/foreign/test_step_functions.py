@@ -169,7 +169,7 @@ def test_a_timeout_of_the_state_is_told():
 def test_what_step_functions_refuses_is_refused(retriers, message):
     with pytest.raises(ConfigError) as info:
         read(state(*retriers))
-    assert message in str(info.value)
+    assert message in info.value.message
 
 
 def test_an_error_has_the_file_and_the_line(tmp_path):
@@ -178,7 +178,7 @@ def test_an_error_has_the_file_and_the_line(tmp_path):
     path.write_text(json.dumps(document, indent=1), "utf-8")
     with pytest.raises(ConfigError) as info:
         read(path)
-    assert str(info.value) == (
+    assert info.value.message == (
         f"{path}, line 10: MaxAttempts must be an integer >= 0 and <= 99999999, got -1"
     )
 

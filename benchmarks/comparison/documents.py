@@ -1,0 +1,71 @@
+"""Answers of libraries of other languages, as their documents give them."""
+
+from benchmarks.comparison.claims import NO, YES, Answer, partly
+
+__all__ = ["DOCUMENTS"]
+
+_BY_HAND = partly("your function reads it")
+
+DOCUMENTS: dict[str, dict[str, Answer]] = {
+    "Polly 8": {
+        "calls": YES,
+        "jitter": partly("with `UseJitter`"),
+        "limit": YES,
+        "deadline": partly("a timeout around it"),
+        "attempt_timeout": YES,
+        "original_error": YES,
+        "retry_after": partly("in the handler of .NET"),
+        "budget": NO,
+        "breaker": YES,
+        "hedging": YES,
+        "rate_limit": YES,
+        "concurrency": YES,
+        "nested": NO,
+        "testing": YES,
+        "preview": NO,
+        "config": YES,
+        "durable": NO,
+        "metrics": YES,
+    },
+    "resilience4j 2": {
+        "calls": YES,
+        "jitter": partly("another interval function"),
+        "limit": YES,
+        "deadline": partly("a time limiter around it"),
+        "attempt_timeout": YES,
+        "original_error": YES,
+        "retry_after": _BY_HAND,
+        "budget": NO,
+        "breaker": YES,
+        "hedging": YES,
+        "rate_limit": YES,
+        "concurrency": YES,
+        "nested": NO,
+        "testing": partly("a clock of your own"),
+        "preview": NO,
+        "config": YES,
+        "durable": NO,
+        "metrics": YES,
+    },
+    "Failsafe 3": {
+        "calls": YES,
+        "jitter": partly("with `withJitter`"),
+        "limit": YES,
+        "deadline": YES,
+        "attempt_timeout": YES,
+        "original_error": partly("checked ones are wrapped"),
+        "retry_after": _BY_HAND,
+        "budget": NO,
+        "breaker": YES,
+        "hedging": NO,
+        "rate_limit": YES,
+        "concurrency": YES,
+        "nested": NO,
+        "testing": NO,
+        "preview": NO,
+        "config": NO,
+        "durable": NO,
+        "metrics": partly("events"),
+    },
+}
+"""The answers by claim, of each library by its name; the page has their addresses."""

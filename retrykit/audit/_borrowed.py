@@ -1,0 +1,61 @@
+"""Functions of other modules that the loops of a module call."""
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from retrykit.audit._values import Call, Operation, Reference, Value
+
+__all__ = ["NOT_BORROWED", "Borrowed", "FunctionNode", "called_name", "functions_in"]
+__all__ += ["may_tell_delays"]
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+"""A function that is defined in a module."""
+
+
+class Borrowed(NamedTuple):
+    """Functions of other modules.
+
+    Attributes:
+        called: Those that loops call, by the names that they have there.
+        others: The functions of the same modules, which those may call.
+    """
+
+    called: Mapping[str, FunctionNode]
+    others: Sequence[FunctionNode]
+
+
+_DELAYS = re.compile("sleep|wait|random|uniform|delay|pause|back_?off", re.IGNORECASE)
+
+NOT_BORROWED: Final = Borrowed({}, ())
+"""No functions of other modules."""
+
+
+def functions_in(tree: ast.Module) -> list[FunctionNode]:
+    """Return all functions of a module, also methods and inner ones."""
+    return [
+        each
+        for each in ast.walk(tree)
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def may_tell_delays(function: FunctionNode) -> bool:
+    """Return whether a function may sleep, or compute a delay, by what it names."""
+    return any(
+        isinstance(each, ast.BinOp)
+        or (isinstance(each, ast.Name) and _DELAYS.search(each.id))
+        or (isinstance(each, ast.Attribute) and _DELAYS.search(each.attr))
+        for each in ast.walk(function)
+    )
+
+
+def called_name(value: Value) -> str:
+    """Return the full name of a function, or of a method of a new object, or ""."""
+    if type(value) is Reference:
+        return value.name
+    if type(value) is Operation and value.sign == "." and type(value.left) is Call:
+        owner = value.left.function
+        return f"{owner.name}.{value.right}" if type(owner) is Reference else ""
+    return ""

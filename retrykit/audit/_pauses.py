@@ -1,0 +1,196 @@
+"""Sleeps between the attempts of a loop, and calls that may sleep for it."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from retrykit.audit._borrowed import FunctionNode
+from retrykit.audit._flow import inner_nodes
+from retrykit.audit._handlers import last_name, only_tells
+from retrykit.audit._loop_limits import Statement, names_in
+from retrykit.audit._values import Reference, Scope, evaluate
+
+__all__ = [
+    "Pause",
+    "asks_counter",
+    "find_pauses",
+    "iterates_over_counter",
+    "may_sleep_elsewhere",
+    "pauses_within",
+    "sleeps",
+]
+
+_SLEEPS = frozenset(["sleep", "async_sleep", "asleep", "_sleep", "sleep_ms"])
+_PAUSE_WORDS = re.compile(
+    r"sleep|backoff|back_off|delay|pause|wait_before|wait_for_retry|cool", re.IGNORECASE
+)
+# The names of objects that count attempts, and of methods that only read.
+_RETRIES = re.compile("retr(y|ies|ier|ying)|back_?off|attempts?(_|$)", re.IGNORECASE)
+_DELAY_NAMES = re.compile(
+    r"(^|_)(back_?off|delay|pause|sleep|interval)(_|$)", re.IGNORECASE
+)
+_READS = re.compile(
+    r"^(get|is_|has_|append|add|items|keys|values|pop|set|reset|format)"
+)
+_WAITING = re.compile(
+    f"{_PAUSE_WORDS.pattern}|wait|throttle|rate_?limit", re.IGNORECASE
+)
+# The libraries whose functions sleep for seconds.
+_OF_SECONDS = frozenset(
+    ["anyio", "asyncio", "curio", "eventlet", "gevent", "time", "tornado", "trio"]
+)
+
+
+class Pause(NamedTuple):
+    """A sleep in a loop.
+
+    Attributes:
+        node: The call.
+        argument: How long it sleeps; None if that is not an argument.
+        blocking: Whether it is ``time.sleep``.
+        seconds: Whether the argument is in seconds, as far as is known.
+        within: The function that sleeps; None for the loop itself.
+    """
+
+    node: ast.Call
+    argument: ast.expr | None
+    blocking: bool
+    seconds: bool = True
+    within: FunctionNode | None = None
+
+
+def find_pauses(body: list[ast.stmt], scope: Scope) -> Iterator[Pause]:
+    """Yield the sleeps in the body of a loop."""
+    for each in inner_nodes(body):
+        if not isinstance(each, ast.Call):
+            continue
+        function = evaluate(each.func, scope)
+        name = function.name if type(function) is Reference else ""
+        match each.func:
+            case ast.Name(id=last) | ast.Attribute(attr=last):
+                pass
+            case _:
+                continue
+        first = each.args[0] if each.args else None
+        for keyword in each.keywords:
+            if keyword.arg in ("timeout", "delay", "seconds", "secs"):
+                first = first or keyword.value
+        if last in _SLEEPS or name.endswith(".sleep"):
+            if len(each.args) > 1 and last == "sleep":
+                # A function of its own; those of modules take the seconds alone.
+                yield Pause(each, None, blocking=False)
+                continue
+            own = isinstance(each.func, ast.Attribute)
+            known = type(function) is Reference and function.library in _OF_SECONDS
+            seconds = known or not (own or last == "sleep_ms")
+            yield Pause(each, first, blocking=name == "time.sleep", seconds=seconds)
+        elif last == "wait" and _is_event(each.func) and first is not None:
+            yield Pause(each, first, blocking=False)
+        elif _PAUSE_WORDS.search(last) and not _makes_value(last):
+            # Such as `asyncSleep(self.retry_delay)`.
+            told = last.lower().endswith("sleep") and len(each.args) == 1
+            delay = first if told and _names_delay(first) else None
+            yield Pause(each, delay, blocking=False, seconds=False)
+
+
+def sleeps(name: str) -> bool:
+    """Return whether the name of a function tells that it waits."""
+    return bool(_WAITING.search(name)) and not _makes_value(name)
+
+
+def _is_event(node: ast.expr) -> bool:
+    words = " ".join(names_in(node))
+    return bool(
+        re.search(
+            r"stop|event|shutdown|exit|cancel|closed|quit|abort|halt",
+            words,
+            re.IGNORECASE,
+        )
+    )
+
+
+def _names_delay(node: ast.expr | None) -> bool:
+    """Return whether an argument is a delay by its name, not a number of attempts."""
+    return any(map(_DELAY_NAMES.search, names_in(node)))
+
+
+def _makes_value(name: str) -> bool:
+    return bool(
+        re.match(
+            r"_*(get|calc|compute|next|make|create|set|reset|is|has|should|parse)", name
+        )
+    )
+
+
+def iterates_over_counter(loop: Statement) -> bool:
+    """Return whether a loop is one over an object that counts its attempts.
+
+    Such as ``for attempt in Attempts(3)`` with ``attempt.error = error``: the object
+    may sleep, and raise the last error.
+    """
+    if isinstance(loop, ast.While):
+        return False
+    if isinstance(loop.iter, ast.Call) and _RETRIES.search(last_name(loop.iter.func)):
+        return True
+    return isinstance(loop.target, ast.Name) and any(
+        isinstance(each, ast.Attribute)
+        and isinstance(each.value, ast.Name)
+        and each.value.id == loop.target.id
+        for each in inner_nodes(loop.body)
+    )
+
+
+def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:
+    """Return whether a function may sleep that is given a delay, or counts attempts."""
+    return any(
+        isinstance(each, ast.Call) and (_asks_counter(each) or _gives_delay(each))
+        for each in inner_nodes(around)
+    )
+
+
+def asks_counter(around: Sequence[ast.AST]) -> bool:
+    """Return whether an object is asked that counts attempts."""
+    return any(
+        isinstance(each, ast.Call) and _asks_counter(each)
+        for each in inner_nodes(around)
+    )
+
+
+def _gives_delay(call: ast.Call) -> bool:
+    """Return whether a call is one such as ``disconnect(device, backoff)``."""
+    return not only_tells(call.func) and any(
+        isinstance(each, ast.Name) and _DELAY_NAMES.search(each.id)
+        for each in [*call.args, *(keyword.value for keyword in call.keywords)]
+    )
+
+
+def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[Pause]:
+    """Return the sleeps that follow a call of an attempt, and not its failure."""
+    # One that is computed is a delay, as in `seconds = draw()` before `sleep(seconds)`.
+    plain = [each for each in pauses if isinstance(each.argument, ast.Constant)]
+    sleeps = {id(each.node): each for each in plain}
+    found: list[Pause] = []
+    calls = False
+    for each in attempt.body:
+        inner = [x for x in ast.walk(each) if isinstance(x, ast.Call)]
+        slept = [sleeps[id(x)] for x in inner if id(x) in sleeps]
+        if isinstance(each, ast.Expr) and slept:
+            found += slept if calls else []
+        elif inner:
+            calls = True
+    return found
+
+
+def _asks_counter(call: ast.Call) -> bool:
+    """Return whether a call is one of an object for retries, or ``next`` of it."""
+    match call:
+        case ast.Call(func=ast.Name(id="next"), args=[ast.Name(id=name), *_]):
+            return bool(_RETRIES.search(name))
+        case ast.Call(
+            func=ast.Attribute(
+                value=ast.Name(id=name) | ast.Attribute(attr=name), attr=method
+            )
+        ):
+            return bool(_RETRIES.search(name)) and not _READS.search(method)
+    return False

@@ -1,0 +1,91 @@
+"""Functions of other modules, and of other classes, that wait for a loop."""
+
+from textwrap import dedent
+
+import pytest
+
+from retrykit.audit._files import find_files
+from retrykit.audit._project import Project
+from retrykit.audit._reading import read_file
+from tests._support.audited import audit_project
+
+WAITING = """
+import random, time
+
+MOST = 30
+
+def delay_of(attempt):
+    return 2 ** attempt
+
+def spread(attempt):
+    return random.uniform(0, delay_of(attempt))
+
+class Pauses:
+    def before_next(self, error):
+        self._sleep(0.5)
+
+    def count(self, error):
+        return self.errors[error]
+
+    def rest(self):
+        time.sleep(1)
+
+    def _sleep(self, seconds):
+        time.sleep(seconds)
+"""
+LOOP = """
+import time
+from shop import waiting
+from shop.waiting import Pauses, delay_of as pause_after, spread
+
+class Client:
+    def __init__(self, pauses: Pauses):
+        self.pauses = Pauses()
+        self.given = pauses
+
+    {kind} load(self):
+        pauses = waiting.Pauses()
+        for attempt in range(5):
+            try:
+                return fetch()
+            except OSError as error:
+                {statement}
+"""
+
+
+def site_in(folder, statement, kind="def"):
+    """Return the only loop of a project of two modules."""
+    package = folder / "shop"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "waiting.py").write_text(WAITING)
+    text = LOOP.format(kind=kind, statement=statement)
+    (package / "client.py").write_text(dedent(text))
+    files, _ = find_files([str(folder)])
+    project = Project.of_files(files, [read_file(each) for each in files])
+    [site] = audit_project(project)[0]
+    return site
+
+
+@pytest.mark.parametrize(
+    ("statement", "delays"),
+    [
+        ("time.sleep(pause_after(attempt))", "exponential delays, no jitter"),
+        ("time.sleep(waiting.delay_of(attempt))", "exponential delays, no jitter"),
+        ("time.sleep(spread(attempt))", "exponential delays, with jitter"),
+        ("pauses.before_next(error)", "500 ms, no jitter, 2 s in all"),
+        ("self.pauses.before_next(error)", "500 ms, no jitter, 2 s in all"),
+        ("self.unknown.before_next(error)", "delays: ?"),
+        ("time.sleep(waiting.missing(attempt))", "delays: ?"),
+        ("made().pauses.before_next(error)", "delays: ?"),
+        ("made()().before_next(error)", "delays: ?"),
+        ("pauses.count(error)", "no delay"),
+    ],
+)
+def test_functions_of_another_module_tell_the_delays(tmp_path, statement, delays):
+    site = site_in(tmp_path, statement)
+    assert str(site.behavior) == f"5 calls; {delays}; retries OSError"
+
+
+def test_a_function_of_another_module_blocks_a_coroutine(tmp_path):
+    assert site_in(tmp_path, "pauses.rest()", "async def").blocking

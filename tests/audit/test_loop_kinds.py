@@ -1,0 +1,265 @@
+"""Kinds of loops: what tells a retry from a poll, a fallback or a worker."""
+
+import math
+
+import pytest
+
+from tests.audit.test_loops import loops
+
+RETRIES = {
+    "a number of the turn that is only logged": """
+    for current_try in range(3):
+        try:
+            async with connect() as answer:
+                log.debug("try {}".format(current_try).replace("0", "first"))
+                return answer
+        except OSError:
+            await asyncio.sleep(1)
+    """,
+    "a number that only a handler in the attempt uses": """
+    for number in range(tries):
+        try:
+            try:
+                return fetch()
+            except KeyError as error:
+                observe(error, number)
+                raise ApiError from error
+        except ApiError:
+            time.sleep(1)
+    """,
+}
+
+
+@pytest.mark.parametrize("source", RETRIES.values(), ids=RETRIES)
+def test_a_loop_whose_attempts_are_equal_retries(source):
+    assert len(loops(source, is_async=True)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("wait_and_retry", 1), ("wait_for_server", 0)]
+)
+def test_a_function_that_waits_may_retry(name, found):
+    source = """
+    number = 0
+    while True:
+        try:
+            return fetch()
+        except OSError:
+            number += 1
+            time.sleep(1)
+    """
+    assert len(loops(source, name=name)) == found
+
+
+def test_a_loop_that_sleeps_before_it_asks_polls():
+    source = """
+    for attempt in range(20):
+        {}
+        found = find()
+        if found:
+            break
+        {}
+    """
+    assert loops(source.format("time.sleep(1)", "pass")) == []
+    assert loops(source.format("await asyncio.sleep(1)", "pass"), is_async=True) == []
+    assert len(loops(source.format("log.debug('again')", "time.sleep(1)"))) == 1
+    assert len(loops(source.format("time.sleep(1)", "time.sleep(5)"))) == 1
+
+
+THROTTLED = {
+    "a status in a loop over results": """
+    while True:
+        answer = fetch()
+        if answer.status_code == 429:
+            time.sleep(30)
+            continue
+        return answer.json()
+    """,
+    "a header in the condition": """
+    answer = fetch()
+    while "Retry-After" in answer.headers:
+        time.sleep(1)
+        answer = fetch()
+    """,
+    "a status beside an error": """
+    while True:
+        try:
+            answer = fetch()
+            if answer.status == 429:
+                time.sleep(30)
+            else:
+                break
+        except OSError:
+            time.sleep(1)
+    """,
+    "a number of retries without a delay": """
+    for retry_count in range(most):
+        answer = fetch()
+        if is_good(answer):
+            return answer
+    """,
+    "a response that is returned if its status is good": """
+    turn = 0
+    while turn < 5:
+        turn += 1
+        answer = fetch()
+        if answer.ok:
+            return answer.json()
+        time.sleep(turn)
+    """,
+    "a condition that a result makes false": """
+    retry = 0
+    answer = fetch()
+    while not answer and retry < 3:
+        retry += 1
+        answer = fetch()
+    """,
+}
+
+
+@pytest.mark.parametrize("source", THROTTLED.values(), ids=THROTTLED)
+def test_a_loop_that_asks_again_retries(source):
+    assert len(loops(source)) == 1
+
+
+@pytest.mark.parametrize(
+    "end", ["answer.kind == 7: return answer", "answer.ok: return True"]
+)
+def test_a_loop_that_tells_nothing_of_retries_polls(end):
+    source = f"""
+    while True:
+        answer = fetch()
+        if {end}
+        time.sleep(30)
+    """
+    assert loops(source) == []
+
+
+@pytest.mark.parametrize(
+    ("handler", "calls"),
+    [("continue", math.inf), ("log.debug('again')", math.inf), ("renew()", None)],
+)
+def test_an_error_after_which_nothing_is_asked_has_no_limit(handler, calls):
+    [site] = loops(f"""
+    while True:
+        try:
+            return fetch()
+        except ExpiredError:
+            {handler}
+        except BusyError as error:
+            log.info("retrying")
+            handle(error)
+    """)
+    assert site.behavior.calls == calls
+
+
+@pytest.mark.parametrize(
+    ("first", "test", "change", "calls"),
+    [
+        ("0", "attempt", "attempt += 1", 2),
+        ("3", "not attempt", "attempt -= 1", 4),
+        ("3", "not attempt", "attempt -= 2", None),
+        ("-1", "not attempt", "attempt -= 1", None),
+        ("first()", "attempt", "attempt += 1", None),
+    ],
+)
+def test_a_counter_that_is_asked_whether_it_is_zero_limits_a_loop(
+    first, test, change, calls
+):
+    [site] = loops(f"""
+    attempt = {first}
+    while True:
+        try:
+            return fetch()
+        except OSError:
+            if {test}:
+                raise
+            {change}
+    """)
+    assert site.behavior.calls == calls
+
+
+def test_what_another_function_counts_has_no_usual_limit():
+    [site] = loops("""
+    while True:
+        try:
+            return fetch()
+        except OSError as error:
+            log.info("retrying")
+            raise_after(error, retries)
+    """)
+    assert site.behavior.calls is site.behavior.usual is None
+
+
+@pytest.mark.parametrize(
+    ("step", "jitter"),
+    [
+        ("base, pause = draw(base)", None),
+        ("base, pause = base * 2, base + random.random()", True),
+        ("base, pause = base * 2, 3", False),
+        ("(base, *rest), pause = draw(), 3", False),
+    ],
+)
+def test_delays_may_be_assigned_with_others(step, jitter):
+    [site] = loops(f"""
+    for attempt in range(4):
+        try:
+            return fetch()
+        except OSError:
+            {step}
+            time.sleep(pause)
+    """)
+    assert site.behavior.delays.jitter is jitter
+
+
+def test_limits_and_delays_may_be_assigned_together():
+    [site] = loops("""
+    left, delay = 4, 2
+    while left > 1:
+        try:
+            return fetch()
+        except OSError:
+            time.sleep(delay)
+            left, delay = left - 1, delay * 3
+    """)
+    assert str(site.behavior.delays) == "2 s, 6 s, 18 s ..."
+
+
+def test_names_that_get_more_than_one_value_are_unknown():
+    [site] = loops("""
+    left, *delays = 4, 2, 3
+    while left > 1:
+        try:
+            return fetch()
+        except OSError:
+            left -= 1
+            time.sleep(delays[0])
+    """)
+    assert site.behavior.calls is None
+
+
+def test_a_sum_with_what_is_computed_anew_is_no_step():
+    [site] = loops("""
+    for attempt in range(4):
+        try:
+            return fetch()
+        except OSError:
+            delay = 2 ** attempt
+            delay += random.random()
+            time.sleep(delay)
+    """)
+    assert site.behavior.delays.shape == "exponential"
+    assert site.behavior.delays.jitter
+
+
+@pytest.mark.parametrize(("error", "found"), [("ConflictError", 0), ("ApiError", 1)])
+def test_a_loop_that_ends_with_a_conflict_compares_and_sets(error, found):
+    source = f"""
+    for attempt in range(3):
+        try:
+            return write(read())
+        except Refused as refused:
+            if attempt == 2:
+                raise {error} from refused
+    """
+    assert len(loops(source)) == found
