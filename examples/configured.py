@@ -11,7 +11,7 @@ max_attempts=8, on=(ConnectionError, TimeoutError))
     fetch, overridden: 3 attempts, 20.0 s
     jobs: 11 attempts, the first delay from 16.0 to 46.0 s
     error: typo.toml, policy 'fetch': max_atempts is not a policy setting, \
-got 3; did you mean max_attempts?
+got 3; did you mean max_attempts?  [unknown-name]
 """
 
 from pathlib import Path
