@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis.strategies import none
 
 from tests._support import required
 
@@ -57,6 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     """Keep the collector of garbage from looking at all tests again each time."""
+    # Afterwards, Hypothesis would not find what refers to its source of randomness.
+    given(none())(lambda _: None)()
     gc.collect()
     gc.freeze()
 
