@@ -51,6 +51,7 @@ def riddles(tree):
                 yield getattr(node, "lineno", 1), text.partition("\n")[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_module_is_written_in_plain_english(name):
     source = MODULES[name].read_text("utf-8")

@@ -93,6 +93,7 @@ def calls_under_locks(tree):
     return found
 
 
+@pytest.mark.thorough
 def test_the_table_has_all_that_is_called_under_a_lock():
     found = {}
     for file in PACKAGE.rglob("*.py"):

@@ -26,6 +26,8 @@ from tests._support.page_scripts import run_in_node
 from tests._support.reference_data import reference_data
 from tests._support.schedule_data import schedule_data
 
+pytestmark = pytest.mark.thorough
+
 RESULTS = reference_data("outages")
 
 REPLAY = (

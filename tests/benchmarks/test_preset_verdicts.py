@@ -71,6 +71,7 @@ def test_a_sample_of_the_page_is_what_the_command_prints(name, column):
     assert ROWS[name][column] == cell_of((GROUPS[name], COLUMNS[column]))
 
 
+@pytest.mark.thorough
 def test_a_row_is_written_as_on_the_page():
     (row,) = rows_of([GROUPS["airflow"]])
     assert row in TABLE

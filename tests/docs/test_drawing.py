@@ -4,6 +4,8 @@ import pytest
 
 from docs._site.drawing import DrawingError, draw, in_dark
 
+pytestmark = pytest.mark.thorough
+
 WRITE = 'import sys; open(sys.argv[1], "w").write("<svg />")'
 
 

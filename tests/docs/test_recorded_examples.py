@@ -4,6 +4,8 @@ import pytest
 
 from docs._site.recorded_examples import ExampleError, Recording, record
 
+pytestmark = pytest.mark.thorough
+
 
 def test_what_an_example_prints_is_recorded_in_its_order():
     source = "import sys\nprint(1)\nprint(2, file=sys.stderr)\nprint(3)"

@@ -16,6 +16,8 @@ NAMES = sorted(path.stem for path in SCENARIOS.glob("*.py"))
 PARTIES = ("client", "retrykit", "server")
 UNSCRIPTED = """
 from retrykit.testing import ScriptedFunction
+
+pytestmark = pytest.mark.thorough
 PARTIES = ()
 def main(_):
     ScriptedFunction([])()

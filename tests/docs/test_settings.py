@@ -11,6 +11,8 @@ from docs._site.settings import (
 )
 from retrykit._core.settings import SETTINGS
 
+pytestmark = pytest.mark.thorough
+
 TEXT = PAGE.read_text("utf-8")
 
 

@@ -102,18 +102,21 @@ def run_command(*args):
     )
 
 
+@pytest.mark.thorough
 def test_the_command_runs_inputs_in_several_processes():
     result = run_command("--only", "durations", "--count", "600", "--processes", "2")
     assert (result.returncode, result.stderr) == (0, "")
     assert "| durations | 600 |" in result.stdout
 
 
+@pytest.mark.thorough
 def test_the_command_fails_if_there_is_a_fault():
     result = run_command("--only", "command-line", "--count", "1", "--limit", "0.001")
     assert (result.returncode, result.stderr) == (1, "")
     assert result.stdout.endswith("--seed 7 --only command-line --one 0\n")
 
 
+@pytest.mark.thorough
 def test_the_command_runs_one_input_again():
     result = run_command("--only", "durations", "--one", "3")
     assert (result.returncode, result.stderr) == (0, "")
