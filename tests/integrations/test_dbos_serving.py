@@ -178,7 +178,7 @@ def test_rejects_another_thread_and_invalid_arguments(tmp_path):
         try:
             durable.serve(settings(tmp_path))
         except ConfigError as error:
-            errors.append(str(error))
+            errors.append(error.message)
 
     thread = threading.Thread(target=serve_in_thread, name="helper")
     thread.start()
