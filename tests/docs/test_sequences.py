@@ -12,12 +12,13 @@ from retrykit import observe, retry
 from retrykit.testing import ScriptedFunction, virtual_time
 from tests._support.documents import PAGES
 
+pytestmark = pytest.mark.thorough
+
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.py"))
 PARTIES = ("client", "retrykit", "server")
 UNSCRIPTED = """
 from retrykit.testing import ScriptedFunction
 
-pytestmark = pytest.mark.thorough
 PARTIES = ()
 def main(_):
     ScriptedFunction([])()
