@@ -6,6 +6,7 @@ take some minutes.
 """
 
 import sys
+from pathlib import Path
 
 from retrykit import Policy
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
@@ -13,9 +14,11 @@ from retrykit.schedules import constant, decorrelated, exponential, polly_interv
 from retrykit.simulate import Clients, Outage, Server, Users, contend, simulate
 
 __all__ = ["AMPLIFICATION", "CLOSED", "CONTENTION", "FAILING", "LATE_LOADS", "LAYERS"]
-__all__ += ["LOADS", "METASTABILITY", "PAUSED", "TABLES", "amplify"]
-__all__ += ["contended", "layered", "load_of_users", "multiple", "pause", "recovery"]
-__all__ += ["seconds_to_recovery"]
+__all__ += ["LOADS", "METASTABILITY", "PAGE", "PAUSED", "TABLES", "amplify"]
+__all__ += ["contended", "documented", "layered", "lines", "load_of_users", "multiple"]
+__all__ += ["pause", "recovery"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "simulation_checks.md"
 
 
 def success_bucket(capacity=10):
@@ -383,6 +386,17 @@ def lines(name):
     """Return the lines of a table in Markdown."""
     head, *rows = TABLES[name]()
     return [f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows]]
+
+
+def documented(name):
+    """Return the cells of each row of a table as docs/simulation_checks.md has it.
+
+    A test compares them with the simulations.
+    """
+    _, _, text = PAGE.read_text("utf-8").partition(f"\n**{name.capitalize()}")
+    table = text.partition("\n| ---")[2].partition("\n\n")[0].splitlines()[1:]
+    rows = ([each.strip() for each in line.split("|")[1:-1]] for line in table)
+    return {row[0]: row[1:] for row in rows}
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""The document has the tables that the command prints."""
+"""The document has the tables that the command prints.
 
-from pathlib import Path
+Other tests compare the numbers of the document with the published ones.
+"""
 
 import pytest
 
-from tests._support.published_tables import TABLES, lines
+from tests._support.published_tables import PAGE, TABLES, lines
 
-PAGE = Path(__file__).parents[2] / "docs" / "simulation_checks.md"
 QUICK = {"layers"}
 
 
