@@ -53,7 +53,8 @@ IN_EXAMPLES = ["click", "rich", "wrapt"]
 # The rooms of the package that are covered without libraries of integrations.
 ROOMS = ["_core", "_internal", "budgets", "conditions", "config", "hints", "limits"]
 ROOMS += ["presets", "schedules", "simulate", "testing"]
-IN_A_BROWSER = sorted([*ROOMS, "analysis", "audit", "durable"])
+# With those of the other commands and of jobs.
+OWN = sorted([*ROOMS, "analysis", "audit", "durable"])
 # Some tests take minutes: with `worksteal`, no process waits for another one.
 EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
 # With those that are marked as thorough.
@@ -104,7 +105,8 @@ def test_all(session: nox.Session) -> None:
     session.notify("airflow")
     # On this Python, `full` tests the package, if there is another one.
     others = [each for each in OTHERS if shutil.which(f"python{each}")]
-    session.notify(f"wheel-{[CURRENT, *others][-1]}")
+    own = [f"tests/{room}" for room in [*OWN, "as_installed"]]
+    session.notify(f"wheel-{[CURRENT, *others][-1]}", own)
 
 
 @nox.session
@@ -228,7 +230,8 @@ def wheel(session: nox.Session) -> None:
     path = build_wheel(session)
     session.install(f"{path}[test]")
     with session.chdir(path.parent):
-        session.run("python", "-m", "pytest", "-n", "auto", "tests", *session.posargs)
+        tests = session.posargs or ["tests"]
+        session.run("python", "-m", "pytest", "-n", "auto", *tests)
 
 
 @nox.session(reuse_venv=False)
@@ -240,7 +243,7 @@ def wasm(session: nox.Session) -> None:
     folder, site = path.parent, path.parent / "site-packages"
     pyodide = install_pyodide(session, folder)
     install_pure(session, site, f"{path}[cli,hypothesis]", *PURE_PYTHON)
-    tests = [f"tests/{name}" for name in IN_A_BROWSER]
+    tests = [f"tests/{room}" for room in OWN]
     session.run(
         *("node", str(folder / "tests/wasm/run.mjs")),
         *(str(pyodide), str(site), str(folder)),

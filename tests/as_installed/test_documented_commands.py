@@ -4,6 +4,7 @@ The commands about durable jobs are in test_job_commands.py.
 """
 
 import json
+from itertools import cycle
 
 import pytest
 
@@ -78,26 +79,36 @@ def test_every_reason_is_that_of_a_command():
     assert [part for part in NOT_HERE if part not in lines] == []
 
 
+def lines():
+    """Return each command with each kind of its output; other presets take turns."""
+    commands = {
+        " ".join(path): outputs(command, "PRESET")
+        for path, command in leaf_commands()
+        if path and path[0] != "jobs"
+    }
+    shown = [[*name.split(), *kind] for name in commands for kind in commands[name]]
+    # With suggestions, a simulation takes seconds.
+    turns = cycle(
+        each
+        for each in shown
+        if "PRESET" in each and (each[0] != "simulate" or "--no-suggest" in each)
+    )
+    every = [("zizq", each) for each in shown]
+    every += zip(BUILT_IN, turns, strict=False)
+    return [
+        " ".join(["retrykit", *(preset if x == "PRESET" else x for x in each)])
+        for preset, each in every
+    ]
+
+
 def variants():
-    """Return each command with each preset and with each kind of output of one."""
-    found = {}
-    for preset in ["zizq", *BUILT_IN]:
-        for path, command in leaf_commands():
-            if path and path[0] != "jobs":
-                kinds = outputs(command, preset)
-                if preset != "zizq":
-                    # With suggestions, a simulation takes seconds.
-                    quick = path != ("simulate",)
-                    kinds = [next(x for x in kinds if quick or "--no-suggest" in x)]
-                for kind in kinds:
-                    line = " ".join(["retrykit", *path, *kind])
-                    shown = line == "retrykit show zizq"
-                    marks = [] if shown else [pytest.mark.thorough]
-                    found.setdefault(line, marked(line, missing(line), line, marks))
-    return [*found.values()]
+    """Return the lines as parameters; one of them is quick."""
+    for line in dict.fromkeys(lines()):
+        marks = [] if line == "retrykit show zizq" else [pytest.mark.thorough]
+        yield marked(line, missing(line), line, marks)
 
 
-@pytest.mark.parametrize("line", variants())
+@pytest.mark.parametrize("line", [*variants()])
 def test_a_command_writes_every_kind_of_output(line, project, home):
     ended = run_shell(line, project, home)
     finds = any(each in line for each in FINDING)

@@ -46,33 +46,45 @@ def home(module, name):
 
 
 def parameters():
-    """Return all names; one of each module that defines some for the core is quick."""
-    others = [[*dict.fromkeys(names_of(module))] for module in MODULES[1:]]
-    homes = {home(*each): each for each in reversed(CORE)}
-    quick = [*homes.values()]
-    every = [*CORE, *(each for names in others for each in names)]
-    found = dict.fromkeys([*quick, *every])
-    for each in found:
-        marks = [] if each in quick else [pytest.mark.thorough]
+    """Return a name for each module that defines some; those of the core are quick.
+
+    Each first name imports all that its module needs.
+    """
+    others = [each for module in MODULES[1:] for each in names_of(module)]
+    first = {home(*each): each for each in reversed([*CORE, *others])}
+    for each in first.values():
+        marks = [] if each in CORE else [pytest.mark.thorough]
         yield pytest.param(*each, id=".".join(each), marks=marks)
 
 
 DESCRIBE = """
-from {module} import {name} as value
-import inspect, typing
-assert repr(value)
-if not typing.get_origin(value):
-    assert inspect.getdoc(value)
-    # Those of classes of Python itself cannot be read.
-    own = inspect.isclass(value) and "__init__" in vars(value)
-    if own or inspect.isroutine(value):
-        inspect.signature(value)
+import inspect, sys, typing
+from importlib import import_module
+
+module, *names = sys.argv[1:]
+for name in names:
+    value = getattr(import_module(module), name)
+    assert repr(value)
+    if not typing.get_origin(value):
+        assert inspect.getdoc(value)
+        # Those of classes of Python itself cannot be read.
+        own = inspect.isclass(value) and "__init__" in vars(value)
+        if own or inspect.isroutine(value):
+            inspect.signature(value)
 """
 
 
 @pytest.mark.parametrize(("module", "name"), [*parameters()])
 def test_a_name_is_imported_alone(module, name, tmp_path):
-    ended = run_python(DESCRIBE.format(module=module, name=name), tmp_path)
+    ended = run_python(DESCRIBE, tmp_path, module, name)
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("module", MODULES)
+def test_all_names_of_a_module_are_described(module, tmp_path):
+    names = importlib.import_module(module).__all__
+    ended = run_python(DESCRIBE, tmp_path, module, *names)
     assert (ended.code, ended.err) == (0, "")
 
 
