@@ -1700,6 +1700,13 @@ def own_frames(error):
     return [code.co_name for code in codes if package in Path(code.co_filename).parents]
 
 
+def has_own_cause(error):
+    """Return whether a traceback shows another error that the package met itself."""
+    hidden = error.__suppress_context__
+    shown = error.__cause__ or (None if hidden else error.__context__)
+    return isinstance(shown, LookupError) and bool(own_frames(shown))
+
+
 @pytest.mark.parametrize(
     ("message", "raise_error"),
     (SETTING_ERRORS | CALL_ERRORS).items(),
@@ -1713,6 +1720,7 @@ def test_the_traceback_of_a_config_error_ends_at_the_line_of_the_caller(
     with pytest.raises(ConfigError) as caught:
         raise_error()
     own = own_frames(caught.value)
+    assert not has_own_cause(caught.value)
     assert len(own) <= 1 or own[0] in {*PRIVATE, *IN_CALLS}
 
 

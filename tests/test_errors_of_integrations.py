@@ -278,6 +278,7 @@ def test_the_traceback_of_a_config_error_ends_at_the_line_of_the_caller(
     with pytest.raises(ConfigError) as caught:
         raise_error()
     own = test_errors.own_frames(caught.value)
+    assert not test_errors.has_own_cause(caught.value)
     assert len(own) <= 1 or own[0] in LATER
 
 

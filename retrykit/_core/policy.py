@@ -359,10 +359,13 @@ the first attempt counts; None is unlimited  [out-of-range]
     def _derive(self, make: Callable[["Policy"], T]) -> T:
         """Return what a function makes of this policy; it is called once."""
         try:
-            made: T = vars(self)["_derived"][make]
+            found: T = vars(self)["_derived"][make]
         except KeyError:
-            made = make(self)
-            vars(self).setdefault("_derived", {})[make] = made
+            pass  # An error of *make* does not show this one.
+        else:
+            return found
+        made = make(self)
+        vars(self).setdefault("_derived", {})[make] = made
         return made
 
     def non_default_settings(self) -> dict[str, Any]:
