@@ -298,7 +298,11 @@ def test_an_attempt_timeout_raises_the_clients_timeout_error(run):
         url = server.url
         with pytest.raises(httpx.ReadTimeout) as caught:
             run(main)
-    assert state_of(caught.value).attempt == 2
+    state = state_of(caught.value)
+    assert state.attempt == 2
+    assert caught.value.__notes__ == [f"retrykit: {state.describe()}"]
+    # A traceback shows both errors, and the note once.
+    assert not caught.value.__cause__.__dict__.get("__notes__")
 
 
 def test_cancellation_is_raised_at_once():

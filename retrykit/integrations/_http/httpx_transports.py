@@ -172,9 +172,10 @@ class AsyncTransport(Generic[_Inner, _Request, _Response]):
                 _as_http_request(self._library, request)
             )
         except AttemptTimeout as error:
-            # The error of the library, with the same state.
+            # The error of the library, with the same state and note.
             timeout = self._library.ReadTimeout(str(error), request=request)
             attach_state(timeout, cast("RetryState", state_of(error)))
+            timeout.__notes__ = vars(error).pop("__notes__", [])
             raise timeout from error
         return response
 
