@@ -1,8 +1,11 @@
 """The search of the site: an index that Pagefind makes of the pages that are built.
 
 The search of Sphinx drops numbers, such as 429, and ranks the reference above all else.
+Pagefind finds pages that have all words of a question. The front matter of a page may
+have more, in ``keywords``, which are searched as if they stood on it.
 """
 
+import html
 import re
 import subprocess
 import sys
@@ -14,10 +17,13 @@ from sphinx.errors import ExtensionError
 
 __all__ = ["setup"]
 
-_WEIGHTS: Final = {"glossary": 2.0, "how_to/": 2.0, "patterns/": 2.0, "reference/": 0.2}
+_WEIGHTS: Final = {"how_to/": 2.0, "install": 2.0, "patterns/": 2.0, "tutorial": 2.0}
+_WEIGHTS |= {"changelog": 0.2, "reference/": 0.2}
 """By the beginnings of the names of pages. Most people look for a program."""
 # Marked already, if the page was built before.
-_BODY: Final = re.compile(r'<article( data-pagefind-\S+)* role="main"')
+_BODY: Final = re.compile(
+    r'<article( data-pagefind-\S+)* (?P<rest>role="main"[^>]*>)(<i data-.*</i>)?'
+)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -37,7 +43,8 @@ def _index(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.name != "html":
         return
     for name in app.env.found_docs:
-        _mark(Path(app.outdir, f"{name}.html"), _weight(name))
+        keywords = str(app.env.metadata[name].get("keywords", ""))
+        _mark(Path(app.outdir, f"{name}.html"), _weight(name), keywords)
     command = [sys.executable, "-m", "pagefind", "--quiet", "--site", str(app.outdir)]
     command += ["--exclude-selectors", ".headerlink"]
     done = subprocess.run(  # noqa: S603  this interpreter
@@ -54,9 +61,12 @@ def _weight(name: str) -> float:
     return next(found, 1.0)
 
 
-def _mark(page: Path, weight: float) -> None:
+def _mark(page: Path, weight: float, keywords: str) -> None:
     """Mark the part of a page that is searched; all else is not."""
-    marked = f'<article data-pagefind-body data-pagefind-weight="{weight}" role="main"'
+    marked = f'<article data-pagefind-body data-pagefind-weight="{weight}" \\g<rest>'
+    if keywords:
+        marked += '<i data-pagefind-index-attrs="data-keywords"'
+        marked += f' data-keywords="{html.escape(keywords)}"></i>'
     text, count = _BODY.subn(marked, page.read_text("utf-8"))
     if not count:
         msg = f"{page} has no article of the role main, so that nobody would find it"

@@ -65,7 +65,7 @@ class Terms:
         max_failures: Maximum number of failures kept.
         max_attempts: Maximum number of attempts; None if unlimited.
         redact: The redaction of the policy.
-        polls: Whether the call retries results but no errors.
+        polls: Whether the policy has ``on=()``, so that rejected results are no news.
         names: The names of the functions of a chain; None of other calls.
     """
 

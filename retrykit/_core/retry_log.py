@@ -1,9 +1,9 @@
 """The log record of every scheduled retry, and the texts of all records.
 
 Scheduled retries are warnings of the logger ``retrykit.retries``, unless an observer of
-the call logs them. Those of a call that polls, which retries results but no errors, are
-of level DEBUG. The location of a record is the line of the caller. To switch them off,
-in one place: ``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
+the call logs them. Those of rejected results are of level DEBUG if the policy has
+``on=()``: such a call polls. The location of a record is the line of the caller. This
+switches them off: ``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
 """
 
 import os
@@ -33,7 +33,7 @@ __all__ += ["title_of"]
 # As in `logging`, which is imported late.
 _WARNING: Final = 30
 POLL_LEVEL: Final = 10
-"""The level of a retry of a call that polls."""
+"""The level of a retry after a rejected result, in a call that polls."""
 
 
 _log: "logging.Logger | None" = None
@@ -99,7 +99,8 @@ class RetryMessage:
     @property
     def level(self) -> int:
         """The level of the record."""
-        return POLL_LEVEL if self._terms.polls else _WARNING
+        polls = self._terms.polls and cast("Failure", self._failure).error is None
+        return POLL_LEVEL if polls else _WARNING
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the record, for formatters that write JSON."""

@@ -131,7 +131,8 @@ def continue_with(
         answer: What the function of `streams.resume` has returned.
 
     Raises:
-        ConfigError: It is not a position, or the same one as before, after new items.
+        ConfigError: It is not a position, or after new items it is the same one as
+            before, or that of the first attempt.
     """
     gap = None
     if isinstance(answer, Position):
@@ -140,11 +141,12 @@ def continue_with(
         rule = "a dict of arguments by their names, or a Position, from its function"
         raise invalid_setting("resume", rule, answer)
     position = dict(answer)
-    if facts.positions and facts.positions[-1] == position:
+    changed = _replace_arguments(fn, arguments, position)
+    before = facts.positions[-1] if facts.positions else {}
+    if before == position or changed == _replace_arguments(fn, arguments, {}):
         rule = "another position after new items, or they come again without end"
         suggestion = "raise GiveUp where the stream cannot continue"
         raise invalid_setting("resume", rule, position, suggestion)
-    changed = _replace_arguments(fn, arguments, position)
     facts.positions.append(position)
     facts.items_continued = facts.items
     if gap is not None:

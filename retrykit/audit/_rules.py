@@ -118,7 +118,7 @@ def _retries_every_exception(site: Site) -> Advice | None:
     if not found or not site.behavior.retries:
         return None
     return (
-        f"{min(found)} is retried, and with it bugs that no retry mends",
+        f"{min(found)} is retried, and with it bugs that no retry fixes",
         "name the errors that may go away",
     )
 

@@ -49,6 +49,7 @@ class _Transient(TransientErrors):
     connections, but not a rejected certificate; responses with an error code for
     throttling or a transient error, or the status 429, 500, 502, 503 or 504. In
     addition the status 509, which the mode ``legacy`` retries, and truncated bodies.
+    Of an error of boto3, such as ``S3UploadFailedError``, the one behind it counts.
 
     Source:
         "Retries", Boto3 documentation; "Retry behavior", AWS SDKs and Tools Reference
@@ -59,6 +60,9 @@ class _Transient(TransientErrors):
     own_retries: OwnRetries | None = OWN_RETRIES["botocore"]
 
     def __call__(self, error: Any, /) -> bool:
+        if type(error).__module__ == "boto3.exceptions":
+            # Such as S3UploadFailedError, raised in the handler of the client's error.
+            error = error.__context__
         if isinstance(error, ClientError):
             code = field(error.response, "Error", "Code")
             status = field(error.response, "ResponseMetadata", "HTTPStatusCode")

@@ -49,7 +49,7 @@ _LEVELS: dict[str, int | None] = {
     "succeeded": logging.INFO,
     "poll": POLL_LEVEL,
 }
-"""By the kinds of events; a poll is a retry of a call that retries no errors."""
+"""By the kinds of events; a poll is a retry after a rejected result."""
 
 
 @user_facing
@@ -58,8 +58,8 @@ def observer(
 ) -> Observer:
     """Return an observer that logs retries, failures and recoveries.
 
-    A scheduled retry is a WARNING, or DEBUG if the call only polls, which means that it
-    retries results but no errors. Giving up is an ERROR, a success after failures an
+    A scheduled retry is a WARNING, or DEBUG after a rejected result if the policy has
+    ``on=()``: such a call polls. Giving up is an ERROR, a success after failures an
     INFO. The location of a record is the line that made the call.
 
     A call that succeeds at once is not logged, nor is one that its first error ends
@@ -99,6 +99,13 @@ def observer(
     return LogObserver(log, chosen)
 
 
+def _is_poll(event: Event) -> bool:
+    """Return whether an event is a retry after a rejected result, with ``on=()``."""
+    if event.kind != "retry_scheduled":
+        return False
+    return event.state._record.terms.polls and event.state.failures[-1].error is None
+
+
 class LogObserver:
     """Logs events; nothing else logs the retries of the calls that it observes."""
 
@@ -109,8 +116,7 @@ class LogObserver:
 
     def __call__(self, event: Event, /) -> None:
         """Log an event, if it has a level and a text."""
-        polls = event.kind == "retry_scheduled" and event.state._record.terms.polls
-        level = self._levels.get("poll" if polls else event.kind)
+        level = self._levels.get("poll" if _is_poll(event) else event.kind)
         log = self._logger
         ours = isinstance(log, logging.Logger | logging.LoggerAdapter)
         if level is None or (ours and not log.isEnabledFor(level)):

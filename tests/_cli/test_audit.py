@@ -39,7 +39,7 @@ def test_prints_each_site_with_its_findings(folder):
         "    retries-at-once          retries follow each other without a delay; wait "
         "between attempts, longer each time\n"
         "    retries-every-exception  Exception is retried, and with it bugs that no "
-        "retry mends; name the errors that may go away\n"
+        "retry fixes; name the errors that may go away\n"
         "\n"
         "3 findings at 1 of 1 site, in 1 file with 5 lines.\n"
     )
@@ -67,7 +67,7 @@ def test_quiet_prints_a_line_for_each_finding(folder):
         (
             "./a.py:4: retries-every-exception: Exception is retried, "
             "and with it bugs that "
-            "no retry mends; name the errors that may go away"
+            "no retry fixes; name the errors that may go away"
         ),
         "not read  ./b.py:1: not Python: '(' was never closed",
     ]

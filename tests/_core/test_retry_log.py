@@ -281,6 +281,15 @@ def test_a_policy_for_errors_and_results_warns_of_both(clock, flaky, records):
     assert [level for _, level, _ in records()] == [logging.WARNING] * 2
 
 
+def test_a_poll_that_retries_errors_by_a_rule_warns_of_them(clock, flaky, records):
+    rules = [Rule(on=OSError, schedule=[1])]
+    policy = POLL.replace(rules=rules, max_attempts=4)
+    policy.call(flaky("queued", OSError()))
+    policy.replace(observers=[observer()]).call(flaky("queued", OSError()))
+    levels = [level for _, level, text in records() if "retrying" in text]
+    assert levels == [logging.DEBUG, logging.WARNING] * 2
+
+
 def test_an_observer_logs_polls_at_debug_or_at_its_own_level(clock, flaky, records):
     for levels in (None, {"retry_scheduled": "INFO"}):
         POLL.replace(observers=[observer(levels=levels)]).call(flaky("queued"))

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from boto3.exceptions import S3UploadFailedError
 from google.api_core.retry import Retry
 
 from retrykit import observe, state_of
@@ -94,6 +95,25 @@ def test_a_truncated_object_of_s3_is_retried(clock):
         body = for_botocore.policy(schedule=[1]).call(read_object, client)
     assert body == b"ok"
     assert [seen.path for seen in server.seen] == ["/bucket/key"] * 2
+
+
+def test_an_upload_of_a_file_to_s3_is_retried(clock, tmp_path):
+    """boto3 raises an S3UploadFailedError around the error of the client."""
+    file = tmp_path / "file"
+    file.write_text("data")
+    with serve(failure(503), answer(body=b"", close=True)) as server:
+        client = aws("s3", server.url)
+        policy = for_botocore.policy(schedule=[1])
+        policy.call(client.upload_file, str(file), "bucket", "key")
+    assert [seen.path for seen in server.seen] == ["/bucket/key"] * 2
+
+
+def test_an_upload_that_is_not_allowed_is_not_retried(clock, tmp_path):
+    with serve(failure(403)) as server, pytest.raises(S3UploadFailedError):
+        for_botocore.policy(schedule=[1]).call(
+            aws("s3", server.url).upload_file, __file__, "bucket", "key"
+        )
+    assert len(server.seen) == 1
 
 
 def read_object(client):

@@ -1,6 +1,6 @@
 """Asks the search of the built site: ``python -m tests.site.search build/site``.
 
-The twenty questions are as one types them into a search engine. The first answer
+The questions are as one types them into a search engine. The first answer
 must be one of the pages named.
 """
 
@@ -40,6 +40,28 @@ ANSWERS = {
     "before_sleep callback": "how_to/run_code_before_each_retry migrating",
     "max_attempts and max_elapsed": "policies settings how_to/stop_after_a_time",
     "retry budget": "patterns/retry_budget how_to/limit_all_retries",
+    "never take longer than 20 seconds in total": "how_to/stop_after_a_time",
+    "limit total time including hanging request": "how_to/stop_after_a_time "
+    "how_to/timeout_per_attempt patterns/timeouts",
+    "retry-after 429 maximum wait 60 seconds": "how_to/respect_retry_after",
+    "print every error that occurred with its time": "how_to/see_why_a_call_gave_up",
+    "history of all errors after giving up": "how_to/see_why_a_call_gave_up state",
+    "retry async httpx timeout 2 seconds each attempt": "how_to/retry_httpx "
+    "how_to/timeout_per_attempt",
+    "stop calling a service 30 seconds after 5 failures": "how_to/circuit_breaker "
+    "circuit_breakers patterns/circuit_breaker",
+    "circuit breaker shared by two functions": "how_to/circuit_breaker "
+    "patterns/circuit_breaker",
+    "rate limit 5 calls per second and 3 concurrent": "how_to/limit_calls_per_second "
+    "rate_limits",
+    "limit concurrent calls": "concurrency_limits how_to/limit_calls_per_second",
+    "disable retries globally pytest conftest": "how_to/turn_retries_off_in_tests",
+    "retry budget 10 percent": "how_to/limit_all_retries patterns/retry_budget",
+    "hedge second request after p95": "how_to/hedge_a_slow_read hedging",
+    "does the server recover after overload": "simulation metastable_failures",
+    "worst case duration": "how_to/preview_the_waits",
+    "installation": "install",
+    "getting started": "tutorial install",
 }
 
 
