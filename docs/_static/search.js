@@ -1,9 +1,9 @@
 // Pagefind finds pages that have all words of a query: those that say nothing go.
 const COMMON = new Set(
   `a after all an and any are at be between by can difference do does each every for from
-  get how i if in including instead is it its long longer me more most my need never of on
-  only or our over python retrykit should some than that the them then these they this to up
-  use using want was what when where which who why will with without you your`.split(/\s+/),
+  get have how i if in including instead is it its long longer me more most my need never of
+  on only or our over python retrykit s should some than that the them then these they this
+  to up use using want was what when where which who why will with without you your`.split(/\s+/),
 );
 // As in "after 30 seconds", and unlike 429.
 const SMALL = /^\d{1,2}$/;

@@ -83,7 +83,11 @@ class PolicySource:
         """Check that it needs no arguments of a call, where there is none."""
         if self.parameters:
             rule = "a function without parameters where no call has arguments for them"
-            raise invalid_setting("policy", rule, self._function, code="not-here")
+            names = ", ".join(each.name for each in self.parameters)
+            suggestion = f"call it yourself, with {names}, for the policy of one call"
+            raise invalid_setting(
+                "policy", rule, self._function, suggestion, code="not-here"
+            )
 
     def check_call(self, fn: Callable[..., Any]) -> "Signature | None":
         """Check that calls of *fn* have arguments for each parameter.

@@ -108,7 +108,8 @@ ERRORS = {
     "is a generator function": lambda: chain(plain, pages),
     "default must be left out for generators, got []; add a generator function that "
     "yields it": lambda: chain(pages, pages, default=[]),
-    f"policy must be {NOT_CALLED}, got {few!r}": lambda: retrying(few),
+    f"policy must be {NOT_CALLED}, got {few!r}; call it yourself, with tenant, for the "
+    "policy of one call": lambda: retrying(few),
     f"policy must be a function whose parameters plain has, too, got {few!r}; it has "
     "no 'tenant'": lambda: retry(policy=few)(plain),
 }

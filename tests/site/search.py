@@ -60,6 +60,13 @@ ANSWERS = {
     "hedge second request after p95": "how_to/hedge_a_slow_read hedging",
     "does the server recover after overload": "simulation metastable_failures",
     "worst case duration": "how_to/preview_the_waits",
+    "poll a job until its status is done every 5 s": "how_to/poll_until_done",
+    "generator loses connection in the middle": "how_to/retry_a_generator streams",
+    "pages of an API cursor": "how_to/retry_a_generator",
+    "boto3 s3 retries off": "how_to/retry_boto3",
+    "max_attempts from argument": "how_to/settings_from_self",
+    "which policy does a function have": "how_to/share_retry_settings",
+    "budget ThreadPoolExecutor count retries": "how_to/retry_in_a_thread_pool",
     "installation": "install",
     "getting started": "tutorial install",
 }
