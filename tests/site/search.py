@@ -65,7 +65,7 @@ ANSWERS = {
     "pages of an API cursor": "how_to/retry_a_generator",
     "boto3 s3 retries off": "how_to/retry_boto3",
     "max_attempts from argument": "how_to/settings_from_self",
-    "which policy does a function have": "how_to/share_retry_settings",
+    "same retry settings everywhere": "how_to/share_retry_settings",
     "budget ThreadPoolExecutor count retries": "how_to/retry_in_a_thread_pool",
     "installation": "install",
     "getting started": "tutorial install",
