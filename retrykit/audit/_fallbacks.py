@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from retrykit.audit._flow import inner_nodes
 from retrykit.audit._handlers import last_name, only_tells
-from retrykit.audit._loop_limits import EVIDENCE, Statement, names_in
+from retrykit.audit._loop_words import EVIDENCE, Statement, names_in
 from retrykit.audit._turns import Turn
 
 __all__ = ["is_enlargement", "is_fallback", "uses_free_place"]
@@ -14,7 +14,7 @@ __all__ = ["is_enlargement", "is_fallback", "uses_free_place"]
 # A place that is free for this attempt, and the names of such places.
 _ANOTHER = re.compile(
     r"(free|unused|random|available|allocate|pick|find|next)_?\w*_?port"
-    r"|mktemp|mkdtemp|(^|_)uuid\d?$|token_hex|randint|randrange|^choice$|^pop(left)?$",
+    r"|mktemp|mkdtemp|(^|_)timestamp$|(^|_)uuid\d?$|token_hex|randint|randrange|^choice$|^pop(left)?$",
     re.IGNORECASE,
 )
 _PORTS = re.compile(r"port$|(^|_)port", re.IGNORECASE)
@@ -26,6 +26,7 @@ _MOVES_ON = re.compile(
     r"|replica|region|model|provider|credential|broker|peer|source)",
     re.IGNORECASE,
 )
+_NUMBERS = frozenset(["count", "range"])
 _CHANGES = frozenset(["add", "discard", "extend", "pop", "remove", "update"])
 _COUNTS = re.compile(
     f"{EVIDENCE.pattern}|count|err|exc|fail|last|message|msg|reason", re.IGNORECASE
@@ -37,6 +38,7 @@ def is_fallback(turn: Turn) -> bool:
     return (
         _uses_items(turn)
         or _takes_next(turn.loop)
+        or _asks_for_next(turn)
         or uses_free_place(turn.loop, turn.caught, turn.attempt.body)
         or _moves_on(turn)
     )
@@ -53,6 +55,25 @@ def _takes_next(loop: Statement) -> bool:
         and each.func.attr in {"pop", "popleft"}
         and names_in(each.func.value) & left
         for each in _without_handlers(loop.body)
+    )
+
+
+def _asks_for_next(turn: Turn) -> bool:
+    """Return whether each turn begins with ``server = self._next_server()``."""
+    taken = {
+        target.id
+        for each in [*turn.loop.body, *turn.attempt.body]
+        if isinstance(each, ast.Assign)
+        and isinstance(each.value, ast.Call)
+        and isinstance(each.value.func, ast.Attribute)
+        and re.match("_*next(_|$)|choice$", each.value.func.attr)
+        for target in each.targets
+        if isinstance(target, ast.Name)
+    }
+    # Others, such as another header, only vary the same request.
+    return any(
+        isinstance(each, ast.Call) and each.args and names_in(each.args[0]) & taken
+        for each in inner_nodes(turn.attempt.body)
     )
 
 
@@ -79,11 +100,30 @@ def _uses_items(turn: Turn) -> bool:
     )
     parts = [*turn.attempt.body, *turn.attempt.orelse]
     parts += [x for x in loop.body if steps and x is not turn.attempt]
+    parts += _before_attempt(turn, commands=bool(names_in(loop.iter) & _NUMBERS))
     return any(
         names_in(each) & items
         for each in _acting(parts)
         if isinstance(each, ast.Call | ast.Subscript)
     )
+
+
+def _before_attempt(turn: Turn, *, commands: bool) -> list[ast.stmt]:
+    """Return the statements that a turn begins with, such as those that set a host.
+
+    Args:
+        turn: The turn.
+        commands: Whether only calls are asked for whose results nobody uses.
+    """
+    pauses = {id(each.node) for each in turn.pauses}
+    found: list[ast.stmt] = []
+    for each in turn.loop.body:
+        inner = {*map(id, ast.walk(each))}
+        if id(turn.attempt) in inner:
+            break
+        if not inner & pauses and (isinstance(each, ast.Expr) or not commands):
+            found.append(each)
+    return found
 
 
 def _acting(body: Sequence[ast.stmt]) -> list[ast.AST]:
@@ -129,12 +169,15 @@ def uses_free_place(
     """Return whether each turn uses another port, or another name for a file."""
     taken = bool(caught) and all(map(_TAKEN.search, caught))
     places: set[str] = set()
+    others: set[str] = set()
     for each in inner_nodes(loop.body, loops=False):
         match each:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 fits = _PORTS.search(name) or (taken and _PLACES.search(name))
-                if fits and any(map(_ANOTHER.search, names_in(value))):
-                    places.add(name)
+                used = names_in(value)
+                if used & others or any(map(_ANOTHER.search, used)):
+                    others.add(name)
+                    places |= {name} if fits else set()
     return any(
         isinstance(each, ast.Call) and names_in(each) & places
         for each in inner_nodes(attempt)

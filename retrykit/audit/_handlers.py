@@ -3,13 +3,22 @@
 import ast
 import re
 from collections.abc import Sequence
+from typing import Final
 
 from retrykit.audit._arguments import CANCELLATIONS
 from retrykit.audit._flow import flow, inner_nodes, leaves
-from retrykit.audit._loop_limits import names_in
+from retrykit.audit._loop_words import (
+    CLOCK_WORDS,
+    COUNT_WORDS,
+    ENDLESS,
+    names_in,
+    target_names,
+)
 
 __all__ = [
     "LOGS",
+    "NOT_FAILURES",
+    "OF_DATA",
     "Attempt",
     "caught_by",
     "last_name",
@@ -27,6 +36,24 @@ LOGS = re.compile(
 )
 """The names of functions that only tell."""
 
+NOT_FAILURES: Final = frozenset(
+    """
+    AttributeError BlockingIOError EOFError Empty Full GeneratorExit ImportError
+    Incomplete IndexError InterruptedError KeyboardInterrupt LookupError
+    ModuleNotFoundError NameError NoSuchElementException Skip SSLWantReadError
+    SSLWantWriteError StopAsyncIteration StopIteration SyntaxError UnicodeDecodeError
+    UnicodeError WouldBlock
+    """.split()  # noqa: SIM905  a list of words
+)
+"""Errors that tell of an end, or of nothing there yet: no failure of a call."""
+OF_DATA: Final = frozenset(
+    """
+    FileExistsError FileNotFoundError JSONDecodeError KeyError NotImplementedError
+    ParseError ParserError TypeError UnpicklingError ValidationError ValueError
+    """.split()  # noqa: SIM905  a list of words
+)
+"""Errors that the same data raises at each attempt."""
+
 _LOG_METHODS = re.compile(
     r"(^|_)(critical|debug|echo|error|exception|info|log|print|trace|warn(ing)?)(_|$)"
     r"|^(format|repr|str|write|writelines)$",
@@ -41,6 +68,8 @@ _LIMIT_WORDS = re.compile(
 _DELAYS = re.compile(
     r"sleep|delay|backoff|wait|jitter|interval|min|max|pow", re.IGNORECASE
 )
+# Such as `_retry_error_helper`, which tells nothing.
+_RETRIES = re.compile("_*retry_", re.IGNORECASE)
 _DECIDES = re.compile(
     r"handle|check|should|raise|_can_|retr(y|ies)|process", re.IGNORECASE
 )
@@ -108,7 +137,10 @@ def retried_errors(
     broad = [each for each in handlers if _EVERYTHING & {*caught_by(each)}]
     if broad and _sorts_out(before[: before.index(broad[0])]):
         return None
-    if any(_filters(each, rest) or _asks_elsewhere(each) for each in broad):
+    if any(
+        _filters(each, rest) or _asks_elsewhere(each) or _asks_for_state(each)
+        for each in broad
+    ):
         return None
     return tuple(dict.fromkeys(caught))
 
@@ -175,6 +207,41 @@ def _filters(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
     return False
 
 
+def _asks_for_state(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler raises, except in a state that it has not set itself.
+
+    Such as ``if not session.begun: continue`` before ``raise``. A count is no state.
+    """
+    if not leaves(handler.body[-1:]):
+        return False
+    nodes = [*inner_nodes(handler.body)]
+    own = {
+        x
+        for each in nodes
+        if isinstance(each, ast.Assign | ast.AugAssign)
+        for target in getattr(each, "targets", [getattr(each, "target", None)])
+        for x in target_names(target)
+        if not isinstance(getattr(each, "value", None), ast.Call)
+    }
+    tests = [
+        each.test
+        for each in nodes
+        if isinstance(each, ast.If) and "continue" in flow(each.body)
+    ]
+    return bool(tests) and not any(
+        isinstance(each, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq)
+        or (isinstance(each, ast.Name | ast.Attribute) and _is_count(each, own))
+        for test in tests
+        for each in ast.walk(test)
+    )
+
+
+def _is_count(node: ast.Name | ast.Attribute, own: set[str]) -> bool:
+    name = last_name(node)
+    words = (COUNT_WORDS, CLOCK_WORDS, ENDLESS)
+    return name in own or any(each.search(name) for each in words)
+
+
 def _asks_elsewhere(handler: ast.ExceptHandler) -> bool:
     """Return whether another function gets the error, and decides by its name."""
     for each in inner_nodes(handler.body):
@@ -204,7 +271,7 @@ def _may_raise(call: ast.Call, error: str) -> bool:
     name = " ".join(names_in(call.func))
     if "reraise" in name:
         return True
-    if LOGS.search(name):
+    if LOGS.search(name) and not _RETRIES.match(last_name(call.func)):
         return False
     used = {name for each in _given(call) for name in names_in(each)}
     limited = bool(_LIMIT_WORDS.search(" ".join(used)))

@@ -5,107 +5,62 @@ They are told apart by where control goes, what each turn uses, and what is caug
 
 import ast
 import re
-from typing import Final
 
 from retrykit.audit._fallbacks import is_enlargement, is_fallback
 from retrykit.audit._flow import flow, inner_nodes, leaves
-from retrykit.audit._handlers import Attempt, last_name
-from retrykit.audit._loop_limits import ENDLESS, EVIDENCE, Statement, counters, names_in
+from retrykit.audit._handlers import (
+    NOT_FAILURES,
+    OF_DATA,
+    Attempt,
+    last_name,
+    only_tells,
+)
+from retrykit.audit._loop_words import (
+    ENDLESS,
+    Statement,
+    counters,
+    names_in,
+    words_in,
+)
+from retrykit.audit._polls import is_poll
 from retrykit.audit._turns import Turn, assigned_constants
 
-__all__ = [
-    "NOT_FAILURES",
-    "OF_DATA",
-    "STATES",
-    "WAITS",
-    "asks_for_throttling",
-    "asks_person",
-    "asks_whether_ready",
-    "control_words",
-    "looks_alike",
-    "words_in",
-]
+__all__ = ["asks_person", "looks_alike"]
 
-WAITS = re.compile(
-    r"(^|_)(wait|poll|polling|until|ready|healthy|watch|monitor|listen|consume|worker|forever"
-    r"|serve|heartbeat|keepalive|reader|acquire|lock|find_free"
-    r"|free_port)(_|$|s$|er$|ed$)",
-    re.IGNORECASE,
-)
-"""Words in the name of a function that waits for something, or serves."""
 _CONFLICTS = re.compile(
     r"Watch|Conflict|Integrity|Stale|Concurren|Exists|Duplicat|Dedup|Collision"
     r"|Optimistic|Cas[A-Z]|Transaction(Failed|Abort)|Version|CompareAndSet|Precondition"
 )
-STATES = re.compile(
-    r"^(is_)?(running|pending|queued|in_?progress|processing|succeeded|success|completed|finished"
-    r"|available|creating|downloading|deleting)$",
-    re.IGNORECASE,
-)
-"""States of work that goes on elsewhere."""
-_PROBES = re.compile(r"(^|[_-])(health|healthy|ping|probe)([_-]|$)", re.IGNORECASE)
-_LOCKED = re.compile(r"^_?(Lock|.*Lock(Error$|Timeout|NotAcquired|Held|Unavailable))")
 # What is told to a person who gives something else.
 _TOLD = re.compile(
     r"please,? try again|(wrong|invalid|incorrect) (user|password|code|login)",
     re.IGNORECASE,
 )
-_WAITS_FOR = re.compile(r"_*(wait|poll)(_|[A-Z]|$)")
+# Functions that compute a result from what is there already.
+_COMPUTES = re.compile(
+    r"^_*(try_)?(decompress|decode|decrypt|deserialize|loads|parse|unpack|unpickle)(_|$)"
+)
 _EXPECTED = re.compile(
     r"^(parent|expected|if_(none_)?match|if_generation|etag|cas$)", re.IGNORECASE
 )
-_EXISTS = re.compile(r"already_?exists", re.IGNORECASE)
-NOT_FAILURES: Final = frozenset(
-    """
-    AttributeError BlockingIOError EOFError Empty Full GeneratorExit ImportError
-    Incomplete IndexError InterruptedError KeyboardInterrupt LookupError
-    ModuleNotFoundError NameError NoSuchElementException Skip SSLWantReadError
-    SSLWantWriteError StopAsyncIteration StopIteration SyntaxError UnicodeDecodeError
-    UnicodeError WouldBlock
-    """.split()  # noqa: SIM905  a list of words
-)
-"""Errors that tell of an end, or of nothing there yet: no failure of a call."""
-OF_DATA: Final = frozenset(
-    """
-    FileExistsError FileNotFoundError JSONDecodeError KeyError NotImplementedError
-    ParseError ParserError TypeError UnpicklingError ValidationError ValueError
-    """.split()  # noqa: SIM905  a list of words
-)
-"""Errors that the same data raises at each attempt."""
+_EXISTS = re.compile(r"already[_ ]?exists|duplicate|unique", re.IGNORECASE)
 _ASKS = frozenset(["getpass", "input", "prompt", "raw_input"])
 # The names of functions and of objects that ask a person; a service may be asked, too.
 _DIALOGUES = re.compile(
-    r"^_*(ask|prompt|confirm|query_yes_no|read_password)(_|$)|user_input",
+    r"^_*(ask|prompt|confirm|query_yes_no|read_password)(_|$)|(^|_)input$|user_input"
+    r"|^pause$",
     re.IGNORECASE,
 )
 _DIALOGUE_OWNERS = re.compile(
     "prompt|questionary|click|typer|inquirer|confirm$", re.IGNORECASE
 )
-_READY = re.compile(
-    r"(^|_)(ready|healthy|is_up|available|reachable|listening)(_|$)", re.IGNORECASE
-)
-_NOW_READY = re.compile(
-    r"\b(is|are|now|became) (now )?(ready|healthy|online|available|up)\b(?! to date)",
-    re.IGNORECASE,
-)
-_THROTTLES = re.compile(
-    r"retry[-_]?after|too_?many_?requests|^(is_)?throttled$|rate_?limited|(?<!\d)429",
-    re.IGNORECASE,
-)
-_LOCKS = frozenset(["acquire", "flock", "lock", "lockf", "try_acquire", "try_lock"])
-_RECEIVES = re.compile(
-    r"^_*(accept|join|poll|receive|recv|recv_into|recvfrom|result|select|wait|wait_for)$"
-)
-_NOT_YET = frozenset(["EAGAIN", "EINTR", "EWOULDBLOCK"])
-_SENDS = re.compile(
-    r"(^|_)(send|sendall|sendto|write|publish|submit|request|transmit|put)(_|$)",
-    re.IGNORECASE,
-)
-_TIMEOUTS = re.compile(r"^Empty$|^Full$|^BlockingIOError$|timed?_?out", re.IGNORECASE)
 # Methods that return at the end of what was begun.
+_STOPS = re.compile(
+    r"(^|_)(stop(ped|ping)?|shut(ting)?_?down|should_run|running|quit|exit(ing)?)(_|$)",
+    re.IGNORECASE,
+)
 _LASTING = frozenset(["join", "mainloop", "run_forever", "serve_forever"])
 _QUEUES = re.compile("queue|inbox|mailbox", re.IGNORECASE)
-_ENDED = re.compile("^(poll|returncode|is_alive|exitcode)$")
 
 
 def _is_worker(turn: Turn) -> bool:
@@ -118,6 +73,7 @@ def _is_worker(turn: Turn) -> bool:
         return False
     return (
         _ends_from_outside(turn.loop)
+        or _only_stops(turn)
         or any(
             isinstance(each, ast.Expr)
             and isinstance(each.value, ast.Yield | ast.YieldFrom)
@@ -178,148 +134,6 @@ def _serves(attempt: Attempt) -> bool:
     )
 
 
-def _is_poll(turn: Turn) -> bool:
-    """Return whether a function waits for something that is not there yet."""
-    if _WAITS_FOR.match(turn.function) and not EVIDENCE.search(turn.function):
-        return True
-    if _asks_for_state(turn) or _reads_file(turn) or _takes_lock(turn):
-        return True
-    if _probes(turn) or _receives(turn) or _tells_ready(turn):
-        return True
-    if asks_whether_ready(turn.loop):
-        return True
-    control = control_words(turn.loop, texts=False)
-    if EVIDENCE.search(f"{turn.function} {control}"):
-        return False
-    counted = counters(turn.loop)
-    polls = any(re.match("_*polls?(_|$)", each) for each in counted)
-    return polls or bool(WAITS.search(turn.function)) or _asks_process(turn)
-
-
-def _tells_ready(turn: Turn) -> bool:
-    """Return whether a success logs that something is ready now."""
-    texts = {x for each in turn.success for x in _texts(each)}
-    return any(map(_NOW_READY.search, texts))
-
-
-def _takes_lock(turn: Turn) -> bool:
-    """Return whether an attempt is one to get a lock that another one has."""
-    if turn.caught and all(map(_LOCKED.search, turn.caught)):
-        return True
-    match turn.attempt.body[0]:
-        case ast.Expr(value=value) | ast.Assign(value=value):
-            call = value.value if isinstance(value, ast.Await) else value
-            return isinstance(call, ast.Call) and last_name(call.func) in _LOCKS
-    return False
-
-
-def _probes(turn: Turn) -> bool:
-    """Return whether an attempt only asks for the health of something."""
-    match turn.attempt.body[0]:
-        case ast.Expr() as first:
-            return any(
-                isinstance(each, ast.Call)
-                and any(map(_PROBES.search, {last_name(each.func)} | _texts(each)))
-                for each in inner_nodes([first])
-            )
-    return False
-
-
-def _receives(turn: Turn) -> bool:
-    """Return whether an attempt waits, for some time, for what another part sends."""
-    timed = turn.caught and all(map(_TIMEOUTS.search, turn.caught))
-    if not (timed or (turn.handlers and all(map(_would_block, turn.handlers)))):
-        return False
-    calls = [x for x in inner_nodes(turn.loop.body) if isinstance(x, ast.Call)]
-    if any(_SENDS.search(last_name(each.func)) for each in calls):
-        # A request that is sent again.
-        return False
-    return any(
-        isinstance(each, ast.Call)
-        and (_RECEIVES.search(last_name(each.func)) or _gets_within(each))
-        for each in inner_nodes(turn.attempt.body)
-    )
-
-
-def _would_block(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler goes on if there is nothing to receive yet."""
-    return any(
-        isinstance(each, ast.If)
-        and (
-            names_in(each.test) & _NOT_YET
-            or ("errno" in names_in(each.test) and 11 in _numbers(each.test))  # noqa: PLR2004
-        )
-        for each in inner_nodes(handler.body)
-    )
-
-
-def _numbers(node: ast.AST) -> set[object]:
-    return {x.value for x in ast.walk(node) if isinstance(x, ast.Constant)}
-
-
-def _gets_within(call: ast.Call) -> bool:
-    """Return whether a call is like ``queue.get(timeout=1)``, and no HTTP request."""
-    if last_name(call.func).strip("_") != "get":
-        return False
-    limits = [x for x in call.args if any(map(_TIMEOUTS.search, names_in(x)))]
-    named = any(each.arg == "timeout" for each in call.keywords)
-    return bool(limits) or (named and not call.args)
-
-
-def asks_whether_ready(loop: Statement) -> bool:
-    """Return whether a loop goes on while something is not ready."""
-    if not isinstance(loop, ast.While):
-        return False
-    return any(
-        isinstance(each, ast.UnaryOp)
-        and isinstance(each.op, ast.Not)
-        and any(map(_READY.search, names_in(each.operand)))
-        for each in ast.walk(loop.test)
-    )
-
-
-def _asks_process(turn: Turn) -> bool:
-    """Return whether a handler gives up if a process that starts has ended."""
-    return any(
-        isinstance(each, ast.If)
-        and (leaves(each.body) or leaves(each.orelse))
-        and any(map(_ENDED.search, names_in(each.test)))
-        for handler in turn.handlers
-        for each in inner_nodes(handler.body)
-    )
-
-
-def _texts(node: ast.AST) -> set[str]:
-    return {
-        each.value
-        for each in ast.walk(node)
-        if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    }
-
-
-def _asks_for_state(turn: Turn) -> bool:
-    """Return whether a success goes on until some work has another state."""
-    if turn.always_ends or not turn.pauses:
-        return False
-    return any(
-        isinstance(each, ast.If) and any(map(STATES.search, words_in(each.test)))
-        for each in inner_nodes(turn.success)
-    )
-
-
-def words_in(node: ast.expr) -> set[str]:
-    """Return the words of all names and strings in an expression."""
-    return names_in(node) | _texts(node)
-
-
-def _reads_file(turn: Turn) -> bool:
-    """Return whether a file is read until another program has written it."""
-    return turn.caught <= OF_DATA | {"OSError"} and any(
-        isinstance(each, ast.Call) and last_name(each.func) == "open"
-        for each in inner_nodes(turn.attempt.body)
-    )
-
-
 def _is_compare_and_set(turn: Turn) -> bool:
     """Return whether only a conflict with another writer is repeated."""
     if turn.caught and all(map(_CONFLICTS.search, turn.caught)):
@@ -332,12 +146,19 @@ def _is_compare_and_set(turn: Turn) -> bool:
     return bool(turn.handlers) and all(
         any(
             isinstance(each, ast.If)
-            and any(map(_EXISTS.search, words_in(each.test)))
-            and (leaves(each.body) or leaves(each.orelse))
+            and _tells_conflict(each.test)
+            and any(map(leaves, (each.body, each.orelse, handler.body[-1:])))
             for each in inner_nodes(handler.body)
         )
         for handler in turn.handlers
     )
+
+
+def _tells_conflict(test: ast.expr) -> bool:
+    """Return whether a test is about what exists already, and no other phrase."""
+    words = words_in(test)
+    told = {x for x in words if _EXISTS.search(x)}
+    return bool(told) and not any(" " in x for x in words - told)
 
 
 def _ends_with_conflict(turn: Turn) -> bool:
@@ -393,6 +214,20 @@ def _is_counted_retry(loop: Statement) -> bool:
     )
 
 
+def _is_computation(turn: Turn) -> bool:
+    """Return whether an attempt only reads data again, in another way."""
+    calls = [
+        each.func
+        for each in inner_nodes(turn.attempt.body)
+        if isinstance(each, ast.Call) and not only_tells(each.func)
+    ]
+    return (
+        not turn.pauses
+        and bool(calls)
+        and all(_COMPUTES.match(last_name(each)) for each in calls)
+    )
+
+
 def _is_question(turn: Turn) -> bool:
     """Return whether an attempt asks a person."""
     if not turn.pauses and any(
@@ -422,44 +257,10 @@ def _is_dialogue(function: ast.expr) -> bool:
         return False
     match function:
         case ast.Name():
-            return True
+            return name != "pause"
         case ast.Attribute(value=owner):
             return any(map(_DIALOGUE_OWNERS.search, names_in(owner)))
     return False
-
-
-def control_words(loop: Statement, *, texts: bool) -> str:
-    """Return the names by which a loop is controlled, and its texts."""
-    # One that begins again in each turn counts nothing.
-    begun = {
-        name
-        for each in loop.body
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant)
-        for name in names_in(each.targets[0])
-    }
-    names = counters(loop) - begun
-    if isinstance(loop, ast.While):
-        names |= names_in(loop.test)
-    else:
-        names |= names_in(loop.target) | names_in(loop.iter)
-    for each in inner_nodes(loop.body):
-        if texts and isinstance(each, ast.Constant) and isinstance(each.value, str):
-            names.add(each.value[:200])
-        elif isinstance(each, ast.If):
-            names |= names_in(each.test) - begun
-    return " ".join(names)
-
-
-def asks_for_throttling(loop: Statement) -> bool:
-    """Return whether a loop asks whether the server wants fewer requests."""
-    tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
-    if isinstance(loop, ast.While):
-        tests.append(loop.test)
-    return any(
-        any(map(_THROTTLES.search, words_in(each)))
-        or not {429, 503}.isdisjoint(_numbers(each))
-        for each in tests
-    )
 
 
 def _ends_from_outside(loop: Statement) -> bool:
@@ -469,12 +270,29 @@ def _ends_from_outside(loop: Statement) -> bool:
     )
 
 
+def _only_stops(turn: Turn) -> bool:
+    """Return whether each turn goes on, unless the program stops."""
+    asked = {
+        id(x)
+        for each in inner_nodes(turn.success)
+        if isinstance(each, ast.If) and any(map(_STOPS.search, names_in(each.test)))
+        for x in inner_nodes(each.body)
+    }
+    exits = [
+        id(each) in asked
+        for each in inner_nodes(turn.success, loops=False)
+        if isinstance(each, ast.Break | ast.Return)
+    ]
+    return bool(exits) and all(exits)
+
+
 _LOOK_ALIKES = (
     is_fallback,
     _is_worker,
-    _is_poll,
+    is_poll,
     _is_compare_and_set,
     _is_no_failure,
+    _is_computation,
     _is_question,
     is_enlargement,
 )

@@ -9,7 +9,7 @@ from retrykit.audit._borrowed import FunctionNode
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._flow import inner_nodes
 from retrykit.audit._handlers import last_name
-from retrykit.audit._loop_limits import Statement, names_in
+from retrykit.audit._loop_words import Statement, names_in
 from retrykit.audit._pauses import Pause
 from retrykit.audit._values import (
     UNKNOWN,

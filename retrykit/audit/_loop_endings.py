@@ -7,8 +7,8 @@ from functools import partial
 from types import NoneType
 
 from retrykit.audit._flow import flow, inner_nodes
-from retrykit.audit._handlers import last_name, only_tells
-from retrykit.audit._loop_limits import (
+from retrykit.audit._handlers import Attempt, last_name, only_tells
+from retrykit.audit._loop_words import (
     CLOCK_WORDS,
     COUNT_WORDS,
     Statement,
@@ -21,6 +21,8 @@ __all__ = ["find_ending", "find_ending_of_results"]
 
 
 _HANDLES = re.compile("handle|raise|check", re.IGNORECASE)
+# The names of methods that keep an error for those who wait.
+_FINISHES = re.compile("^_*(abort|fail|finali[sz]e|finish|set_exception)(_|$)")
 _STATUS = re.compile(r"^(ok|status|status_?code)$", re.IGNORECASE)
 
 
@@ -40,12 +42,51 @@ def find_ending(
     raised = _raised(loop, handlers, after, kept)
     if "raises" in raised or any(map(partial(_returns, kept), after)):
         return "raises"
+    again = _calls_once_more(handlers, loop, after)
     told = [x for x in after if not _only_logs([x]) and not isinstance(x, ast.Raise)]
-    if "?" in raised or _uses(told, kept):
+    if again or "?" in raised or _uses(told, kept):
         return "?"
     if raised:
         return "hidden"
     return _of_silence(loop, handlers, after)
+
+
+def _calls_once_more(
+    handlers: Sequence[ast.ExceptHandler],
+    loop: Statement,
+    after: Sequence[ast.stmt],
+) -> bool:
+    """Return whether the same call follows once more, which no handler catches."""
+    tried = {
+        ast.dump(call)
+        for each in _attempts_of(loop, handlers)
+        for call in _calls_in(each.body)
+    }
+    outside = [each for each in after if not isinstance(each, ast.Try | ast.TryStar)]
+    return any(ast.dump(each) in tried for each in _calls_in(outside))
+
+
+def _attempts_of(
+    loop: Statement, handlers: Sequence[ast.ExceptHandler]
+) -> list[Attempt]:
+    """Return the ``try`` statements of a loop that have some of the handlers."""
+    return [
+        each
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.Try | ast.TryStar)
+        and any(x in handlers for x in each.handlers)
+    ]
+
+
+def _calls_in(body: Sequence[ast.stmt]) -> list[ast.Call]:
+    """Return the calls that are given something, and that do not log it."""
+    return [
+        each
+        for each in inner_nodes(body)
+        if isinstance(each, ast.Call)
+        and not only_tells(each.func)
+        and any(map(names_in, [*each.args, *(x.value for x in each.keywords)]))
+    ]
 
 
 def find_ending_of_results(loop: Statement, following: Sequence[ast.stmt]) -> str:
@@ -116,15 +157,9 @@ def _raised(
 ) -> set[str]:
     """Return what the ``raise`` statements do that are in no handler."""
     # What an attempt raises is caught, and another handler raises other errors.
-    attempts = [
-        each
-        for each in inner_nodes(loop.body)
-        if isinstance(each, ast.Try | ast.TryStar)
-        and any(x in handlers for x in each.handlers)
-    ]
     inside = {
         id(x)
-        for attempt in attempts
+        for attempt in _attempts_of(loop, handlers)
         for each in [*attempt.body, *attempt.handlers]
         for x in ast.walk(each)
     }
@@ -135,6 +170,14 @@ def _raised(
         if isinstance(each, ast.ExceptHandler)
         for x in ast.walk(each)
     }
+    if not any("next" in flow(each.body) for each in handlers):
+        # What follows an attempt is about its result.
+        inside |= {
+            id(x)
+            for each in _attempts_of(loop, handlers)
+            for x in inner_nodes(loop.body)
+            if isinstance(x, ast.Raise) and x.lineno > (each.end_lineno or 0)
+        }
     ends = {id(each) for each in after}
     return {
         "?" if _is_class(each.exc) and id(each) not in ends else _of_raise(each, kept)
@@ -149,6 +192,9 @@ def _of_silence(
     after: Sequence[ast.stmt],
 ) -> str:
     """Return what a loop that raises nothing does with the last error."""
+    if _gives_count(loop, handlers) or any(map(_hands_over, handlers)):
+        # The last attempt may raise another error, or another part has the last one.
+        return "?"
     if any({"return", "break"} & flow(each.body) for each in handlers):
         # Perhaps after the last attempt, and with something that tells.
         return "?" if _returns_something(handlers) else "hidden"
@@ -161,6 +207,26 @@ def _of_silence(
     ):
         return "hidden"
     return "hidden" if _ends_silently(after) else "?"
+
+
+def _hands_over(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler gives the error to a method that ends with it."""
+    return any(
+        _FINISHES.search(last_name(call.func))
+        and handler.name in {x.id for x in call.args if isinstance(x, ast.Name)}
+        for call in _calls_in(handler.body)
+    )
+
+
+def _gives_count(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> bool:
+    """Return whether an attempt gets the number of those that are left."""
+    counted = counters(loop)
+    return any(
+        isinstance(x, ast.Name) and x.id in counted
+        for attempt in _attempts_of(loop, handlers)
+        for call in _calls_in(attempt.body)
+        for x in call.args
+    )
 
 
 def _ends_silently(body: Sequence[ast.stmt]) -> bool:
@@ -329,8 +395,9 @@ def _copies_of(names: set[str], loop: Statement) -> set[str]:
             case ast.Assign(targets=[target], value=value) if names_in(value) & names:
                 found |= names_in(target) - {"self"}
             case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=args
-            ):
+                func=ast.Attribute(value=ast.Name(id=name)) as function, args=args
+            ) if name != "self" and not only_tells(function):
+                # Such as `errors.append(error)`.
                 if any(names_in(x) & names for x in args):
                     found.add(name)
     return found

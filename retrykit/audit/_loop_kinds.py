@@ -6,20 +6,18 @@ from collections.abc import Callable, Mapping
 
 from retrykit.audit._fallbacks import uses_free_place
 from retrykit.audit._flow import flow, inner_nodes, leaves
-from retrykit.audit._handlers import last_name
-from retrykit.audit._look_alikes import (
-    NOT_FAILURES,
-    OF_DATA,
-    STATES,
-    WAITS,
-    asks_for_throttling,
-    asks_person,
-    asks_whether_ready,
+from retrykit.audit._handlers import NOT_FAILURES, OF_DATA, last_name
+from retrykit.audit._look_alikes import asks_person, looks_alike
+from retrykit.audit._loop_words import (
+    EVIDENCE,
+    Statement,
     control_words,
-    looks_alike,
+    counters,
+    names_in,
+    numbers_in,
     words_in,
 )
-from retrykit.audit._loop_limits import EVIDENCE, Statement, counters, names_in
+from retrykit.audit._polls import WAITS, asks_whether_ready, looks_at_state
 from retrykit.audit._turns import Turn
 
 __all__ = ["is_failure", "is_retry", "is_retry_of_results"]
@@ -33,12 +31,17 @@ _SOON_OVER = re.compile(
     "auth|credential|expired|interrupt|timeout|token", re.IGNORECASE
 )
 # What is asked for the state of something, or for the time until it changes.
+_THROTTLES = re.compile(
+    r"retry[-_]?after|too_?many_?requests|^(is_)?throttled$|rate_?limited|(?<!\d)429",
+    re.IGNORECASE,
+)
+# Functions that return the next piece of data.
+_NEXT = re.compile(r"(^|_)next(_|$)|^read_?line$|^pop(left)?$")
+# What is counted by a poll, and by a client that follows what it is told.
+_OTHERS = re.compile(r"(^|_)poll(s|ing)?(_|$)|redirect", re.IGNORECASE)
 _RETRIES = re.compile("retr(y|ies)", re.IGNORECASE)
 _HTTP_STATUS = re.compile(r"^(ok|status_?code|http_?status)$", re.IGNORECASE)
 _ANSWERS = re.compile(r"^(ok|is_success|status_?code|status)$", re.IGNORECASE)
-_STATUS_NAMES = re.compile(r"(^|_)(status|state|phase)$", re.IGNORECASE)
-_FAILED = re.compile("fail|error|retr|busy|unavail|limit", re.IGNORECASE)
-_EXISTENCE = re.compile(r"exists?$|^is_?(file|dir)$", re.IGNORECASE)
 _CHECKS = re.compile(r"_*(check|is|has|exists|verify|discover)(_|$)", re.IGNORECASE)
 
 
@@ -50,10 +53,22 @@ def is_retry(turn: Turn) -> bool:
     # What a loop logs says something only if each success ends it.
     if EVIDENCE.search(control_words(turn.loop, texts=turn.always_ends)):
         return True
-    if turn.pauses and asks_for_throttling(turn.loop):
+    if turn.pauses and _asks_for_throttling(turn.loop):
         return True
     return turn.always_ends and bool(
         turn.pauses or _is_counted(turn.loop) or _fails_on_network(turn)
+    )
+
+
+def _asks_for_throttling(loop: Statement) -> bool:
+    """Return whether a loop asks whether the server wants fewer requests."""
+    tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
+    if isinstance(loop, ast.While):
+        tests.append(loop.test)
+    return any(
+        any(map(_THROTTLES.search, words_in(each)))
+        or not {429, 503}.isdisjoint(numbers_in(each))
+        for each in tests
     )
 
 
@@ -93,15 +108,15 @@ def is_retry_of_results(
     )
     name = function.rpartition(".")[2]
     words = {each for each in words if not re.search("back_?off", each)}
-    if any(each(loop) for each in (_looks_at_state, asks_whether_ready, asks_person)):
+    if any(each(loop) for each in (looks_at_state, asks_whether_ready, asks_person)):
         return False
-    if uses_free_place(loop, set(), loop.body):
+    if uses_free_place(loop, set(), loop.body) or _does_something_else(loop):
         return False
     if _CHECKS.match(name) and not EVIDENCE.search(name):
         return False
     told = (
         EVIDENCE.search(" ".join(words))
-        or asks_for_throttling(loop)
+        or _asks_for_throttling(loop)
         or _returns_good_answer(loop)
     )
     if not told or WAITS.search(name):
@@ -132,6 +147,34 @@ def _returns_good_answer(loop: Statement) -> bool:
     return bool(asked & returned)
 
 
+def _does_something_else(loop: Statement) -> bool:
+    """Return whether a loop polls, follows redirects, or visits items."""
+    return _counts_others(loop) or _visits_items(loop)
+
+
+def _counts_others(loop: Statement) -> bool:
+    """Return whether a loop has a number or an answer of polls, or of redirects."""
+    limit = loop.test if isinstance(loop, ast.While) else loop.iter
+    stored = {
+        each.id
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
+    return any(map(_OTHERS.search, names_in(limit) | stored))
+
+
+def _visits_items(loop: Statement) -> bool:
+    """Return whether a loop does something with each item of a collection."""
+    match loop:
+        case ast.For(target=ast.Name(id=item), iter=ast.Name() | ast.Attribute()):
+            return not EVIDENCE.search(item) and any(
+                isinstance(each, ast.Call) and item in names_in(each)
+                for each in inner_nodes(loop.body)
+                if not (isinstance(each, ast.Call) and _is_sleep(each))
+            )
+    return False
+
+
 def _iterates_over_retries(loop: Statement) -> bool:
     """Return whether a loop is one such as ``for retry in range(max_retries)``."""
     return isinstance(loop, ast.For) and any(
@@ -143,7 +186,8 @@ def _begins_with_sleep(loop: Statement) -> bool:
     """Return whether each turn, the first one too, sleeps only before it asks."""
     if sum(map(_is_sleep, inner_nodes(loop.body))) > 1:
         return False
-    match loop.body[0]:
+    begins = [each for each in loop.body if not isinstance(each, ast.AugAssign)]
+    match begins[0] if begins else None:
         case (
             ast.Expr(value=ast.Await(value=ast.Call(func=function)))
             | ast.Expr(value=ast.Call(func=function))
@@ -167,45 +211,32 @@ def _asks_again(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
     """Return whether a loop goes on after a bad result of a call that it repeats."""
     if not isinstance(loop, ast.While):
         return False
-    calls = {name: ast.dump(before[name]) for name in names_in(loop.test) & {*before}}
+    asked = names_in(loop.test) - _looked_up(loop.test)
+    calls = {name: ast.dump(before[name]) for name in asked & {*before}}
+    changed = {
+        each.id
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
     return any(
-        isinstance(each.value, ast.Call) and ast.dump(each.value) == calls.get(name)
+        isinstance(each.value, ast.Call)
+        and ast.dump(each.value) == calls.get(name)
+        and not names_in(each.value) & changed
+        and not any(map(_NEXT.search, names_in(each.value)))
         for each in inner_nodes(loop.body)
         if isinstance(each, ast.Assign)
         for name in names_in(each.targets[0])
     )
 
 
-def _looks_at_state(loop: Statement) -> bool:
-    """Return whether what a loop does depends on the state of something else."""
-    tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
-    if isinstance(loop, ast.While):
-        tests.append(loop.test)
-        if "len" in names_in(loop.test):
-            # Until there are as many as are expected.
-            return True
-    # A machine whose turns are steps from state to state.
-    machine = any(isinstance(each, ast.Match) for each in loop.body)
-    return machine or any(
-        any(map(STATES.search, words_in(each) - _flags_in(each)))
-        or any(map(_EXISTENCE.search, names_in(each)))
-        or any(map(_compares_state, ast.walk(each)))
-        for each in tests
-    )
-
-
-def _flags_in(test: ast.expr) -> set[str]:
-    """Return the names of results that are true after a success."""
-    return names_in(test) & {"succeeded", "success"}
-
-
-def _compares_state(node: ast.AST) -> bool:
-    """Return whether a state is compared with a word that tells of no failure."""
-    match node:
-        case ast.Compare(left=left, comparators=[ast.Constant(value=str(word))]):
-            states = any(map(_STATUS_NAMES.search, names_in(left)))
-            return states and not word.isdigit() and not _FAILED.search(word)
-    return False
+def _looked_up(test: ast.expr) -> set[str]:
+    """Return the names that must be free, such as that in ``name in taken``."""
+    return {
+        name
+        for each in ast.walk(test)
+        if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.In)
+        for name in names_in(each.left)
+    }
 
 
 def _is_counted(loop: Statement) -> bool:

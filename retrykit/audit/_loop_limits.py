@@ -7,6 +7,16 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 
 from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
+from retrykit.audit._loop_flags import limit_of_flags
+from retrykit.audit._loop_words import (
+    CLOCK_WORDS,
+    COUNT_WORDS,
+    ENDLESS,
+    Statement,
+    counters,
+    names_in,
+    target_names,
+)
 from retrykit.audit._values import (
     UNKNOWN,
     Operation,
@@ -17,11 +27,7 @@ from retrykit.audit._values import (
     is_number,
 )
 
-__all__ = ["EVIDENCE", "Limits", "Statement", "counters", "find_limits"]
-__all__ += ["limits_something", "names_in", "turns_of_flag"]
-
-Statement = ast.For | ast.AsyncFor | ast.While
-"""A loop."""
+__all__ = ["Limits", "find_limits", "limits_something"]
 
 Limits = tuple[Value, Value]
 """The most attempts and the most seconds; infinity without a limit, UNKNOWN with one
@@ -29,30 +35,9 @@ that is not known."""
 
 NO_LIMITS = (math.inf, math.inf)
 
-COUNT_WORDS = re.compile(
-    r"retr(y|ies)|attempt|tries|\btry\b|_try|failures|errors?_count|num_err|n_err|fails"
-    r"|backoff|count|remaining|left$|max_",
-    re.IGNORECASE,
-)
-EVIDENCE = re.compile(
-    r"retr(y|ies|ying)|attempt|\btries\b|_tries|tries_|_try\b|back_?off", re.IGNORECASE
-)
-"""Words of retries: one of them in a loop says that it is one."""
-# In the condition of a loop that another part of the program ends.
-ENDLESS = re.compile(
-    r"run|stop|clos|shut|exit|quit|alive|active|connected|done|terminat|cancel"
-    r"|enabled",
-    re.IGNORECASE,
-)
 _CLOCKS = re.compile(r"^(time|monotonic|perf_counter|now|utcnow|time_ns|monotonic_ns)$")
 # The name of an error, such as `StatusCode.DEADLINE_EXCEEDED`.
 _STATUSES = re.compile(r"^[A-Z_]*EXCEEDED$|Error$|Exception$")
-CLOCK_WORDS = re.compile(
-    r"deadline|elapsed|expir|timer|timeout|time_?out|time_left|start_time|(?<!re)started|end_time|max_wait"
-    r"|max_time|time_limit|stop_at",
-    re.IGNORECASE,
-)
-
 
 # Functions that tell errors or values apart.
 _TOLD_APART = frozenset(
@@ -69,37 +54,6 @@ _LIMITS_TIME = re.compile(
 _ASKS = re.compile(
     r"(should_|can_|may_)?(retry|give_?up|exhaust)|attempts|retries|tries"
 )
-
-
-def names_in(node: ast.AST | None) -> set[str]:
-    """Return the names and attributes in an expression."""
-    found = set()
-    for each in [] if node is None else ast.walk(node):
-        if isinstance(each, ast.Name):
-            found.add(each.id)
-        elif isinstance(each, ast.Attribute):
-            found.add(each.attr)
-    return found
-
-
-def counters(loop: ast.stmt, *, inner: bool = True) -> set[str]:
-    """Return the names that a loop counts up or down.
-
-    Args:
-        loop: The loop.
-        inner: Whether those of the loops in it are among them.
-    """
-    found = set()
-    for each in inner_nodes(getattr(loop, "body", []), loops=inner):
-        match each:
-            case ast.AugAssign(op=ast.Add() | ast.Sub(), target=target):
-                found |= _last_name(target)
-            case ast.Assign(
-                targets=[target],
-                value=ast.BinOp(op=ast.Add() | ast.Sub()) as value,
-            ) if _last_name(target) & names_in(value):
-                found |= _last_name(target)
-    return found
 
 
 def find_limits(
@@ -121,7 +75,7 @@ def find_limits(
     if found == NO_LIMITS and _ends_by_helper(handlers):
         return UNKNOWN, math.inf
     if handlers and found[0] in (UNKNOWN, math.inf):
-        found = _least(found[0], _of_flags(loop, handlers)), found[1]
+        found = _least(found[0], limit_of_flags(loop, handlers)), found[1]
     if len(handlers) > 1 and found != NO_LIMITS:
         for each in handlers:
             if flow(each.body) & LEAVES:
@@ -156,78 +110,6 @@ def _decides(node: ast.AST, error: str) -> bool:
     if name & _TOLD_APART or any(map(ENDLESS.search, name)):
         return False
     return error not in names_in(node)
-
-
-def _of_flags(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> Value:
-    """Return the attempts of a loop whose handlers go on only once, by a flag.
-
-    Such as ``if renewed: raise`` before ``renewed = True``.
-    """
-    turns = [turns_of_flag(loop, each) for each in handlers]
-    if math.inf in turns:
-        return math.inf
-    return UNKNOWN if UNKNOWN in turns else 1 + len(turns)
-
-
-def turns_of_flag(loop: Statement, handler: ast.ExceptHandler) -> Value:
-    """Return 1 if a handler goes on once, infinity if no flag tells it to."""
-    asked: set[str] = set()
-    for each in inner_nodes(handler.body, loops=False):
-        if isinstance(each, ast.If) and (
-            leaves(each.body)
-            or leaves(each.orelse)
-            or leaves(handler.body[-1:])
-            or "continue" in flow(each.body)
-        ):
-            asked |= names_in(each.test)
-    flags = asked & _set_flags(handler.body).keys()
-    if not flags:
-        return math.inf
-    if _goes_on(_with_end(handler.body, flags), loop, handler):
-        # In another way, which sets no flag.
-        return math.inf
-    everywhere = _set_flags(loop.body)
-    return 1 if any(len(everywhere[each]) == 1 for each in flags) else UNKNOWN
-
-
-def _goes_on(
-    body: Sequence[ast.stmt], loop: Statement, handler: ast.ExceptHandler
-) -> bool:
-    """Return whether a loop goes on after what a handler does."""
-    outcomes = flow(body)
-    if "next" not in outcomes:
-        return "continue" in outcomes
-    last = loop.body[-1]
-    ends = leaves([last]) and handler not in ast.walk(last)
-    return "continue" in outcomes or not ends
-
-
-def _with_end(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
-    """Return statements of which those that set a flag leave the loop instead."""
-    found: list[ast.stmt] = []
-    for each in body:
-        new = each
-        if isinstance(each, ast.Assign) and flags & set().union(
-            *map(_last_name, each.targets)
-        ):
-            new = ast.Break()
-        elif isinstance(each, ast.If):
-            new = copy(each)
-            new.body = _with_end(each.body, flags)
-            new.orelse = _with_end(each.orelse, flags)
-        found.append(new)
-    return found
-
-
-def _set_flags(body: Sequence[ast.stmt]) -> dict[str, set[bool]]:
-    """Return the names that get True or False, with what they get."""
-    found: dict[str, set[bool]] = {}
-    for each in inner_nodes(body):
-        match each:
-            case ast.Assign(targets=[target], value=ast.Constant(value=bool(value))):
-                for name in _last_name(target):
-                    found.setdefault(name, set()).add(value)
-    return found
 
 
 def limits_something(body: Sequence[ast.stmt]) -> bool:
@@ -303,8 +185,8 @@ def _computed_words(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
         match each:
             case ast.Assign(
                 targets=[target], value=ast.BinOp() | ast.Call(func=ast.Name()) as value
-            ) if isinstance(value, ast.BinOp) or _last_name(value.func) & _LEAST:
-                for name in _last_name(target):
+            ) if isinstance(value, ast.BinOp) or target_names(value.func) & _LEAST:
+                for name in target_names(target):
                     found.setdefault(name, set()).update(names_in(value))
     return found
 
@@ -323,20 +205,29 @@ def _of_truth(
     test: ast.expr, loop: Statement, scope: Scope, before: dict[str, ast.expr]
 ) -> Value:
     """Return the attempts of ``if attempt: raise``, or of ``if not left: raise``."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        calls: Value = math.inf
+        for each in test.values:
+            calls = _least(calls, _of_truth(each, loop, scope, before))
+        return calls
     node = test.operand if isinstance(test, ast.UnaryOp) else test
+    match test:
+        case ast.Compare(ops=[ast.Gt()], comparators=[ast.Constant(value=0)]):
+            # Such as `if attempt > 0: raise`.
+            node = test.left
     if not isinstance(node, ast.Name) or node.id not in before:
         return math.inf
     first = evaluate(before[node.id], scope)
     steps = [
         each
         for each in inner_nodes(loop.body)
-        if isinstance(each, ast.AugAssign) and _last_name(each.target) == {node.id}
+        if isinstance(each, ast.AugAssign) and target_names(each.target) == {node.id}
     ]
     match steps:
         case [ast.AugAssign(op=ast.Add())] if first == 0:
             return 2
         case [ast.AugAssign(op=ast.Sub(), value=ast.Constant(value=1))]:
-            if is_number(first) and first > 0:
+            if is_number(first) and first > 0 and not isinstance(test, ast.Compare):
                 return math.ceil(first) + 1
     return math.inf
 
@@ -356,7 +247,7 @@ def _of_countdown(loop: ast.While, scope: Scope, before: dict[str, ast.expr]) ->
     steps = [
         each
         for each in inner_nodes(loop.body)
-        if isinstance(each, ast.AugAssign) and _last_name(each.target) == {name}
+        if isinstance(each, ast.AugAssign) and target_names(each.target) == {name}
     ]
     match steps, name in before and evaluate(before[name], scope):
         case [ast.AugAssign(op=ast.Sub(), value=ast.Constant(value=1))], first:
@@ -372,7 +263,7 @@ def _flags(loop: ast.While) -> set[str]:
     for each in inner_nodes(loop.body):
         if isinstance(each, ast.Assign):
             for target in each.targets:
-                found |= _last_name(target)
+                found |= target_names(target)
     return found
 
 
@@ -611,12 +502,3 @@ def _bound_of(
             strict = isinstance(node.ops[0], ast.LtE | ast.Gt)
             return Operation("+", value, 1) if strict else value
     return UNKNOWN
-
-
-def _last_name(node: ast.expr) -> set[str]:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return {name}
-        case ast.Subscript(value=value):
-            return _last_name(value)
-    return set()

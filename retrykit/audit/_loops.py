@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from retrykit.audit._borrowed import called_name
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
-from retrykit.audit._flow import flow, inner_nodes
+from retrykit.audit._flow import LEAVES, flow, inner_nodes
 from retrykit.audit._handlers import (
     caught_by,
     may_raise_elsewhere,
@@ -18,13 +18,10 @@ from retrykit.audit._handlers import (
 from retrykit.audit._helpers import Helpers
 from retrykit.audit._loop_delays import HINTS, find_delays
 from retrykit.audit._loop_endings import find_ending, find_ending_of_results
+from retrykit.audit._loop_flags import turns_of_flag
 from retrykit.audit._loop_kinds import is_failure, is_retry, is_retry_of_results
-from retrykit.audit._loop_limits import (
-    Limits,
-    Statement,
-    find_limits,
-    turns_of_flag,
-)
+from retrykit.audit._loop_limits import Limits, find_limits
+from retrykit.audit._loop_words import Statement
 from retrykit.audit._pauses import (
     Pause,
     asks_counter,
@@ -88,7 +85,7 @@ class Place(NamedTuple):
     """The surroundings of a loop.
 
     Attributes:
-        following: The statements that follow it in its block.
+        following: The statements that follow it, in its block and those around it.
         before: What the names of its function were assigned to last, before it.
         scope: Returns the value of a name.
         usual: The same, where parameters are what they are by default.
@@ -172,7 +169,10 @@ def _find_limits(
     if calls == elapsed == math.inf:
         shared: list[ast.AST] = [x for x in around if x not in handlers]
         if _may_limit(shared, handlers, place) and not (
-            any(_only_counts(each, loop) for each in handlers)
+            any(
+                _only_counts(each, loop) and not LEAVES & flow(each.body)
+                for each in handlers
+            )
             and not _may_limit(shared, [], place)
         ):
             calls = UNKNOWN

@@ -71,6 +71,8 @@ class _Body(Found):
         self.results: list[Value] = []
         # How many blocks around what is read limit its time.
         self.limits = 0
+        # The blocks around what is read: the index of what follows, and the `finally`.
+        self.around: list[tuple[Sequence[ast.stmt], int, Sequence[ast.stmt]]] = []
 
     def include(self, inner: Found) -> None:
         """Add what a function tells that is defined in this one."""
@@ -114,7 +116,14 @@ class _Reader:
                     self.klass(each, body)
                 case ast.While() | ast.For() | ast.AsyncFor():
                     self.loop(each, statements[index + 1 :], body)
+                    outer, body.around = body.around, []
                     self.statement(each, body)
+                    body.around = outer
+                case ast.If() | ast.With() | ast.AsyncWith() | ast.Try():
+                    ends = getattr(each, "finalbody", ())
+                    body.around.append((statements, index + 1, ends))
+                    self.statement(each, body)
+                    body.around.pop()
                 case _:
                     self.statement(each, body)
 
@@ -126,8 +135,11 @@ class _Reader:
     ) -> None:
         """Note a loop that retries, or one over the attempts of a library."""
         names = body.names
+        after = [*following]
+        for statements, index, ends in reversed(body.around):
+            after += [*ends, *statements[index:]]
         place = Place(
-            following,
+            after,
             names.assigned,
             names.find_literal,
             names.find_usual,

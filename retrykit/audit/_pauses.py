@@ -8,7 +8,7 @@ from typing import NamedTuple
 from retrykit.audit._borrowed import FunctionNode
 from retrykit.audit._flow import inner_nodes
 from retrykit.audit._handlers import last_name, only_tells
-from retrykit.audit._loop_limits import Statement, names_in
+from retrykit.audit._loop_words import Statement, names_in
 from retrykit.audit._values import Reference, Scope, evaluate
 
 __all__ = [
@@ -131,8 +131,10 @@ def iterates_over_counter(loop: Statement) -> bool:
     """
     if isinstance(loop, ast.While):
         return False
-    if isinstance(loop.iter, ast.Call) and _RETRIES.search(last_name(loop.iter.func)):
-        return True
+    if isinstance(loop.iter, ast.Call):
+        name = last_name(loop.iter.func)
+        if _RETRIES.search(name) or _DELAY_NAMES.search(name):
+            return True
     return isinstance(loop.target, ast.Name) and any(
         isinstance(each, ast.Attribute)
         and isinstance(each.value, ast.Name)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from retrykit.audit._flow import flow, inner_nodes
 from retrykit.audit._handlers import Attempt, caught_by
-from retrykit.audit._loop_limits import Statement, names_in
+from retrykit.audit._loop_words import Statement, names_in
 from retrykit.audit._pauses import Pause
 
 __all__ = ["Turn", "assigned_constants", "find_turn"]
@@ -52,7 +52,11 @@ def find_turn(loop: Statement, pauses: list[Pause], function: str) -> Turn | Non
     """Return a turn of a loop that goes on after an error; None if there is none."""
     for attempt, rest in _attempts(loop.body, []):
         after = flow(rest)
-        handlers = [each for each in attempt.handlers if _goes_on(each, after)]
+        handlers = [
+            each
+            for each in attempt.handlers
+            if _goes_on(each, after) and not _makes_false(loop, each.body)
+        ]
         if handlers:
             name = function.rpartition(".")[2]
             later = _find_later(rest) if _falls_through(handlers) else None
@@ -83,6 +87,34 @@ def _goes_on(handler: ast.ExceptHandler, after: frozenset[str]) -> bool:
     return "continue" in outcomes or (
         "next" in outcomes and bool({"next", "continue"} & after)
     )
+
+
+def _makes_false(loop: Statement, body: Sequence[ast.stmt]) -> bool:
+    """Return whether statements make the condition of a loop false."""
+    tests = [loop.test] if isinstance(loop, ast.While) else []
+    if tests and isinstance(tests[0], ast.BoolOp) and isinstance(tests[0].op, ast.And):
+        tests = tests[0].values
+    ends: set[tuple[str, bool | None]] = set()
+    for test in tests:
+        match test:
+            case ast.Name(id=name):
+                ends.add((name, False))
+            case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)):
+                ends.add((name, True))
+            case ast.Compare(
+                left=ast.Name(id=name),
+                ops=[ast.IsNot()],
+                comparators=[ast.Constant(value=None)],
+            ):
+                ends.add((name, None))
+    given = {
+        (target.id, each.value.value)
+        for each in body
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant)
+        for target in each.targets
+        if isinstance(target, ast.Name)
+    }
+    return bool(ends & given)
 
 
 def _attempts(

@@ -934,3 +934,9 @@ def test_errors_that_giveup_tells_apart_are_not_all_retried():
     text = "import backoff\nbackoff.on_exception(backoff.expo, {}, giveup=is_fatal)"
     assert site_of(text.format("Exception")).behavior.retried is None
     assert site_of(text.format("OSError")).behavior.retried == ("OSError",)
+
+
+@pytest.mark.parametrize(("maker", "found"), [("ours.parse", 0), ("llms.Model", 1)])
+def test_an_object_of_another_library_is_no_runnable(maker, found):
+    source = f"import ours, langchain_openai as llms\nx = {maker}(name).with_retry()"
+    assert len(sites_of(source)) == found

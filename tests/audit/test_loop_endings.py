@@ -147,3 +147,122 @@ def test_a_bad_result_is_hidden_if_only_good_ones_are_returned(test, ending):
         time.sleep(1)
     """)
     assert site.behavior.ending == ending
+
+
+ENCLOSING = {
+    "return None": "hidden",
+    "log.error('failed')": "hidden",
+    "fetch(url)": "?",
+    "raise last": "raises",
+    "return self.errors": "?",
+}
+
+
+@pytest.mark.parametrize("block", ["if urgent:", "with lock:"])
+@pytest.mark.parametrize(("after", "ending"), ENCLOSING.items(), ids=ENCLOSING)
+def test_what_follows_the_block_around_a_loop_tells_its_ending(block, after, ending):
+    [site] = loops(f"""
+    {block}
+        for attempt in range(3):
+            try:
+                return fetch(url)
+            except OSError as error:
+                last = error
+                time.sleep(1)
+    {after}
+    """)
+    assert site.behavior.ending == ending
+
+
+def test_what_follows_a_loop_around_it_is_not_its_end():
+    [site] = loops("""
+    for url in urls:
+        for attempt in range(3):
+            try:
+                fetch(url)
+                break
+            except OSError as error:
+                time.sleep(1)
+    raise Missing
+    """)
+    assert site.behavior.ending == "hidden"
+
+
+def test_a_finally_follows_a_loop():
+    [site] = loops("""
+    try:
+        for attempt in range(3):
+            try:
+                return fetch()
+            except OSError as error:
+                runner.failed(error)
+                time.sleep(1)
+    finally:
+        runner.close()
+    return runner.result()
+    """)
+    assert site.behavior.ending == "raises"
+
+
+@pytest.mark.parametrize(("last", "ending"), [("url", "?"), ("other", "hidden")])
+def test_the_same_call_after_the_loop_may_raise(last, ending):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            fetch(url)
+            return
+        except OSError:
+            time.sleep(1)
+    fetch({last})
+    raise Unavailable
+    """)
+    assert site.behavior.ending == ending
+
+
+@pytest.mark.parametrize(("given", "ending"), [("left", "?"), ("url", "hidden")])
+def test_an_attempt_that_gets_the_count_may_raise_the_last_error(given, ending):
+    [site] = loops(f"""
+    left = 3
+    while left >= 0:
+        try:
+            return fetch({given})
+        except RetryError:
+            time.sleep(1)
+            left -= 1
+    """)
+    assert site.behavior.ending == ending
+
+
+@pytest.mark.parametrize(
+    ("handler", "ending"), [("continue", "?"), ("if urgent: continue", "hidden")]
+)
+def test_what_a_result_raises_is_not_the_end_of_errors(handler, ending):
+    [site] = loops(f"""
+    while True:
+        try:
+            answer = fetch()
+        except OSError as error:
+            spend(budget)
+            time.sleep(1)
+            {handler}
+        if answer.good:
+            return answer
+        log.info("no retries")
+        raise RefusedError(answer)
+    """)
+    assert site.behavior.ending == ending
+
+
+@pytest.mark.parametrize(("method", "ending"), [("finalize", "?"), ("note", "hidden")])
+def test_an_error_may_be_handed_over(method, ending):
+    [site] = loops(f"""
+    while True:
+        try:
+            return fetch()
+        except OSError as error:
+            if self.attempts > 3:
+                self.{method}(error)
+                break
+            time.sleep(1)
+    """)
+    assert site.behavior.ending == ending

@@ -161,6 +161,9 @@ def test_an_error_after_which_nothing_is_asked_has_no_limit(handler, calls):
         ("3", "not attempt", "attempt -= 2", None),
         ("-1", "not attempt", "attempt -= 1", None),
         ("first()", "attempt", "attempt += 1", None),
+        ("0", "attempt > 0", "attempt += 1", 2),
+        ("0", "stale or attempt > 0", "attempt += 1", 2),
+        ("0", "stale and attempt > 0", "attempt += 1", None),
     ],
 )
 def test_a_counter_that_is_asked_whether_it_is_zero_limits_a_loop(
@@ -263,3 +266,57 @@ def test_a_loop_that_ends_with_a_conflict_compares_and_sets(error, found):
                 raise {error} from refused
     """
     assert len(loops(source)) == found
+
+
+def test_a_handler_that_counts_and_raises_does_not_go_on_without_an_end():
+    [site] = loops("""
+    attempts = lacks = 0
+    while True:
+        try:
+            return fetch()
+        except LackError:
+            if lacks < MOST:
+                lacks += 1
+                continue
+            raise
+        except GapError:
+            attempts += 1
+            time.sleep(decide(attempts))
+    """)
+    assert site.behavior.calls is None
+
+
+@pytest.mark.parametrize(
+    ("test", "retried"),
+    [
+        ("not session.begun", None),
+        ("attempt == 0", ("Exception",)),
+        ("retries", ("Exception",)),
+        ("not renewed", ("Exception",)),
+    ],
+)
+def test_a_state_sorts_errors_out(test, retried):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            return fetch()
+        except Exception:
+            if {test}:
+                renewed = True
+                continue
+            raise
+    """)
+    assert site.behavior.retried == retried
+
+
+def test_a_helper_with_a_name_of_errors_may_end_a_loop():
+    [site] = loops("""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return fetch()
+        except Exception as error:
+            pause = _retry_error_helper(error, deadline)
+            time.sleep(pause)
+    """)
+    assert site.behavior.calls is None

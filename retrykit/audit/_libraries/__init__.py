@@ -110,7 +110,8 @@ def behavior_of(call: Call) -> tuple[str, Behavior] | None:
     elif type(function) is Operation and function.sign == ".":
         library = maker_of(function.left)
         reader = METHODS.get(library, {}).get(function.right)
-        if reader is None and function.right == "with_retry":
+        other = library and not library.startswith("langchain") and not call.named
+        if reader is None and function.right == "with_retry" and not other:
             library, reader = "langchain_core", clients.read_langchain
     if reader is None:
         for name, _ in call.named:

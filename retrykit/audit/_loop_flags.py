@@ -1,0 +1,84 @@
+"""Flags that let a loop go on once."""
+
+import ast
+import math
+from collections.abc import Sequence
+from copy import copy
+
+from retrykit.audit._flow import flow, inner_nodes, leaves
+from retrykit.audit._loop_words import Statement, names_in, target_names
+from retrykit.audit._values import UNKNOWN, Value
+
+__all__ = ["limit_of_flags", "turns_of_flag"]
+
+
+def limit_of_flags(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> Value:
+    """Return the attempts of a loop whose handlers go on only once, by a flag.
+
+    Such as ``if renewed: raise`` before ``renewed = True``.
+    """
+    turns = [turns_of_flag(loop, each) for each in handlers]
+    if math.inf in turns:
+        return math.inf
+    return UNKNOWN if UNKNOWN in turns else 1 + len(turns)
+
+
+def turns_of_flag(loop: Statement, handler: ast.ExceptHandler) -> Value:
+    """Return 1 if a handler goes on once, infinity if no flag tells it to."""
+    asked: set[str] = set()
+    for each in inner_nodes(handler.body, loops=False):
+        if isinstance(each, ast.If) and (
+            leaves(each.body)
+            or leaves(each.orelse)
+            or leaves(handler.body[-1:])
+            or "continue" in flow(each.body)
+        ):
+            asked |= names_in(each.test)
+    flags = asked & _set_flags(handler.body).keys()
+    if not flags:
+        return math.inf
+    if _goes_on(_with_end(handler.body, flags), loop, handler):
+        # In another way, which sets no flag.
+        return math.inf
+    everywhere = _set_flags(loop.body)
+    return 1 if any(len(everywhere[each]) == 1 for each in flags) else UNKNOWN
+
+
+def _goes_on(
+    body: Sequence[ast.stmt], loop: Statement, handler: ast.ExceptHandler
+) -> bool:
+    """Return whether a loop goes on after what a handler does."""
+    outcomes = flow(body)
+    if "next" not in outcomes:
+        return "continue" in outcomes
+    last = loop.body[-1]
+    ends = leaves([last]) and handler not in ast.walk(last)
+    return "continue" in outcomes or not ends
+
+
+def _with_end(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
+    """Return statements of which those that set a flag leave the loop instead."""
+    found: list[ast.stmt] = []
+    for each in body:
+        new = each
+        if isinstance(each, ast.Assign) and flags & set().union(
+            *map(target_names, each.targets)
+        ):
+            new = ast.Break()
+        elif isinstance(each, ast.If):
+            new = copy(each)
+            new.body = _with_end(each.body, flags)
+            new.orelse = _with_end(each.orelse, flags)
+        found.append(new)
+    return found
+
+
+def _set_flags(body: Sequence[ast.stmt]) -> dict[str, set[bool]]:
+    """Return the names that get True or False, with what they get."""
+    found: dict[str, set[bool]] = {}
+    for each in inner_nodes(body):
+        match each:
+            case ast.Assign(targets=[target], value=ast.Constant(value=bool(value))):
+                for name in target_names(target):
+                    found.setdefault(name, set()).add(value)
+    return found

@@ -1,0 +1,123 @@
+"""Words by which a loop is controlled, and what it counts."""
+
+import ast
+import re
+
+from retrykit.audit._flow import inner_nodes
+
+__all__ = ["CLOCK_WORDS", "COUNT_WORDS", "ENDLESS", "EVIDENCE", "Statement"]
+__all__ += [
+    "control_words",
+    "counters",
+    "names_in",
+    "numbers_in",
+    "target_names",
+    "texts_in",
+]
+__all__ += ["texts_in", "words_in"]
+
+Statement = ast.For | ast.AsyncFor | ast.While
+"""A loop."""
+
+COUNT_WORDS = re.compile(
+    r"retr(y|ies)|attempt|tries|\btry\b|_try|failures|errors?_count|num_err|n_err|fails"
+    r"|backoff|count|remaining|left$|max_",
+    re.IGNORECASE,
+)
+EVIDENCE = re.compile(
+    r"retr(y|ies|ying)|attempt|\btries\b|_tries|tries_|_try\b|back_?off", re.IGNORECASE
+)
+"""Words of retries: one of them in a loop says that it is one."""
+CLOCK_WORDS = re.compile(
+    r"deadline|elapsed|expir|timer|timeout|time_?out|time_left|start_time|(?<!re)started|end_time|max_wait"
+    r"|max_time|time_limit|stop_at",
+    re.IGNORECASE,
+)
+# In the condition of a loop that another part of the program ends.
+ENDLESS = re.compile(
+    r"run|stop|clos|shut|exit|quit|alive|active|connected|done|terminat|cancel"
+    r"|enabled",
+    re.IGNORECASE,
+)
+
+
+def names_in(node: ast.AST | None) -> set[str]:
+    """Return the names and attributes in an expression."""
+    found = set()
+    for each in [] if node is None else ast.walk(node):
+        if isinstance(each, ast.Name):
+            found.add(each.id)
+        elif isinstance(each, ast.Attribute):
+            found.add(each.attr)
+    return found
+
+
+def counters(loop: ast.stmt, *, inner: bool = True) -> set[str]:
+    """Return the names that a loop counts up or down.
+
+    Args:
+        loop: The loop.
+        inner: Whether those of the loops in it are among them.
+    """
+    found = set()
+    for each in inner_nodes(getattr(loop, "body", []), loops=inner):
+        match each:
+            case ast.AugAssign(op=ast.Add() | ast.Sub(), target=target):
+                found |= target_names(target)
+            case ast.Assign(
+                targets=[target],
+                value=ast.BinOp(op=ast.Add() | ast.Sub()) as value,
+            ) if target_names(target) & names_in(value):
+                found |= target_names(target)
+    return found
+
+
+def texts_in(node: ast.AST) -> set[str]:
+    """Return the strings in an expression or a statement."""
+    return {
+        each.value
+        for each in ast.walk(node)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    }
+
+
+def numbers_in(node: ast.AST) -> set[object]:
+    """Return the constants in an expression."""
+    return {x.value for x in ast.walk(node) if isinstance(x, ast.Constant)}
+
+
+def words_in(node: ast.expr) -> set[str]:
+    """Return the words of all names and strings in an expression."""
+    return names_in(node) | texts_in(node)
+
+
+def control_words(loop: Statement, *, texts: bool) -> str:
+    """Return the names by which a loop is controlled, and its texts."""
+    # One that begins again in each turn counts nothing.
+    begun = {
+        name
+        for each in loop.body
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant)
+        for name in names_in(each.targets[0])
+    }
+    names = counters(loop) - begun
+    if isinstance(loop, ast.While):
+        names |= names_in(loop.test)
+    else:
+        names |= names_in(loop.target) | names_in(loop.iter)
+    for each in inner_nodes(loop.body):
+        if texts and isinstance(each, ast.Constant) and isinstance(each.value, str):
+            names.add(each.value[:200])
+        elif isinstance(each, ast.If):
+            names |= names_in(each.test) - begun
+    return " ".join(names)
+
+
+def target_names(node: ast.expr) -> set[str]:
+    """Return the name that is assigned to, without its object."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return {name}
+        case ast.Subscript(value=value):
+            return target_names(value)
+    return set()

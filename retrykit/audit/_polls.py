@@ -1,0 +1,281 @@
+"""Loops that wait until something is there, or until work elsewhere is done."""
+
+import ast
+import re
+
+from retrykit.audit._flow import inner_nodes, leaves
+from retrykit.audit._handlers import OF_DATA, last_name
+from retrykit.audit._loop_words import (
+    EVIDENCE,
+    Statement,
+    control_words,
+    counters,
+    names_in,
+    numbers_in,
+    texts_in,
+    words_in,
+)
+from retrykit.audit._turns import Turn
+
+__all__ = ["WAITS", "asks_whether_ready", "is_poll", "looks_at_state"]
+
+WAITS = re.compile(
+    r"(^|_)(wait|poll|polling|until|ready|healthy|watch|monitor|listen|consume|worker|forever"
+    r"|serve|heartbeat|keepalive|reader|acquire|lock|find_free"
+    r"|free_port)(_|$|s$|er$|ed$)",
+    re.IGNORECASE,
+)
+"""Words in the name of a function that waits for something, or serves."""
+_NOT_DONE = re.compile(
+    r"\b(not yet|still not) (ready|up|finished|done)\b|\bnot ready yet\b"
+    r"|\bstill waiting\b|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
+    r"|\bwaiting\b.*\bfor\b.* to (finish|complete|start|boot|appear|exist)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+# States of work that goes on elsewhere.
+_STATES = re.compile(
+    r"^(is_)?(running|pending|queued|in_?progress|processing|succeeded|success|completed|finished"
+    r"|available|creating|downloading|deleting)$",
+    re.IGNORECASE,
+)
+_PROBES = re.compile(r"(^|[_-])(health|healthy|ping|probe)([_-]|$)", re.IGNORECASE)
+_LOCKED = re.compile(r"^_?(Lock|.*Lock(Error$|Timeout|NotAcquired|Held|Unavailable))")
+_WAITS_FOR = re.compile(r"_*(wait|poll)(_|[A-Z]|$)")
+_READY = re.compile(
+    r"(^|_)(ready|healthy|is_up|available|reachable|listening)(_|$)", re.IGNORECASE
+)
+_NOW_READY = re.compile(
+    r"\b(is|are|now|became) (now )?(ready|healthy|online|available|up)\b(?! to date)",
+    re.IGNORECASE,
+)
+_UNTIL = frozenset(["until", "until_not", "wait_until"])
+_WAITERS = re.compile(r"(^|_)waiter$")
+_LOCKS = frozenset(["acquire", "flock", "lock", "lockf", "try_acquire", "try_lock"])
+# What asks for a lock of a file, and does not wait for it.
+_AT_ONCE = frozenset(["LOCK_NB", "LK_NBLCK", "LK_NBRLCK"])
+_RECEIVES = re.compile(
+    r"^_*(accept|as_completed|join|poll|receive|recv|recv_into|recvfrom|result|select|wait|wait_for)$"
+)
+_NOT_YET = frozenset(["EAGAIN", "EINTR", "EWOULDBLOCK"])
+_SENDS = re.compile(
+    r"(^|_)(send|sendall|sendto|write|publish|submit|request|transmit|put)(_|$)",
+    re.IGNORECASE,
+)
+_TIMEOUTS = re.compile(r"^Empty$|^Full$|^BlockingIOError$|timed?_?out", re.IGNORECASE)
+_STATUS_NAMES = re.compile(r"(^|_)(status|state|phase)$", re.IGNORECASE)
+_STATE_NUMBERS = re.compile(r"(^|_)(state|phase)(_?(code|id|number))?$", re.IGNORECASE)
+_FAILED = re.compile("fail|error|retr|busy|unavail|limit", re.IGNORECASE)
+_EXISTENCE = re.compile(r"exists?$|^is_?(file|dir)$", re.IGNORECASE)
+_ENDED = re.compile("^(poll|returncode|is_alive|exitcode)$")
+
+
+def is_poll(turn: Turn) -> bool:
+    """Return whether a function waits for something that is not there yet."""
+    if _WAITS_FOR.match(turn.function) and not EVIDENCE.search(turn.function):
+        return True
+    if _asks_for_state(turn) or _reads_file(turn) or _takes_lock(turn):
+        return True
+    if _probes(turn) or _receives(turn) or _waits_until(turn):
+        return True
+    if _tells_ready(turn) or _tells_unready(turn) or asks_whether_ready(turn.loop):
+        return True
+    control = control_words(turn.loop, texts=False)
+    if EVIDENCE.search(f"{turn.function} {control}"):
+        return False
+    counted = counters(turn.loop)
+    polls = any(re.match("_*polls?(_|$)", each) for each in counted)
+    return polls or bool(WAITS.search(turn.function)) or _asks_process(turn)
+
+
+def _tells_ready(turn: Turn) -> bool:
+    """Return whether a success logs that something is ready now."""
+    texts = {x for each in turn.success for x in texts_in(each)}
+    return any(map(_NOW_READY.search, texts))
+
+
+def _tells_unready(turn: Turn) -> bool:
+    """Return whether a handler, or the end, tells that something is not ready."""
+    told = [*turn.loop.orelse, *(x for each in turn.handlers for x in each.body)]
+    return any(
+        _NOT_DONE.search(ast.unparse(each))
+        for each in inner_nodes(told)
+        if isinstance(each, ast.JoinedStr)
+        or (isinstance(each, ast.Constant) and isinstance(each.value, str))
+    )
+
+
+def _waits_until(turn: Turn) -> bool:
+    """Return whether an attempt waits, as in ``Wait(driver, 10).until(found)``."""
+    return any(
+        isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Attribute)
+        and (
+            each.func.attr in _UNTIL
+            or (
+                each.func.attr == "wait"
+                and any(map(_WAITERS.search, names_in(each.func.value)))
+            )
+        )
+        for each in inner_nodes(turn.attempt.body)
+    )
+
+
+def _takes_lock(turn: Turn) -> bool:
+    """Return whether an attempt is one to get a lock that another one has."""
+    if turn.caught and all(map(_LOCKED.search, turn.caught)):
+        return True
+    if any(
+        isinstance(each, ast.Call) and any(names_in(x) & _AT_ONCE for x in each.args)
+        for each in inner_nodes(turn.attempt.body)
+    ):
+        return True
+    match turn.attempt.body[0]:
+        case ast.Expr(value=value) | ast.Assign(value=value):
+            call = value.value if isinstance(value, ast.Await) else value
+            return isinstance(call, ast.Call) and last_name(call.func) in _LOCKS
+    return False
+
+
+def _probes(turn: Turn) -> bool:
+    """Return whether an attempt only asks for the health of something."""
+    match turn.attempt.body[0]:
+        case ast.Expr() as first:
+            return any(
+                isinstance(each, ast.Call)
+                and any(map(_PROBES.search, {last_name(each.func)} | texts_in(each)))
+                for each in inner_nodes([first])
+            )
+    return False
+
+
+def _receives(turn: Turn) -> bool:
+    """Return whether an attempt waits, for some time, for what another part sends."""
+    timed = turn.caught and all(map(_TIMEOUTS.search, turn.caught))
+    if not (timed or (turn.handlers and all(map(_would_block, turn.handlers)))):
+        return False
+    calls = [x for x in inner_nodes(turn.loop.body) if isinstance(x, ast.Call)]
+    if any(_SENDS.search(last_name(each.func)) for each in calls):
+        # A request that is sent again.
+        return False
+    return any(
+        isinstance(each, ast.Call)
+        and (_RECEIVES.search(last_name(each.func)) or _gets_within(each))
+        for each in inner_nodes(turn.attempt.body)
+    )
+
+
+def _would_block(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler goes on if there is nothing to receive yet."""
+    return any(
+        isinstance(each, ast.If)
+        and (
+            names_in(each.test) & _NOT_YET
+            or ("errno" in names_in(each.test) and 11 in numbers_in(each.test))  # noqa: PLR2004
+        )
+        for each in inner_nodes(handler.body)
+    )
+
+
+def _gets_within(call: ast.Call) -> bool:
+    """Return whether a call is like ``queue.get(timeout=1)``, and no HTTP request."""
+    if last_name(call.func).strip("_") != "get":
+        return False
+    limits = [x for x in call.args if any(map(_TIMEOUTS.search, names_in(x)))]
+    named = any(each.arg == "timeout" for each in call.keywords)
+    return bool(limits) or (named and not call.args)
+
+
+def asks_whether_ready(loop: Statement) -> bool:
+    """Return whether a loop goes on while something is not ready."""
+    if not isinstance(loop, ast.While):
+        return False
+    return any(
+        isinstance(each, ast.UnaryOp)
+        and isinstance(each.op, ast.Not)
+        and any(map(_READY.search, names_in(each.operand)))
+        for each in ast.walk(loop.test)
+    )
+
+
+def _asks_process(turn: Turn) -> bool:
+    """Return whether a handler gives up if a process that starts has ended."""
+    return any(
+        isinstance(each, ast.If)
+        and (leaves(each.body) or leaves(each.orelse))
+        and any(map(_ENDED.search, names_in(each.test)))
+        for handler in turn.handlers
+        for each in inner_nodes(handler.body)
+    )
+
+
+def _asks_for_state(turn: Turn) -> bool:
+    """Return whether a success goes on until some work has another state."""
+    if isinstance(turn.loop, ast.While) and any(
+        map(_names_state, ast.walk(turn.loop.test))
+    ):
+        return True
+    if turn.always_ends or not turn.pauses:
+        return False
+    return any(
+        isinstance(each, ast.If) and any(map(_STATES.search, words_in(each.test)))
+        for each in inner_nodes(turn.success)
+    )
+
+
+def _reads_file(turn: Turn) -> bool:
+    """Return whether a file is read until another program has written it."""
+    return turn.caught <= OF_DATA | {"OSError"} and any(
+        isinstance(each, ast.Call) and last_name(each.func) == "open"
+        for each in inner_nodes(turn.attempt.body)
+    )
+
+
+def looks_at_state(loop: Statement) -> bool:
+    """Return whether what a loop does depends on the state of something else."""
+    tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
+    if isinstance(loop, ast.While):
+        tests.append(loop.test)
+        if "len" in names_in(loop.test):
+            # Until there are as many as are expected.
+            return True
+    # A machine whose turns are steps from state to state.
+    machine = any(isinstance(each, ast.Match) for each in loop.body)
+    return machine or any(
+        any(map(_STATES.search, words_in(each) - _flags_in(each)))
+        or any(map(_EXISTENCE.search, names_in(each)))
+        or any(_compares_state(x) or _names_state(x) for x in ast.walk(each))
+        for each in tests
+    )
+
+
+def _flags_in(test: ast.expr) -> set[str]:
+    """Return the names of results that are true after a success."""
+    return names_in(test) & {"succeeded", "success"}
+
+
+def _names_state(node: ast.AST) -> bool:
+    """Return whether a state is compared with that of work that goes on."""
+    match node:
+        case ast.Compare(
+            left=left, ops=[ast.Lt() | ast.LtE()], comparators=[ast.Attribute()]
+        ):
+            # Such as `while self.status < States.DONE`.
+            return any(map(_STATUS_NAMES.search, names_in(left)))
+        case ast.Compare(
+            left=left,
+            comparators=[ast.Constant(value=str(word)) | ast.Attribute(attr=word)],
+        ):
+            states = any(map(_STATUS_NAMES.search, names_in(left)))
+            return states and bool(_STATES.search(word))
+    return False
+
+
+def _compares_state(node: ast.AST) -> bool:
+    """Return whether a state is compared with one that tells of no failure."""
+    match node:
+        case ast.Compare(left=left, comparators=[ast.Constant(value=int())]):
+            return any(map(_STATE_NUMBERS.search, names_in(left)))
+        case ast.Compare(left=left, comparators=[ast.Constant(value=str(word))]):
+            states = any(map(_STATUS_NAMES.search, names_in(left)))
+            return states and not word.isdigit() and not _FAILED.search(word)
+    return False

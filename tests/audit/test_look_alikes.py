@@ -1,0 +1,372 @@
+"""Look-alikes: polls, workers and guesses, each beside the retry that it looks like."""
+
+import pytest
+
+from tests.audit.test_loops import loops
+
+POLLS = {
+    "an error that tells of work that goes on": (
+        """
+        while True:
+            try:
+                return read(url)
+            except OSError:
+                print(f"Waiting {pause} s for the report to {0}")
+                time.sleep(30)
+        """,
+        ("finish", "download again"),
+    ),
+    "an end that tells what has not started": (
+        """
+        for _ in range(25):
+            try:
+                greet(url)
+            except ConnectionError:
+                time.sleep(1)
+            else:
+                break
+        else:
+            raise RuntimeError("the shop {0}")
+        """,
+        ("did not start in time", "refused all attempts"),
+    ),
+    "an attempt that waits in its turn": (
+        """
+        waited = 0
+        while waited < limit:
+            waited += 10
+            try:
+                Wait(page, 10).{0}(is_solved)
+                break
+            except Exception:
+                time.sleep(15)
+        """,
+        ("until", "solve"),
+    ),
+    "the waiter of a client": (
+        """
+        for attempt in range(9):
+            try:
+                return {0}.wait(job)
+            except JobError:
+                time.sleep(15)
+        """,
+        ("waiter", "shop"),
+    ),
+    "a state in the condition": (
+        """
+        state = None
+        attempts = 0
+        while {0}:
+            try:
+                state = look()
+            except OSError:
+                attempts += 1
+        """,
+        ("state != State.Finished", "state is None"),
+    ),
+    "a state that comes before others": (
+        """
+        while {0}:
+            try:
+                send()
+                break
+            except OSError:
+                time.sleep(1)
+        """,
+        ("self.status < Status.DONE", "self.faults < Fault.MANY"),
+    ),
+    "a lock of a file": (
+        """
+        while True:
+            try:
+                if WINDOWS:
+                    lock(file)
+                else:
+                    fcntl.flock(file, fcntl.{0})
+                break
+            except OSError:
+                time.sleep(0.05)
+        """,
+        ("LOCK_NB", "LOCK_EX"),
+    ),
+    "tasks that are awaited for some time": (
+        """
+        while True:
+            try:
+                for each in {0}(tasks, timeout=86400):
+                    tell(each)
+                return
+            except TimeoutError:
+                pass
+        """,
+        ("as_completed", "call"),
+    ),
+    "a number of polls": (
+        """
+        for _attempt in range({0}):
+            length = read_length()
+            if length == 0:
+                time.sleep(1)
+                continue
+            break
+        """,
+        ("POLL_MAX_ATTEMPTS", "MAX_ATTEMPTS"),
+    ),
+    "a number of a state": (
+        """
+        tries = 3
+        while tries > 0:
+            if look().{0} == 7:
+                return move()
+            time.sleep(2)
+            tries -= 1
+        """,
+        ("state_code", "status_code"),
+    ),
+    "a sleep before each question": (
+        """
+        tries = 9
+        while tries >= 0:
+            tries -= 1
+            {0}
+            found = look()
+            if found:
+                break
+        """,
+        ("time.sleep(15)", "log.info('again'); time.sleep(15)"),
+    ),
+}
+
+OTHERS = {
+    "data that is read in another way": (
+        """
+        for number in range(5):
+            log.debug("try %d", number + 1)
+            try:
+                self.counter += 1
+                return self.{0}(message)
+            except InvalidTag:
+                pass
+        """,
+        ("decrypt", "send"),
+    ),
+    "redirects": (
+        """
+        for _ in range({0}):
+            answer = fetch(url)
+            if answer.ok:
+                return answer
+            url = answer.next
+        """,
+        ("MAX_REDIRECTS", "MAX_RETRIES"),
+    ),
+    "a name that nobody has": (
+        """
+        retries = 9
+        name = draw()
+        while {0} and retries:
+            name = draw()
+            retries -= 1
+        """,
+        ("name in taken", "name is None"),
+    ),
+    "a file with the name of this attempt": (
+        """
+        for _ in range(2):
+            number = {0}()
+            path = os.path.join(folder, number)
+            try:
+                os.replace(done, path)
+                return
+            except OSError:
+                log.warning("retrying")
+        """,
+        ("make_timestamp", "find_shop"),
+    ),
+    "the next server, which is asked for": (
+        """
+        for tried in count():
+            server = self.{0}()
+            try:
+                return fetch(server)
+            except OSError:
+                if tried > 9:
+                    raise
+        """,
+        ("_next", "server"),
+    ),
+    "one of several servers": (
+        """
+        for number in range(9):
+            try:
+                server = random.choice(servers)
+                return fetch({0})
+            except OSError:
+                time.sleep(0.5)
+        """,
+        ("server.url", "url, server"),
+    ),
+    "one of several forms, which is chosen before": (
+        """
+        for number in range(len(forms)):
+            {0}
+            try:
+                fill()
+                break
+            except MissingError:
+                pass
+        """,
+        ("page.choose(form=number)", "log.debug(number)"),
+    ),
+    "each of several mirrors": (
+        """
+        for {0} in mirrors:
+            url = {0}.lower()
+            answer = fetch(url)
+            if answer.status_code == 503:
+                log.info("retries")
+                time.sleep(5)
+            else:
+                return answer
+        """,
+        ("mirror", "attempt"),
+    ),
+    "what a person types": (
+        """
+        while True:
+            name = {0}(text)
+            try:
+                return check(name)
+            except Invalid:
+                time.sleep(0.5)
+        """,
+        ("safe_input", "first_name"),
+    ),
+    "an answer to a poll": (
+        """
+        while time.time() < end:
+            time.sleep(pause)
+            {0} = fetch()
+            if {0}.status_code == 200:
+                return {0}.json()
+            if {0}.status_code == 429:
+                pause += 1
+        """,
+        ("polling_answer", "answer"),
+    ),
+    "a key that another writer has": (
+        """
+        for attempt in range(9):
+            try:
+                return add(last() + 1)
+            except Exception as error:
+                if isinstance(error, {0}):
+                    if attempt == 8:
+                        raise
+                    continue
+                raise
+        """,
+        ("UniqueViolation", "ConnectionError"),
+    ),
+    "a row that another writer has added": (
+        """
+        for attempt in range(9):
+            try:
+                return add()
+            except Exception as error:
+                if not ("UNIQUE rows" in str(error) or "{0}" in str(error)):
+                    raise
+        """,
+        ("duplicate key", "is locked"),
+    ),
+    "a value that a person gives": (
+        """
+        while True:
+            value = read()
+            try:
+                store(value)
+                click.{0}()
+                return
+            except Exception:
+                log.info("store attempt failed")
+        """,
+        ("pause", "beep"),
+    ),
+    "the next line": (
+        """
+        tries = 0
+        line = {0}()
+        while not line and tries < 9:
+            tries += 1
+            line = {0}()
+        """,
+        ("read_next", "look"),
+    ),
+    "the next server, which answers or does not": (
+        """
+        attempt = 0
+        server = first()
+        works = use(server)
+        while not works and attempt < 9:
+            works = use(server)
+            attempt += 1
+            {0} = following(server)
+        """,
+        ("server", "told"),
+    ),
+    "the next server, which is set before": (
+        """
+        for host in hosts:
+            {0}
+            try:
+                return begin()
+            except ConnectionError:
+                log.error("failed")
+        """,
+        ("self.use(host)", "log.info(host)"),
+    ),
+    "a connection that is served until a stop": (
+        """
+        retries = 0
+        while True:
+            try:
+                if {0}:
+                    return
+                await self.read_all()
+            except OSError:
+                retries += 1
+                await asyncio.sleep(1)
+        """,
+        ("not self._should_run", "self.read_all is None"),
+    ),
+    "an error that is awaited": (
+        """
+        tries = 0
+        order = 1
+        while order is not None:
+            try:
+                order = find()
+                tries += 1
+                if tries > 9:
+                    raise TimeoutError
+            except OSError:
+                order = {0}
+            else:
+                time.sleep(1)
+        """,
+        ("None", "order"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "words"), POLLS.values(), ids=POLLS)
+def test_a_poll_is_no_retry(source, words):
+    for found, word in enumerate(words):
+        assert len(loops(source.replace("{0}", word))) == found, word
+
+
+@pytest.mark.parametrize(("source", "words"), OTHERS.values(), ids=OTHERS)
+def test_a_look_alike_is_no_retry(source, words):
+    for found, word in enumerate(words):
+        assert len(loops(source.replace("{0}", word), is_async=True)) == found, word
