@@ -1,6 +1,6 @@
 """Audit of source code: where something is retried, and what is wrong with it.
 
-Nothing that is read is imported or executed.
+The audited code is neither imported nor executed.
 """
 
 from retrykit.audit._audit import audit

@@ -1,4 +1,4 @@
-"""The arguments of a call, by the names of the parameters."""
+"""The arguments of a call, keyed by parameter."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -62,8 +62,8 @@ class Arguments:
         """Return an argument.
 
         Returns:
-            Its value; if it is not given, UNKNOWN if it may be among those that are
-            not known, and the default otherwise.
+            Its value. If it is not given, UNKNOWN if unknown arguments may contain it,
+            and the default otherwise.
         """
         if name in self._given:
             return self._given[name]
@@ -76,7 +76,7 @@ def count(value: Value) -> float | None:
 
 
 def seconds(value: Value) -> float | None:
-    """Return a duration in seconds, also of a ``timedelta``; None if not known."""
+    """Return a duration, or a ``timedelta``, in seconds; None if it is not known."""
     if is_number(value):
         return float(value)
     if type(value) is Call and type(value.function) is Reference:
@@ -150,19 +150,19 @@ def swallows(retried: tuple[str, ...] | None) -> bool:
 
 
 def choose(flag: Value, if_true: str, if_false: str) -> str:
-    """Return one of two texts by a flag; "?" if it is not known."""
+    """Return one of two texts, depending on a flag; "?" if that is not known."""
     if type(flag) is not bool:
         return "?"
     return if_true if flag else if_false
 
 
 def calls_of(retries: Value) -> float | None:
-    """Return the number of calls of a number of retries; None if it is not known."""
+    """Return the number of calls for a number of retries; None if it is not known."""
     return 1.0 + max(retries, 0) if is_number(retries) else None
 
 
 def methods_of(value: Value) -> frozenset[str] | None:
-    """Return the methods of HTTP that a collection names; None if not known."""
+    """Return the HTTP methods in a collection; None if they are not known."""
     if type(value) is Call and value.function in _COLLECTIONS:
         value = value.positional[0] if value.positional else ()
     if type(value) is tuple and all(type(each) is str for each in value):

@@ -56,15 +56,15 @@ def audit(  # noqa: PLR0913  settings, by name
         exclude: Patterns of paths or names to skip in folders, relative to *root*.
         per_file_ignores: For patterns of paths, the codes of rules to skip.
         root: The folder that patterns are relative to; None for the current one.
-        baseline: A file of findings that are known, and left out.
-        diff: A revision of git: findings on lines that have not changed since are
+        baseline: A file of known findings, which are left out.
+        diff: A revision of git: findings on lines that have not changed since then are
             left out.
         processes: How many processes read files. Count, >= 1. A script that uses more
             must be importable, as `multiprocessing` demands.
-        progress: Called with the number of files that have been read, and of all.
+        progress: Called with the number of files read so far, and of all files.
 
     Raises:
-        ConfigError: A path does not exist; there is no rule of a code; the baseline
+        ConfigError: A path does not exist; a code is unknown; the baseline
             or the revision cannot be read.
     """
     check_integer("processes", processes, at_least=1)
@@ -117,7 +117,7 @@ def audit(  # noqa: PLR0913  settings, by name
 def _check(
     project: Project, rules: dict[str, Rule]
 ) -> tuple[list[Site], list[Finding]]:
-    """Return the sites of a project, and what is wrong with them, in their order."""
+    """Return the sites of a project and the findings about them, in the same order."""
     sites = [*project.sites()]
     repeated = Repeated(project, sites)
     told = {each: with_context(each, repeated) for each in sites}
@@ -188,7 +188,7 @@ def _ignored_codes(
 
 
 def _with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings with what stays the same if their lines move."""
+    """Return findings with hashes that stay the same if their lines move."""
     lines: dict[str, list[str]] = {}
     found = []
     for each in findings:
@@ -200,7 +200,7 @@ def _with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _place(path: str, line: int, cells: Sequence[Cell]) -> tuple[str, int]:
-    """Return the place of a line: in a notebook, its cell and the line in this."""
+    """Return the place of a line: in a notebook, its cell and the line in the cell."""
     if not cells or not line:
         return path, line
     index = bisect_right(cells, line, key=lambda each: each.line) - 1

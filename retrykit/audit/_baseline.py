@@ -1,4 +1,4 @@
-"""Baselines: findings that are known, and not told again.
+"""Baselines: known findings, which are not reported again.
 
 A finding is recognized by its file, its function, its rule and the text of its site, so
 that it may move within the file.
@@ -25,7 +25,7 @@ _Key = tuple[str, str, str, str]
 
 
 def fingerprint(finding: Finding, lines: Sequence[str]) -> str:
-    """Return what stays the same of a finding if its lines move.
+    """Return a hash of a finding that stays the same if its lines move.
 
     Args:
         finding: The finding.
@@ -52,7 +52,7 @@ class Baseline:
 
     @classmethod
     def read(cls, path: str | Path) -> "Baseline":
-        """Return the baseline of a file.
+        """Return the baseline that is stored in a file.
 
         Raises:
             ConfigError: The file cannot be read, or is not a baseline.
@@ -77,13 +77,13 @@ class Baseline:
 
     @classmethod
     def of(cls, findings: Iterable[Finding], path: str | Path) -> "Baseline":
-        """Return the baseline of findings, for a file."""
+        """Return a baseline of findings, to be written to a file."""
         made = cls((), Path(path).parent)
         made._known.update(map(made._key, findings))
         return made
 
     def write(self, path: str | Path) -> None:
-        """Write a file, sorted, so that a change of it is easy to read."""
+        """Write a sorted file, so that its diffs are easy to read."""
         findings = [
             dict(zip(_KEYS, each, strict=True))
             for each in sorted(self._known.elements())

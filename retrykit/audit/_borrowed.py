@@ -18,8 +18,8 @@ class Borrowed(NamedTuple):
     """Functions of other modules.
 
     Attributes:
-        called: Those that loops call, by the names that they have there.
-        others: The functions of the same modules, which those may call.
+        called: The functions that loops call, keyed by the names they have there.
+        others: The other functions of the same modules, which these may call.
     """
 
     called: Mapping[str, FunctionNode]
@@ -33,7 +33,7 @@ NOT_BORROWED: Final = Borrowed({}, ())
 
 
 def functions_in(tree: ast.Module) -> list[FunctionNode]:
-    """Return all functions of a module, also methods and inner ones."""
+    """Return all functions of a module, including methods and inner functions."""
     return [
         each
         for each in ast.walk(tree)
@@ -42,7 +42,7 @@ def functions_in(tree: ast.Module) -> list[FunctionNode]:
 
 
 def may_tell_delays(function: FunctionNode) -> bool:
-    """Return whether a function may sleep, or compute a delay, by what it names."""
+    """Return whether the names in a function suggest a sleep or a computed delay."""
     return any(
         isinstance(each, ast.BinOp)
         or (isinstance(each, ast.Name) and _DELAYS.search(each.id))

@@ -1,4 +1,4 @@
-"""Calls within expressions, and other parts that tell something of retries."""
+"""Calls within expressions, and other parts that tell something about retries."""
 
 import ast
 import re
@@ -45,12 +45,12 @@ class Found:
 
     Args:
         names: The names that are known there.
-        candidates: The list that takes calls that may be those of a library of retries.
+        candidates: The list to which calls that may be of a retry library are added.
 
     Attributes:
         calls: In a function, the calls.
         throttled: The lines in which a status is compared with 429 or 503.
-        words: What is said of Retry-After and of idempotency.
+        words: What is said about Retry-After and idempotency.
         handler: The handler in which the next expression stands, with its ``try``.
     """
 
@@ -158,7 +158,7 @@ def _may_retry(node: ast.Call, function: Value) -> bool:
 
 
 def _passed(node: ast.Call, names: Names) -> Iterator[Value]:
-    """Yield the functions that a call is given."""
+    """Yield the functions that are passed to a call."""
     for each in (*node.args, *(each.value for each in node.keywords)):
         if isinstance(each, ast.Lambda):
             yield True
@@ -171,14 +171,14 @@ def _passed(node: ast.Call, names: Names) -> Iterator[Value]:
 
 
 def _text(node: ast.expr) -> str:
-    """Return a text, or the literal parts of one."""
+    """Return a text, or its literal parts."""
     parts = node.values if isinstance(node, ast.JoinedStr) else [node]
     texts = (each.value for each in parts if isinstance(each, ast.Constant))
     return "".join(each for each in texts if isinstance(each, str))
 
 
 def _is_throttled(node: ast.Compare) -> bool:
-    """Return whether something is compared with 429 or 503, or with several codes."""
+    """Return whether a comparison is with 429 or 503, or with several codes."""
     for each in (node.left, *node.comparators):
         for part in getattr(each, "elts", [each]):
             if isinstance(part, ast.Constant) and part.value in _THROTTLED:

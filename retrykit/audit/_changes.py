@@ -38,8 +38,8 @@ def changed_lines(
         seconds: The longest time of each command.
 
     Raises:
-        ConfigError: It is not a revision, git is missing, or the folder is in no
-            repository.
+        ConfigError: The revision does not exist, git is missing, or the folder is not
+            in a repository.
     """
     if not revision or revision.startswith("-") or "\0" in revision:
         raise invalid_setting(
@@ -125,5 +125,5 @@ def _unquote(name: str) -> str:
 
 
 def touches(lines: Sequence[tuple[int, int]], first: int, last: int) -> bool:
-    """Return whether a change is in some lines."""
+    """Return whether any line in a range has changed."""
     return any(start <= last and end >= first for start, end in lines)

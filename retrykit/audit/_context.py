@@ -1,4 +1,4 @@
-"""Timeouts, methods and statuses of the calls within a place that retries."""
+"""Timeouts, methods and statuses of the calls that a site repeats."""
 
 import math
 import re
@@ -64,7 +64,7 @@ _IDEMPOTENT = re.compile("idempot", re.IGNORECASE)
 
 
 def with_context(site: Site, repeated: Repeated) -> Site:
-    """Return a site with what the calls that it repeats tell about it."""
+    """Return a site, completed with what the calls that it repeats tell about it."""
     if site.library != "loop" and site.library not in RETRIERS:
         return site
     calls = [*repeated.calls(site)]
@@ -105,7 +105,7 @@ def _seconds(value: Value) -> float | None:
 
 
 def _last(value: Value) -> str:
-    """Return the last part of a name, such as ``post`` of ``self.client.post``."""
+    """Return the last part of a name, such as ``post`` for ``self.client.post``."""
     if type(value) is Reference:
         return value.last
     return value.right if type(value) is Operation and value.sign == "." else ""
@@ -147,7 +147,7 @@ def _is_request(repeated: Repeated, call: Called) -> bool:
 
 
 def _ignores_hints(site: Site, repeated: Repeated, within: list[Definition]) -> bool:
-    """Return whether a site visibly retries a 429 or 503 and knows no Retry-After."""
+    """Return whether a site visibly retries 429 or 503 without knowing Retry-After."""
     if site.behavior.delays.shape == "unknown" or not site.behavior.retries:
         return False
     module = repeated.module_of(site)

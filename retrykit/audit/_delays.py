@@ -10,11 +10,11 @@ from retrykit._internal.frozen import Frozen
 __all__ = ["NO_DELAYS", "UNKNOWN_DELAYS", "Delays", "describe_duration"]
 
 _SHOWN = 3
-"""Delays of a series that are described."""
+"""The number of delays of a series that are described."""
 _SHOWN_OF_LIST = 6
 _MOST = 10_000
 _LONGEST = 100 * 365 * 86_400.0
-"""Seconds; of more, no number helps."""
+"""Seconds; longer times are not shown as a number."""
 
 
 @final
@@ -28,15 +28,16 @@ class Delays(Frozen):
         shape: "none", "constant", "linear", "fibonacci", "exponential", "listed" or
             "unknown".
         first: The first delay, in seconds; None if it is not known.
-        growth: The factor or the step from one delay to the next; None if unknown.
-        cap: The longest delay, with what is added, in seconds; infinity without one;
-            None if unknown.
+        growth: The factor or the step from one delay to the next; None if it is
+            unknown.
+        cap: The longest delay in seconds, including what is added; infinity if there is
+            no limit; None if it is unknown.
         jitter: Whether the delays are random; None if that is unknown.
-        low: The share of a delay that its least value is. From 0 to 1.
-        added: Random seconds that are added, at most.
-        at_once: The number of first retries that have no delay.
+        low: The least value of a delay, as a share of it. From 0 to 1.
+        added: The most random seconds that are added.
+        at_once: The number of retries at the beginning that have no delay.
         least: The shortest of the other delays before they are made random, in seconds.
-        listed: Each delay, in seconds, the last of which repeats; if they are "listed".
+        listed: If the shape is "listed", each delay in seconds; the last one repeats.
     """
 
     __slots__ = (
@@ -85,7 +86,7 @@ class Delays(Frozen):
         delays: Sequence[float | None],
         jitter: bool | None = False,  # noqa: FBT001, FBT002  a field
     ) -> "Delays":
-        """Return delays that are written one by one; None is one that is not known."""
+        """Return delays that are written one by one; None stands for an unknown one."""
         known = tuple(each for each in delays if each is not None)
         first = delays[0] if delays else None
         if not known or len(known) != len(delays):
@@ -144,7 +145,7 @@ class Delays(Frozen):
 
     @property
     def grows(self) -> bool:
-        """True if each delay is longer than the last one, without an end."""
+        """True if the delays grow without a limit."""
         if (
             self.shape not in ("linear", "fibonacci", "exponential")
             or self.cap != math.inf
@@ -158,13 +159,13 @@ class Delays(Frozen):
         return self.describe()
 
     def describe(self, retries: float | None = None) -> str:
-        """Say in a few words how long they are.
+        """Return a short description of the delays.
 
         >>> Delays("exponential", first=1.0, growth=2.0, cap=60.0).describe(retries=2)
         '1 s, 2 s'
 
         Args:
-            retries: How many there are at most, if that is known. Count.
+            retries: The most retries, if that is known. Count.
         """
         if self.shape == "none":
             return "no delay"
@@ -188,7 +189,7 @@ class Delays(Frozen):
         return f"{text} ..." if told else f"{text} ...{self._at_most(retries)}"
 
     def _at_most(self, retries: float | None = None) -> str:
-        """Return the longest delay in words, if so many retries come to it."""
+        """Return the longest delay in words, if that many retries reach it."""
         if self.cap is None or self.cap == math.inf:
             return ""
         last = self.longest(int(min(retries, _MOST))) if retries else self.cap
@@ -196,7 +197,7 @@ class Delays(Frozen):
 
 
 def describe_duration(seconds: float) -> str:
-    """Return a duration in words, with as many digits as matter.
+    """Return a duration in words, with only the digits that matter.
 
     >>> describe_duration(91.237), describe_duration(1e30)
     ('1 min 31 s', 'over 100 years')
@@ -210,4 +211,4 @@ NO_DELAYS: Final = Delays("none")
 """The delays of retries that follow each other at once."""
 
 UNKNOWN_DELAYS: Final = Delays("unknown", cap=None, jitter=None)
-"""Delays of which nothing can be read."""
+"""Delays about which nothing is known."""

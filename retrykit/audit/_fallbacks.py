@@ -45,7 +45,7 @@ def is_fallback(turn: Turn) -> bool:
 
 
 def _takes_next(loop: Statement) -> bool:
-    """Return whether each turn takes the next item of what is left."""
+    """Return whether each turn takes the next of the remaining items."""
     if not isinstance(loop, ast.While):
         return False
     left = names_in(loop.test)
@@ -127,7 +127,7 @@ def _before_attempt(turn: Turn, *, commands: bool) -> list[ast.stmt]:
 
 
 def _acting(body: Sequence[ast.stmt]) -> list[ast.AST]:
-    """Return the nodes of a block that are in no handler, and in no call that logs."""
+    """Return the nodes of a block, without handlers and calls that log."""
     told = {
         id(x)
         for each in inner_nodes(body)
@@ -149,7 +149,7 @@ def _calls_item(turn: Turn) -> bool:
 
 
 def _items(loop: ast.For | ast.AsyncFor) -> set[str]:
-    """Return the names of what is iterated over, without that of a number."""
+    """Return the names that are iterated over, without the name of a number."""
     match loop:
         case ast.For(
             target=ast.Tuple(elts=[_, item]),
@@ -185,7 +185,7 @@ def uses_free_place(
 
 
 def _moves_on(turn: Turn) -> bool:
-    """Return whether a handler chooses the next server, or something like it."""
+    """Return whether a handler chooses the next server, or something similar."""
     return any(
         isinstance(each, ast.Call) and _MOVES_ON.search(last_name(each.func))
         for handler in turn.handlers
@@ -194,7 +194,7 @@ def _moves_on(turn: Turn) -> bool:
 
 
 def is_enlargement(turn: Turn) -> bool:
-    """Return whether the next attempt gets something else, such as a larger buffer."""
+    """Return whether the next attempt gets another value, such as a larger buffer."""
     if turn.pauses:
         return False
     changed = {
@@ -217,7 +217,7 @@ def is_enlargement(turn: Turn) -> bool:
 
 
 def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
-    """Yield the names that get something else after an error."""
+    """Yield the names that get another value after an error."""
     for each in inner_nodes(handler.body):
         match each:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -240,12 +240,12 @@ def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
 
 
 def _is_other_form(node: ast.expr) -> bool:
-    """Return whether a value is an empty collection, for one that had items."""
+    """Return whether a value is an empty collection, in place of one that had items."""
     return isinstance(node, ast.List | ast.Tuple) and not node.elts
 
 
 def _without_handlers(body: Sequence[ast.stmt]) -> list[ast.AST]:
-    """Return the nodes of a block that are in no handler."""
+    """Return the nodes of a block, without its handlers."""
     handled = {
         id(x)
         for each in inner_nodes(body)
@@ -256,7 +256,7 @@ def _without_handlers(body: Sequence[ast.stmt]) -> list[ast.AST]:
 
 
 def _given(body: Sequence[ast.AST]) -> Iterator[ast.expr]:
-    """Yield what calls are given, except those that log, and what is looked up."""
+    """Yield the arguments of calls that do not log, and the keys that are looked up."""
     for each in body:
         match each:
             case ast.Call() if not only_tells(each.func):

@@ -46,8 +46,8 @@ def find_files(
 ) -> tuple[list[SourceFile], list[Problem]]:
     """Return the files of source code in files and folders, each once.
 
-    In folders, it skips virtual environments, caches, ``node_modules``, builds, and
-    what is hidden or excluded; a path that is given is read whatever its name is.
+    In folders, virtual environments, caches, ``node_modules``, builds, and hidden or
+    excluded paths are skipped; a given path is read whatever its name is.
 
     Args:
         paths: Files and folders.
@@ -56,7 +56,7 @@ def find_files(
         root: The folder that patterns are relative to; by default the current one.
 
     Returns:
-        The files, in the order of paths and names; and folders that cannot be read.
+        The files, in the order of paths and names, and the folders that cannot be read.
 
     Raises:
         ConfigError: A path does not exist, or is neither a file nor a folder.
@@ -79,7 +79,7 @@ def find_files(
 
 
 def nearest_path(path: str | Path) -> str:
-    """Suggest the name in a folder that is most similar to one that is not there."""
+    """Suggest the name in a folder that is most similar to a missing one."""
     folder, name = os.path.split(os.path.normpath(path))
     while folder and not os.path.exists(folder):
         folder, name = os.path.split(folder)
@@ -123,7 +123,7 @@ def relative_path(path: str, root: str | Path) -> str:
 
 
 class _Walk:
-    """A search that finds each file once, also if links lead to it."""
+    """A search that finds each file once, even if links lead to it."""
 
     def __init__(self, exclude: Sequence[str], root: Path | None) -> None:
         self.problems: list[Problem] = []
@@ -146,11 +146,11 @@ class _Walk:
         return new
 
     def tell(self, path: str, error: OSError) -> None:
-        """Note what cannot be read."""
+        """Note a path that cannot be read."""
         self.problems.append(Problem(path, 0, error.strerror or str(error)))
 
     def folder(self, path: str) -> Iterator[str]:
-        """Yield the files in a folder, those of folders below it last."""
+        """Yield the files in a folder, followed by the files in its subfolders."""
         linked: list[str] = []
         waiting = [(path, 0)]
         while waiting or linked:

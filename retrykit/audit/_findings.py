@@ -15,7 +15,7 @@ class Finding(Frozen):
     Attributes:
         rule: The code of the rule, in lower case with hyphens.
         site: Where it is.
-        line: The line that it is about; from 1.
+        line: The line that the finding is about; from 1.
         message: What is wrong, with numbers.
         fix: What to change.
         fingerprint: A text that stays the same if its lines move.

@@ -26,8 +26,8 @@ def flow(body: Iterable[ast.stmt]) -> Outcomes:
     """Return how a block may end.
 
     Returns:
-        Some of "next" (with what follows it), "continue" and "break" of the loop around
-        it, "return" and "raise". Errors of what it calls are not among them.
+        Some of "next" (what follows the block runs), "continue" and "break" of the loop
+        around it, "return" and "raise". Errors of what it calls are not considered.
     """
     found: set[str] = set()
     for each in body:
@@ -44,11 +44,11 @@ def leaves(body: Iterable[ast.stmt]) -> bool:
 
 
 def inner_nodes(body: Sequence[ast.AST], *, loops: bool = True) -> Iterator[ast.AST]:
-    """Yield all nodes of a block, without those of functions that it defines.
+    """Yield all nodes of a block, without the bodies of functions that it defines.
 
     Args:
         body: Statements or expressions.
-        loops: Whether those within loops are among them.
+        loops: Whether to include nodes within loops.
     """
     stack = [*reversed(body)]
     while stack:

@@ -1,4 +1,4 @@
-"""Reports as data: JSON, SARIF 2.1.0, and annotations of GitHub.
+"""Reports as data: JSON, SARIF 2.1.0, and GitHub annotations.
 
 Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", 2020.
 """
@@ -39,9 +39,9 @@ def by_site(report: Report) -> Iterator[tuple[Site, list[Finding]]]:
 
 
 def as_data(report: Report) -> dict[str, Any]:
-    """Return a report as data of JSON.
+    """Return a report as JSON data.
 
-    A number that is not known is null, and one without a limit is "unlimited".
+    An unknown number is null, and an infinite one is "unlimited".
     """
     return {
         "version": _VERSION,
@@ -106,7 +106,7 @@ def _number(value: float | None) -> float | str | None:
 
 
 def as_sarif(report: Report, version: str) -> dict[str, Any]:
-    """Return a report as a log of SARIF.
+    """Return a report as a SARIF log.
 
     Args:
         report: The report.
@@ -176,9 +176,10 @@ def _sentence(finding: Finding) -> str:
 
 
 def _in_file(place: str, line: int, text: str) -> tuple[int, str]:
-    """Return the line of a place in its file, and what to say of it.
+    """Return the line of a place in its file, and the text about it.
 
-    The lines of a notebook are not those of its cells, so its text tells the cell.
+    Lines of a notebook's file differ from lines of its cells, so the text names the
+    cell.
     """
     cell = cell_of(place)
     if not cell:
@@ -202,7 +203,7 @@ def _located(
 
 
 def _region(line: int, lines: list[str]) -> dict[str, int]:
-    """Return the text of a line, with all numbers that GitHub asks for."""
+    """Return the SARIF region of a line, with all numbers that GitHub asks for."""
     text = lines[line - 1].rstrip() if line <= len(lines) else ""
     start = len(text) - len(text.lstrip()) + 1
     end = max(len(text), start) + 1

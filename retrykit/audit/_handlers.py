@@ -1,4 +1,4 @@
-"""Handlers of a loop: the errors that they catch and those that they let through."""
+"""Handlers of a loop: the errors that they catch and the ones that they let through."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ Attempt = ast.Try | ast.TryStar
 LOGS = re.compile(
     r"log|print|debug|info|warn|error|exception|echo|write|format|str$", re.IGNORECASE
 )
-"""The names of functions that only tell."""
+"""The names of functions that only log, print or format."""
 
 NOT_FAILURES: Final = frozenset(
     """
@@ -130,7 +130,7 @@ def retried_errors(
 
     Args:
         caught: The names of the errors that the handlers catch.
-        handlers: Those after which the loop goes on.
+        handlers: The handlers after which the loop goes on.
         before: All handlers of the attempt.
         rest: What follows them in the loop.
     """
@@ -157,7 +157,7 @@ def retried_from(
 
 
 def _asks_which(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler has a test of the error, or of what it tells."""
+    """Return whether a handler tests the error, or something computed from it."""
     nodes = [*inner_nodes(handler.body)]
     derived = _derived(handler, nodes)
     return any(
@@ -177,8 +177,8 @@ def _derived(handler: ast.ExceptHandler, nodes: Sequence[ast.AST]) -> set[str]:
 def _sorts_out(handlers: Sequence[ast.ExceptHandler]) -> bool:
     """Return whether some errors that are not cancellations are raised.
 
-    One after which the loop is left otherwise may be a success, such as that what is to
-    be deleted is not there.
+    An error after which the loop is left in another way may be a success: for example,
+    what is to be deleted is not there.
     """
     return any(
         flow(each.body) == {"raise"} and {*caught_by(each)} - CANCELLATIONS
@@ -187,7 +187,7 @@ def _sorts_out(handlers: Sequence[ast.ExceptHandler]) -> bool:
 
 
 def _filters(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
-    """Return whether it is asked which error it is before the loop goes on."""
+    """Return whether a handler tests which error it is before the loop goes on."""
     nodes = [*inner_nodes([*handler.body, *rest])]
     derived = _derived(handler, nodes)
     for each in nodes:

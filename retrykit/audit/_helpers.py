@@ -21,7 +21,7 @@ from retrykit.audit._values import Reference, Scope, evaluate
 __all__ = ["Helpers"]
 
 _ROUNDS = 3
-"""Functions that call one another are followed so far."""
+"""Functions that call one another are followed up to this depth."""
 
 # Methods of plain values, and of what is closed, told or read at once.
 _HARMLESS: Final = frozenset(
@@ -54,7 +54,7 @@ _RETRIES = re.compile("retr(y|ies)|attempt|back_?off", re.IGNORECASE)
 
 
 class Helpers:
-    """The functions and methods of a module, by their names.
+    """The functions and methods of a module, keyed by name.
 
     Args:
         tree: The module.
@@ -62,8 +62,8 @@ class Helpers:
         borrowed: Functions of other modules that its loops call.
 
     Attributes:
-        limiting: The names of those that compare a number of attempts, or a time, with
-            a limit.
+        limiting: The names of functions that compare a number of attempts, or a time,
+            with a limit.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Helpers:
         )
 
     def _find_waiting(self) -> frozenset[str]:
-        """Return the names of functions that sleep, or that call one that does."""
+        """Return the names of functions that sleep, or that call functions that do."""
         found = {
             name
             for name, several in self._functions.items()
@@ -139,7 +139,7 @@ class Helpers:
 
         Args:
             body: The block.
-            known: Calls that are left out, since what they do is known.
+            known: Calls to leave out, since what they do is known.
         """
         quick = {id(each) for each in known}
         quick |= {
@@ -156,7 +156,7 @@ class Helpers:
         )
 
     def _is_quick(self, function: ast.expr) -> bool:
-        """Return whether a function surely does not wait."""
+        """Return whether a function certainly does not wait."""
         name = last_name(function)
         if sleeps(name):
             return False
@@ -179,7 +179,7 @@ def _by_name(functions: Sequence[FunctionNode]) -> dict[str, list[FunctionNode]]
 
 
 def _is_small(name: str) -> bool:
-    """Return whether a function of this name does nothing but its work."""
+    """Return whether a function with this name only does its work."""
     if name[:1].isupper() or _ASKS.search(name):
         return True
     return bool(_SMALL.match(name)) and not _RETRIES.search(name)

@@ -1,6 +1,7 @@
 """Loops that look like retries: workers, polls, fallbacks and compare-and-set loops.
 
-They are told apart by where control goes, what each turn uses, and what is caught.
+They are recognized by their control flow, by what each turn uses, and by what is
+caught.
 """
 
 import ast
@@ -112,7 +113,7 @@ def _runs_until_stopped(turn: Turn) -> bool:
 
 
 def _is_thread(turn: Turn) -> bool:
-    """Return whether a loop is that of a thread, which sleeps until it is stopped."""
+    """Return whether a loop runs in a thread that sleeps until it is stopped."""
     return turn.function.endswith("_loop") and any(
         last_name(each.node.func) == "wait" for each in turn.pauses
     )
@@ -199,7 +200,7 @@ def _expects_what_it_read(turn: Turn) -> bool:
 
 
 def _is_no_failure(turn: Turn) -> bool:
-    """Return whether what is caught is an end, or data that another turn reads."""
+    """Return whether a caught error means an end, or data that another turn reads."""
     if not turn.caught:
         return False
     if turn.caught <= NOT_FAILURES or turn.caught == {"KeyError"} & turn.caught:
@@ -208,7 +209,7 @@ def _is_no_failure(turn: Turn) -> bool:
 
 
 def _is_counted_retry(loop: Statement) -> bool:
-    """Return whether a loop is one over a number of retries."""
+    """Return whether a loop runs over a number of retries."""
     return isinstance(loop, ast.For) and bool(
         re.search("retries|tries", " ".join(names_in(loop.iter)), re.IGNORECASE)
     )

@@ -34,7 +34,7 @@ _KNOWN = _SAME | {
 }
 _LOOK_UP = frozenset(["get", "getattr", "getheader"])
 _DEPTH = 3
-"""Functions that compute delays are followed so far."""
+"""Functions that compute delays are followed up to this depth."""
 # Seconds; longer delays may be milliseconds.
 _LONG = 100
 _SIZES = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -59,8 +59,8 @@ def find_delays(
         loop: The loop.
         pauses: Its sleeps.
         scope: Returns the value of a name.
-        before: What names were assigned to before the loop.
-        find: Returns the function of the module that is called, if it is one.
+        before: The values that names were last assigned before the loop.
+        find: Returns the called function, if it is one of the module.
     """
     if not pauses:
         return NO_DELAYS
@@ -82,7 +82,7 @@ def find_delays(
 
 
 def _without_unit(delays: Delays) -> Delays:
-    """Return delays that may be in milliseconds, without numbers that are long."""
+    """Return delays that may be in milliseconds, without large numbers."""
     numbers = [delays.first, delays.growth, delays.cap]
     if not any(x is not None and _LONG <= x < math.inf for x in numbers):
         return delays
@@ -94,7 +94,7 @@ _TELLING = ("listed", "exponential", "linear", "constant", "unknown", "none")
 
 
 def _best(found: list[Delays]) -> Delays:
-    """Return those delays of several that say most, random if any of them are."""
+    """Return the delays of several that tell the most; random if any of them are."""
     best = min(found, key=lambda each: _TELLING.index(each.shape))
     random = any(each.jitter is True for each in found)
     return best.replace(jitter=True) if random else best
@@ -117,12 +117,12 @@ def _computes(node: ast.expr) -> bool:
 
 
 def _computes_anew(node: ast.expr, name: str) -> bool:
-    """Return whether a variable gets what is computed without its last value."""
+    """Return whether a variable gets a value computed without its last value."""
     return name not in names_in(node) and _computes(node)
 
 
 def _compares(node: ast.expr, name: str) -> bool:
-    """Return whether an expression compares a name with something by size."""
+    """Return whether an expression compares the size of a name with something."""
     return name in names_in(node) and any(
         isinstance(each, _SIZES) for each in ast.walk(node)
     )
@@ -170,7 +170,7 @@ class _Reader:
         self.seen: set[str] = set()
 
     def unpack(self, names: list[ast.expr], value: ast.expr) -> None:
-        """Note what several names get at once."""
+        """Note the values that several names get at once."""
         parts = value.elts if isinstance(value, ast.Tuple) else []
         for index, name in enumerate(names):
             part = parts[index] if len(parts) == len(names) else value
@@ -178,7 +178,7 @@ class _Reader:
                 self.assigned.setdefault(last_name(name), []).append(part)
 
     def within(self, function: FunctionNode) -> "_Reader":
-        """Return a reader of expressions in a function that is called."""
+        """Return a reader of expressions in a called function."""
         arguments = function.args
         parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         body = ast.While(ast.Constant(value=True), function.body, [])
@@ -189,7 +189,7 @@ class _Reader:
         return inner
 
     def returned(self, function: FunctionNode, node: ast.Call) -> Delays:
-        """Return the delays that a function computes which is called."""
+        """Return the delays that a called function computes."""
         inner = self.within(function)
         results = [
             each.value
@@ -207,7 +207,7 @@ class _Reader:
         return found.replace(jitter=True) if random else found
 
     def read(self, node: ast.expr | None) -> Delays:  # noqa: C901, PLR0911  a case each
-        """Return the delays that an expression gives, from attempt to attempt."""
+        """Return the delays that an expression has from attempt to attempt."""
         if node is None:
             return UNKNOWN_DELAYS
         value = evaluate(node, self.scope)
@@ -238,7 +238,7 @@ class _Reader:
         return UNKNOWN_DELAYS.replace(jitter=True if self.random(node) else None)
 
     def choice(self, one: ast.expr, other: ast.expr) -> Delays:
-        """Return the delays of two of which one counts: that which is known."""
+        """Return the delays of one of two expressions: the one that is known."""
         return _best([self.read(one), self.read(other)])
 
     def variable(self, name: str) -> Delays:  # noqa: PLR0911  a case each
@@ -290,11 +290,11 @@ class _Reader:
         return found
 
     def changed(self, values: list[ast.expr], again: list[ast.expr]) -> Delays:
-        """Return the delays of a variable that is computed again in each turn.
+        """Return the delays of a variable that is recomputed in each turn.
 
         Args:
-            values: What it is at first.
-            again: What it is then, computed from what it was.
+            values: The first values of the variable.
+            again: The later values, computed from the last value.
         """
         found = _best([self.read(each) for each in values])
         for each in again:
@@ -306,7 +306,7 @@ class _Reader:
         return found.replace(jitter=found.jitter or None) if unknown else found
 
     def asks_others(self, node: ast.expr) -> bool:
-        """Return whether an expression has calls of which nothing is known."""
+        """Return whether an expression has unknown calls."""
         return any(
             isinstance(each, ast.Call) and last_name(each.func) not in _KNOWN
             for each in ast.walk(node)
@@ -404,7 +404,7 @@ class _Reader:
         return UNKNOWN_DELAYS.replace(jitter=True if random else None)
 
     def computed(self, node: ast.expr, delays: Delays) -> Delays:
-        """Return delays whose first one and growth are computed, if they can be."""
+        """Return delays with their first delay and growth, if these can be computed."""
         if delays.shape not in ("exponential", "linear") or delays.jitter is not False:
             return delays
         values = [self.at(node, turn) for turn in range(3)]
@@ -455,13 +455,13 @@ class _Reader:
         )
 
     def initial(self, name: str) -> float | None:
-        """Return what a variable is before the loop, if that is a number."""
+        """Return the value of a variable before the loop, if that is a number."""
         node = self.before.get(name)
         value = self.scope(name) if node is None else evaluate(node, self.scope)
         return float(value) if is_number(value) else None
 
     def min_of(self, node: ast.expr) -> float | None:
-        """Return the cap of ``min(..., cap)``; infinity without one."""
+        """Return the cap of ``min(..., cap)``; infinity without a cap."""
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and "min" in names_in(each.func):
                 caps = [evaluate(x, self.scope) for x in each.args]
@@ -470,7 +470,7 @@ class _Reader:
         return math.inf
 
     def test_cap(self, name: str) -> float | None:
-        """Return the cap of ``if delay > cap: delay = cap``; infinity without one."""
+        """Return the cap of ``if delay > cap: delay = cap``; infinity without a cap."""
         for each in inner_nodes(self.loop.body):
             if isinstance(each, ast.If) and _compares(each.test, name):
                 return None
@@ -487,7 +487,7 @@ class _Reader:
         return bool(_RANDOM.search(" ".join(names_in(func))))
 
     def random(self, node: ast.AST) -> bool:
-        """Return whether something random is in an expression, or in its variables."""
+        """Return whether an expression, or a variable in it, is random."""
         names = names_in(node)
         if any(_RANDOM.search(each) for each in names):
             return True

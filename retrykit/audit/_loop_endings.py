@@ -1,4 +1,4 @@
-"""The fate of the last error of a loop that retries."""
+"""The last error of a loop that retries: raised, hidden or unknown."""
 
 import ast
 import re
@@ -119,7 +119,7 @@ def find_ending_of_results(loop: Statement, following: Sequence[ast.stmt]) -> st
 
 
 def _may_raise(node: ast.AST) -> bool:
-    """Return whether a statement calls what neither logs nor sleeps."""
+    """Return whether a statement calls a function that neither logs nor sleeps."""
     if not isinstance(node, ast.Expr):
         return False
     call = node.value.value if isinstance(node.value, ast.Await) else node.value
@@ -130,7 +130,7 @@ def _may_raise(node: ast.AST) -> bool:
 
 
 def _returns_result(nodes: Sequence[ast.AST], results: set[str]) -> bool:
-    """Return whether the only result that is returned is a good one, after a test."""
+    """Return whether only a good result is returned, after a test."""
     tested = {
         id(x)
         for each in nodes
@@ -155,7 +155,7 @@ def _raised(
     after: Sequence[ast.stmt],
     kept: set[str],
 ) -> set[str]:
-    """Return what the ``raise`` statements do that are in no handler."""
+    """Return what the ``raise`` statements that are not in handlers do."""
     # What an attempt raises is caught, and another handler raises other errors.
     inside = {
         id(x)
@@ -230,7 +230,7 @@ def _gives_count(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> bool
 
 
 def _ends_silently(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a block only logs, and then returns nothing that tells."""
+    """Return whether a block only logs, and then returns a value that tells nothing."""
     if _only_logs(body):
         return True
     last = body[-1] if _only_logs(body[:-1]) else body[0]
@@ -261,7 +261,7 @@ def _returns(names: set[str], node: ast.AST) -> bool:
 def _ends_with_error(
     handler: ast.ExceptHandler, errors: set[str], loop: Statement
 ) -> bool:
-    """Return whether a handler may raise, not only for errors of some kinds."""
+    """Return whether a handler may raise, and not only for some kinds of errors."""
     derived = {handler.name} if handler.name else set()
     for each in inner_nodes(handler.body):
         if isinstance(each, ast.Assign) and names_in(each.value) & derived:
@@ -291,7 +291,7 @@ def _ends_with_error(
 
 
 def _ends_without_cause(handler: ast.ExceptHandler, errors: set[str]) -> bool:
-    """Return whether a handler raises another error, without the one that it has."""
+    """Return whether a handler raises another error, without the one that it caught."""
     return any(
         isinstance(each, ast.Raise) and _hides(each, errors)
         for each in inner_nodes(handler.body, loops=False)
@@ -299,7 +299,7 @@ def _ends_without_cause(handler: ast.ExceptHandler, errors: set[str]) -> bool:
 
 
 def _hides(node: ast.Raise, errors: set[str]) -> bool:
-    """Return whether a ``raise`` is one such as ``raise ApiError(text) from None``."""
+    """Return whether a ``raise`` is like ``raise ApiError(text) from None``."""
     removed = isinstance(node.cause, ast.Constant) and node.cause.value is None
     return removed and _of_raise(node, errors) == "hidden"
 
@@ -335,13 +335,13 @@ def _of_raise(node: ast.Raise, kept: set[str]) -> str:
 
 
 def _is_class(node: ast.expr | None) -> bool:
-    """Return whether an expression is the name of a class, and no call of it."""
+    """Return whether an expression is the name of a class, and not a call of it."""
     name = "" if node is None else last_name(node)
     return name[:1].isupper() and not name.isupper()
 
 
 def _in_texts(node: ast.expr) -> set[str]:
-    """Return the names that an error has in its text alone."""
+    """Return the names that an error uses only in its text."""
     texts = [x for x in ast.walk(node) if isinstance(x, ast.JoinedStr) or _is_text(x)]
     inside = {id(x) for each in texts for x in ast.walk(each)}
     others = {

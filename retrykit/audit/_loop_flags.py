@@ -57,7 +57,7 @@ def _goes_on(
 
 
 def _with_end(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
-    """Return statements of which those that set a flag leave the loop instead."""
+    """Return statements, with each one that sets a flag replaced by a ``break``."""
     found: list[ast.stmt] = []
     for each in body:
         new = each
@@ -74,7 +74,7 @@ def _with_end(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
 
 
 def _set_flags(body: Sequence[ast.stmt]) -> dict[str, set[bool]]:
-    """Return the names that get True or False, with what they get."""
+    """Return the names that get True or False, with these values."""
     found: dict[str, set[bool]] = {}
     for each in inner_nodes(body):
         match each:

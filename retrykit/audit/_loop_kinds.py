@@ -1,4 +1,4 @@
-"""Kinds of loops: those that repeat what failed, and those that repeat bad results."""
+"""Kinds of loops: some repeat what failed, others repeat calls with bad results."""
 
 import ast
 import re
@@ -73,12 +73,12 @@ def _asks_for_throttling(loop: Statement) -> bool:
 
 
 def _fails_on_network(turn: Turn) -> bool:
-    """Return whether the loop goes on only after errors of a connection."""
+    """Return whether the loop goes on only after connection errors."""
     return bool(turn.caught) and all(map(_NETWORK.search, turn.caught))
 
 
 def is_failure(name: str) -> bool:
-    """Return whether an error is that of a server that fails at once."""
+    """Return whether an error comes from a server that fails at once."""
     known = name in NOT_FAILURES | OF_DATA
     return not known and not _SOON_OVER.search(name)
 
@@ -89,13 +89,13 @@ def is_retry_of_results(
     before: Mapping[str, ast.expr],
     sleeps: Callable[[], bool],
 ) -> bool:
-    """Return whether a loop without ``try`` repeats what had the wrong result.
+    """Return whether a loop without ``try`` repeats a call that had a wrong result.
 
     Args:
         loop: The loop.
         function: The full name of the function around it.
-        before: What names were assigned to last, before the loop.
-        sleeps: Returns whether it sleeps.
+        before: The values that names were last assigned before the loop.
+        sleeps: Returns whether the loop sleeps.
     """
     outcomes = flow(loop.body)
     again = _asks_again(loop, before)
@@ -176,14 +176,14 @@ def _visits_items(loop: Statement) -> bool:
 
 
 def _iterates_over_retries(loop: Statement) -> bool:
-    """Return whether a loop is one such as ``for retry in range(max_retries)``."""
+    """Return whether a loop is like ``for retry in range(max_retries)``."""
     return isinstance(loop, ast.For) and any(
         map(_RETRIES.search, names_in(loop.target) | names_in(loop.iter))
     )
 
 
 def _begins_with_sleep(loop: Statement) -> bool:
-    """Return whether each turn, the first one too, sleeps only before it asks."""
+    """Return whether each turn, including the first one, sleeps only before it asks."""
     if sum(map(_is_sleep, inner_nodes(loop.body))) > 1:
         return False
     begins = [each for each in loop.body if not isinstance(each, ast.AugAssign)]
@@ -240,7 +240,7 @@ def _looked_up(test: ast.expr) -> set[str]:
 
 
 def _is_counted(loop: Statement) -> bool:
-    """Return whether a loop is one over a number of turns."""
+    """Return whether a loop runs over a number of turns."""
     if isinstance(loop, ast.While):
         return False
     return bool(names_in(loop.iter) & {"range", "count", "repeat"}) or isinstance(

@@ -30,8 +30,7 @@ from retrykit.audit._values import (
 __all__ = ["Limits", "find_limits", "limits_something"]
 
 Limits = tuple[Value, Value]
-"""The most attempts and the most seconds; infinity without a limit, UNKNOWN with one
-that is not known."""
+"""The most attempts and the most seconds: numbers, infinity or UNKNOWN."""
 
 NO_LIMITS = (math.inf, math.inf)
 
@@ -67,9 +66,9 @@ def find_limits(
     Args:
         loop: The loop.
         scope: Returns the value of a name.
-        before: What names were assigned to last, before it.
-        handlers: Those after which it goes on. If one of them goes round without a
-            limit, the loop has none.
+        before: The values that names were last assigned before the loop.
+        handlers: The handlers after which the loop goes on. If one of them goes on
+            without a limit, the loop has none.
     """
     found = _limits_of(loop, scope, before)
     if found == NO_LIMITS and _ends_by_helper(handlers):
@@ -90,9 +89,9 @@ def find_limits(
 
 
 def _ends_by_helper(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether a function that does not get the error decides to end a loop.
+    """Return whether a function that does not get the error decides if a loop ends.
 
-    Such as ``if not self.replace_source(): raise``.
+    For example, ``if not self.replace_source(): raise``.
     """
     return any(
         isinstance(each, ast.If)
@@ -113,7 +112,7 @@ def _decides(node: ast.AST, error: str) -> bool:
 
 
 def limits_something(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a function compares a number of attempts or a time by size."""
+    """Return whether a function tests the size of a number of attempts or of a time."""
     return any(
         isinstance(each, ast.Compare)
         and _compares_size(each)
@@ -179,7 +178,7 @@ def _limits_of(loop: Statement, scope: Scope, before: dict[str, ast.expr]) -> Li
 
 
 def _computed_words(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
-    """Return the names that a loop computes, with those in what they get."""
+    """Return the names that a loop computes, with the names in their expressions."""
     found: dict[str, set[str]] = {}
     for each in inner_nodes(body):
         match each:
@@ -192,7 +191,7 @@ def _computed_words(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
 
 
 def _compares_time_left(test: ast.expr, within: dict[str, set[str]]) -> bool:
-    """Return whether a test is one of ``delay = min(delay, max_wait - waited)``."""
+    """Return whether a test is about a ``delay = min(delay, max_wait - waited)``."""
     return any(
         isinstance(each, ast.Compare)
         and _compares_size(each)
@@ -257,7 +256,7 @@ def _of_countdown(loop: ast.While, scope: Scope, before: dict[str, ast.expr]) ->
 
 
 def _flags(loop: ast.While) -> set[str]:
-    """Return the names in a condition that a success, or a stop from outside, sets."""
+    """Return the names in a condition that a success or another part may set."""
     names = names_in(loop.test)
     found = {"self", *(each for each in names if ENDLESS.search(each))}
     for each in inner_nodes(loop.body):
@@ -362,7 +361,7 @@ def _of_range(values: Sequence[Value]) -> Value:
 
 
 def _most_of(value: Value) -> Value:
-    """Return the larger of the numbers of a choice, as in ``3 if again else 1``."""
+    """Return the larger number of a choice such as ``3 if again else 1``."""
     if type(value) is Operation and value.sign == "or":
         parts = [_most_of(value.left), _most_of(value.right)]
         numbers = [each for each in parts if each]
@@ -405,7 +404,7 @@ def _of_test(
     Args:
         test: The condition.
         counted: What the loop counts.
-        changed: The names that it assigns to; None if that is not known.
+        changed: The names that the loop assigns to; None if they are not known.
         scope: Returns the value of a name.
         turning: The names of its iteration, which are left out; None for the condition
             of the loop itself.
@@ -443,7 +442,7 @@ def _of_words(names: set[str], counted: set[str], *, inner: bool) -> Limits:
 
 
 def _is_of_time(word: str) -> bool:
-    """Return whether a name is that of a clock or of a limit of time."""
+    """Return whether a name is about a clock or a time limit."""
     if _STATUSES.search(word):
         return False
     return bool(_CLOCKS.search(word) or CLOCK_WORDS.search(word))

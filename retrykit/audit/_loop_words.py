@@ -57,7 +57,7 @@ def counters(loop: ast.stmt, *, inner: bool = True) -> set[str]:
 
     Args:
         loop: The loop.
-        inner: Whether those of the loops in it are among them.
+        inner: Whether to include the names that inner loops count.
     """
     found = set()
     for each in inner_nodes(getattr(loop, "body", []), loops=inner):

@@ -1,4 +1,4 @@
-"""Loops that are written by hand and repeat what failed."""
+"""Handwritten loops that repeat what failed."""
 
 import ast
 import math
@@ -44,22 +44,23 @@ class Loop(NamedTuple):
         end_line: Its last line.
         column: Its column, from 1.
         function: The full name of the function around it, or "".
-        is_async: Whether that is a coroutine function.
+        is_async: Whether that function is a coroutine function.
         calls: The most attempts: a number, infinity without a limit, or a value that
-            is to be found.
+            must still be resolved.
         elapsed: The most seconds, likewise.
         delays: The delays between attempts.
         retried: The names of the errors after which it goes on; None if it catches
-            every error and asks which it is.
+            every error and tests which one it is.
         results: Whether it goes on after results, not after errors.
         swallows: Whether it goes on after a cancellation.
         ending: "raises", "hidden" or "?": what happens after the last attempt.
         blocking: The line of a ``time.sleep`` in it, or 0.
         hint: Whether it reads ``Retry-After``.
-        some_at_once: Whether it waits after some errors, and not after others.
+        some_at_once: Whether it waits after some errors and goes on at once after
+            others.
         usual: The most attempts if no caller gives another number.
-        elsewhere: What it calls after a failure, if that may tell its delays: the
-            last part of the name, and what it refers to.
+        elsewhere: The functions that it calls after a failure, if they may tell its
+            delays: the last part of each name, and what it refers to.
     """
 
     line: int
@@ -88,11 +89,11 @@ class Place(NamedTuple):
         following: The statements that follow it, in its block and those around it.
         before: What the names of its function were assigned to last, before it.
         scope: Returns the value of a name.
-        usual: The same, where parameters are what they are by default.
-        with_defaults: Returns a value whose attributes are the same.
+        usual: The same, with parameters that have their defaults.
+        with_defaults: Returns a value with the defaults of its attributes.
         function: The full name of the function around it, or "".
-        is_async: Whether that is a coroutine function.
-        limited: Whether it is within a block that limits its time.
+        is_async: Whether that function is a coroutine function.
+        limited: Whether it is in a block that limits its time.
         helpers: Returns the functions of its module that may sleep or count for it.
     """
 
@@ -194,7 +195,7 @@ def _may_limit(
 def _usual_calls(
     loop: Statement, place: Place, calls: Value, handlers: list[ast.ExceptHandler]
 ) -> Value:
-    """Return the most attempts if callers give no others."""
+    """Return the most attempts if callers do not give another number."""
     if is_number(calls):
         return calls
     usual, _ = find_limits(loop, place.usual, place.before, handlers)
@@ -219,7 +220,7 @@ def _find_delays(
 def _called_elsewhere(
     around: Sequence[ast.AST], place: Place
 ) -> Iterator[tuple[str, Value]]:
-    """Yield what a turn that fails calls, if it may be of another module or class."""
+    """Yield the calls of a failed turn that may be of another module or class."""
     for each in inner_nodes(around):
         match each:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name) as func):
@@ -246,7 +247,7 @@ def _statements(loop: Statement) -> list[ast.AST]:
 def _retries_some_at_once(turn: Turn, pauses: list[Pause], helpers: Helpers) -> bool:
     """Return whether a loop that sleeps after some errors goes on at once after others.
 
-    One that does something first, as with a new connection, may do so only once.
+    A loop that does something first, such as connecting again, may do so only once.
     """
     asleep = {id(each.node) for each in pauses}
     around = [x for x in turn.loop.body if turn.attempt not in ast.walk(x)]
@@ -288,14 +289,14 @@ def _retried(turn: Turn | None) -> tuple[str, ...] | None:
 def _with_those_of_helpers(
     pauses: list[Pause], helpers: Helpers, around: Sequence[ast.AST]
 ) -> list[Pause]:
-    """Return the sleeps of a loop, and those of functions that it calls."""
+    """Return the sleeps of a loop and of the functions that it calls."""
     found = [*helpers.pauses(around)]
     known = {id(each.node) for each in found}
     return [*(x for x in pauses if id(x.node) not in known), *found]
 
 
 def _around_attempt(loop: Statement, turn: Turn | None) -> list[ast.AST]:
-    """Return what runs in a turn that fails, except the attempt."""
+    """Return the statements that run in a failed turn, without the attempt."""
     if turn is None:
         return [*loop.body]
     others: list[ast.AST] = [x for x in loop.body if turn.attempt not in ast.walk(x)]

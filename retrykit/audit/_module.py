@@ -15,10 +15,10 @@ class Called(NamedTuple):
         function: What is called.
         line: The line in which it stands.
         end_line: Its last line.
-        timeout: Its ``timeout=``; None without one.
+        timeout: Its ``timeout=``, or None.
         named: The names of its keyword arguments.
         first: The texts in its first argument, if it may be a request.
-        passed: The functions that it is given, if its name is about retries; True
+        passed: The functions that are passed to it, if its name is about retries; True
             stands for a lambda expression.
     """
 
@@ -32,7 +32,7 @@ class Called(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A call that may be that of a library of retries.
+    """A call that may be of a retry library.
 
     Attributes:
         call: The call.
@@ -41,8 +41,8 @@ class Candidate(NamedTuple):
         column: Its column, from 1.
         function: The full name of the function in which it stands, or "".
         iterated: Whether it is what a ``for`` loop iterates over.
-        caught: The names of the errors of the handler in which it stands; None if it
-            is in none, or if errors are told apart there.
+        caught: The names of the errors of the handler in which it stands; None if it is
+            not in a handler, or if the handler distinguishes errors.
     """
 
     call: Call
@@ -82,7 +82,7 @@ class Definition(NamedTuple):
         calls: The calls in its body.
         result: The value that it returns, if there is one return statement.
         throttled: The lines in which a status is compared with 429 or 503.
-        words: What it says of Retry-After and of idempotency.
+        words: What it tells about Retry-After and idempotency.
     """
 
     name: str
@@ -102,11 +102,11 @@ class Module(NamedTuple):
     Attributes:
         path: The path of its file.
         name: Its dotted name.
-        constants: The values of names that are assigned once: of the module, and of
-            its classes as ``Class.name``.
+        constants: The values of names that are assigned once, including those of
+            classes, as ``Class.name``.
         bases: The base classes of each class.
         definitions: Its functions.
-        candidates: Calls that may be those of a library of retries.
+        candidates: Calls that may be of a retry library.
         loops: Loops that repeat what failed.
         blocks: Loops over the attempts of a library.
     """

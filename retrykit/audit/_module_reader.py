@@ -21,7 +21,7 @@ _TIME_LIMITS = re.compile("timeout|fail_after|fail_at|move_on", re.IGNORECASE)
 
 
 def _go_on() -> None:
-    """Read a module without a limit of time."""
+    """Read a module without a time limit."""
 
 
 def read_module(  # noqa: PLR0913  the module, and what is known of it
@@ -75,7 +75,7 @@ class _Body(Found):
         self.around: list[tuple[Sequence[ast.stmt], int, Sequence[ast.stmt]]] = []
 
     def include(self, inner: Found) -> None:
-        """Add what a function tells that is defined in this one."""
+        """Add what a function that is defined in this one tells."""
         # What it calls is mostly called here.
         self.calls += inner.calls
         self.throttled += inner.throttled
@@ -133,7 +133,7 @@ class _Reader:
         following: Sequence[ast.stmt],
         body: _Body,
     ) -> None:
-        """Note a loop that retries, or one over the attempts of a library."""
+        """Note a loop that retries, or that iterates over the attempts of a library."""
         names = body.names
         after = [*following]
         for statements, index, ends in reversed(body.around):
@@ -162,7 +162,7 @@ class _Reader:
             self.blocks.append(Block(value, names.function, node.lineno, end))
 
     def statement(self, node: ast.stmt, body: _Body) -> None:
-        """Read a statement that defines nothing, and those within it."""
+        """Read a statement that defines nothing, and the statements within it."""
         if isinstance(node, ast.Assign | ast.AnnAssign):
             body.names.assign(node)
         elif isinstance(node, ast.Return) and node.value is not None:

@@ -1,8 +1,8 @@
 """Retries within retries: numbers of calls that multiply.
 
 A retried function may call another one that retries, and a client may retry by itself
-within each attempt. The calls of a project are followed from each place that retries,
-as far as names can be resolved; the chain with the largest product is told.
+within each attempt. The calls of a project are followed from each site, as far as names
+can be resolved; the chain with the largest product is reported.
 """
 
 import builtins
@@ -54,8 +54,8 @@ class Layer(NamedTuple):
         behavior: What it does.
         name: The name of the client, or of the library.
         library: The library that retries.
-        site: Where it is written; None for what a client does by itself.
-        is_client: Whether it is a client that retries within a call of it.
+        site: The site; None for the default retries of a client.
+        is_client: Whether it is a client that retries within a call.
         function: The function that it retries as a whole, or "".
     """
 
@@ -75,7 +75,7 @@ def check_nesting(repeated: Repeated) -> Iterator[Finding]:
     """Yield the places that multiply the retries beneath them.
 
     Args:
-        repeated: What is repeated in a project.
+        repeated: The repeated functions and calls of a project.
     """
     graph = _Graph(repeated)
     graph.visit_all()
@@ -112,12 +112,12 @@ class _Graph:
             self._under_way.discard(name)
 
     def _is_repeated(self, function: str, call: Called) -> bool:
-        """Return whether a function may repeat a call in it, or what this is given."""
+        """Return whether a function may repeat a call in it, or its arguments."""
         in_block = any(True for _ in self._repeated.blocks(function, call.line))
         return in_block or bool(call.passed and self._is_retrier(call.function))
 
     def _is_retrier(self, function: Value) -> bool:
-        """Return whether a call of something may repeat the functions it is given."""
+        """Return whether a call may repeat the functions that are passed to it."""
         value = self._project.resolve(function)
         if type(value) is Reference:
             return value.name in self._repeated.inside
@@ -151,7 +151,7 @@ class _Graph:
         return chain
 
     def _repeat(self, site: Site, chain: Chain, function: str = "") -> Chain:
-        """Return the chain of a site that repeats what has another chain."""
+        """Return the chain of a site that repeats something with another chain."""
         library = site.library
         layer = Layer(site.behavior, library, library, site, False, function)  # noqa: FBT003  a field
         if not site.behavior.retries or _is_endless(site.behavior):
@@ -165,7 +165,7 @@ class _Graph:
         return found
 
     def _beneath(self, function: str, call: Called, depth: int = 0) -> Iterator[Chain]:
-        """Yield the chains of what a call in a function leads to."""
+        """Yield the chains that a call in a function leads to."""
         value = self._project.resolve(call.function)
         if type(value) is Reference:
             yield from self._of_name(value, function, call)
@@ -221,10 +221,11 @@ class _Graph:
                 yield from self._of_client(made)
 
     def _object(self, call: Call, depth: int = 0) -> tuple[Value, str]:
-        """Return what a call makes, and the function of the project that does.
+        """Return the object that a call makes, and the function that makes it.
 
         Returns:
-            The call of a library, or a reference to a class of the project, or None.
+            The call of a library, or a reference to a class of the project, or None;
+            and the name of the project's function, or "".
         """
         function = call.function
         if type(function) is Operation and function.right in _COPIES:
@@ -243,7 +244,7 @@ class _Graph:
         return call, ""
 
     def _copied(self, value: Value, call: Call, depth: int) -> tuple[Value, str]:
-        """Return a client with the settings of ``client.with_options(...)``."""
+        """Return a client, with the settings of ``client.with_options(...)``."""
         if type(value) is Call:
             made, maker = self._object(value, depth + 1)
             if type(made) is Call:
@@ -254,8 +255,8 @@ class _Graph:
     def _of_client(self, call: Call) -> Iterator[Chain]:
         """Yield the layers of a client that certainly retry, the outermost first.
 
-        Its transport, its configuration or another client that it is made with may
-        retry, too.
+        A transport, a configuration or another client that it is made with may also
+        retry.
         """
         name = call.function.name if type(call.function) is Reference else ""
         chain: Chain = ()
@@ -294,7 +295,7 @@ class _Graph:
             yield (Layer(site.behavior, name, "requests", site, is_client=True),)
 
     def _mounted(self, function: str) -> list[Site]:
-        """Return the sites of adapters in a function whose numbers are known."""
+        """Return the sites of adapters in a function with known numbers of retries."""
         return [
             each
             for each in self._repeated.inside.get(function, ())
@@ -302,7 +303,7 @@ class _Graph:
         ]
 
     def _of_retrier(self, value: Call, function: str, call: Called) -> Iterator[Chain]:
-        """Yield the chains of functions that an object which retries is given."""
+        """Yield the chains of the functions that are passed to a retrying object."""
         site = self._project.site_of(value)
         if site is None:
             return
@@ -310,7 +311,7 @@ class _Graph:
             yield self._repeat(site, chain)
 
     def _given(self, function: str, call: Called) -> Iterator[Chain]:
-        """Yield the chains of the functions that a call is given."""
+        """Yield the chains of the functions that are passed to a call."""
         for each in call.passed:
             value = self._project.resolve(each)
             if type(value) is Reference and value.name in self._project.definitions:
@@ -337,7 +338,7 @@ def _is_session(call: Call) -> bool:
 
 
 def _calls_in(call: Call, depth: int = 0) -> Iterator[Call]:
-    """Yield the calls among the arguments of a call, and among theirs."""
+    """Yield the calls among the arguments of a call, at any depth."""
     for each in (*call.positional, *(value for _, value in call.named)):
         if type(each) is Call and depth < 3:  # noqa: PLR2004  a client, its transport
             yield each
@@ -349,12 +350,12 @@ def _is_endless(behavior: Behavior) -> bool:
 
 
 def _weight(chain: Chain) -> tuple[int, float]:
-    """Return what makes a chain the worse one."""
+    """Return the sort key of a chain, larger for a worse one."""
     return len(chain), _product(chain)
 
 
 def _product(chain: Chain) -> float:
-    """Return the product of the numbers that are known."""
+    """Return the product of the known numbers."""
     numbers = (each.behavior.calls for each in chain)
     return math.prod(x for x in numbers if x is not None and x != math.inf)
 
@@ -400,7 +401,7 @@ _FAMILY: Final = {*_BASES, *_BASES.values()}
 
 
 def _retries_errors_of(outer: Layer, inner: Layer) -> bool:
-    """Return whether a layer retries what another one raises, as far as is seen."""
+    """Return whether a layer retries the errors of another one, as far as is known."""
     if outer.library == inner.library == "retrykit":
         # It does not retry the error of a retried call.
         return False
@@ -421,7 +422,7 @@ def _retries_errors_of(outer: Layer, inner: Layer) -> bool:
 
 
 def _may_be(name: str, raised: str, library: str) -> bool:
-    """Return whether an error may be of a class, by their names."""
+    """Return whether an error may be of a class, judged by their names."""
     if name == raised:
         return True
     one, other = _builtin(name), _builtin(raised)

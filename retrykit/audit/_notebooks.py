@@ -20,7 +20,7 @@ class Cell(NamedTuple):
 
     Attributes:
         number: Its number among all cells, from 1.
-        line: The line of all code at which it begins, from 1.
+        line: Its first line in the code of all cells, from 1.
     """
 
     number: int
@@ -32,7 +32,7 @@ def join_cells(
 ) -> tuple[str, tuple[Cell, ...], list[tuple[str, int, str]]]:
     """Return the code of a notebook, its cells, and the cells that are not Python.
 
-    Commands of IPython and of the shell are left out; so is a cell of another language.
+    Commands of IPython and of the shell, and cells in other languages, are left out.
 
     Args:
         source: The contents of the file.
@@ -70,7 +70,7 @@ def join_cells(
 
 
 def file_of(place: str) -> str:
-    """Return the file of a place, which may be a cell of a notebook.
+    """Return the file of a place, which may be in a cell of a notebook.
 
     >>> file_of("plots.ipynb:cell 3"), file_of("plots.py")
     ('plots.ipynb', 'plots.py')
@@ -79,7 +79,7 @@ def file_of(place: str) -> str:
 
 
 def cell_of(place: str) -> int:
-    """Return the number of the cell of a place in a notebook; otherwise 0.
+    """Return the cell number of a place in a notebook; 0 in other files.
 
     >>> cell_of("plots.ipynb:cell 3"), cell_of("plots.py")
     (3, 0)
@@ -89,7 +89,7 @@ def cell_of(place: str) -> int:
 
 
 def _code(text: str) -> str:
-    """Return the Python of a cell, line by line; nothing if it is another language."""
+    """Return the Python lines of a cell; none if it is in another language."""
     first, _, rest = text.lstrip("\n").partition("\n")
     if first.startswith("%%"):
         name = first[2:].split(maxsplit=1)

@@ -13,7 +13,7 @@ from retrykit.audit._sites import Behavior, Site
 __all__ = ["as_page", "summary"]
 
 _SHOWN: Final = 10
-"""Retries in a chart."""
+"""The number of retries in a chart."""
 _WIDTH: Final = 260
 _HEIGHT: Final = 56
 _STYLE: Final = """
@@ -37,7 +37,7 @@ text { fill: GrayText; font: 11px system-ui, sans-serif }
 
 
 def as_page(report: Report) -> str:
-    """Return a report as a page of HTML, which needs nothing else."""
+    """Return a report as an HTML page, which needs no other files."""
     return "".join(_page(report))
 
 
@@ -116,7 +116,7 @@ def _bars(behavior: Behavior) -> list[tuple[float, float]]:
 
 
 def summary(report: Report) -> str:
-    """Return the numbers of a report, in a sentence."""
+    """Return a sentence with the numbers of a report."""
     if not report.files and not report.problems:
         return "no Python files found"
     sites = len(report.sites)

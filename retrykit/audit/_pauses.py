@@ -47,7 +47,7 @@ class Pause(NamedTuple):
 
     Attributes:
         node: The call.
-        argument: How long it sleeps; None if that is not an argument.
+        argument: The duration; None if that is not an argument.
         blocking: Whether it is ``time.sleep``.
         seconds: Whether the argument is in seconds, as far as is known.
         within: The function that sleeps; None for the loop itself.
@@ -95,7 +95,7 @@ def find_pauses(body: list[ast.stmt], scope: Scope) -> Iterator[Pause]:
 
 
 def sleeps(name: str) -> bool:
-    """Return whether the name of a function tells that it waits."""
+    """Return whether the name of a function suggests that it waits."""
     return bool(_WAITING.search(name)) and not _makes_value(name)
 
 
@@ -111,7 +111,7 @@ def _is_event(node: ast.expr) -> bool:
 
 
 def _names_delay(node: ast.expr | None) -> bool:
-    """Return whether an argument is a delay by its name, not a number of attempts."""
+    """Return whether the name of an argument suggests a delay, not a number."""
     return any(map(_DELAY_NAMES.search, names_in(node)))
 
 
@@ -124,10 +124,10 @@ def _makes_value(name: str) -> bool:
 
 
 def iterates_over_counter(loop: Statement) -> bool:
-    """Return whether a loop is one over an object that counts its attempts.
+    """Return whether a loop iterates over an object that counts its attempts.
 
-    Such as ``for attempt in Attempts(3)`` with ``attempt.error = error``: the object
-    may sleep, and raise the last error.
+    For example, ``for attempt in Attempts(3)`` with ``attempt.error = error``: the
+    object may sleep, and raise the last error.
     """
     if isinstance(loop, ast.While):
         return False
@@ -144,7 +144,7 @@ def iterates_over_counter(loop: Statement) -> bool:
 
 
 def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:
-    """Return whether a function may sleep that is given a delay, or counts attempts."""
+    """Return whether a function that gets a delay, or counts attempts, may sleep."""
     return any(
         isinstance(each, ast.Call) and (_asks_counter(each) or _gives_delay(each))
         for each in inner_nodes(around)
@@ -152,7 +152,7 @@ def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:
 
 
 def asks_counter(around: Sequence[ast.AST]) -> bool:
-    """Return whether an object is asked that counts attempts."""
+    """Return whether an object that counts attempts is asked."""
     return any(
         isinstance(each, ast.Call) and _asks_counter(each)
         for each in inner_nodes(around)
@@ -160,7 +160,7 @@ def asks_counter(around: Sequence[ast.AST]) -> bool:
 
 
 def _gives_delay(call: ast.Call) -> bool:
-    """Return whether a call is one such as ``disconnect(device, backoff)``."""
+    """Return whether a call is like ``disconnect(device, backoff)``."""
     return not only_tells(call.func) and any(
         isinstance(each, ast.Name) and _DELAY_NAMES.search(each.id)
         for each in [*call.args, *(keyword.value for keyword in call.keywords)]
@@ -168,7 +168,7 @@ def _gives_delay(call: ast.Call) -> bool:
 
 
 def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[Pause]:
-    """Return the sleeps that follow a call of an attempt, and not its failure."""
+    """Return the sleeps that follow the call of an attempt rather than its failure."""
     # One that is computed is a delay, as in `seconds = draw()` before `sleep(seconds)`.
     plain = [each for each in pauses if isinstance(each.argument, ast.Constant)]
     sleeps = {id(each.node): each for each in plain}
@@ -185,7 +185,7 @@ def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[P
 
 
 def _asks_counter(call: ast.Call) -> bool:
-    """Return whether a call is one of an object for retries, or ``next`` of it."""
+    """Return whether a call is a method of an object for retries, or ``next`` of it."""
     match call:
         case ast.Call(func=ast.Name(id="next"), args=[ast.Name(id=name), *_]):
             return bool(_RETRIES.search(name))

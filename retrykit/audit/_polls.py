@@ -121,7 +121,7 @@ def _waits_until(turn: Turn) -> bool:
 
 
 def _takes_lock(turn: Turn) -> bool:
-    """Return whether an attempt is one to get a lock that another one has."""
+    """Return whether an attempt tries to get a lock that may be taken."""
     if turn.caught and all(map(_LOCKED.search, turn.caught)):
         return True
     if any(
@@ -149,7 +149,7 @@ def _probes(turn: Turn) -> bool:
 
 
 def _receives(turn: Turn) -> bool:
-    """Return whether an attempt waits, for some time, for what another part sends."""
+    """Return whether an attempt waits for some time for what another part sends."""
     timed = turn.caught and all(map(_TIMEOUTS.search, turn.caught))
     if not (timed or (turn.handlers and all(map(_would_block, turn.handlers)))):
         return False
@@ -177,7 +177,7 @@ def _would_block(handler: ast.ExceptHandler) -> bool:
 
 
 def _gets_within(call: ast.Call) -> bool:
-    """Return whether a call is like ``queue.get(timeout=1)``, and no HTTP request."""
+    """Return whether a call is like ``queue.get(timeout=1)``, not an HTTP request."""
     if last_name(call.func).strip("_") != "get":
         return False
     limits = [x for x in call.args if any(map(_TIMEOUTS.search, names_in(x)))]
@@ -198,7 +198,7 @@ def asks_whether_ready(loop: Statement) -> bool:
 
 
 def _asks_process(turn: Turn) -> bool:
-    """Return whether a handler gives up if a process that starts has ended."""
+    """Return whether a handler gives up if a starting process has ended."""
     return any(
         isinstance(each, ast.If)
         and (leaves(each.body) or leaves(each.orelse))

@@ -23,9 +23,9 @@ __all__ = ["Project"]
 
 _DEPTH = 12
 _MOST_STEPS = 1_000
-"""References that are followed for one value."""
+"""The most references that are followed for one value."""
 _MOST_LINES = 20_000
-"""A longer file without a site of its own is generated, and not read for others."""
+"""A longer file without sites is taken for generated code, and not read."""
 _PARTIAL = Reference("functools.partial")
 _OF_TENACITY = Reference("tenacity.retry")
 _RETRY_OF_TASK = Reference("celery.Task.retry")
@@ -45,9 +45,10 @@ class Project:
 
     Args:
         modules: The modules.
-        load: Returns a module that has no sites, if a site refers to it; None if there
-            is none of that name.
-        read_again: Returns a module as it is with functions of others, or None.
+        load: Returns a module without sites, if a site refers to it; None if there is
+            none with that name.
+        read_again: Returns a module, read again with functions of other modules, or
+            None.
     """
 
     def __init__(
@@ -74,11 +75,11 @@ class Project:
     def of_files(
         cls, files: Sequence[SourceFile], readings: Sequence[Reading]
     ) -> "Project":
-        """Return the project of files; those not parsed are if a site needs them.
+        """Return the project of files; unparsed ones are parsed if a site needs them.
 
         Args:
             files: The files.
-            readings: What was read of each.
+            readings: The result of reading each file.
         """
         indexes: dict[str, int] = {}
         aliases = Counter(each.alias for each in files)
@@ -110,11 +111,11 @@ class Project:
             self.definitions.setdefault(each.name, each)
 
     def resolve(self, value: Value, depth: int = 0) -> Value:
-        """Return a value in which the names of the project are replaced by values.
+        """Return a value in which the project's names are replaced by their values.
 
         Args:
             value: Any value.
-            depth: How many names have led to it.
+            depth: The number of names that have led to it.
         """
         if depth == 0:
             self._steps = 0
@@ -132,7 +133,7 @@ class Project:
         return self.resolve(found, depth + 1)
 
     def _find_uncached(self, name: str) -> Value:
-        """Return what a name is in the project; a reference, if it is not of it."""
+        """Return the value of a name; a reference if the project does not define it."""
         module, rest = self._split(name)
         if module is None or not rest:
             return Reference(name)
@@ -148,7 +149,7 @@ class Project:
         return self._inherited(module, rest, name)
 
     def _inherited(self, module: Module, rest: list[str], name: str) -> Value:
-        """Return an attribute of a class that is defined in its base class."""
+        """Return an attribute of a class that its base class defines."""
         if len(rest) > 1 and rest[0] in module.bases and name not in self.definitions:
             for base in module.bases[rest[0]]:
                 if type(base) is Reference and base.name != f"{module.name}.{rest[0]}":
@@ -175,7 +176,7 @@ class Project:
         return () if module is None else module.bases.get(".".join(rest), ())
 
     def is_class(self, name: str) -> bool:
-        """Return whether a name is that of a class of the project."""
+        """Return whether a name refers to a class of the project."""
         module, rest = self._split(name)
         return module is not None and ".".join(rest) in module.bases
 
@@ -185,8 +186,8 @@ class Project:
         Args:
             call: A call whose references have been resolved.
             path: The path of the file in which it is used.
-            line: The line in which it is; of several equal ones, the nearest before it
-                is meant.
+            line: The line in which it is used; of several equal calls, the nearest
+                before it is meant.
         """
         sites = self._made.get(call, []) if type(call) is Call else []
         near = [each for each in sites if each.path == path and each.line <= line]
@@ -231,7 +232,7 @@ class Project:
         return None
 
     def _changed(self, function: Reference, call: Call) -> Value:
-        """Return the retries of a function with what ``retry_with(...)`` changes."""
+        """Return the retries of a function with the changes of ``retry_with(...)``."""
         definition = self.definitions.get(function.name.rpartition(".")[0])
         for value, *_ in () if definition is None else definition.decorators:
             decorator = self.resolve(value)
@@ -299,7 +300,7 @@ class Project:
             )
 
     def _loops_of(self, module: Module) -> Sequence[Loop]:
-        """Return the loops of a module, with what functions of others tell of them."""
+        """Return the loops of a module, completed with functions of other modules."""
         called: dict[str, FunctionNode] = {}
         others: dict[str, list[FunctionNode]] = {}
         for name, value in {x for each in module.loops for x in each.elsewhere}:
@@ -350,7 +351,7 @@ class Project:
         return site
 
     def _may_retry(self, call: Call) -> bool:
-        """Return whether a call may be one of a library, before all of it is read."""
+        """Return whether a call may be of a retry library, before all of it is read."""
         function = self.resolve(call.function)
         if type(function) is not Reference or function.library in LIBRARIES:
             return True
@@ -359,7 +360,7 @@ class Project:
         return any(name in BY_KEYWORD for name, _ in call.named)
 
     def _within_task(self, call: Call, function: str) -> Call:
-        """Return a ``self.retry(...)`` with what the decorator of its task says."""
+        """Return a ``self.retry(...)`` with the settings of its task's decorator."""
         definition = self.definitions.get(function)
         if definition is None:
             return call
@@ -373,11 +374,11 @@ class Project:
         return call
 
     def _decorated(self, call: Value, module: str) -> Iterable[str]:
-        """Return the functions that a decorator with a name of its own decorates.
+        """Return the functions that a named decorator decorates.
 
         Args:
-            call: The call that makes it.
-            module: The module in which it is made.
+            call: The call that makes the decorator.
+            module: The module in which the call stands.
         """
         if self._named is None:
             self._named = {}
@@ -388,7 +389,7 @@ class Project:
         return self._named.get((call, module), ()) if type(call) is Call else ()
 
     def _decorators_in(self, value: Value) -> Iterator[tuple[Call, str]]:
-        """Yield what makes a decorator: its call elsewhere, or that of its policy.
+        """Yield the call, made elsewhere, of a named decorator or of its policy.
 
         Yields:
             The call, and the module in which it is made.

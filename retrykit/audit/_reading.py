@@ -26,11 +26,11 @@ from retrykit.audit._words import Interest
 __all__ = ["LARGEST", "Reading", "read_file", "read_functions", "read_lines"]
 
 LARGEST: Final = 4_000_000
-"""Bytes of the largest file that is parsed."""
+"""The largest size of a file that is parsed, in bytes."""
 _LARGEST_SEARCHED: Final = 64_000_000
-"""Bytes of the largest file in which words are searched."""
+"""The largest size of a file in which words are searched, in bytes."""
 _LONGEST: Final = 10.0
-"""Seconds for what a file contains."""
+"""The longest time for the contents of a file, in seconds."""
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _ASCII = bytes(range(32, 127))
@@ -51,7 +51,8 @@ class Reading(NamedTuple):
         module: What it contains; None if it was not parsed.
         lines: How many lines it has.
         problems: Why it could not be read.
-        ignored: The codes of rules that comments ignore, by line; none of them is all.
+        ignored: The codes of rules that comments ignore, by line; an empty set stands
+            for all.
         cells: The cells of a notebook.
     """
 
@@ -69,12 +70,12 @@ def read_file(  # noqa: PLR0911  one for each fault
     longest: float = _LONGEST,
     borrowed: Borrowed = NOT_BORROWED,
 ) -> Reading:
-    """Return what a file contains; a fault of the file is a problem, and not raised.
+    """Return what a file contains; its faults become problems, and are not raised.
 
     Args:
         file: The file.
-        whole: Whether it is parsed although it has no site.
-        longest: Seconds for what it contains.
+        whole: Whether to parse the file although it has no site.
+        longest: The longest time for its contents, in seconds.
         borrowed: Functions of other modules that its loops call.
     """
     try:
@@ -113,7 +114,7 @@ def read_file(  # noqa: PLR0911  one for each fault
 
 
 def read_functions(path: str) -> list[FunctionNode]:
-    """Return the functions of a file; none if it cannot be read any more."""
+    """Return the functions of a file, or none if it can no longer be read."""
     try:
         with open(path, "rb") as opened:
             return functions_in(ast.parse(opened.read(LARGEST)))
@@ -122,7 +123,7 @@ def read_functions(path: str) -> list[FunctionNode]:
 
 
 def read_lines(path: str) -> list[str]:
-    """Return the lines of a file; none if it cannot be read any more."""
+    """Return the lines of a file, or none if it can no longer be read."""
     try:
         with open(path, "rb") as opened:
             source = _with_plain_ends(opened.read(LARGEST))
@@ -184,7 +185,7 @@ def _parse(
 
 
 def _comments(source: bytes) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the lines of comments that ignore rules, with the codes of these."""
+    """Yield the lines of comments that ignore rules, with the codes of the rules."""
     for each in tokenize.tokenize(io.BytesIO(source).readline):
         if each.type == tokenize.COMMENT:
             found = _COMMENT.search(each.string)

@@ -18,8 +18,8 @@ class Repeated:
         sites: Its sites.
 
     Attributes:
-        around: The sites that repeat each function, the outermost first.
-        inside: The sites within each function, and within functions in it.
+        around: For each function, the sites that repeat it, the outermost first.
+        inside: For each function, the sites in it and in its inner functions.
     """
 
     def __init__(self, project: Project, sites: Iterable[Site]) -> None:
@@ -65,7 +65,7 @@ class Repeated:
                     known.append(site)
 
     def made_by(self, value: Value) -> str:
-        """Return the function of the project that is called, or is named, or ""."""
+        """Return the function of the project that is called or named, or ""."""
         resolved = self.project.resolve(value)
         if type(resolved) is Call:
             resolved = resolved.function
@@ -84,7 +84,7 @@ class Repeated:
         yield from (site for _, site in sorted(found, key=lambda each: each[0]))
 
     def calls(self, site: Site) -> Iterator[Called]:
-        """Yield the calls that a site repeats, as they stand in the same function."""
+        """Yield the calls in the same function that a site repeats."""
         known = self.project.definitions
         for name in self.functions(site):
             yield from known[name].calls

@@ -13,7 +13,7 @@ from retrykit.audit._sites import Site
 __all__ = ["RULES", "RULES_OF_POLICIES", "Rule", "check_site"]
 
 Advice = tuple[str, str]
-"""What is wrong, and what to change."""
+"""The fault, and what to change."""
 
 _EVERYTHING = frozenset(["Exception", "BaseException"])
 _MANY_GROWN = 10
@@ -32,7 +32,7 @@ class Rule(Frozen):
         summary: What it warns of, in a few words.
         why: Why that is wrong.
         bad: Code that it warns of.
-        good: The same, mended.
+        good: The same code, corrected.
         check: Returns what is wrong with a site and what to change, or None; None for
             a rule about several sites.
     """
@@ -360,7 +360,7 @@ RULES: Final = {
         ),
     )
 }
-"""The rules by their codes."""
+"""The rules, keyed by code."""
 
 RULES_OF_POLICIES: Final = frozenset(
     [
@@ -383,4 +383,4 @@ RULES_OF_POLICIES: Final = frozenset(
         "waits-forever",
     ]
 )
-"""The codes of other rules, of ``retrykit lint``, which comments may ignore, too."""
+"""The codes of the rules of ``retrykit lint``, which comments may ignore as well."""

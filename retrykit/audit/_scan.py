@@ -15,9 +15,9 @@ __all__ = ["Progress", "scan", "without_collection"]
 Read = Callable[[SourceFile], Reading]
 
 _FEW: Final = 300
-"""Files for which processes are not worth their start."""
+"""The number of files for which starting processes does not pay."""
 _CHUNK: Final = 40
-"""Files that a process reads at a time."""
+"""The number of files that a process reads at a time."""
 
 
 def _say_nothing(_done: int, _all: int) -> None:
@@ -34,8 +34,8 @@ def scan(
 
     Args:
         files: The files.
-        processes: How many processes read. Count, >= 1. A few files are read by this
-            one.
+        processes: How many processes read. Count, >= 1. A few files are read by the
+            calling process.
         progress: Called in this thread after each part.
         read: Reads a file, and raises nothing.
     """
@@ -50,9 +50,9 @@ def _ended(file: SourceFile) -> Reading:
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Look for no cycles meanwhile.
+    """Pause garbage collection in the block.
 
-    Trees have none, and to look for some takes a third of the time.
+    Trees have no cycles, and looking for cycles takes a third of the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

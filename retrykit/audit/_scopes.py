@@ -29,12 +29,13 @@ class Origin:
 
     Args:
         name: Its dotted name.
-        package: The package that relative imports begin at.
+        package: The package at which relative imports begin.
 
     Attributes:
-        constants: The values of names that are assigned once: of the module, and of
-            its classes as ``Class.name``.
-        usual: The default of the parameter that an attribute of a class is.
+        constants: The values of names that are assigned once, including those of
+            classes, as ``Class.name``.
+        usual: For each attribute that is set to a parameter, the default of that
+            parameter.
     """
 
     def __init__(self, name: str, package: str) -> None:
@@ -48,7 +49,7 @@ class Names:
 
     Args:
         origin: The module.
-        outer: The names around it, in which those are found that it has not.
+        outer: The scope around it, in which missing names are looked up.
 
     Attributes:
         prefix: In a class, its name and a dot.
@@ -60,7 +61,7 @@ class Names:
         self_name: In a method, the name of its first parameter.
         star: The module of ``from module import *``, or "".
         usual: The defaults of its parameters.
-        asked: The names whose usual values are being found.
+        asked: The names whose usual values are being looked up.
     """
 
     def __init__(self, origin: Origin, outer: Self | None = None) -> None:
@@ -94,7 +95,7 @@ class Names:
     def bind_parameters(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: Self
     ) -> None:
-        """Bind the parameters of a function that is defined in other names."""
+        """Bind the parameters of a function that is defined in the scope *outer*."""
         arguments = node.args
         parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         for each in (*parameters, arguments.vararg, arguments.kwarg):
@@ -130,7 +131,7 @@ class Names:
             self.usual[each.arg] = evaluate(default, outer.find_literal)
 
     def find_usual(self, name: str) -> Value:
-        """Return the value of a name; of a parameter, its default."""
+        """Return the value of a name; for a parameter, its default."""
         names: Names | None = self
         while names is not None:
             if names.function and name in names.assigned.keys() - names.asked:
@@ -153,7 +154,7 @@ class Names:
         return replace(value, find)
 
     def find(self, name: str) -> Value:
-        """Return the value of a name; of a builtin, a reference to it."""
+        """Return the value of a name; for a builtin, a reference to it."""
         names: Names | None = self
         while names is not None:
             if name in names.pending:
@@ -169,7 +170,7 @@ class Names:
         return refer_to(name)
 
     def find_literal(self, name: str) -> Value:
-        """Return the value of a name, also if it is that of a number of the module."""
+        """Return the value of a name, including numbers and tuples of the module."""
         found = self.find(name)
         own = f"{self.origin.name}."
         if type(found) is Reference and found.name.startswith(own):
@@ -178,7 +179,7 @@ class Names:
         return found
 
     def reference(self, name: str) -> Reference:
-        """Return the full name of what is defined here."""
+        """Return a reference with the full name of something defined here."""
         within = self.function or self.origin.name
         return refer_to(f"{within}.{'' if self.function else self.prefix}{name}")
 
@@ -242,7 +243,7 @@ class Names:
                 self.origin.constants.setdefault(f"{self.prefix}{name}", found)
 
     def assign(self, node: ast.Assign | ast.AnnAssign) -> None:
-        """Note what a name, or an attribute of ``self``, is from here on."""
+        """Note the value that a name, or an attribute of ``self``, has from here on."""
         if node.value is None:
             return
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -267,7 +268,7 @@ class Names:
 def _pairs(
     targets: Sequence[ast.expr], value: ast.expr
 ) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield what each target gets, also each of ``left, delay = tries, 1``."""
+    """Yield the value that each target gets, as in ``left, delay = tries, 1``."""
     for each in targets:
         match each, value:
             case ast.Tuple(elts=names), ast.Tuple(elts=parts):
@@ -278,7 +279,7 @@ def _pairs(
 
 
 def _instance(parameter: ast.arg, outer: Names) -> Value:
-    """Return an instance of the class that a parameter is said to be of."""
+    """Return an instance of the class that annotates a parameter."""
     if not isinstance(parameter.annotation, ast.Name | ast.Attribute):
         return UNKNOWN
     kind = evaluate(parameter.annotation, outer.find)
@@ -288,7 +289,7 @@ def _instance(parameter: ast.arg, outer: Names) -> Value:
 
 
 def _is_bound(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether a decorator has ``bind=True``, as that of a task of Celery."""
+    """Return whether a decorator has ``bind=True``, as for a Celery task."""
     return any(
         keyword.arg == "bind"
         and isinstance(keyword.value, ast.Constant)
@@ -315,7 +316,7 @@ _COMPOUND = frozenset(
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a block and of the blocks in it, not of definitions."""
+    """Yield the statements of a block and of inner blocks, but not of definitions."""
     waiting = [*reversed(body)]
     while waiting:
         each = waiting.pop()
@@ -330,7 +331,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield the names that a statement binds, and to what if that can be read."""
+    """Yield the names that a statement binds, each with its expression or None."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             yield name, value

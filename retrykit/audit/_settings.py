@@ -25,7 +25,7 @@ class Settings(Frozen):
     """Settings of an audit.
 
     Attributes:
-        root: The folder of the file that has them; None without one.
+        root: The folder of the file with the settings, or None.
         select: The codes of the only rules to apply; None for all.
         ignore: The codes of rules to skip.
         exclude: Patterns of paths to skip, relative to *root*.
@@ -120,7 +120,7 @@ def check_rules(name: str, codes: Iterable[str]) -> tuple[str, ...]:
     """Return the codes of rules as a tuple.
 
     Raises:
-        ConfigError: There is no rule of a code.
+        ConfigError: A code is unknown.
     """
     found = tuple(codes)
     for each in found:

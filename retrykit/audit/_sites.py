@@ -17,7 +17,8 @@ class Behavior(Frozen):
     Attributes:
         calls: The most calls, the first one included; infinity without a limit, None
             if there is a limit that is not known.
-        elapsed: The most seconds after which it begins another call, likewise.
+        elapsed: The most seconds after which it begins another call; infinity and None
+            as above.
         delays: The delays between calls.
         retried: The names of the errors that are retried, without their modules; None
             if that is not known.
@@ -27,13 +28,14 @@ class Behavior(Frozen):
         swallows: Whether cancellation and Ctrl-C are retried.
         hint: Whether ``Retry-After`` is obeyed; None if that is not known, or if no
             responses are retried.
-        methods: The methods of HTTP that are retried; None if that is not known, or if
-            it is not about requests.
+        methods: The HTTP methods that are retried; None if they are not known, or if it
+            is not about requests.
         timeout: The most seconds of one call; None if that is not known.
-        some_at_once: Whether it waits after some errors, and not after others.
+        some_at_once: Whether it waits after some errors and goes on at once after
+            others.
         usual: The most calls if no caller gives another number; None if unknown.
-        layer: Whether a client does it by itself, with nothing about retries written
-            there; it is not a site, and multiplies the calls of those around it.
+        layer: Whether a client does it by default, without any setting of retries; it
+            is not a site, but multiplies the calls of the sites around it.
     """
 
     __slots__ = (
@@ -120,7 +122,7 @@ class Behavior(Frozen):
         return limits[0] if limits and self.calls == math.inf else None
 
     def __str__(self) -> str:
-        """Say in one line what is done."""
+        """Return the behavior in one line."""
         return "; ".join(filter(None, [self._limits(), self._waits(), self._errors()]))
 
     def _limits(self) -> str:
@@ -175,7 +177,7 @@ class Site(Frozen):
         end_line: Its last line.
         column: Its column; from 1.
         library: The library that retries, or "loop".
-        function: The full name of the function that is retried or that it stands in,
+        function: The full name of the function that is retried, or in which it stands,
             or "".
         behavior: What it does.
         functions: The full names of the functions that it retries.

@@ -67,7 +67,7 @@ def find_turn(loop: Statement, pauses: list[Pause], function: str) -> Turn | Non
 def _find_later(
     body: Sequence[ast.stmt],
 ) -> tuple[Attempt, list[ast.stmt], list[ast.ExceptHandler]] | None:
-    """Return what is tried after something that may fail, as a clean-up may."""
+    """Return the attempt after something else that may fail, such as a clean-up."""
     for attempt, rest in _attempts(body, []):
         after = flow(rest)
         handlers = [each for each in attempt.handlers if _goes_on(each, after)]
@@ -78,7 +78,7 @@ def _find_later(
 
 
 def _falls_through(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether after each error the same turn goes on."""
+    """Return whether the same turn goes on after each error."""
     return not any("continue" in flow(each.body) for each in handlers)
 
 
@@ -172,7 +172,7 @@ def assigned_constants(body: Sequence[ast.stmt]) -> set[str]:
 
 
 def _assigned_results(body: Sequence[ast.stmt]) -> set[str]:
-    """Return the names that get what a call returns."""
+    """Return the names that get the result of a call."""
     found = set()
     for each in body:
         if isinstance(each, ast.Assign) and not isinstance(each.value, ast.Constant):

@@ -1,7 +1,7 @@
 """Values of expressions, as far as they can be read from source code.
 
 A value is a literal of Python (a number, a string, None, a tuple of values), or one of
-the classes of this module. It can be pickled, and nothing of it has been executed.
+the classes of this module. It can be pickled, and none of its code has been executed.
 """
 
 import ast
@@ -17,7 +17,7 @@ __all__ += ["refer_to", "replace"]
 
 
 class _Unknown:
-    """A value that is there, and cannot be read."""
+    """A value that exists, and cannot be read."""
 
     def __repr__(self) -> str:
         return "?"
@@ -118,10 +118,10 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 _MOST_BITS = 1000
-"""Larger integers are not known: they would be no floats."""
+"""Larger integers are unknown: they could not be converted to floats."""
 
 _MOST_PARTS = 2000
-"""Values of more parts are not known: written out, they could double with each name."""
+"""Values with more parts are unknown: written out, they could double with each name."""
 
 _DEPTH = 40
 """Expressions nested more deeply are not read."""
@@ -136,7 +136,7 @@ def evaluate(node: ast.expr | None, scope: Scope, depth: int = 0) -> Value:
     """Return the value of an expression, without executing anything.
 
     Args:
-        node: The expression; None, if there is none, is the value None.
+        node: The expression; without one, the value is None.
         scope: Returns the value of a name.
         depth: How deeply the expression is nested in another one.
     """
@@ -254,7 +254,7 @@ def _operation(node: Any, scope: Scope, depth: int) -> Value:
 
 
 def _is_large(sign: str, left: float, right: float) -> bool:
-    """Return whether an operation on integers has a result of many digits."""
+    """Return whether an operation on integers has a result with many digits."""
     if not isinstance(left, int) or not isinstance(right, int):
         return False
     bits = left.bit_length()

@@ -1,13 +1,13 @@
 """The words of a file that tell, without parsing it, whether it may retry anything.
 
 A site is a call of a library that retries, or a loop around a ``try`` that waits,
-counts, or speaks of attempts. For the first, the file imports the library and writes
-one of its names, or calls something whose name or keyword speaks of retries, such as a
+counts, or mentions attempts. For a call, the file imports the library and contains one
+of its names, or calls something whose name or keyword mentions retries, such as a
 subclass in another file. So a file without these words has no site, and need not be
 parsed. It is parsed later if a site refers to what it defines.
 
-Texts are not trusted: no pattern may start over at each place of a long word or line,
-and search to its end.
+Texts are not trusted: no pattern may start at each place of a long word or line and
+search to its end.
 """
 
 import re
@@ -38,15 +38,16 @@ _COUNTS: Final = re.compile(
     rb"|(?P<end>:[ \t]*(?:#.*)?\n))"
 )
 _DEEPEST: Final = 20
-"""Loops in each other, of which Python compiles no more. Such a file is not searched,
-since each may be as long as the file."""
+"""The most nested loops that Python compiles. Files with more are not searched, since
+each loop may be as long as the file."""
 
 
 class Interest:
     """Tells whether a file may have a site.
 
     Args:
-        words: For each library, the words without which a file has no site of it.
+        words: For each library, the words of which any file with a site of it has at
+            least one.
     """
 
     def __init__(self, words: Mapping[str, frozenset[str]]) -> None:
@@ -60,7 +61,7 @@ class Interest:
         r"""Return whether a file may have a site.
 
         Args:
-            source: Its text, encoded so that ASCII is ASCII, in lines that end in
+            source: Its text, in an encoding that extends ASCII, in lines that end in
                 ``\n``.
         """
         text = b"\n" + source
@@ -79,7 +80,7 @@ def _any_of(words: frozenset[str]) -> re.Pattern[bytes]:
 
 
 def has_retry_call(text: bytes) -> bool:
-    """Return whether a text calls something, or sets a keyword, that names retries."""
+    """Return whether a text has a call or a keyword whose name mentions retries."""
     lowered = text.lower()
     if not any(each in lowered for each in _ROOTS):
         return False

@@ -13,9 +13,9 @@ from retrykit.events import Event, EventKind
 __all__ = ["UNMATCHED", "Adapter", "Hook", "call_in_turn", "check_hook"]
 
 UNMATCHED = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
-"""The reasons for which a call ends without a word to hooks of other libraries.
+"""The reasons for which a call ends without calling another library's hooks.
 
-The error is not one to retry, or it is that of a hook.
+The error is not one to retry, or a hook raised it.
 """
 
 
@@ -24,7 +24,7 @@ class Adapter(Frozen):
 
     __slots__ = ()
     raises_errors: ClassVar[bool] = True
-    """Read by whoever calls an observer or a hint: its errors end the call."""
+    """Tells the caller of an observer or a hint that its errors end the call."""
 
 
 class Hook(Adapter):
@@ -33,7 +33,7 @@ class Hook(Adapter):
     Attributes:
         functions: What it calls, in this order.
         kind: The kind of the events.
-        logs_retries: Whether the retries are left to it to log.
+        logs_retries: Whether it logs the retries instead of retrykit.
     """
 
     __slots__ = ("functions", "kind")

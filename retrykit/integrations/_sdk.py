@@ -29,7 +29,7 @@ def connection_errors(sdk: ModuleType) -> tuple[type[Exception], ...]:
 def is_transient_cause(error: Exception, kinds: tuple[type[Exception], ...]) -> bool:
     """Return whether a failed connection of an SDK has a transient cause.
 
-    The SDK wraps any error of its HTTP client, also that of an invalid URL.
+    The SDK wraps any error of its HTTP client, even one about an invalid URL.
     """
     cause = error.__cause__
     known = cause is None or isinstance(cause, (*kinds, OSError))
@@ -66,7 +66,7 @@ def field(body: object, *path: str) -> object:
 
 
 def read_retry_delay(detail: object) -> str | None:
-    """Return the delay in a ``RetryInfo`` of Google in JSON; None if it is another.
+    """Return the delay in Google's ``RetryInfo`` as JSON; None for another detail.
 
     >>> kind = "type.googleapis.com/google.rpc.RetryInfo"
     >>> read_retry_delay({"@type": kind, "retryDelay": "53s"})

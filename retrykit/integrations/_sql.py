@@ -32,7 +32,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Verdict = Literal["lost", "undone", "read-only"] | None
-"""What a transient error says of its statement; None if it is not transient.
+"""What a transient error means for its statement; None if it is not transient.
 
 "lost": the connection was lost or could not be made, so a COMMIT may have succeeded.
 "undone": the database has rolled it back, or refused to begin it.
@@ -45,18 +45,18 @@ class SqlErrors(TransientErrors):
     """Condition that matches the transient errors of a database driver."""
 
     def __call__(self, error: Any, /) -> bool:
-        """Return whether an error is transient, or the cause of one of Django."""
+        """Return whether an error is transient, or a Django error with such a cause."""
         return self.judge(error) is not None or (
             _is_of_django(error) and self.judge(error.__cause__) is not None
         )
 
     @abstractmethod
     def judge(self, error: object, /) -> Verdict:
-        """Return what an error says of its statement."""
+        """Return what an error means for its statement."""
 
 
 def judge_sqlstate(error: BaseException, sqlstate: str) -> Verdict:
-    """Return what an SQLSTATE of PostgreSQL says.
+    """Return what an SQLSTATE of PostgreSQL means for its statement.
 
     Source:
         "PostgreSQL Documentation", appendix A, "PostgreSQL Error Codes", and section
@@ -90,7 +90,7 @@ _LOST_STATES = {
 
 
 def judge_mysql(number: object, text: object = "") -> Verdict:
-    """Return what an error number of MySQL or MariaDB says.
+    """Return what an error number of MySQL or MariaDB means for its statement.
 
     Args:
         number: The number.
@@ -136,7 +136,7 @@ _LOST_NUMBERS = {
 
 
 def judge_sqlite(code: object) -> Verdict:
-    """Return what an extended result code of SQLite says.
+    """Return what an extended result code of SQLite means for its statement.
 
     Source:
         "Result and Error Codes", sqlite.org/rescode.html.
@@ -152,7 +152,7 @@ _LOCKED_SHAREDCACHE = 262
 
 
 def judge_driver(error: object, raised: object) -> Verdict:
-    """Return what an error of a driver says, which need not be installed.
+    """Return what a driver's error means; the driver need not be installed.
 
     Args:
         error: The error of the driver.
@@ -225,12 +225,12 @@ class Commit:
 
 
 def check_factory(factory: object, rule: str, *, usable: bool) -> None:
-    """Reject what gives no new connections: an open one, or something else.
+    """Reject an argument that makes no new connections, such as an open connection.
 
     Args:
         factory: The argument of the user.
         rule: What it must be.
-        usable: Whether it has the interface of one.
+        usable: Whether it has the interface of a factory.
     """
     if not usable or hasattr(factory, "commit"):
         suggestion = "each attempt opens a new connection with it"
@@ -254,11 +254,11 @@ def transaction(  # noqa: PLR0913  the parts of a driver
         errors: The transient errors of the driver.
         factory: Gives the connections.
         policy: The policy of the calls.
-        idempotent: Whether a transaction may be repeated that may have been committed.
-        database: What transactions within each other must not share; by default the
+        idempotent: Whether a transaction that may have been committed may be repeated.
+        database: The database, which nested transactions must not share; by default the
             factory.
         begin: Opens a connection of the factory, and a transaction in it, for the
-            block. At its end it commits, and sets `Commit.sent` before; if the block
+            block. At its end it sets `Commit.sent` and commits; if the block
             fails, it rolls back. None if the factory has no sync connections.
         abegin: The same for async functions.
         passed: Whether the function gets the connection as its first argument.

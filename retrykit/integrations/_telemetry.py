@@ -40,7 +40,7 @@ BUCKETS: Final = (
 
 
 class BoundedLabels(ForkSafe):
-    """Labels up to a number of distinct ones, and one label for all others.
+    """A bounded number of distinct labels, and one label for all others.
 
     >>> bounded = BoundedLabels("names of functions", 1, "other")
     >>> bounded("fetch"), bounded("fetch")
@@ -61,7 +61,7 @@ class BoundedLabels(ForkSafe):
         super().__init__()
 
     def __call__(self, label: str) -> str:
-        """Return the label, or that of all others if there are too many."""
+        """Return the label, or the label for all others if there are too many."""
         if label in self._known:
             return label
         with self._lock:
@@ -93,7 +93,7 @@ class EventLabels:
     def function(self, event: Event) -> str:
         """Return the module and the name of the function.
 
-        Of a block, its policy's name or the function around it; of a client, its
+        For a block, its policy's name or the function around it; for a client, its
         policy's name or the method and the host; ``job`` for a durable job.
         """
         function = event.function
@@ -106,8 +106,8 @@ class EventLabels:
     def error(self, record: CallFacts) -> str:
         """Return the type of the error that ended the last attempt.
 
-        Of a rejected response, its status; of any other result, ``rejected_result``; of
-        a call that a limit refused before its first attempt, the `RefusedError`.
+        For a rejected response, its status; for any other result, ``rejected_result``;
+        for a call that a limit refused before its first attempt, the `RefusedError`.
         """
         if was_never_made(record):
             refused = record.stop_reason is StopReason.REFUSED
@@ -148,7 +148,7 @@ def was_never_made(record: CallFacts) -> bool:
 
 
 def was_interrupted(record: CallFacts) -> bool:
-    """Return whether the last attempt ended, or will, without a recorded failure."""
+    """Return whether the last attempt has no recorded failure, even at its end."""
     if was_never_made(record):
         return False
     last = record.last_failure
@@ -187,7 +187,7 @@ def read_balances(budgets: Mapping[str, Budget], most_shared: int) -> dict[str, 
 
     Args:
         budgets: Budgets by name.
-        most_shared: Maximum number of shared budgets: those used most recently.
+        most_shared: Maximum number of shared budgets: the most recently used ones.
     """
     found = dict(list(balances().items())[-most_shared:])
     for name, budget in budgets.items():
@@ -217,13 +217,13 @@ def check_limits(limits: Limits | None) -> dict[str, Limit | Registry[Any]]:
 def read_states(limits: Limits, most: int) -> dict[str, str]:
     """Return the states of limits by name, and of shared limits by scope.
 
-    Those of a registry have its name, a colon and their key. A limit whose state cannot
-    be read is left out, and its error is logged.
+    A limit of a registry has the registry's name, a colon and its key. A limit whose
+    state cannot be read is left out, and its error is logged.
 
     Args:
         limits: Limits by name.
-        most: Maximum number of shared limits, and of those of each registry: those used
-            most recently.
+        most: Maximum number of shared limits, and of limits of each registry: the most
+            recently used ones.
     """
     found = dict(list(states().items())[-most:])
     for name, limit in limits.items():

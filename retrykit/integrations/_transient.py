@@ -47,7 +47,7 @@ class TransientErrors(ABC):
         Args:
             base: Policy to start from; by default `Policy()`. Its own settings for
                 errors, results and hints are kept.
-            **changes: Settings, as for `Policy`.
+            **changes: Settings of `Policy`.
 
         Raises:
             ConfigError: A setting is wrong.

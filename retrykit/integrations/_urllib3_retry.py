@@ -47,7 +47,7 @@ _OPTIONS: Final = RetryOptions.__annotations__.keys() - PolicySettings.__annotat
 
 
 class PolicyRetry(urllib3.Retry):
-    """A ``Retry`` of urllib3 whose limits and delays are those of a policy.
+    """A ``Retry`` of urllib3 whose limits and delays come from a policy.
 
     It takes the place of any other: as ``max_retries`` of an adapter of requests, and
     as ``retries`` of a pool, a pool manager or a request.
@@ -58,22 +58,22 @@ class PolicyRetry(urllib3.Retry):
 
     urllib3 makes the attempts and decides what has failed, and its own errors are
     raised at the end: a ``MaxRetryError``, from which requests makes a ``RetryError``
-    or a ``ConnectionError``. A ``Retry-After`` takes the place of the schedule's delay,
-    and is waited exactly. Redirects count as attempts; each begins a new call. urllib3
-    tells nothing before the first failure, so `max_elapsed` counts from there. Prefer
-    `RetryPoolManager`, or `RetryAdapter` for requests, in new code: they tell the
+    or a ``ConnectionError``. A ``Retry-After`` replaces the schedule's delay, and is
+    waited for exactly. Redirects count as attempts; each begins a new call. urllib3
+    reports nothing before the first failure, so `max_elapsed` counts from there. Prefer
+    `RetryPoolManager`, or `RetryAdapter` for requests, in new code: they give the
     history of responses.
 
     Args:
         policy: The policy; by default ``Policy()``. Its `on` and `give_up_on` may
             exclude errors that urllib3 retries.
-        **options: Settings, as for `Policy`; and the arguments of ``Retry``, with the
+        **options: Settings of `Policy`, and the arguments of ``Retry``, with the
             same defaults, except ``total``, which is *max_attempts* less one, or None,
-            and ``backoff_factor``, ``backoff_max`` and ``backoff_jitter``, in whose
-            place *schedule* stands.
+            and ``backoff_factor``, ``backoff_max`` and ``backoff_jitter``, which
+            *schedule* replaces.
 
     Raises:
-        ConfigError: A setting is invalid, or nothing that urllib3 supports.
+        ConfigError: A setting is invalid, or urllib3 does not support it.
     """
 
     @user_facing
@@ -194,7 +194,7 @@ def _host(pool: ConnectionPool | None, url: str | None) -> str:
 
 
 def _check(policy: Policy) -> None:
-    """Reject settings that need a hand in the attempts, which urllib3 makes."""
+    """Reject settings that need control of the attempts, which urllib3 makes."""
     check_client_policy(policy)
     check_sync_compatible(policy)
     check_no_hedge(policy, _INSTEAD)

@@ -142,13 +142,13 @@ class RetryMiddleware:
 
     The ``total`` of ``aiohttp.ClientTimeout`` bounds all attempts and the delays
     between them; if it ends a delay, the error's ``__cause__`` has the history. Every
-    other `TimeoutError` that is not a ``ServerTimeoutError`` ends a call, too. To
+    other `TimeoutError` that is not a ``ServerTimeoutError`` also ends a call. To
     bound each attempt, set `attempt_timeout` in the policy.
 
     Args:
-        policy: As for `policy`.
+        policy: As in `policy`.
         methods: HTTP methods to retry; None means all.
-        **changes: Settings, as for `Policy`.
+        **changes: Settings of `Policy`.
 
     Raises:
         ConfigError: A setting is invalid, or a middleware does not support it, such
@@ -226,7 +226,7 @@ async def _send(
 def _build_rewind(body: object) -> Rewind | None:
     """Return a function that rewinds a body; None if it cannot be sent again.
 
-    aiohttp rewinds files, too, but sends an empty body if it cannot.
+    aiohttp also rewinds files, but sends an empty body if it cannot.
     """
     if isinstance(body, aiohttp.MultipartWriter):
         return combine_rewinds(_build_rewind(part) for part, *_ in body)
@@ -286,7 +286,7 @@ class _FailedResponse:
 
 
 def _as_client_error(error: OSError) -> Exception:
-    """Return the error that aiohttp raises for one of the system, with its state."""
+    """Return the error that aiohttp raises for a system error, with its state."""
     other = aiohttp.ClientOSError(*error.args)
     other.__cause__ = error
     return _with_state(other, error)
@@ -321,19 +321,19 @@ def download(
                 file.write(chunk)
 
     Iterate over the stream, in an ``async with`` block, which closes it. A request that
-    continues asks for the rest by ``Range``, if the file has not changed, by
-    ``If-Range``: that needs a strong ``ETag``, or a ``Last-Modified`` that is at least
-    a minute old. Where the file has changed, or that cannot be told, `DownloadError` is
+    continues asks for the rest with ``Range``, and with ``If-Range`` only if the file
+    has not changed: that needs a strong ``ETag``, or a ``Last-Modified`` that is at
+    least a minute old. If the file has changed, or that is unknown, `DownloadError` is
     raised, since chunks cannot be taken back; `download_to` starts such a file over. A
-    body that is shorter than it should be is an error, also where aiohttp raises none.
-    The limits of the policy count the failures since the last chunk.
+    body that is shorter than it should be is an error, even if aiohttp raises none. The
+    limits of the policy count the failures since the last chunk.
 
     Args:
         session: The session.
         url: The URL of the file.
-        policy: As for `policy`; by default ``policy()``.
+        policy: As in `policy`; by default ``policy()``.
         **request: Further arguments of ``session.get``, such as ``headers``. The chunks
-            are those of the wire: no ``Content-Encoding`` is asked for, nor undone.
+            are as sent: no ``Content-Encoding`` is requested or decoded.
             Without ``timeout``, the connection breaks when nothing arrives for 60 s, or
             for the ``sock_read`` of the session; its ``total`` of 5 minutes does not
             apply.
@@ -363,15 +363,15 @@ def download_to(
     """Download a file to a path, as `download` does, and return its size in bytes.
 
     The file is written beside the path, under a hidden name, and replaces what is
-    there when it is complete; if that fails, nothing is left. If it has changed, it is
-    started over, up to ten times.
+    there when it is complete; if that fails, nothing is left. If the file has changed,
+    its download starts over, up to ten times.
 
     Args:
         session: The session.
         url: The URL of the file.
         path: Where to put it.
-        policy: As for `download`.
-        **request: As for `download`.
+        policy: As in `download`.
+        **request: As in `download`.
 
     Raises:
         ConfigError: The policy or an argument is invalid.
@@ -401,19 +401,19 @@ def events(
 
     Iterate over the stream, in an ``async with`` block, which closes it. When the
     connection breaks or the server ends it, the stream reconnects with
-    ``Last-Event-ID``, after the delay that ``retry:`` has set, or that of the policy,
-    if that is longer. Each event with an id is handed out exactly once, in order. What
-    may be lost, since the server has sent no id for it, is told in
+    ``Last-Event-ID``, after the delay that ``retry:`` has set, or the policy's delay if
+    that is longer. Each event with an id is handed out exactly once, in order. Events
+    that may be lost, since the server has sent no id for them, are told in
     ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410,
-    with an `EventStreamError` that says what is lost, if there is a last id. The limits
-    of the policy count the failures since the last event.
+    with an `EventStreamError` that tells what is lost, if there is a last id. The
+    limits of the policy count the failures since the last event.
 
     Args:
         session: The session.
         url: The URL of the events.
-        last_event_id: The `id` of the last event that was handled, to continue behind
+        last_event_id: The `id` of the last event that was handled, to continue after
             it; by default the server chooses.
-        policy: As for `policy`; by default ``policy(max_attempts=5)``.
+        policy: As in `policy`; by default ``policy(max_attempts=5)``.
         **request: Further arguments of ``session.get``, such as ``headers``. Without
             ``timeout``, the connection breaks when nothing arrives for 60 s, or for the
             ``sock_read`` of the session; its ``total`` does not apply.

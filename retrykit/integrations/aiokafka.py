@@ -11,7 +11,7 @@ Needs the extra ``aiokafka``. aiokafka retries a request by itself until
         await producer.send_and_wait("orders", order)
 
 A message whose reply was lost may have been written, and then is written twice, also by
-a producer with ``enable_idempotence``: it recognizes its own retries alone.
+a producer with ``enable_idempotence``: it recognizes only its own retries.
 """
 
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Retries for the SDK of Anthropic.
+"""Retries for Anthropic's SDK.
 
 Needs the extra ``anthropic``. The client retries twice by itself: switch that
 off, or each attempt is up to three requests::
@@ -18,7 +18,7 @@ off, or each attempt is up to three requests::
         )
 
 A generator function that yields the text of a stream is retried until its first piece,
-by ``@retry(retries.policy(), stream="until-first-item")``.
+with ``@retry(retries.policy(), stream="until-first-item")``.
 
 Requests of this API are POSTs. The service may have executed, and charged for, a
 request whose answer was lost; the SDK itself repeats it all the same. It waits for any
@@ -61,12 +61,12 @@ retry_after: Final = first_of(
 
 
 class _Transient(TransientErrors):
-    """Condition that matches transient errors of the SDK of Anthropic.
+    """Condition that matches transient errors of Anthropic's SDK.
 
     They are timeouts, failed and broken connections, but not a rejected certificate;
-    and responses for which ``x-should-retry`` says so, or without it those with the
+    and responses that ``x-should-retry`` declares so, or without it those with the
     status 408, 409, 429, or 500 and above, such as 529 (overloaded). A spend limit,
-    which has the status 429, too, is permanent. In a stream, error events are transient
+    which also has the status 429, is permanent. In a stream, error events are transient
     if they report an overload, a rate limit, a timeout or an error of the server.
 
     Source:

@@ -93,9 +93,9 @@ def transaction(
 
     Args:
         factory: A pool.
-        policy: As for `policy`.
+        policy: As in `policy`.
         idempotent: Whether to retry a transaction that may have been committed.
-        **changes: Settings, as for `Policy`.
+        **changes: Settings of `Policy`.
 
     Raises:
         ConfigError: A setting is invalid.

@@ -1,4 +1,4 @@
-"""Retries for the SDKs of Azure, which are built on azure-core.
+"""Retries for Azure's SDKs, which are built on azure-core.
 
 Needs the extra ``azure-core``. Clients retry three times by themselves,
 or more often if requests fail in different ways: switch that off, or each attempt is
@@ -47,10 +47,10 @@ retry_after: Final = first_of(
 class _Transient(TransientErrors):
     """Condition that matches transient errors of azure-core.
 
-    They are those that its own policy retries: failed connections and lost responses,
-    but neither a rejected certificate nor an invalid URL; bodies that are cut short;
-    responses with the status 408, 429, 500, 502, 503 or 504, or another status with a
-    ``Retry-After``. Failed authentication is permanent.
+    It matches what azure-core's own policy retries: failed connections and lost
+    responses, but neither a rejected certificate nor an invalid URL; bodies that are
+    cut short; responses with the status 408, 429, 500, 502, 503 or 504, or another
+    status with a ``Retry-After``. Failed authentication is permanent.
 
     Source:
         "RetryPolicy" and "Azure Core Library Exceptions", azure-core.
@@ -73,7 +73,7 @@ class _Transient(TransientErrors):
 
 
 def _is_broken_body(error: Any) -> bool:
-    """Return whether a body broke off; only the one that is too short has a type."""
+    """Return whether a body broke off; only a truncated one has an error type."""
     without_status = type(error) is HttpResponseError and error.status_code is None
     return without_status and error.inner_exception is not None
 

@@ -2,7 +2,7 @@
 
 Handlers get the dict that backoff calls ``details``. backoff itself is not imported.
 
-A handler may be async under `aretry`, where backoff awaits it, too. An error that a
+A handler may be async under `aretry`, where backoff awaits it as well. An error that a
 handler raises ends the call, as in backoff.
 """
 
@@ -56,7 +56,7 @@ def on_backoff(*handlers: Handler) -> Observer:
 def on_giveup(*handlers: Handler) -> Observer:
     """Return an observer that calls handlers when a call gives up.
 
-    As in backoff, not if its error is not one to retry.
+    As in backoff, they are not called if the error is not one to retry.
 
     Args:
         *handlers: Each takes the details, without ``wait``.
@@ -71,8 +71,8 @@ def on_giveup(*handlers: Handler) -> Observer:
 def on_success(*handlers: Handler) -> Observer:
     """Return an observer that calls handlers when a call succeeds.
 
-    The details have no ``value``, as those of ``on_exception``; for those of
-    ``on_predicate``, use `predicate`.
+    The details have no ``value``, as with ``on_exception``; for ``on_predicate``, use
+    `predicate`.
 
     Args:
         *handlers: Each takes the details, without ``wait``.
@@ -113,7 +113,7 @@ def giveup(
 ) -> Callable[[Exception], Any]:
     """Return a `give_up_on` that asks a function about some types of errors only.
 
-    backoff asks it only about those that its decorator retries.
+    backoff asks it only about errors that its decorator retries.
 
     Args:
         function: Takes the error; true ends the call.
@@ -139,9 +139,9 @@ def wait(
 ) -> Schedule:
     """Return a schedule with a jitter function and a time limit as in backoff.
 
-    Under *max_time* no attempt follows one that began after it, and each delay ends at
-    most that long after the start of the attempt that failed. `max_elapsed` counts the
-    time of that attempt, too.
+    Under *max_time* no attempt follows one that began after it, and each delay is at
+    most the time that was left when the failed attempt began. `max_elapsed` also counts
+    the time of that attempt.
 
     >>> from retrykit.schedules import constant
     >>> list(wait(constant(2), jitter=lambda delay: delay / 4).take(2).draw())
@@ -171,7 +171,7 @@ def wait_gen(
     max_time: Duration | None = None,
     **arguments: Any,
 ) -> Hint:
-    """Return a `hint` that waits as long as a wait generator of backoff says.
+    """Return a `hint` that waits for the delays of a backoff wait generator.
 
     Write ``schedule=constant(0), hint=wait_gen(function), hint_cap=None``. The
     generator is made at the first failure of a call, is sent each error or rejected
@@ -316,11 +316,11 @@ class Wait(Schedule):
 
 @final
 class WaitGenerator(Adapter):
-    """A hint that asks a wait generator of backoff, one for each call.
+    """A hint that asks a backoff wait generator, one for each call.
 
     Attributes:
         function: Returns a generator.
-        arguments: Its keyword arguments, by their names.
+        arguments: Its keyword arguments, by name.
         jitter: Takes a delay and returns another; or None.
         max_time: The limit, in seconds; or None.
     """
@@ -353,7 +353,7 @@ class WaitGenerator(Adapter):
 
 
 def _called(value: Any) -> Any:
-    """Return what an argument returns if it can be called without arguments."""
+    """Return an argument, or its result if it can be called without arguments."""
     try:
         return value() if callable(value) else value
     except TypeError:
@@ -361,7 +361,7 @@ def _called(value: Any) -> Any:
 
 
 def _time_left(max_time: float | None) -> float:
-    """Return how long after its beginning the limit of the running attempt is."""
+    """Return the time that the running attempt had left when it began."""
     if max_time is None:
         return math.inf
     try:

@@ -1,8 +1,8 @@
 """Retries for the AWS SDK: boto3, botocore and what is built on them.
 
-Needs the extra ``botocore``. Clients make up to three requests by
-themselves, those of DynamoDB four, and more before botocore 1.44 or in the mode
-``legacy``: switch that off, or each attempt is that many::
+Needs the extra ``botocore``. Clients make up to three requests by themselves, DynamoDB
+clients four, and more before botocore 1.44 or in the mode ``legacy``: switch that off,
+or each attempt is that many::
 
     import boto3
     from botocore.config import Config
@@ -45,11 +45,11 @@ retry_after: Final = first_of(milliseconds("x-amz-retry-after"), _retry_after())
 class _Transient(TransientErrors):
     """Condition that matches transient errors of botocore.
 
-    They are those that its retry mode ``standard`` retries: timeouts, failed and broken
+    It matches what the retry mode ``standard`` retries: timeouts, failed and broken
     connections, but not a rejected certificate; responses with an error code for
-    throttling or a transient error, or the status 429, 500, 502, 503 or 504. In
-    addition the status 509, which the mode ``legacy`` retries, and truncated bodies.
-    Of an error of boto3, such as ``S3UploadFailedError``, the one behind it counts.
+    throttling or a transient error, or the status 429, 500, 502, 503 or 504. It also
+    matches the status 509, which the mode ``legacy`` retries, and truncated bodies. For
+    an error of boto3, such as ``S3UploadFailedError``, the error behind it counts.
 
     Source:
         "Retries", Boto3 documentation; "Retry behavior", AWS SDKs and Tools Reference

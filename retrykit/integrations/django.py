@@ -11,8 +11,8 @@ Needs the extra ``django``. The unit of retry is the transaction::
 
     transfer(1, 2, 100)
 
-An error is judged by the driver's behind it: of psycopg, psycopg2, mysqlclient, PyMySQL
-or sqlite3.
+An error is judged by the driver's error behind it: of psycopg, psycopg2, mysqlclient,
+PyMySQL or sqlite3.
 """
 
 from collections.abc import Callable, Iterator
@@ -93,10 +93,10 @@ def transaction(
     savepoint.
 
     Args:
-        policy: As for `policy`.
+        policy: As in `policy`.
         using: The alias of the database.
         idempotent: Whether to retry a transaction that may have been committed.
-        **changes: Settings, as for `Policy`.
+        **changes: Settings of `Policy`.
 
     Raises:
         ConfigError: A setting is invalid; or, in a call, the database is already in a
@@ -171,7 +171,7 @@ def _check_idle(connection: Any) -> bool:
 def _immediate(connection: Any) -> Iterator[None]:
     """Begin transactions of SQLite with the lock for writing.
 
-    Others could write between its reads and its first change.
+    Otherwise others could write between the reads of one and its first change.
     """
     if getattr(connection, "transaction_mode", "") is not None:
         yield
@@ -195,7 +195,7 @@ _IN_ERROR = 3  # PQTRANS_INERROR, of psycopg and psycopg2
 
 
 def _discard(connection: Any) -> None:
-    """Throw a connection away, and those of its pool, if it has one."""
+    """Throw a connection away, and the connections of its pool, if it has one."""
     with suppress(Exception):
         # Or the pool gives it out again.
         connection.connection.close()

@@ -63,11 +63,12 @@ def _read_retry_info(detail: Any) -> Duration | None:
 class _Transient(TransientErrors):
     """Condition that matches transient errors of google-api-core.
 
-    They are those of its own ``if_transient_error``: responses with the status 429, 500
-    or 503, their gRPC codes, and failed and broken connections. In addition the status
-    408, 502 and 504, which Cloud Storage lists, and timeouts of requests. A rejected
-    certificate is permanent, and so are the ``DeadlineExceeded`` of gRPC, which is the
-    caller's own timeout, and ``RetryError``: the library has retried the call itself.
+    They are the ones that its own ``if_transient_error`` matches: responses with the
+    status 429, 500 or 503, their gRPC codes, and failed and broken connections. So are
+    the status 408, 502 and 504, which Cloud Storage lists, and timeouts of requests. A
+    rejected certificate is permanent, and so are the ``DeadlineExceeded`` of gRPC,
+    which is the caller's own timeout, and ``RetryError``: the library has retried the
+    call itself.
 
     Source:
         "google.api_core.retry", google-api-core; "Retry strategy", Cloud Storage.

@@ -1,4 +1,4 @@
-"""Retries for the SDK of Gemini, google-genai.
+"""Retries for Gemini's SDK, google-genai.
 
 Needs the extra ``google-genai``. The client retries nothing by itself, unless
 it is created with ``HttpRetryOptions``; but its async client repeats a request whose

@@ -83,11 +83,11 @@ class RetryTransport(
     custom transport ignores the proxies that environment variables name.
 
     Args:
-        policy: As for `policy`.
+        policy: As in `policy`.
         transport: Transport that sends the requests, and is closed with this one; by
             default ``httpx.HTTPTransport()``.
         methods: HTTP methods to retry; None means all.
-        **changes: Settings, as for `Policy`. ``attempt_timeout=AsArgument("5s")``
+        **changes: Settings of `Policy`. ``attempt_timeout=AsArgument("5s")``
             bounds the timeouts of httpx.
 
     Raises:
@@ -107,8 +107,8 @@ class AsyncRetryTransport(
 
     >>> client = httpx.AsyncClient(transport=AsyncRetryTransport(max_attempts=3))
 
-    Its arguments and errors are those of `RetryTransport`; *transport* is
-    ``httpx.AsyncHTTPTransport()`` by default. If the last attempt exceeds its
+    It takes the arguments of `RetryTransport`, and raises the same errors; *transport*
+    is ``httpx.AsyncHTTPTransport()`` by default. If the last attempt exceeds its
     `attempt_timeout`, ``httpx.ReadTimeout`` is raised.
     """
 
@@ -149,20 +149,19 @@ def download(
     >>> chunks = download(client, "https://example.com/file.zip", policy=policy())
 
     Iterate over the stream, in a ``with`` or ``async with`` block, which closes it. A
-    request that continues asks for the rest by ``Range``, if the file has not changed,
-    by ``If-Range``: that needs a strong ``ETag``, or a ``Last-Modified`` that is at
-    least a minute old. Where the file has changed, or that cannot be told,
+    request that continues asks for the rest with ``Range``, and with ``If-Range`` only
+    if the file has not changed: that needs a strong ``ETag``, or a ``Last-Modified``
+    that is at least a minute old. If the file has changed, or that is unknown,
     `DownloadError` is raised, since chunks cannot be taken back; `download_to` starts
-    such a file over. A body that is shorter than it should be is an error, also where
+    such a file over. A body that is shorter than it should be is an error, even if
     httpx raises none. The limits of the policy count the failures since the last chunk.
 
     Args:
         client: The client, sync or async.
         url: The URL of the file.
-        policy: As for `policy`; by default ``policy()``.
+        policy: As in `policy`; by default ``policy()``.
         **request: Further arguments of ``client.stream``, such as ``headers``. The
-            chunks are those of the wire: no ``Content-Encoding`` is asked for, nor
-            undone.
+            chunks are as sent: no ``Content-Encoding`` is requested or decoded.
 
     Returns:
         A `Stream`, or an `AsyncStream` for an async client, of bytes, as they arrive.
@@ -203,15 +202,15 @@ def download_to(
     """Download a file to a path, as `download` does, and return its size in bytes.
 
     The file is written beside the path, under a hidden name, and replaces what is
-    there when it is complete; if that fails, nothing is left. If it has changed, it is
-    started over, up to ten times. With an async client, await it.
+    there when it is complete; if that fails, nothing is left. If the file has changed,
+    its download starts over, up to ten times. With an async client, await it.
 
     Args:
         client: The client, sync or async.
         url: The URL of the file.
         path: Where to put it.
-        policy: As for `download`.
-        **request: As for `download`.
+        policy: As in `download`.
+        **request: As in `download`.
 
     Raises:
         ConfigError: The policy or an argument is invalid.
@@ -253,19 +252,19 @@ def events(
 
     Iterate over the stream, in a ``with`` or ``async with`` block, which closes it.
     When the connection breaks or the server ends it, the stream reconnects with
-    ``Last-Event-ID``, after the delay that ``retry:`` has set, or that of the policy,
-    if that is longer. Each event with an id is handed out exactly once, in order. What
-    may be lost, since the server has sent no id for it, is told in
+    ``Last-Event-ID``, after the delay that ``retry:`` has set, or the policy's delay if
+    that is longer. Each event with an id is handed out exactly once, in order. Events
+    that may be lost, since the server has sent no id for them, are told in
     ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410,
-    with an `EventStreamError` that says what is lost, if there is a last id. The limits
-    of the policy count the failures since the last event.
+    with an `EventStreamError` that tells what is lost, if there is a last id. The
+    limits of the policy count the failures since the last event.
 
     Args:
         client: The client, sync or async.
         url: The URL of the events.
-        last_event_id: The `id` of the last event that was handled, to continue behind
+        last_event_id: The `id` of the last event that was handled, to continue after
             it; by default the server chooses.
-        policy: As for `policy`; by default ``policy(max_attempts=5)``.
+        policy: As in `policy`; by default ``policy(max_attempts=5)``.
         **request: Further arguments of ``client.stream``, such as ``headers``. Without
             ``timeout``, the connection breaks when nothing arrives for 60 s, or longer
             if the client has a longer limit.

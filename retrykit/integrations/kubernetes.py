@@ -1,7 +1,7 @@
-"""Retries for the client of Kubernetes.
+"""Retries for the Kubernetes client.
 
-Needs the extra ``kubernetes``. The client retries three times by itself, by
-way of urllib3: switch that off, or each attempt is up to four requests::
+Needs the extra ``kubernetes``. The client retries three times by itself, through
+urllib3: switch that off, or each attempt is up to four requests::
 
     from kubernetes import client, config
 
@@ -45,7 +45,7 @@ __all__ = ["policy", "retry_after", "transient"]
 
 
 class _Transient(TransientErrors):
-    """Condition that matches transient errors of the client of Kubernetes.
+    """Condition that matches transient errors of the Kubernetes client.
 
     They are responses with the status 429, 500, 502, 503 or 504, and transient errors
     of urllib3, but not a rejected certificate. A conflict (409) and a resource version

@@ -1,6 +1,6 @@
 """Observers that log retried calls to a logger of choice, at levels of choice.
 
-Without one, scheduled retries alone are logged, to ``retrykit.retries``.
+Without an observer, only scheduled retries are logged, to ``retrykit.retries``.
 """
 
 import logging
@@ -49,7 +49,7 @@ _LEVELS: dict[str, int | None] = {
     "succeeded": logging.INFO,
     "poll": POLL_LEVEL,
 }
-"""By the kinds of events; a poll is a retry after a rejected result."""
+"""Keyed by kind of event; a poll is a retry after a rejected result."""
 
 
 @user_facing
@@ -62,11 +62,11 @@ def observer(
     ``on=()``: such a call polls. Giving up is an ERROR, a success after failures an
     INFO. The location of a record is the line that made the call.
 
-    A call that succeeds at once is not logged, nor is one that its first error ends
-    because it is not retryable. Durable jobs are logged in the same way, under their
-    ids, with the time until the next attempt. Arguments and results of the call are
-    never logged. Errors are logged by type and text, without the secrets of requests
-    and URLs unless the policy has ``redact=False``.
+    A call that succeeds at once is not logged, nor is one whose first error is not
+    retryable. Durable jobs are logged in the same way, under their ids, with the time
+    until the next attempt. Arguments and results of the call are never logged. Errors
+    are logged by type and text, without the secrets of requests and URLs unless the
+    policy has ``redact=False``.
 
     Each record has an attribute ``retrykit``, for formatters that write JSON: a dict
     with the name of the call, the number of the attempt, the elapsed seconds, the
@@ -79,8 +79,8 @@ def observer(
     Args:
         logger: The logger; by default the logger named ``retrykit``. Any object with
             the methods ``debug``, ``info``, ``warning`` and ``error``, such as a logger
-            of structlog; if it has a method ``bind``, it gets the fields from that.
-        levels: The levels of events by their kinds that differ from the default: of
+            of structlog; if it has a method ``bind``, the fields are bound with it.
+        levels: The levels that differ from the default, keyed by kind of event:
             ``attempt_started``, ``hedge_started``, ``attempt_failed``,
             ``retry_scheduled``, ``suspended``, ``succeeded`` and ``gave_up``.
 
@@ -134,7 +134,7 @@ class LogObserver:
         if hasattr(log, "bind"):
             log = log.bind(retrykit=fields)
         if hasattr(log, "opt"):
-            # One of loguru, which counts from 0.
+            # A loguru logger, which counts from 0.
             log = log.opt(depth=_stack_level() - 1)
         # Other loggers may have no other levels.
         method = next(name for least, name in _METHODS if level >= least)
@@ -176,7 +176,7 @@ def _check_level(name: str, level: object) -> int | None:
 
 
 def _describe(event: Event) -> str:
-    """Return the text of an event; empty if nothing was retried, or to be retried."""
+    """Return the text of an event; empty if nothing was or will be retried."""
     state = event.state
     text = f"{title_of(state._record)}: attempt {state.attempt}"
     match event:

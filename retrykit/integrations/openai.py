@@ -1,4 +1,4 @@
-"""Retries for the SDK of OpenAI.
+"""Retries for OpenAI's SDK.
 
 Needs the extra ``openai``. The client retries twice by itself: switch that
 off, or each attempt is up to three requests::
@@ -16,12 +16,12 @@ off, or each attempt is up to three requests::
         return answer.output_text
 
 A generator function that yields the tokens of a stream is retried until the first one,
-by ``@retry(retries.policy(), stream="until-first-item")``.
+with ``@retry(retries.policy(), stream="until-first-item")``.
 
 Requests of this API are POSTs. The service may have executed, and charged for, a
 request whose answer was lost; the SDK itself repeats it all the same. If the service
 requests a delay above 120 s, the SDK raises the error; a policy waits for up to its
-`hint_cap`, which is an hour by default: ``policy(hint_cap="2m")`` does as the SDK.
+`hint_cap`, which is an hour by default: ``policy(hint_cap="2m")`` does as the SDK does.
 """
 
 from typing import Any, Final
@@ -57,12 +57,12 @@ retry_after: Final = first_of(
 
 
 class _Transient(TransientErrors):
-    """Condition that matches transient errors of the SDK of OpenAI.
+    """Condition that matches transient errors of OpenAI's SDK.
 
     They are timeouts, failed and broken connections, but not a rejected certificate;
-    and responses for which ``x-should-retry`` says so, or without it those with the
-    status 408, 409, 429, or 500 and above. An exhausted quota or budget, which has the
-    status 429, too, is permanent. The error that the SDK raises in a stream, for an
+    and responses that ``x-should-retry`` declares so, or without it those with the
+    status 408, 409, 429, or 500 and above. An exhausted quota or budget, which also has
+    the status 429, is permanent. The error that the SDK raises in a stream, for an
     event with a nested ``error`` object, is transient if it reports an overload, a rate
     limit or an error of the server. The events ``error`` and ``response.failed`` of the
     Responses API are yielded: the function must raise an error itself.

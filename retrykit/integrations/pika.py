@@ -1,7 +1,7 @@
 """Transient errors of pika.
 
-Needs the extra ``pika``. pika opens no lost connection again: open it in the
-retried function::
+Needs the extra ``pika``. pika does not reopen a lost connection: open it in the retried
+function::
 
     import pika
 
@@ -72,7 +72,7 @@ _OPENING = (
     *(IncompatibleProtocolError, ProbableAccessDeniedError),
     ProbableAuthenticationError,
 )
-# These are connection errors of pika, too.
+# These are also connection errors of pika.
 _PERMANENT = (
     *(AuthenticationError, ConnectionOpenAborted, ConnectionWrongStateError),
     NoFreeChannels,

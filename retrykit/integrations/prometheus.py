@@ -1,6 +1,6 @@
 """Observer that counts retried calls for Prometheus.
 
-Collectors of the balances of budgets and of the states of limits.
+And collectors of the balances of budgets and the states of limits.
 """
 
 import re
@@ -69,8 +69,8 @@ def observer(
             errors: further ones become ``other`` and ``_OTHER``. Count, >= 1.
 
     Raises:
-        ConfigError: *registry* is none, or has these metrics already; or *prefix* is
-            not part of a name.
+        ConfigError: *registry* is not a registry, or has these metrics already; or
+            *prefix* is not part of a name.
     """
     labels = EventLabels(max_names)
     check_instance("registry", registry, CollectorRegistry)
@@ -161,9 +161,9 @@ class _Metrics:
 
 @final
 class _Children(dict[tuple[str, ...], Any]):
-    """The children of a metric by their labels, which are bounded.
+    """The children of a metric, keyed by their labels, which are bounded.
 
-    The metric takes ten times as long to find one.
+    The metric itself takes ten times as long to find one.
     """
 
     def __init__(self, metric: Any) -> None:
@@ -191,7 +191,7 @@ class BudgetCollector(Collector):
     Args:
         budgets: Budgets by name.
         prefix: The first word of the gauge's name.
-        max_shared: Maximum number of shared budgets: those used most recently.
+        max_shared: Maximum number of shared budgets: the most recently used ones.
             Count, >= 1.
 
     Raises:
@@ -220,7 +220,7 @@ class BudgetCollector(Collector):
         return GaugeMetricFamily(self._name, title, labels=["budget"])
 
     def collect(self) -> Iterable[Metric]:
-        """Return the gauge with the balances of now."""
+        """Return the gauge with the current balances."""
         gauge = self._gauge()
         for name, balance in read_balances(self._budgets, self._most).items():
             gauge.add_metric([name], balance)
@@ -232,8 +232,8 @@ class LimitCollector(Collector):
     """Collector of the states of limits, which are read at each scrape.
 
     Each limit has one sample, whose value is 1 and whose label ``state`` is its present
-    state. The shared limits are shown, too, by their scopes. A limit whose state cannot
-    be read is left out, and its error is logged.
+    state. The shared limits are shown as well, by their scopes. A limit whose state
+    cannot be read is left out, and its error is logged.
 
     >>> from retrykit.limits import CircuitBreaker
     >>> registry = CollectorRegistry()
@@ -246,8 +246,8 @@ class LimitCollector(Collector):
         limits: Limits by name; or registries of them, whose limits are labeled with
             the name, a colon and their key.
         prefix: The first word of the gauge's name.
-        max_shared: Maximum number of shared limits, and of those of each registry:
-            those used most recently. Count, >= 1.
+        max_shared: Maximum number of shared limits, and of limits of each registry: the
+            most recently used ones. Count, >= 1.
 
     Raises:
         ConfigError: *limits* is not a dict of limits, or *prefix* is not part of a
@@ -275,7 +275,7 @@ class LimitCollector(Collector):
         return GaugeMetricFamily(self._name, title, labels=["limit", "state"])
 
     def collect(self) -> Iterable[Metric]:
-        """Return the gauge with the states of now."""
+        """Return the gauge with the current states."""
         gauge = self._gauge()
         for name, state in read_states(self._limits, self._most).items():
             gauge.add_metric([name, state], 1.0)

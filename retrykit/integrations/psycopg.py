@@ -136,11 +136,11 @@ def transaction(
 
     Args:
         factory: A pool of ``psycopg_pool``, or a function that returns a new
-            connection, as ``lambda: psycopg.connect(url)``. For async functions an
+            connection, such as ``lambda: psycopg.connect(url)``. For async functions an
             ``AsyncConnectionPool``, or ``lambda: AsyncConnection.connect(url)``.
-        policy: As for `policy`.
+        policy: As in `policy`.
         idempotent: Whether to retry a transaction that may have been committed.
-        **changes: Settings, as for `Policy`.
+        **changes: Settings of `Policy`.
 
     Raises:
         ConfigError: A setting is invalid.
@@ -170,7 +170,7 @@ def _begin(factory: Any, commit: Commit) -> Iterator[Any]:
                 commit.sent = True
         except psycopg.Error as error:
             if transient.judge(error) == "read-only":
-                # Not only this connection of a pool leads to the same server.
+                # Other connections of a pool lead to the same server.
                 connection.close()
                 if hasattr(factory, "drain"):
                     factory.drain()

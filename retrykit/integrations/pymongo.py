@@ -14,9 +14,9 @@ unless ``retryReads`` and ``retryWrites`` are off::
     def rename(user, name):
         client.shop.users.update_one({"_id": user}, {"$set": {"name": name}})
 
-An operation whose reply was lost may have been executed: retry those that can be
-repeated. A transaction is repeated by PyMongo's ``session.with_transaction``, which
-needs no policy around it.
+An operation whose reply was lost may have been executed: retry only operations that can
+be repeated. PyMongo's ``session.with_transaction`` repeats a transaction, and needs no
+policy around it.
 """
 
 import math
@@ -61,9 +61,9 @@ def _unwrap(error: Any) -> Any:
 class _Transient(TransientErrors):
     """Condition that matches transient errors of PyMongo.
 
-    They are failed and lost connections, timeouts of a server's selection, of the pool
-    and of the network, a server that is no longer the primary, errors whose labels say
-    that the operation or its transaction can be repeated, and server errors that
+    They are failed and lost connections, timeouts of the selection of a server, of the
+    pool and of the network, a server that is no longer the primary, errors whose labels
+    tell that the operation or its transaction can be repeated, and server errors that
     MongoDB lists as retryable; but not a commit with an unknown result, or a rejected
     certificate.
     """

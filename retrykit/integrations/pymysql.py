@@ -79,10 +79,10 @@ def transaction(
     If the connection is lost during COMMIT, `CommitUnknown` is raised.
 
     Args:
-        factory: Returns a new connection, or another context manager that gives one.
-        policy: As for `policy`.
+        factory: Returns a new connection, or another context manager that provides one.
+        policy: As in `policy`.
         idempotent: Whether to retry a transaction that may have been committed.
-        **changes: Settings, as for `Policy`.
+        **changes: Settings of `Policy`.
 
     Raises:
         ConfigError: A setting is invalid.
@@ -105,7 +105,7 @@ def _begin(factory: Any, commit: Commit) -> Iterator[Any]:
             commit.sent = True
             connection.commit()
         except Exception:
-            # An error of a lost connection must not replace the error itself.
+            # An error of a lost connection must not replace the original error.
             with suppress(pymysql.Error):
                 connection.rollback()
             raise

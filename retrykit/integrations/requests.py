@@ -79,7 +79,7 @@ class _Transient(Transient):
     """Condition that matches transient errors and responses of requests.
 
     Transient errors are failed, broken and reset connections, truncated bodies and
-    timeouts of every kind, also those of ``response.raw``, but not a rejected
+    timeouts of every kind, including those of ``response.raw``, but not a rejected
     certificate or a proxy that denies access. Transient responses, and errors of
     ``raise_for_status``, have the status 408, 425, 429, 500, 502, 503 or 504, or 413
     with a ``Retry-After``.
@@ -125,7 +125,7 @@ def request_policy(policy: Policy | None) -> Iterator[None]:
     ...     pass  # session.get(url) is sent up to nine times
 
     Args:
-        policy: As for `RetryAdapter`; with None, each request is sent once.
+        policy: As in `RetryAdapter`; with None, each request is sent once.
 
     Raises:
         ConfigError: *policy* is not a policy. If an adapter does not support it, each
@@ -163,11 +163,11 @@ class RetryAdapter(BaseAdapter):
     another policy.
 
     Args:
-        policy: As for `policy`.
+        policy: As in `policy`.
         adapter: Adapter that sends the requests, and is closed with this one; by
             default ``HTTPAdapter()``.
         methods: HTTP methods to retry; None means all.
-        **changes: Settings, as for `Policy`. ``attempt_timeout=AsArgument("5s")``
+        **changes: Settings of `Policy`. ``attempt_timeout=AsArgument("5s")``
             bounds the timeout of requests.
 
     Raises:
@@ -270,19 +270,19 @@ def download(
     >>> chunks = download(session, "https://example.com/file.zip", policy=policy())
 
     Iterate over the stream, in a ``with`` block, which closes it. A request that
-    continues asks for the rest by ``Range``, if the file has not changed, by
-    ``If-Range``: that needs a strong ``ETag``, or a ``Last-Modified`` that is at least
-    a minute old. Where the file has changed, or that cannot be told, `DownloadError` is
+    continues asks for the rest with ``Range``, and with ``If-Range`` only if the file
+    has not changed: that needs a strong ``ETag``, or a ``Last-Modified`` that is at
+    least a minute old. If the file has changed, or that is unknown, `DownloadError` is
     raised, since chunks cannot be taken back; `download_to` starts such a file over. A
-    body that is shorter than it should be is an error, also where requests raises none.
+    body that is shorter than it should be is an error, even if requests raises none.
     The limits of the policy count the failures since the last chunk.
 
     Args:
         session: The session.
         url: The URL of the file.
-        policy: As for `policy`; by default ``policy()``.
+        policy: As in `policy`; by default ``policy()``.
         **request: Further arguments of ``session.get``, such as ``headers``. The chunks
-            are those of the wire: no ``Content-Encoding`` is asked for, nor undone.
+            are as sent: no ``Content-Encoding`` is requested or decoded.
             Without ``timeout``, the connection breaks when nothing arrives for 60 s.
 
     Returns:
@@ -310,15 +310,15 @@ def download_to(
     """Download a file to a path, as `download` does, and return its size in bytes.
 
     The file is written beside the path, under a hidden name, and replaces what is
-    there when it is complete; if that fails, nothing is left. If it has changed, it is
-    started over, up to ten times.
+    there when it is complete; if that fails, nothing is left. If the file has changed,
+    its download starts over, up to ten times.
 
     Args:
         session: The session.
         url: The URL of the file.
         path: Where to put it.
-        policy: As for `download`.
-        **request: As for `download`.
+        policy: As in `download`.
+        **request: As in `download`.
 
     Raises:
         ConfigError: The policy or an argument is invalid.
@@ -344,19 +344,19 @@ def events(
 
     Iterate over the stream, in a ``with`` block, which closes it. When the connection
     breaks or the server ends it, the stream reconnects with ``Last-Event-ID``, after
-    the delay that ``retry:`` has set, or that of the policy, if that is longer. Each
-    event with an id is handed out exactly once, in order. What may be lost, since the
-    server has sent no id for it, is told in ``stream.state.stream.gaps``. The status
-    204 ends the stream; so do 400 and 410, with an `EventStreamError` that says what is
-    lost, if there is a last id. The limits of the policy count the failures since the
-    last event.
+    the delay that ``retry:`` has set, or the policy's delay if that is longer. Each
+    event with an id is handed out exactly once, in order. Events that may be lost,
+    since the server has sent no id for them, are told in ``stream.state.stream.gaps``.
+    The status 204 ends the stream; so do 400 and 410, with an `EventStreamError` that
+    tells what is lost, if there is a last id. The limits of the policy count the
+    failures since the last event.
 
     Args:
         session: The session.
         url: The URL of the events.
-        last_event_id: The `id` of the last event that was handled, to continue behind
+        last_event_id: The `id` of the last event that was handled, to continue after
             it; by default the server chooses.
-        policy: As for `policy`; by default ``policy(max_attempts=5)``.
+        policy: As in `policy`; by default ``policy(max_attempts=5)``.
         **request: Further arguments of ``session.get``, such as ``headers``. Without
             ``timeout``, the connection breaks when nothing arrives for 60 s.
 
@@ -404,7 +404,7 @@ class _Requester(Requester):
 def _read(response: requests.Response, *, decode: bool) -> Iterator[bytes]:
     """Yield the parts of a body as they arrive, which ``iter_content`` does not.
 
-    Errors are those of ``iter_content``.
+    It raises the errors of ``iter_content``.
     """
     try:
         while chunk := response.raw.read1(_CHUNK, decode_content=decode):

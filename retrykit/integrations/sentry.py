@@ -37,14 +37,14 @@ def observer() -> Observer:
     type of the error. A call that gives up is one event with its last error, the tags
     ``retry.name`` and ``retry.reason``, and the context ``retry``. It is sent even if
     the error is handled later, and a web framework that captures the error again sends
-    no second one. There is none for a call that is cancelled, or that its first error
-    ends because it is not retryable.
+    no second one. There is no event for a call that is cancelled, or whose first error
+    is not retryable.
 
     Arguments, results and local variables are never sent. Texts of errors come without
     the secrets of requests and URLs, unless the policy has ``redact=False``.
 
-    The log records of retries, of the logger ``retrykit.retries``, are no longer
-    breadcrumbs: Sentry is told to ignore them, since they would say the same.
+    The log records of retries, from the logger ``retrykit.retries``, are no longer
+    breadcrumbs: Sentry is told to ignore them, since they would repeat the same facts.
 
     >>> from retrykit import observe
     >>> with observe(observer(), failures_only=True):

@@ -1,6 +1,6 @@
 """Transient errors of smtplib.
 
-It opens no connection again: open it in the retried function::
+smtplib does not reopen a connection: open it in the retried function::
 
     from email.message import EmailMessage
     from smtplib import SMTP

@@ -13,8 +13,9 @@ Needs the extra ``sqlalchemy``. The unit of retry is the transaction::
 
     transfer(1, 2, 100)
 
-An error is judged by its driver's: psycopg, psycopg2, asyncpg and pg8000; sqlite3 and
-aiosqlite; PyMySQL, mysqlclient, aiomysql, asyncmy, MariaDB's and MySQL's own.
+An error is judged by the driver's error behind it, of psycopg, psycopg2, asyncpg and
+pg8000; sqlite3 and aiosqlite; PyMySQL, mysqlclient, aiomysql, asyncmy, and the drivers
+of MariaDB and MySQL themselves.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -146,9 +147,9 @@ def transaction(
     Args:
         factory: A sessionmaker of one database, or an Engine, whose functions take a
             Connection. For async functions an async_sessionmaker or an AsyncEngine.
-        policy: As for `policy`.
+        policy: As in `policy`.
         idempotent: Whether to retry a transaction that may have been committed.
-        **changes: Settings, as for `Policy`.
+        **changes: Settings of `Policy`.
 
     Raises:
         ConfigError: A setting is invalid.
@@ -172,8 +173,8 @@ def transaction(
 def _begin_sqlite(opened: Any) -> None:
     """Begin the transaction of a Session or a Connection, if the driver did not.
 
-    The driver of SQLite begins at the first change: others could write between that
-    and what was read before it.
+    The SQLite driver begins a transaction at the first change: others could write
+    between earlier reads and this change.
     """
     engine = opened.bind if hasattr(opened, "bind") else opened.engine
     if engine is None or engine.dialect.name != "sqlite":
@@ -189,7 +190,7 @@ def _begin(factory: Any, commit: Commit) -> Iterator[Any]:
         with factory.begin() as session:
             _begin_sqlite(session)
             yield session
-            # A session sends its changes with COMMIT, unless they are sent before.
+            # A session sends its changes with COMMIT, unless they are sent earlier.
             if hasattr(session, "flush"):
                 session.flush()
             commit.sent = True

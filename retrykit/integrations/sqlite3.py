@@ -1,4 +1,4 @@
-"""Retries for sqlite3, of the standard library.
+"""Retries for the standard library's sqlite3.
 
 The unit of retry is the transaction::
 
@@ -11,7 +11,7 @@ The unit of retry is the transaction::
 
     transfer(1, 2, 100)
 
-`transient` also matches the errors of aiosqlite, which are those of sqlite3.
+`transient` also matches the errors of aiosqlite, which raises those of sqlite3.
 """
 
 import sqlite3
@@ -40,7 +40,7 @@ C = TypeVar("C", bound=sqlite3.Connection)
 class _Transient(SqlErrors):
     """Condition that matches transient errors of sqlite3.
 
-    They are those of a database that another connection has locked.
+    They are the errors of a database that another connection has locked.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -78,8 +78,8 @@ def transaction(
     Args:
         factory: Returns a new connection, which is closed after the attempt. Its
             *timeout* is the time that SQLite itself waits for a lock.
-        policy: As for `policy`.
-        **changes: Settings, as for `Policy`.
+        policy: As in `policy`.
+        **changes: Settings of `Policy`.
 
     Raises:
         ConfigError: A setting is invalid.

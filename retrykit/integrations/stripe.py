@@ -1,8 +1,8 @@
-"""Retries for the SDK of Stripe.
+"""Retries for Stripe's SDK.
 
 Needs the extra ``stripe``. A `StripeClient` retries nothing by itself,
 unless it is created with ``max_network_retries``. The functions of the module, such as
-``stripe.Customer.create()``, retry twice: switch that off by
+``stripe.Customer.create()``, retry twice: switch that off with
 ``stripe.max_network_retries = 0``, or each attempt is up to three requests. The SDK
 makes a new idempotency key for every call, so a retried POST needs a key of your own,
 or it may be executed twice::
@@ -40,13 +40,13 @@ __all__ = ["policy", "retry_after", "transient"]
 
 
 class _Transient(TransientErrors):
-    """Condition that matches transient errors of the SDK of Stripe.
+    """Condition that matches transient errors of Stripe's SDK.
 
-    They are those that it retries itself: connections that failed, unless the SDK or a
-    rejected certificate says otherwise; and responses for which ``Stripe-Should-Retry``
-    says so, or without it those with the status 409, or 500 and above. In addition rate
-    limits, which Stripe asks to retry with an exponential backoff. A declined card is
-    permanent.
+    They are the errors that it retries itself: failed connections, unless the SDK
+    excludes them or a certificate was rejected; and responses that
+    ``Stripe-Should-Retry`` declares so, or without it those with the status 409, or 500
+    and above. So are rate limits, which Stripe asks to retry with an exponential
+    backoff. A declined card is permanent.
 
     Source:
         "Advanced error handling" and "Rate limits", Stripe; the SDK's own retries.

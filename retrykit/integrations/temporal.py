@@ -1,7 +1,7 @@
 """Temporal activities that are retried under a policy.
 
-Temporal counts the attempts, and waits between them for as long as the policy says, or
-up to a second longer. The tests use Temporal's `ActivityEnvironment`, not a server.
+Temporal counts the attempts, and waits between them for the delays of the policy, or up
+to a second longer. The tests use Temporal's `ActivityEnvironment`, not a server.
 
 An activity gets the number of the attempt and the time when it was first scheduled, but
 not the errors of earlier attempts. (The details of heartbeats belong to the activity.)
@@ -52,10 +52,10 @@ def retried(policy: Policy) -> Callable[[F], F]:
     ... async def verify(host: str) -> bool: ...
 
     A failed attempt raises an ``ApplicationError`` from the error, with the name of its
-    class as the type. It has the delay before the next attempt, or is not retryable and
-    has the `Envelope`, as plain data, as its last detail. An ``ApplicationError`` that
-    the activity raises with a delay, or as not retryable, acts as `RetryAfter` or
-    `GiveUp`. Cancellation is never retried.
+    class as the type. That error has the delay before the next attempt, or is not
+    retryable and has the `Envelope`, as plain data, as its last detail. An
+    ``ApplicationError`` that the activity raises with a delay, or as not retryable,
+    acts as `RetryAfter` or `GiveUp`. Cancellation is never retried.
 
     `retrykit.durable.idempotency_key` is made of the ids of the workflow, its run and
     the activity, and the number of the attempt.
@@ -156,7 +156,7 @@ class _Cancelled(BaseException):
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Translate errors of Temporal into those of retrykit."""
+    """Translate errors of Temporal into signals of retrykit."""
     try:
         yield
     except ApplicationError as error:

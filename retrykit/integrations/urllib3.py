@@ -1,7 +1,7 @@
 """Retries for urllib3.
 
 Needs the extra ``urllib3``. Prefer to decorate the function that reads the
-response, and use this pool, since other ones retry three times by themselves::
+response, and use this pool manager, since others retry three times by themselves::
 
     from retrykit import retry
     from retrykit.integrations import urllib3 as retries
@@ -93,7 +93,7 @@ _TRANSIENT = (
 
 
 def _find_reason(error: Any) -> Any:
-    """Return the innermost error of those that urllib3 wraps in one another."""
+    """Return the innermost of the errors that urllib3 wraps in one another."""
     while True:
         if isinstance(error, MaxRetryError):
             error = error.reason
@@ -128,15 +128,15 @@ class RetryPoolManager(urllib3.PoolManager):
     ``preload_content=False``, reading the body.
 
     Pass ``request(..., policy=policy)`` to give a request another policy, or None to
-    send it once. A request with ``retries=False``, or with a ``Retry`` that allows
-    redirects alone, is sent once as well, unless it has a policy, too.
+    send it once. A request with ``retries=False``, or with a ``Retry`` that allows only
+    redirects, is also sent once, unless it is given a policy.
 
     Args:
-        policy: As for `policy`.
+        policy: As in `policy`.
         manager: Pool manager that sends the requests, such as a ``ProxyManager``. Its
             pools, headers and settings are shared. By default ``PoolManager()``.
         methods: HTTP methods to retry; None means all.
-        **changes: Settings, as for `Policy`. ``attempt_timeout=AsArgument("5s")``
+        **changes: Settings of `Policy`. ``attempt_timeout=AsArgument("5s")``
             bounds the timeout of urllib3.
 
     Raises:

@@ -13,14 +13,14 @@ outcome is reported, or with a `Refusal`.
 A `CircuitBreaker` refuses calls for a time after too many of them failed. `Concurrency`
 limits how many calls run at once, and `RateLimit` how many there are in any period:
 others wait, or are refused. An `AdaptiveRateLimit` delays calls once a service
-throttled one of them. `Adapted` takes a limiter of another library. They stand in the
-`admission` of a policy, decorate
-functions, and guard blocks: ``with breaker.guard():``. Threads and tasks may share
-them. A `Registry` holds one for each key, such as a host; `shared` finds one by its
-scope in the whole process, and `states` lists all of those.
+throttled one of them. `Adapted` takes a limiter of another library. Limits stand in the
+`admission` of a policy, decorate functions, and guard blocks: ``with
+breaker.guard():``. Threads and tasks may share them. A `Registry` holds one for each
+key, such as a host; `shared` returns the one of a scope, for the whole process, and
+`states` lists their states.
 
-`AIMD`, `Gradient2` and `Vegas` find out how many calls may run at once, from how long
-calls take.
+`AIMD`, `Gradient2` and `Vegas` adapt how many calls may run at once to how long calls
+take.
 
 The state of a limit never leaves its process: copied, pickled or written with
 ``to_dict()``, a limit comes back as a new one, and one with a scope comes back as the

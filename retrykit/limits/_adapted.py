@@ -27,8 +27,8 @@ class Adapted(Limit):
     at most two at once
 
     Each attempt asks the limiter; how long a call may wait is the policy's
-    `max_elapsed`. A limiter that cannot say how long a wait will be is waited for until
-    then, where `Concurrency` and `RateLimit` refuse at once.
+    `max_elapsed`. The limiter cannot say how long a wait will be, so a call may wait
+    until then, where `RateLimit` refuses a wait that is too long at once.
 
     Args:
         limiter: The limiter. It may be shared with code that uses it directly.
@@ -62,9 +62,9 @@ class Adapted(Limit):
 
 @final
 class AdaptedLease(Lease):
-    """A permit of a limiter, which is waited for.
+    """A permit of another library's limiter, for which a call waits.
 
-    Capacity limiters know their permits by a borrower, which is this lease.
+    Capacity limiters identify each permit by its borrower: this lease.
     """
 
     __slots__ = ("_held", "_limiter", "_lock", "delay")

@@ -1,10 +1,10 @@
-"""Adaptive limits: how many calls may run at once, found from how long calls take.
+"""Adaptive limits: algorithms that find out how many calls may run at once.
 
-An algorithm is given each call that ended, and answers with the new limit. It is not
-safe for threads by itself: whoever asks it holds a lock.
+An algorithm is given the time of each call that ended, and returns the new limit. It is
+not thread-safe by itself: its caller holds a lock.
 
-Calls that took no time, as in virtual time or below the resolution of a clock, tell
-nothing of how long calls take: unless they were dropped, they change nothing.
+Calls that took no time, as in virtual time or below the resolution of a clock, show
+nothing about the service: unless they were dropped, they change nothing.
 """
 
 import math
@@ -28,7 +28,8 @@ __all__ = ["AIMD", "AdaptiveLimit", "Gradient2", "Vegas", "adaptive_from_dict"]
 class AdaptiveLimit(ABC):
     """An algorithm that adapts a limit to how long calls take.
 
-    Two are equal if their settings are. A copy has the settings, and starts over.
+    Two algorithms are equal if their settings are. A copy has the settings, and starts
+    over.
 
     Attributes:
         kind: Its name in data.
@@ -45,7 +46,7 @@ class AdaptiveLimit(ABC):
         Args:
             rtt: How long it took, in seconds, >= 0.
             in_flight: How many calls ran when it began, itself included. Count, >= 1.
-            dropped: Whether it failed as calls do that are too many: it timed out, or
+            dropped: Whether it failed in a way that suggests overload: it timed out, or
                 was refused.
 
         Returns:
@@ -107,8 +108,8 @@ class AIMD(AdaptiveLimit):
         initial_limit: The limit at first. Count, *min_limit* to *max_limit*.
         min_limit: The smallest limit. Count, >= 1.
         max_limit: The largest limit. Count, >= *min_limit*.
-        backoff_ratio: What is left of the limit when a call is dropped, 0.5 <= ratio
-            < 1; rounded down.
+        backoff_ratio: Share of the limit that is left when a call is dropped, 0.5 <=
+            ratio < 1; rounded down.
         timeout: Calls that take longer count as dropped. A duration > 0.
 
     Source:
@@ -171,8 +172,8 @@ class Vegas(AdaptiveLimit):
     grows or shrinks so only if at least half of it is in use. Choose it if calls are
     alike: the shortest time must be one that all of them could take.
 
-    The shortest time is measured afresh after 15 to 30 times as many calls as the limit
-    has, by the call that is the next then.
+    The shortest time is measured again after a random number of calls, 15 to 30 times
+    the limit: it becomes the time of the next call.
 
     >>> vegas = Vegas(initial_limit=10)
     >>> vegas.sample(rtt=0.010, in_flight=10, dropped=False)
@@ -189,10 +190,9 @@ class Vegas(AdaptiveLimit):
             >= 1.
         beta: How many may queue before it shrinks, in the same unit. Count, >= *alpha*.
         smoothing: The share of a change that is made at once, 0 < share <= 1.
-        probe_every: The largest number of calls, for each one of the limit, after which
-            the shortest time is measured afresh; the smallest is half of it. Count,
-            >= 1.
-        seed: Seed of the numbers between. Integer >= 0; by default a new one.
+        probe_every: Largest number of calls until the shortest time is measured again,
+            as a multiple of the limit; the smallest is half of it. Count, >= 1.
+        seed: Seed of these numbers of calls. Integer >= 0; by default a new one.
 
     Source:
         ``VegasLimit`` of Netflix's concurrency-limits, with its defaults; L. Brakmo,
@@ -284,7 +284,7 @@ class Vegas(AdaptiveLimit):
         return limit
 
     def _start_probe(self) -> None:
-        """Count the calls until the shortest time is measured afresh."""
+        """Start to count the calls until the shortest time is measured again."""
         self._samples = 0
         self._probes += 1
         random = call_random(self._draws, self._probes)
@@ -293,15 +293,15 @@ class Vegas(AdaptiveLimit):
 
 @final
 class Gradient2(AdaptiveLimit):
-    """Shrinks the limit when calls take longer than they do on average.
+    """Shrinks the limit when calls take longer than average.
 
     The new limit is ``limit * gradient + queue_size``, where the gradient is
-    ``tolerance * average / rtt``, at least 0.5 and at most 1. Of the change, the share
-    *smoothing* is made at once. The average is that of the first 10 calls, then an
-    exponential one of *long_window* calls; while it is over twice as long as a call
-    took, it shrinks by another 5 % with each. The limit changes only if at least half
-    of it is in use. Choose it if calls differ. That a call was dropped does not matter:
-    its time does.
+    ``tolerance * average / rtt``, at least 0.5 and at most 1. The share *smoothing* of
+    the change is made at once. The average is the mean of the first 10 calls, then an
+    exponential moving average of *long_window* calls; a call that took less than half
+    of it shrinks it by another 5 %. The limit changes only if at least half of it is in
+    use. Choose it if calls differ. A dropped call counts like any other: only its time
+    matters.
 
     >>> gradient = Gradient2(smoothing=1.0)
     >>> gradient.sample(rtt=0.1, in_flight=20, dropped=False)
@@ -318,7 +318,7 @@ class Gradient2(AdaptiveLimit):
         smoothing: The share of a change that is made at once, 0 < share <= 1.
         queue_size: How many calls may queue: the limit grows by as many while calls are
             not slow. Count, >= 0.
-        long_window: Number of calls of the average. Count, >= 1.
+        long_window: Number of calls in the average. Count, >= 1.
         tolerance: How many times longer than the average a call may take. Factor, >= 1.
 
     Source:
@@ -379,7 +379,7 @@ class Gradient2(AdaptiveLimit):
         return self.limit
 
     def _add(self, rtt: float) -> float:
-        """Add the time of a call to the average, and return that."""
+        """Add the time of a call to the average, and return the average."""
         if self._warmed_up < _WARM_UP:
             self._warmed_up += 1
             self._sum += rtt

@@ -32,9 +32,9 @@ class AdaptiveRateMetrics(NamedTuple):
     Attributes:
         fill_rate: Tokens per second: the rate at which calls go out once it limits.
         capacity: Number of tokens that can be saved, >= 1: the largest burst.
-        tokens: Number of tokens that are there now; below 0, as many are owed to calls
-            that wait.
-        expected_wait: How long a call would wait that asks now, in seconds, >= 0.
+        tokens: Number of tokens available now; below 0, the number owed to waiting
+            calls.
+        expected_wait: How long a call that asks now would wait, in seconds, >= 0.
         measured_rate: Calls per second that ended, smoothed over half seconds.
         last_max: The rate at which calls were throttled last, per second.
         total_throttled: Number of calls that were throttled.
@@ -57,14 +57,14 @@ class AdaptiveRateMetrics(NamedTuple):
 
 @final
 class AdaptiveRateLimit(SerializableLimit):
-    """Delays calls to the rate that a service bears: the adaptive mode of AWS SDKs.
+    """Slows calls to the rate that a service accepts: the adaptive mode of AWS SDKs.
 
     It is *off* at first: calls are only counted. The first one that is throttled turns
     it on, for good: from then on it is *limiting*, and each attempt takes a token, the
     first one and each retry. Tokens come at a rate that is cut to 70 % when a call is
     throttled, and grows again along a cubic curve: fast, then slowly near the rate that
-    was too much, and then faster again. It is at most twice the measured rate of calls,
-    and at least one in 2 s.
+    was too much, and then faster again. The rate is at most twice the measured rate of
+    calls, and at least one call in 2 s.
 
     >>> limit = AdaptiveRateLimit(on=ConnectionError, name="dynamodb")
     >>> limit.state
@@ -79,16 +79,19 @@ class AdaptiveRateLimit(SerializableLimit):
     `virtual_time`.
 
     A call that waits has its token reserved: calls go in the order in which they asked,
-    one at a time. It looks at the rate every 0.5 s, and waits longer or shorter when
-    that changed. In the SDKs a call that finds no token waits for as long as one takes,
-    and then asks again, with all others that wait. For a single caller these are equal.
+    one at a time. It checks the rate every 0.5 s, and waits longer or shorter if the
+    rate changed. In the SDKs a call that finds no token waits for the time one takes,
+    and then competes for it with all other waiting calls. For a single caller both are
+    equal.
 
     Args:
-        on: Which errors are throttling: Exception types or a predicate, as those of a
-            policy. By default those of AWS clients, which `throttling` of
-            `retrykit.integrations.botocore` knows. Other errors count as successes do.
+        on: Which errors are throttling: exception types or a predicate, as in a
+            policy's `on`. By default the throttling errors of AWS clients, as
+            `retrykit.integrations.botocore.throttling` recognizes them. Other errors
+            count like successes.
         on_result: A predicate of results that are throttling, such as responses with
-            the status 429. With it, a failure that is reported without an error is one.
+            the status 429. With it, a failure that is reported without an error counts
+            as throttling.
         max_wait: The longest wait for a token; a call that would wait longer is
             refused. A duration, >= 0; None, as in the SDKs, is unlimited.
         name: Its name in errors. By default the scope, or the key of a `Registry`.
@@ -157,9 +160,9 @@ class AdaptiveRateLimit(SerializableLimit):
 
         Returns:
             A lease, to which the outcome must be reported; or a refusal, which takes no
-            token. Its delay is the time until its token is there, if that is at most
-            0.5 s. It is infinite if it is longer, since the rate may change meanwhile:
-            `Lease.wait` follows it.
+            token. The delay of a lease is the time until its token is there, if that is
+            at most 0.5 s; otherwise it is infinite, since the rate may change
+            meanwhile: `Lease.wait` follows the rate.
         """
         lease = AdaptiveRateLease()
         if not self._state.limiting:
@@ -190,22 +193,22 @@ class AdaptiveRateLimit(SerializableLimit):
     def is_failure(self, error: Exception, /) -> bool | None:
         """Return True, as every error counts.
 
-        None for one that a mistake in the code raises: the policy decides whether the
-        call was made.
+        Return None for an error that a mistake in the code raises: the policy decides
+        whether the call was made.
         """
         if default_condition(error):
             return True
         return matches_condition("on", self.on, error) or None
 
     def is_failed_result(self, result: object, /) -> bool | None:
-        """Return the answer of `on_result`; None without one."""
+        """Return the answer of `on_result`; None if there is none."""
         predicate = self.on_result
         if predicate is None:
             return None
         return read_answer("on_result", predicate, predicate(result))
 
     def format_setting(self, value: object) -> str:
-        """Return the expression of the value of a setting."""
+        """Return the value of a setting as an expression."""
         code = isinstance(value, type | tuple) or callable(value)
         return format_value(value) if code else repr(value)
 
@@ -259,7 +262,7 @@ class AdaptiveRateLimit(SerializableLimit):
                         self._others += 1
 
     def give_back(self, lease: "AdaptiveRateLease") -> None:
-        """Take a call out of account, and give its token back."""
+        """Count a call as ignored, and give its token back."""
         with self._lock:
             while lease.limit is not None:
                 after = before = self._state
@@ -282,9 +285,10 @@ class AdaptiveRateLimit(SerializableLimit):
         return _until(tokens, state, now)
 
     def _fill(self) -> tuple[CubicRate, float]:
-        """Fill in the tokens until now, with the lock held; return the state and now.
+        """Fill in tokens until now, with the lock held; return the state and the time.
 
-        It is kept, so that time goes on after the clock was replaced by an earlier one.
+        The state is kept, so that time goes on after the clock was replaced by an
+        earlier one.
         """
         while True:
             before, now = self._state, sync_clock.now()
@@ -333,7 +337,7 @@ class AdaptiveRateLease(Lease):
             self.limit.settle(self, throttled=False)
 
     def failed(self, error: Exception | None = None) -> None:
-        """Report that the call failed; the limit knows whether it was throttled."""
+        """Report that the call failed; the limit decides whether it was throttled."""
         limit = self.limit
         if limit is not None:
             limit.settle(self, throttled=limit.is_throttling(error))
@@ -344,7 +348,7 @@ class AdaptiveRateLease(Lease):
             self.limit.give_back(self)
 
     def wait(self, at_most: float | None = None) -> Refusal | None:
-        """Block this thread until its token is there, as long as the rate demands."""
+        """Block this thread until its token is there, however the rate changes."""
         end = self._end(at_most)
         try:
             while left := self._time_left():
@@ -402,7 +406,7 @@ class AdaptiveRateLease(Lease):
 def _until(tokens: float, state: CubicRate, now: float) -> float:
     """Return how long it takes to fill in tokens, in seconds.
 
-    0 if a clock cannot tell: a caller that sleeps for less and looks again would spin.
+    0 if no clock can measure it: a caller that slept for it would spin.
     """
     delay = tokens / state.fill_rate
     return delay if delay > _SHORTEST and now + delay > now else 0.0

@@ -14,7 +14,7 @@ __all__ = ["Conditions", "Limit"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 Conditions = dict[str, object]
-"""What a policy judges failures by: the text of each setting by its name."""
+"""The settings by which a policy judges failures: their texts, keyed by name."""
 
 
 class Limit(ABC):
@@ -24,7 +24,7 @@ class Limit(ABC):
     blocks, and stands in the `admission` of a policy.
 
     Attributes:
-        key: The text of its key in a `Registry`; None without one.
+        key: The text of its key in a `Registry`; None if it is not in one.
         judges_results: Whether results can be failures for it.
     """
 
@@ -54,8 +54,8 @@ class Limit(ABC):
     def is_failure(self, error: Exception, /) -> bool | None:  # noqa: ARG002
         """Return whether an error is a failure; None leaves it to the policy.
 
-        A limit that stands alone has no policy: then every error is a failure but those
-        that a mistake in the code raises, as by a policy's default.
+        A limit that stands alone has no policy: then every error is a failure except
+        mistakes in the code, as with a policy's default.
         """
         return None
 
@@ -70,7 +70,7 @@ class Limit(ABC):
     def refusal_after(self, delay: float, /) -> Refusal | None:  # noqa: ARG002
         """Return the refusal that is certain after a delay; None if there is none.
 
-        A call that has failed does not wait for a delay at whose end it is refused.
+        A failed call does not wait for an attempt that would be refused.
 
         Args:
             delay: The delay before the next attempt, in seconds, >= 0.
@@ -87,9 +87,9 @@ class Limit(ABC):
     def guard(self) -> Guard:
         """Return a block that makes a call: ``with limit.guard():``.
 
-        It is for ``async with``, too. It waits as long as the limit says. What leaves
-        the block is reported as of a decorated function. The block has the lease, so
-        that a result can fail, too:
+        It works with ``async with`` as well, and waits as long as the limit requires.
+        An error that leaves the block is reported as for a decorated function. To
+        report a failed result, use the lease:
 
         >>> from retrykit.limits import CircuitBreaker
         >>> breaker = CircuitBreaker(consecutive_failures=1)
@@ -117,10 +117,10 @@ failed; try again in 30 s
         """Decorate a function or a coroutine function: each call asks the limit.
 
         Raises:
-            ConfigError: *fn* is a generator function, or no function.
+            ConfigError: *fn* is a generator function, or not a function.
         """
         return guard_function(self, fn)
 
     def error_of(self, refusal: Refusal) -> RefusedError:
-        """Return the error of a call that it refused."""
+        """Return the error of a call that this limit refused."""
         return RefusedError(self.label, refusal.reason, refusal.retry_in)

@@ -93,11 +93,11 @@ class CircuitBreaker(SerializableLimit):
     Args:
         failure_rate: Share of failed calls at which it opens, 0 < rate <= 1. By default
             0.5, unless *consecutive_failures* is given.
-        window: The calls of which the rates are: a number of calls, 1 to 100,000, or a
-            time as text or timedelta, 1 s to 1 d. Calls of a time count for up to a
-            tenth of it less.
+        window: The calls that the rates cover: a number of calls, 1 to 100,000, or a
+            time as text or timedelta, 1 s to 1 d. A call may drop out of a time up to a
+            tenth of it early.
         minimum_calls: Number of calls in the window below which no rate opens it, >= 1.
-            By default 20, or as many as the window has.
+            By default 20, or the size of a smaller window.
         consecutive_failures: Number of failures in a row at which it opens, >= 1.
         slow_after: Calls that take longer are slow. A duration > 0. A slow probe counts
             as a failed one.
@@ -111,18 +111,20 @@ class CircuitBreaker(SerializableLimit):
             once so many have failed that this is impossible.
         probe_timeout: How long a probe may take, a duration > 0. Then another call may
             take its place, and its outcome does not count.
-        on: Which errors are failures: Exception types or a predicate, as those of a
-            policy. What else is raised says nothing, nor does a cancellation.
+        on: Which errors are failures: exception types or a predicate, as in a policy's
+            `on`. Other errors and cancellations do not count.
         on_result: A predicate of results that are failures, for decorated functions.
         name: Its name in errors. By default the scope, or the key of a `Registry`.
         observers: Functions that are notified of changes, while no lock is held. An
-            error that one raises is logged. They are not written, copied or pickled.
+            error that one raises is logged. Observers are not written, copied or
+            pickled.
 
     Attributes:
         observers: The list of observers, which may be changed.
 
     Source:
-        M. Nygard, "Release It!", 2007; the defaults of Hystrix for rate and number.
+        M. Nygard, "Release It!", 2007; the defaults of Hystrix for *failure_rate* and
+        *minimum_calls*.
     """
 
     kind = "circuit_breaker"
@@ -253,7 +255,7 @@ class CircuitBreaker(SerializableLimit):
         return matches_condition("on", self.on, error)
 
     def is_failed_result(self, result: object, /) -> bool | None:
-        """Return the answer of `on_result`; None without one."""
+        """Return the answer of `on_result`; None if there is none."""
         predicate = self.on_result
         if predicate is None:
             return None
@@ -271,7 +273,7 @@ class CircuitBreaker(SerializableLimit):
 
     @user_facing
     def join(self, conditions: Conditions, /) -> None:
-        """Check that all policies that ask it judge alike, unless it has an `on`."""
+        """Check that all its policies judge failures alike, unless it has an `on`."""
         if self.on is not default_condition:
             return
         with self._lock:
@@ -290,7 +292,7 @@ class CircuitBreaker(SerializableLimit):
                 )
 
     def error_of(self, refusal: Refusal) -> CircuitOpenError:
-        """Return the error of a call that it refused."""
+        """Return the error of a call that this breaker refused."""
         return CircuitOpenError(self.label, refusal.reason, refusal.retry_in)
 
     def open(self) -> None:
@@ -305,13 +307,13 @@ class CircuitBreaker(SerializableLimit):
         self._finish_opening(change)
 
     def open_for_others(self, generation: int, delay: float, reason: str) -> None:
-        """Open it by what other processes know, if it is closed in this generation.
+        """Open it as other processes decided, if it is still closed in this generation.
 
         Its own calls did not fail, so this is not the first of several openings in a
         row.
 
         Args:
-            generation: The number of the state in which others decided it.
+            generation: The number of the state in which it was decided.
             delay: How long it stays open. Seconds, > 0.
             reason: Why, in words.
         """
@@ -326,7 +328,7 @@ class CircuitBreaker(SerializableLimit):
         self._finish_opening(change)
 
     def standing(self) -> Standing:
-        """Return its state as its own calls brought it about, for other processes."""
+        """Return the state that its own calls caused, for other processes."""
         state = self._state
         opening = self._opening_of(state) if isinstance(state, Open) else None
         if not isinstance(state, Open) or opening is None or not opening.number:
@@ -354,7 +356,7 @@ class CircuitBreaker(SerializableLimit):
         self._notify(change)
 
     def format_setting(self, value: object) -> str:
-        """Return the expression of the value of a setting."""
+        """Return the value of a setting as an expression."""
         code = isinstance(value, type | tuple) or callable(value)
         is_schedule = isinstance(value, Schedule)
         return format_value(value) if code and not is_schedule else repr(value)
@@ -387,7 +389,7 @@ class CircuitBreaker(SerializableLimit):
         return {name: value for name, value in data.items() if value is not None}
 
     def settle(self, lease: CircuitLease, failed: bool) -> None:  # noqa: FBT001
-        """Count a call, and change the state if it is time to."""
+        """Count a call, and change the state if that is due."""
         change = None
         with self._lock:
             if lease.breaker is None:
@@ -406,13 +408,13 @@ class CircuitBreaker(SerializableLimit):
                 self._failed += 1
             else:
                 self._succeeded += 1
-            # At last: if this is interrupted, the lease still gives its place back.
+            # Last: if this is interrupted, the lease still gives its place back.
             lease.breaker = None
         if change is not None:
             self._finish_opening(change)
 
     def ignore(self, lease: CircuitLease) -> None:
-        """Take a call out of account, and give its place back."""
+        """Count a call as ignored, and give its place back."""
         with self._lock:
             if lease.breaker is not None:
                 state = self._state
@@ -497,7 +499,7 @@ class CircuitBreaker(SerializableLimit):
         return answer
 
     def _acquire_when_open(self, state: Open) -> Refusal | None:
-        """Refuse the call; or return None after its time, when it is half-open."""
+        """Return a refusal; or None once its time is over, when it is half-open."""
         opening = self._opening_of(state)
         change = None
         with self._lock:
@@ -536,7 +538,7 @@ class CircuitBreaker(SerializableLimit):
         return Refusal(f"half-open, and waits for {_many(running, 'probe')}", None)
 
     def _enter(self, state: State, reason: str) -> CircuitChange | None:
-        """Replace the state, with the lock held; return the change to tell of."""
+        """Replace the state, with the lock held; return the change for observers."""
         old = self._state
         if isinstance(old, Closed):
             old.quiet = False
@@ -546,7 +548,7 @@ class CircuitBreaker(SerializableLimit):
         return CircuitChange(self, old.name, state.name, reason, state.generation, None)
 
     def _open(self, reason: str) -> CircuitChange | None:
-        """Open the breaker, with the lock held; return the change to tell of."""
+        """Open the breaker, with the lock held; return the change for observers."""
         state, now = self._state, self._now()
         previous = None
         if isinstance(state, HalfOpen):
@@ -619,7 +621,7 @@ class CircuitBreaker(SerializableLimit):
 _ISOLATED: Final = Refusal("isolated until close() is called", None)
 
 # Without it, another thread runs between any two instructions, and `itertools.count`
-# may lose steps, as that of Python 3.13.
+# may lose steps, as in Python 3.13.
 _HAS_GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 _real_now: Final[Callable[[], float]] = sync_clock.real.now
@@ -647,7 +649,7 @@ def _many(number: int, noun: str) -> str:
 
 
 def _as_seconds(delay: float) -> float:
-    """Return the delay of a schedule, which a class of the user's may have made up."""
+    """Return a schedule's delay, checked, since a user's class may return anything."""
     if not 0 <= delay < math.inf:
         msg = f"its delay is {delay!r}"
         raise ValueError(msg)

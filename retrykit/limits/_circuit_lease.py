@@ -40,8 +40,8 @@ class CircuitLease(Lease):
         if quiet and timed is not None:
             now = sync_clock.now() if blockers else _real_now()
             quiet = now // timed.width == timed.index and state.quiet
-        # From here to the step is no call, after which another thread could run, or an
-        # interrupt could come.
+        # From here to the step there is no call, after which another thread could run,
+        # or an interrupt could come.
         if self.breaker is None:
             return
         if quiet:
@@ -56,7 +56,7 @@ class CircuitLease(Lease):
             self.breaker.settle(self, True)  # noqa: FBT003  same
 
     def ignored(self) -> None:
-        """Report that the call says nothing."""
+        """Report that the call does not count."""
         if self.breaker is not None:
             self.breaker.ignore(self)
 
@@ -71,7 +71,7 @@ _real_now: Final = sync_clock.real.now
 class ProbeLease(CircuitLease):
     """A call that a half-open breaker let through.
 
-    No other has a place to give back.
+    Only such a call has a place to give back.
     """
 
     __slots__ = ()

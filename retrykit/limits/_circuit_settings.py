@@ -21,8 +21,8 @@ __all__ += ["check_on_result", "check_open_for", "check_rate", "check_successes"
 __all__ += ["check_window"]
 
 DEFAULT_RATE: Final = 0.5
-"""The rate of Hystrix, from which most breakers have it."""
-# Of Hystrix, too.
+"""The default rate of Hystrix, which most breakers adopted."""
+# As in Hystrix.
 _MINIMUM_CALLS: Final = 20
 
 MOST_PROBES: Final = 10_000
@@ -39,7 +39,7 @@ def as_fraction(rate: float | None) -> tuple[int, int] | None:
 
 
 def check_rate(name: str, rate: object) -> float | None:
-    """Return a rate as a float, if it is one."""
+    """Return a rate as a float; None if it is None."""
     return None if rate is None else _check_share(name, rate, "0.5 is 50 %")
 
 
@@ -53,7 +53,7 @@ def _check_share(name: str, value: object, suggestion: str) -> float:
 
 
 def check_window(window: object) -> tuple[int | str, float | None]:
-    """Return a window of calls, or the text and the seconds of one of time."""
+    """Return a window: a number of calls and None, or a time's text and seconds."""
     if isinstance(window, str | timedelta):
         seconds = parse_duration("window", window)
         if not 1 <= seconds <= _DAY:
@@ -68,7 +68,7 @@ def check_window(window: object) -> tuple[int | str, float | None]:
 
 
 def check_minimum(minimum: object, window: int | str) -> int:
-    """Return the minimum number of calls, if the window can have as many."""
+    """Return the minimum number of calls, which the window must have room for."""
     most = window if isinstance(window, int) else None
     if minimum is None:
         return _MINIMUM_CALLS if most is None else min(_MINIMUM_CALLS, most)
@@ -109,14 +109,14 @@ def check_successes(successes: object, probes: int) -> int:
 
 
 def check_on(on: object) -> object:
-    """Return a condition that a breaker can ask."""
+    """Return a condition, which must be sync."""
     if is_coroutine_function(check_condition("on", on)):
         raise invalid_setting("on", "a sync predicate", on, code="async-mismatch")
     return on
 
 
 def check_on_result(on_result: Any) -> Any:
-    """Return a predicate of results that a breaker can ask."""
+    """Return a predicate of results, which must be sync."""
     if on_result is None:
         return None
     if not callable(on_result) or not accepts_one_argument(on_result):

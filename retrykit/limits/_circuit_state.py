@@ -37,9 +37,9 @@ class CircuitChange(NamedTuple):
 class CircuitMetrics(NamedTuple):
     """Counts of the calls of a breaker.
 
-    The first five are those of the window of a closed breaker, of the probes of one
-    that is half-open, and of the time before it opened for others. The last four count
-    since the breaker was made; those include reports that came too late to matter.
+    The first five cover the window of a closed breaker, the probes of a half-open one,
+    and otherwise the calls counted when it opened or was isolated. The last four count
+    since the breaker was made, and include reports that came too late to matter.
 
     Attributes:
         calls: Number of calls that succeeded or failed.
@@ -50,7 +50,7 @@ class CircuitMetrics(NamedTuple):
         total_succeeded: Number of calls that succeeded.
         total_failed: Number of calls that failed.
         total_ignored: Number of calls that were reported as ignored: they were
-            cancelled, or raised what is not a failure.
+            cancelled, or raised an error that does not count.
         total_refused: Number of calls that were refused.
     """
 
@@ -66,7 +66,7 @@ class CircuitMetrics(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The state of a breaker as its own calls brought it about.
+    """The state of a breaker that its own calls caused.
 
     Attributes:
         generation: The number of its state.
@@ -87,7 +87,7 @@ class Opening(NamedTuple):
 
     Attributes:
         number: Its number, from 1; 0 if others decided that it opens.
-        seed: The seed of their delays.
+        seed: The seed of the delays of all openings in the row.
         delay: How long it lasts, in seconds.
     """
 
@@ -101,7 +101,7 @@ class Successes:
     """Counts successes, each in one step, so that threads need no lock.
 
     Attributes:
-        steps: Counts one when it is asked for the next number.
+        steps: A counter that each success advances by one.
     """
 
     __slots__ = ("_readings", "steps")
@@ -111,8 +111,8 @@ class Successes:
         self._readings = 0
 
     def total(self) -> int:
-        """Return their number, with the lock held."""
-        # Each reading is a step, too. It is counted before, as an interrupt may come
+        """Return the number of successes, with the lock held."""
+        # Each reading is a step as well. It is counted first, as an interrupt may come
         # after the step, or a signal handler may read it then.
         self._readings = readings = self._readings + 1
         return next(self.steps) + 1 - readings
@@ -127,9 +127,9 @@ class Closed:
     Attributes:
         failures: The number of failures in a row, before the last `catch_up`.
         quiet: Whether a success, in the current slot of the window if it has slots,
-            cannot change the state. Then it needs nothing but a step of *steps*.
-        steps: Those of the successes of the breaker.
-        timed: The window, if it is one of time.
+            cannot change the state. Then it needs only a step of *steps*.
+        steps: The counter of the breaker's successes.
+        timed: The window, if it covers a time; otherwise None.
     """
 
     __slots__ = (
@@ -154,9 +154,9 @@ class Closed:
         self._successes, self._seen = successes, 0
 
     def catch_up(self) -> None:
-        """Count the successes that needed nothing but a step; the next one needs more.
+        """Count the successes that needed only a step; the next one needs more.
 
-        For it is not known yet what is added to the window, or dropped from it.
+        It is not known yet what will be added to the window, or dropped from it.
         """
         self.quiet = False
         successes = self._successes.total()
@@ -177,7 +177,7 @@ class Open:
 
     Attributes:
         since: When it opened, in seconds of the clock.
-        previous: The opening before in a row; None for the first.
+        previous: The previous opening in a row; None for the first.
     """
 
     __slots__ = ("_counts", "_found", "generation", "previous", "reason", "since")
@@ -199,7 +199,7 @@ class Open:
         self._counts = counts
 
     def opening_or(self, opening: Opening) -> Opening:
-        """Return the opening, which is that of the first thread that has one."""
+        """Return the opening that the first thread set: this one, or an earlier one."""
         # One operation, so that threads need no lock.
         return self._found.setdefault("opening", opening)
 
@@ -218,9 +218,9 @@ class HalfOpen:
     """A breaker that lets some calls through, as probes.
 
     Attributes:
-        opening: The opening before.
-        granted: When each running probe was let through, by the id of its lease, which
-            is unique as long as the lease exists.
+        opening: The previous opening.
+        granted: When each running probe was let through, keyed by the id of its lease,
+            which is unique as long as the lease exists.
         good: Number of probes that succeeded in time.
         bad: Number of probes that failed or were slow.
     """

@@ -1,4 +1,4 @@
-"""Concurrency limit: at most a number of calls at once, a bulkhead."""
+"""Concurrency limit, or bulkhead: a maximum number of calls at once."""
 
 import math
 from _thread import get_ident
@@ -37,17 +37,17 @@ ConcurrencyState = Literal["free", "full"]
 """The name of a state."""
 
 _MOST: Final = 1_000_000
-# Places of the line that nobody has any more are removed when there are so many.
+# Abandoned places in the line are removed when there are this many.
 _MOST_STALE: Final = 64
 
 
 class Adaptive(Protocol):
     """An algorithm that finds out how many calls may run at once.
 
-    Each limit has its own, a deep copy of the one that it was given. It is called while
-    the lock of the limit is held: it must be quick, and neither wait nor use the limit.
-    Two algorithms are equal if their settings are. One that has `to_dict` can be
-    written as data.
+    Each limit has its own: a deep copy of the algorithm that it was given. The
+    algorithm is called while the lock of the limit is held: it must be quick, and
+    neither wait nor use the limit. Two algorithms are equal if their settings are. One
+    that has `to_dict` can be written as data.
 
     Attributes:
         limit: The current number of calls, 1 to 1,000,000.
@@ -113,10 +113,10 @@ class Concurrency(SerializableLimit):
     later. A call that is cancelled, interrupted or forgotten gives its permit or its
     place back.
 
-    Under overload, the callers of those that wait the longest have mostly given up by
-    the time it is their turn, so all calls are late, and for nothing. With the *order*
-    ``"lifo"`` the newest is next, and a full queue drops the oldest, whose wait ends
-    with a refusal. Most calls are in time then, and some are refused.
+    Under overload, the callers of the calls that wait the longest have mostly given up
+    by the time it is their turn, so all calls are late, and their work is wasted. With
+    the *order* ``"lifo"`` the newest is next, and a full queue drops the oldest, whose
+    wait ends with a refusal. Most calls are in time then, and some are refused.
 
     Several threads, event loops of asyncio, and runs of trio may share it, and wake
     each other. No lock is held while a call runs, or while one is woken. Waits end in
@@ -129,7 +129,7 @@ class Concurrency(SerializableLimit):
         queue: Maximum number of calls that wait. Count, 0 to 1,000,000; with 0, the
             default, none does.
         max_wait: The longest time that a call waits, a duration > 0; None, the default,
-            is as long as its caller lets it.
+            leaves that to its caller.
         order: ``"fifo"``: the oldest is next, and a full queue refuses new ones; or
             ``"lifo"``: the newest is next, and a full queue drops the oldest.
         name: Its name in errors. By default the scope, or the key of a `Registry`.
@@ -139,9 +139,9 @@ class Concurrency(SerializableLimit):
 
     Source:
         M. Nygard, "Release It!", 2007, for bulkheads. The newest first: B. Maurer,
-        "Fail at Scale", ACM Queue 13(8), 2015, and `LifoBlockingLimiter` of Netflix'
-        concurrency-limits; a full queue drops the oldest as that of .NET's
-        `ConcurrencyLimiter` does.
+        "Fail at Scale", ACM Queue 13(8), 2015, and `LifoBlockingLimiter` of Netflix's
+        concurrency-limits; a full queue drops the oldest as in .NET's
+        `ConcurrencyLimiter`.
     """
 
     kind = "concurrency"
@@ -194,7 +194,7 @@ class Concurrency(SerializableLimit):
 
     @classmethod
     def default_settings(cls) -> dict[str, Any]:
-        """Return the defaults of its arguments, by name; that of `at_most` is None."""
+        """Return the defaults of its arguments, by name, with None for `at_most`."""
         return cls(1).settings | {"at_most": None}
 
     @property
@@ -271,14 +271,14 @@ class Concurrency(SerializableLimit):
         """Change how many calls may run at once.
 
         If it is more than before, calls that wait get the new permits. If it is less,
-        those that run go on, and the first permits that come back are not handed on. A
+        running calls go on, and the first permits that come back are not handed on. A
         copy of the limit has the number that it was made with.
 
         Args:
             at_most: Maximum number of calls. Count, 1 to 1,000,000.
 
         Raises:
-            ConfigError: It is no such number, or the limit adapts it by itself.
+            ConfigError: *at_most* is out of range, or the limit adapts it by itself.
         """
         if self.algorithm is not None:
             rule = "a number in a limit that is resized"
@@ -315,8 +315,8 @@ class Concurrency(SerializableLimit):
         """Take back a permit, or a place in the queue, and hand it on.
 
         Args:
-            lease: The lease; nothing happens if it was given back before.
-            failed: Whether the call failed; None if it says nothing.
+            lease: The lease; nothing happens if it was given back already.
+            failed: Whether the call failed; None if it does not count.
         """
         running, permit, fault = self._running, lease.permit, None
         with self._lock:
@@ -329,7 +329,7 @@ class Concurrency(SerializableLimit):
                 self._grant()
         if self._to_wake:
             self._wake()
-        # At last: if this is interrupted, what was left out is done when it is dropped.
+        # Last: if this is interrupted, what was left out is done when it is dropped.
         lease.limit = None
         if fault is not None:
             text = "the concurrency limit stays at %s, because its algorithm failed"
@@ -348,7 +348,7 @@ class Concurrency(SerializableLimit):
         return max(left if at_most is None else min(left, at_most), 0.0)
 
     def arm(self, lease: QueuedLease, wake: Callable[[], object]) -> bool:
-        """Note how to wake what waits with a lease; return whether it must wait."""
+        """Note how to wake the waiter of a lease; return whether it must wait."""
         with self._lock:
             lease.wake = wake
             waits = self.is_waiting(lease)
@@ -356,7 +356,7 @@ class Concurrency(SerializableLimit):
         return waits  # noqa: RET504
 
     def end_wait(self, lease: QueuedLease, waited: float) -> Refusal | None:
-        """Return None if a lease has a permit; else take its place, and say why."""
+        """Return None if a lease has a permit; else remove its place, and refuse."""
         with self._lock:
             lease.wake = None
             if lease.permit in self._running:
@@ -412,7 +412,7 @@ class Concurrency(SerializableLimit):
             self._displaced += 1
 
     def _leave(self, lease: QueuedLease, reason: str) -> bool:
-        """Take the place of a lease; return whether it had one. With the lock held."""
+        """Remove a lease's place, with the lock held; return whether it had one."""
         if lease.place not in self._waiting:
             return False
         lease.refusal = Refusal(reason, None)
@@ -422,7 +422,7 @@ class Concurrency(SerializableLimit):
         return True
 
     def _grant(self) -> None:
-        """Hand free permits to those that wait, with the lock held."""
+        """Hand free permits to waiting calls, with the lock held."""
         running = self._running
         while self._waiting and len(running) < self._at_most:
             lease = self._find_waiting(0)
@@ -444,7 +444,7 @@ class Concurrency(SerializableLimit):
     def _find_waiting(self, index: int) -> QueuedLease | None:
         """Return the lease at the start or the end of the line, with the lock held.
 
-        Places that nobody has any more are removed there.
+        Abandoned places are removed there.
 
         Args:
             index: 0 for the one that is next, -1 for the one that is last.
@@ -463,7 +463,7 @@ class Concurrency(SerializableLimit):
         return None
 
     def _wake(self) -> None:
-        """Wake those that got a permit or lost their place, without the lock."""
+        """Wake calls that got a permit or lost their place, without the lock."""
         to_wake = self._to_wake
         while to_wake:
             try:
@@ -535,7 +535,7 @@ def _check_most(value: object, suggestion: str = "") -> int:
 
 
 def _copy_algorithm(value: Any) -> Adaptive | None:
-    """Return a copy of an algorithm; None of what is none."""
+    """Return a copy of an algorithm; None for anything else."""
     if isinstance(value, type) or not callable(getattr(value, "sample", None)):
         return None
     # Imported here: few limits adapt.

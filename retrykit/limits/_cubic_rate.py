@@ -6,11 +6,11 @@ from typing import Final, NamedTuple, Self
 __all__ = ["MEASURED_EVERY", "CubicRate", "start_rate"]
 
 MEASURED_EVERY: Final = 0.5
-"""The time in which calls are counted, in seconds."""
+"""The period over which calls are counted, in seconds."""
 
-# Of the AWS SDKs: how much of the last count is in the measured rate.
+# As in the AWS SDKs: the weight of the last count in the measured rate.
 _SMOOTHING: Final = 0.8
-# What is left of the rate after throttling, and how steep it grows again.
+# The factor of the rate after throttling, and how steeply it grows again.
 _BETA: Final = 0.7
 _SCALE: Final = 0.4
 # In calls per second.
@@ -21,23 +21,25 @@ _HEADROOM: Final = 2.0
 
 
 class CubicRate(NamedTuple):
-    """The rate of calls, and the tokens that are there. Times are clock seconds.
+    """The rate of calls, and the available tokens. Times are clock seconds.
 
     It is never changed, but replaced as a whole: whatever interrupts a change, a limit
     has the old state or the new one.
 
     Attributes:
-        limiting: Whether calls need tokens: once one was throttled.
+        limiting: Whether calls need tokens, as they do once one was throttled.
         fill_rate: Tokens per second.
         capacity: Maximum number of tokens.
-        tokens: The tokens that are there; below 0, those that are owed to calls.
-        filled: The tokens that have been filled in since the start, full or not.
+        tokens: The available tokens; below 0, those that are owed to calls.
+        filled: The tokens that have been filled in since the start, even while it was
+            full.
         filled_at: When the tokens were filled in last.
         measured_rate: Calls per second that ended, smoothed.
         counted: Number of calls that ended since `measured_at`.
         measured_at: When the rate was measured last, in half seconds.
         last_max: The rate at the last throttling, in calls per second.
-        throttled_at: When a call was throttled last; when it started, before the first.
+        throttled_at: When a call was throttled last; before the first one, when the
+            limit was made.
         window: How long after throttling the rate is `last_max` again, in seconds.
     """
 
@@ -55,7 +57,7 @@ class CubicRate(NamedTuple):
     window: float
 
     def fill(self, now: float) -> Self:
-        """Return it with the tokens until now."""
+        """Return the state with the tokens filled in until now."""
         state = self if now >= self.filled_at else self._follow_clock(now)
         filled = (now - state.filled_at) * state.fill_rate
         return state._replace(
@@ -65,11 +67,11 @@ class CubicRate(NamedTuple):
         )
 
     def add(self, tokens: float) -> Self:
-        """Return it with more tokens, or with fewer, after `fill`."""
+        """Return the state with more or fewer tokens, after `fill`."""
         return self._replace(tokens=min(self.capacity, self.tokens + tokens))
 
     def after_call(self, now: float, *, throttled: bool) -> "CubicRate":
-        """Return it after a call that ended now."""
+        """Return the state after a call that ended now."""
         state = self if now >= self.filled_at else self._follow_clock(now)
         # One after the other, and put together once, since every call does this.
         limiting, fill_rate, capacity, tokens, filled, filled_at = state[:6]
@@ -107,9 +109,9 @@ class CubicRate(NamedTuple):
         )
 
     def _follow_clock(self, now: float) -> Self:
-        """Return it with earlier times, after the clock was replaced by an earlier one.
+        """Return the state in earlier times, after the clock was set back.
 
-        What was to be measured until now goes on.
+        A measurement that has begun goes on.
         """
         return self._replace(
             filled_at=now,

@@ -23,9 +23,9 @@ class Refusal(NamedTuple):
 
     @property
     def delay(self) -> float:
-        """Infinite, as nobody may make the attempt: that of a lease that may is 0.
+        """Infinite, since the attempt may not be made.
 
-        So one look at an answer tells whether the attempt may be made now.
+        So the delay of an answer, if it is 0, tells that the attempt may be made now.
         """
         return math.inf
 
@@ -34,7 +34,7 @@ class Lease(ABC):
     """Permission to make one attempt, whose outcome is reported to it.
 
     The first report counts, and others have no effect. A lease that is dropped without
-    a report gives its place back, as one that is ignored. Any thread may report.
+    a report gives its place back, as if it were ignored. Any thread may report.
 
     Attributes:
         delay: How long to wait before the attempt, in seconds, >= 0; infinite for a
@@ -50,7 +50,7 @@ class Lease(ABC):
     def generation(self) -> int:
         """The number of the state that gave it, from 0.
 
-        Once the limit is in another state, a report counts for its metrics alone.
+        Once the limit is in another state, a report counts only for its metrics.
         """
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Lease(ABC):
 
     @abstractmethod
     def ignored(self) -> None:
-        """Report that the attempt says nothing: it was cancelled, or never made."""
+        """Report that the attempt does not count: it was cancelled, or never made."""
 
     def wait(self, at_most: float | None = None) -> Refusal | None:
         """Block this thread until the attempt may be made.
@@ -77,7 +77,7 @@ class Lease(ABC):
 
         Returns:
             None if the attempt may be made; a refusal if the time is too short, and the
-            lease is given back. It is so, too, if the wait is interrupted.
+            lease is given back. An interrupted wait gives it back as well.
         """
         refusal = self.refuse_long_wait(at_most)
         if refusal is None:
@@ -103,9 +103,9 @@ class Lease(ABC):
         return refusal
 
     def refuse_long_wait(self, at_most: float | None) -> Refusal | None:
-        """Return a refusal, and return the lease, if its delay is longer than this.
+        """Return a refusal, and give the lease back, if its delay exceeds *at_most*.
 
-        In seconds; None is unlimited.
+        *at_most* is in seconds; None is unlimited.
         """
         if at_most is None or self.delay <= at_most:
             return None

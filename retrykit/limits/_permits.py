@@ -17,9 +17,9 @@ GIVEN_BACK: Final = Refusal("given back before its turn", None)
 """The end of a wait whose lease was reported meanwhile."""
 
 Permit = ReferenceType["PermitLease"]
-"""A member of the set of running or of waiting calls, which leaves it with its lease.
+"""A weak reference in a set of running or waiting calls; it leaves with its lease.
 
-That takes no code of Python: no interrupt can come between.
+That runs no Python code: no interrupt can come between.
 """
 
 
@@ -28,10 +28,10 @@ class PermitLease(Lease):
 
     Attributes:
         limit: The limit; None once an outcome was reported, or the call was refused.
-        permit: Its member of the set of running calls.
+        permit: Its reference in the set of running calls.
         owner: The thread that asked for it.
-        started: When it got its permit, in seconds of the clock, and
-        in_flight: how many calls ran then, itself included, if the limit adapts.
+        started: When it got its permit, in seconds of the clock, if the limit adapts.
+        in_flight: How many calls ran then, itself included, if the limit adapts.
     """
 
     __slots__ = ("in_flight", "limit", "owner", "permit", "started")
@@ -58,7 +58,7 @@ class PermitLease(Lease):
             self.limit.give_back(self, True)  # noqa: FBT003  same
 
     def ignored(self) -> None:
-        """Report that the call says nothing."""
+        """Report that the call does not count."""
         if self.limit is not None:
             self.limit.give_back(self, None)
 
@@ -80,7 +80,7 @@ class QueuedLease(PermitLease):
     """A call that waits for a permit, or did.
 
     Attributes:
-        place: Its member of the set of waiting calls.
+        place: Its reference in the set of waiting calls.
         queued: When it began to wait, in seconds of the sync clock.
         wake: Wakes the thread or task that waits; None while none does.
         refusal: Why it lost its place; None if it did not.

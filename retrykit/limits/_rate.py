@@ -1,4 +1,4 @@
-"""Rate limit: at most a number of calls in any period, each at a time that is known."""
+"""Rate limit: a maximum number of calls in any period, each at a known time."""
 
 from bisect import bisect_right, insort
 from collections import deque
@@ -45,7 +45,7 @@ class RateMetrics(NamedTuple):
         waiting: Number of calls whose time is still to come.
         delay: How long the next call would wait, in seconds, >= 0.
         total_allowed: Number of calls that got a time, since the limit was made.
-        total_returned: Number of those that gave it back.
+        total_returned: Number of calls that gave their time back.
         total_refused: Number of calls that were refused.
     """
 
@@ -62,10 +62,9 @@ class RateLimit(SerializableLimit):
     """Allows at most a number of calls in any period; others wait for their time.
 
     Each call gets its own time at once: it waits for that, no two wait for the same,
-    and nobody asks twice. Between any two times that are a period apart there are
-    never more than *calls*, wherever the period begins: a token bucket that holds that
-    many lets twice as many through in its first period, and a window that begins at
-    fixed times does so around each beginning.
+    and nobody asks twice. No period has more than *calls* of them, wherever it begins:
+    a token bucket of that size lets twice as many through in its first period, and a
+    window that begins at fixed times does so around each beginning.
 
     >>> limit = RateLimit(2, per="1s", name="api")
     >>> leases = [limit.acquire() for _ in range(6)]
@@ -75,10 +74,10 @@ class RateLimit(SerializableLimit):
     'busy'
 
     A call that would have to wait for too long is refused, and takes nothing away from
-    others. One that is given back before its time, as when a waiting task is cancelled,
-    leaves its time to the next that asks; those that wait keep theirs. Ask it last if
-    there are other limits: a call that another limit refuses after its time has used
-    it up.
+    others. A call that is given back before its time, as when a waiting task is
+    cancelled, leaves that time to the next call that asks; waiting calls keep theirs.
+    Ask this limit last if there are others: a call that another limit refuses later has
+    used up its time.
 
     The promise is about the times that calls get: calls that start late, since the
     event loop was blocked, may still start together.
@@ -136,7 +135,7 @@ class RateLimit(SerializableLimit):
         self._generation = 0
         self._seen = 0.0
         # The times of calls, in order; those to come that were given back, in order;
-        # and what leases have given back since, with the generation of each.
+        # and the times that leases have given back since, each with its generation.
         self._times: deque[float] = deque()
         self._free: list[float] = []
         self._returned: deque[tuple[int, float]] = deque()
@@ -249,7 +248,7 @@ class RateLimit(SerializableLimit):
         return now
 
     def _take_back(self, now: float) -> None:
-        """Sort in what leases have given back, with the lock held."""
+        """Sort in the times that leases have given back, with the lock held."""
         free, times = self._free, self._times
         while self._returned:
             generation, time = self._returned.popleft()
@@ -266,7 +265,7 @@ class RateLimit(SerializableLimit):
     def _next_time(self, now: float) -> float:
         """Return the earliest time of another call, with the lock held."""
         times = self._times
-        # Two, where a call adds one, so that those that matter no more become fewer.
+        # Two times, while a call adds one, so that expired times become fewer.
         for _ in _TWICE:
             if times and times[0] + self.per <= now:
                 del times[0]
@@ -323,7 +322,7 @@ class RateLease(Lease):
         """Do nothing, as `succeeded`."""
 
     def ignored(self) -> None:
-        """Do nothing, as `succeeded`: perhaps the call was made."""
+        """Do nothing, as `succeeded` does: perhaps the call was made."""
 
     def __repr__(self) -> str:
         return "<lease of a rate limit>"

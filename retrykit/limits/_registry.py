@@ -24,9 +24,9 @@ class Registry(KeyedObjects[L]):
     >>> hosts.states()
     {'api.example': 'closed', 'other.example': 'isolated'}
 
-    Errors of a breaker without a name have the text of its key. When there are too
-    many, the least recently used limit is dropped: callers that hold it keep it, and
-    its key gets a new one.
+    Errors of a breaker without a name show its key. When there are too many limits, the
+    least recently used limit is dropped: callers that hold it keep it, and its key gets
+    a new one.
 
     Args:
         make: Builds a limit: a class, or a function without parameters. Several
@@ -45,7 +45,7 @@ class Registry(KeyedObjects[L]):
         super().__init__(make, at_most)
 
     def prepare(self, built: L, key: Hashable) -> None:
-        """Tell a limit its key."""
+        """Set the key of a new limit."""
         built.key = str(key)
 
     def states(self) -> dict[Hashable, str]:

@@ -24,7 +24,7 @@ class SerializableLimit(Shareable, Limit):
 
     Attributes:
         kind: Its name in data.
-        scope: The scope that `shared` was given for it; None without one.
+        scope: The scope under which `shared` returns it; None without a scope.
     """
 
     shared_objects: ClassVar[KeyedObjects[Any]] = _SHARED
@@ -53,7 +53,8 @@ def shared(scope: str, make: Callable[[], L]) -> L:
 
     Raises:
         ConfigError: *scope* has another form, *make* builds no new limit, or the limit
-            of this scope has other settings: then two places judge differently.
+            of this scope has other settings, with which two places would judge
+            differently.
     """
     rule = "a function that builds a limit of retrykit.limits"
     # It has the type of what was made.

@@ -172,7 +172,7 @@ def _is_failure(limit: "Limit", error: Exception) -> bool:
 def judge_error(limit: "Limit", error: Exception) -> bool | None:
     """Return whether an error is a failure for a limit; None if it does not judge."""
     if isinstance(error, RefusedError):
-        # Of another limit: a call that was not made says nothing.
+        # From another limit: a call that was not made does not count.
         return False
     try:
         return limit.is_failure(error.error if isinstance(error, Signal) else error)

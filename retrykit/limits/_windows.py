@@ -1,4 +1,4 @@
-"""Windows of recent calls: the last ones, or those of the last seconds."""
+"""Windows of recent calls: the last few calls, or the calls of the last seconds."""
 
 from collections import deque
 from typing import Final, Protocol, final
@@ -7,7 +7,7 @@ __all__ = ["CountWindow", "Counts", "TimeWindow", "Window"]
 
 
 Counts = tuple[int, int, int]
-"""The number of calls, and of those that failed and were slow."""
+"""The number of calls, of failed calls, and of slow calls."""
 
 
 class Window(Protocol):
@@ -18,9 +18,9 @@ class Window(Protocol):
         ...
 
     def catch_up(self, successes: int) -> None:
-        """Add the successes since the last time; their total is given.
+        """Add the successes since the last call of this, from their total.
 
-        If it is interrupted, the next time adds all of them.
+        If it is interrupted, the next call adds all of them.
         """
         ...
 
@@ -56,7 +56,7 @@ class CountWindow:
         return True
 
     def catch_up(self, successes: int) -> None:
-        """Add the successes since the last time; their total is given."""
+        """Add the successes since the last call of this, from their total."""
         # Without a call, after which an interrupt could come.
         added, size = successes - self._seen, self._size
         if added <= 0:
@@ -88,7 +88,8 @@ class TimeWindow:
 
     Attributes:
         width: How long a slot is, in seconds.
-        index: The number of the slot that is being filled: the time by the width.
+        index: The number of the slot that is being filled: the time divided by the
+            width.
     """
 
     __slots__ = ("_current", "_past", "_seen", "_slots", "_some", "index", "width")
@@ -129,13 +130,13 @@ class TimeWindow:
         return calls + current[0], failures + current[1], slow + current[2]
 
     def _turn(self, index: float) -> None:
-        """Begin the slot of a new time, and drop those of the past."""
+        """Begin the slot of a new time, and drop expired slots."""
         # Time goes back if the clock was replaced: then nothing is dropped.
         for _ in range(int(min(max(index - self.index, 0), len(self._slots)))):
             self._slots.append([0, 0, 0])
         self.index = index
         self._current = self._slots[-1]
-        # Summed afresh, so that no error lasts longer than a window.
+        # Summed again, so that no error lasts longer than a window.
         past = [*self._slots][:-1]
         calls, failures, slow = map(sum, zip(*past, strict=True))
         self._past = calls, failures, slow

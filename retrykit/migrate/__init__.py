@@ -1,8 +1,9 @@
 """Translation of other retry libraries to retrykit, exactly or not at all.
 
 Usages of backoff, tenacity, stamina, retrying and urllib3 become usages of retrykit,
-with the same calls, delays, errors, results and hooks. What cannot be said exactly is
-left as it is, under a comment that says why. The files are read, and never imported.
+with the same calls, delays, errors, results and hooks. What cannot be translated
+exactly is left as it is, under a comment with the reason. The files are read, and never
+imported.
 
 >>> text = '''
 ... import backoff

@@ -42,7 +42,7 @@ def exception_settings(arguments: Arguments, use: Use) -> Settings:
     """Return the settings of a policy for the arguments of `on_exception`.
 
     Raises:
-        Untranslatable: They cannot be said exactly.
+        Untranslatable: They cannot be translated exactly.
     """
     exception = arguments.get("exception")
     if exception is None:
@@ -69,8 +69,8 @@ def exception_settings(arguments: Arguments, use: Use) -> Settings:
 def _giveup(arguments: Arguments, function: str, exception: str) -> str:
     """Return which errors end a call.
 
-    backoff asks about those of *exception* only. It makes no difference where all
-    others are raised, too, and no hook is called.
+    backoff calls its ``giveup`` only for errors of *exception*. That makes no
+    difference if all others are raised and no hook is called.
     """
     seen = any(code(arguments.get(x) or parse("None")) != "None" for x in _SEES_THE_END)
     if not seen or exception == "Exception":
@@ -85,7 +85,7 @@ def result_settings(arguments: Arguments, use: Use) -> Settings:
     """Return the settings of a policy for the arguments of `on_predicate`.
 
     Raises:
-        Untranslatable: They cannot be said exactly.
+        Untranslatable: They cannot be translated exactly.
     """
     predicate = arguments.get("predicate")
     if predicate is None or code(predicate) == "operator.not_":
@@ -105,7 +105,7 @@ def result_settings(arguments: Arguments, use: Use) -> Settings:
 
 
 def _common(arguments: Arguments, use: Use) -> tuple[Settings, bool]:
-    """Return what both decorators have, and whether the delays end."""
+    """Return the settings of both decorators, and whether the delays end."""
     if arguments.extra:
         raise Untranslatable("it has more arguments than backoff knows")
     options = {
@@ -146,7 +146,7 @@ def _value(source: Source, node: cst.BaseExpression, name: str) -> str:
     if source.is_imported(node) and not last.isupper():
         raise Untranslatable(f"{name}={code(node)} may be a function")
     if isinstance(node, cst.Attribute):
-        # A subclass may have a value in the place of a method.
+        # A subclass may have a value in place of a method.
         is_method = any(not _is_property(each) for each in source.functions(last))
         if is_method or last.startswith(("get_", "_get")):
             raise Untranslatable(f"{name}={code(node)} may be a function")
@@ -280,7 +280,7 @@ def _generated(
 
 
 def _jitter(source: Source, node: cst.BaseExpression | None) -> str:
-    """Return the name of the jitter, or a function of one's own; empty if none."""
+    """Return the name of the jitter, or the text of another function; empty if none."""
     if node is None:
         return "full_jitter"
     if code(node) == "None":

@@ -1,4 +1,4 @@
-"""Loops over attempts, and objects that make them or that are called."""
+"""Loops over attempts, and the edits of their bodies."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -13,7 +13,7 @@ from retrykit.migrate._source import Source
 __all__ = ["Edit", "Edits", "block_edits", "loop_head"]
 
 Edit = Callable[[cst.CSTNode], cst.CSTNode | cst.RemovalSentinel]
-"""A function that returns what a node becomes, given the node with its parts edited."""
+"""Returns what replaces a node, given the node with its parts edited."""
 
 Edits = dict[cst.CSTNode, Edit]
 """The edits of nodes."""
@@ -22,12 +22,12 @@ _NUMBERS: Final = {"retry_state.attempt_number", "num"}
 
 
 def loop_head(loop: cst.For) -> str:
-    """Return what makes the attempts of a loop."""
+    """Return the function that makes the attempts of a loop."""
     return f"{OURS}.retrying" if loop.asynchronous is None else f"{OURS}.aretrying"
 
 
 def block_edits(source: Source, loop: cst.For, *, judges: bool) -> Edits:
-    """Return what becomes of the body of a loop over attempts.
+    """Return the edits of the body of a loop over attempts.
 
     Args:
         source: The file.
@@ -59,7 +59,8 @@ def _parts_of(
 ) -> tuple[str, list[cst.BaseStatement], cst.With, cst.If | None]:
     """Return the name of the attempt, and the statements of the loop.
 
-    These are what comes before the attempt, the attempt, and what gives its result.
+    These are the ones before the attempt, the attempt, and the one that hands over its
+    result.
     """
     body = loop.body
     if not isinstance(loop.target, cst.Name) or not isinstance(body, cst.IndentedBlock):
@@ -88,7 +89,7 @@ def _enters(node: cst.With, name: str) -> bool:
 
 
 def _handed_value(node: cst.If, name: str) -> cst.BaseExpression:
-    """Return what is handed to an attempt after its block, if it has not failed."""
+    """Return the value that is handed to a successful attempt after its block."""
     test = code(node.test) == f"not {name}.retry_state.outcome.failed"
     lines = node.body.body if isinstance(node.body, cst.IndentedBlock) else ()
     if test and len(lines) == 1 and node.orelse is None:
@@ -121,7 +122,7 @@ def _moved(block: cst.With, handed: cst.If, line: str) -> Edits:
 
 
 def _uses(source: Source, loop: cst.For) -> Iterator[cst.Name]:
-    """Yield the uses of an attempt, besides the ``with``."""
+    """Yield the uses of an attempt outside its ``with`` and ``outcome.failed``."""
     if not isinstance(loop.target, cst.Name):
         return
     for node in source.references(loop.target):

@@ -19,7 +19,7 @@ _MORE: Final = "#    "
 def with_comment(
     lines: Sequence[cst.EmptyLine], reason: str, column: int, width: int = WIDTH
 ) -> list[cst.EmptyLine]:
-    """Return the lines above a statement with one comment that has a reason.
+    """Return the lines above a statement with one comment that gives a reason.
 
     Args:
         lines: The lines so far; a comment of an earlier run is replaced.

@@ -29,7 +29,7 @@ class Errors(NamedTuple):
     """A condition on errors.
 
     Attributes:
-        types: The types that it includes, as texts; None if it does not say so.
+        types: The types that it includes, as texts.
         excluded: The types that it excludes.
         predicate: The text of a predicate of the error, which decides instead; its
             parameter is ``error``.
@@ -72,7 +72,7 @@ class Errors(NamedTuple):
         return self.types == ("Exception",) and not self.excluded
 
     def joined(self, other: Self, *, every: bool) -> "Errors":
-        """Return the condition that one of two meets, or *every* one."""
+        """Return the condition that one of two is met, or *every* one."""
         if every:
             return self._and(other)
         if self == Errors():
@@ -140,7 +140,7 @@ class Results(NamedTuple):
     function: str | None = None
 
     def joined(self, other: Self, *, every: bool) -> "Results":
-        """Return the condition that one of two meets, or *every* one."""
+        """Return the condition that one of two is met, or *every* one."""
         if self.function is None or other.function is None:
             either = Results(self.function or other.function)
             return Results() if every else either
@@ -156,17 +156,17 @@ class Results(NamedTuple):
 def condition_settings(
     errors: Errors, results: Results, *, excludes: bool = True
 ) -> Settings:
-    """Return the settings that say which failures are retried.
+    """Return the settings that decide which failures are retried.
 
     Args:
         errors: The errors.
         results: The results.
-        excludes: Whether `give_up_on` may say which errors are not. It ends a call as
+        excludes: Whether `give_up_on` may exclude errors. It ends a call as
             a limit does, with the fallback or a RetryError; an error that `on` does
             not include is raised itself.
 
     Raises:
-        Untranslatable: None is.
+        Untranslatable: None is retried.
     """
     found: Settings = {}
     if errors == Errors() and results.function is None:

@@ -17,10 +17,10 @@ __all__ = ["share_policies"]
 def share_policies(source: Source, sites: list[Site]) -> Edits:
     """Turn dictionaries whose usages are all translated into policies.
 
-    A usage of another dictionary has its items in its own call.
+    Usages of other dictionaries get the items in their own calls.
 
     Returns:
-        What becomes of the assignments of the dictionaries.
+        The edits of the assignments of the dictionaries.
     """
     edits: Edits = {}
     by_variable: dict[cst.Assign | cst.AnnAssign, list[Site]] = {}
@@ -55,7 +55,7 @@ def _target(node: cst.Assign | cst.AnnAssign) -> cst.Name:
 def _shared(
     source: Source, assignment: cst.Assign | cst.AnnAssign, users: list[Site]
 ) -> Settings:
-    """Return the settings that all users of a dictionary have from it."""
+    """Return the settings that all users of a dictionary get from it."""
     target = _target(assignment)
     used_elsewhere = source.is_global(target) and source.surroundings.mention(
         target.value
@@ -108,7 +108,7 @@ def _free(text: str) -> set[str]:
 
 
 def _names_at(source: Source, assignment: cst.Assign | cst.AnnAssign) -> set[str]:
-    """Return the names that the items of a dictionary use, and those of Python."""
+    """Return the names that the items of a dictionary use, and Python's own."""
     value = assignment.value
     items = None if value is None else dictionary_items(source, value)
     found = {"Exception", "isinstance", "str", "bool", "None", "True", "False"}

@@ -20,8 +20,8 @@ class Entry(NamedTuple):
         parameters: Its parameters.
         awaited: Whether what it retries is awaited; None if that is not known.
         origins: The parameters that settings come from, for comments beside them.
-        head: What makes the value.
-        adapter: What makes a policy of arguments that are not known; or empty.
+        head: The class that makes the value.
+        adapter: The function that makes a policy of unknown arguments; or empty.
     """
 
     kind: str
@@ -118,4 +118,4 @@ LEFT: Final = {
     ("stamina", "set_active"): "in tests, write retrykit.testing.disable_retries()",
     ("stamina", "set_testing"): "in tests, write retrykit.testing.limit_retries(n)",
 }
-"""Why others are always left as they are."""
+"""The reasons why others are always left as they are."""

@@ -1,4 +1,4 @@
-"""Names of tenacity besides those that retry: `RetryError`, `TryAgain`, attributes."""
+"""Tenacity names that do not retry: `RetryError`, `TryAgain` and attributes."""
 
 import libcst as cst
 from libcst import matchers
@@ -17,10 +17,10 @@ _LIBRARIES = {"tenacity", "retrying"}
 
 
 def migrate_errors(source: Source, sites: list[Site]) -> Edits:
-    """Return what becomes of the errors of tenacity and retrying.
+    """Return the edits of the errors of tenacity and retrying.
 
-    Usages are left as they are if the file looks closely at such an error, or at what
-    else their functions have as attributes.
+    Usages are left as they are if the file reads details of such an error, or other
+    attributes of their functions.
     """
     edits: Edits = {}
     for site in sites:
@@ -92,9 +92,9 @@ def _handler(source: Source, use: cst.CSTNode) -> cst.ExceptHandler | None:
 
 
 def _reads(handler: cst.ExceptHandler, library: str) -> Edits | None:
-    """Return what becomes of the attributes of an error that its handler reads.
+    """Return the edits of the attributes of an error that its handler reads.
 
-    None if a handler reads what has no counterpart.
+    None if the handler reads an attribute without a counterpart.
     """
     if handler.name is None:
         return {}
@@ -131,7 +131,7 @@ def _renamed(source: Source, use: cst.BaseExpression, *, mixed: bool) -> Edit:
 def _try_again(
     source: Source, sites: list[Site], uses: list[cst.BaseExpression]
 ) -> Edits:
-    """Return what becomes of ``raise TryAgain``, if all usages are translated."""
+    """Return the edits of ``raise TryAgain``, if all usages are translated."""
     raised = all(_is_raised(source, use) for use in uses)
     # Otherwise it may be raised at the end, and caught by somebody.
     hidden = all(

@@ -1,8 +1,8 @@
 """Expressions of a program: their values, where they are known, and their texts.
 
-A text names what it needs of retrykit or of the standard library by a token, such as
-``__retrykit__.schedules.constant``; `retrykit.migrate._imports` replaces these by names
-of the file.
+A text refers to names of retrykit or of the standard library by tokens, such as
+``__retrykit__.schedules.constant``; `retrykit.migrate._imports` replaces these with
+names of the file.
 """
 
 import ast
@@ -57,7 +57,7 @@ def shown(text: str, names: Mapping[str, str] | None = None) -> str:
 
     Args:
         text: The text.
-        names: The names in the file of names of retrykit.
+        names: The file's names for names of retrykit.
     """
 
     def name(found: re.Match[str]) -> str:
@@ -79,7 +79,7 @@ _DEEPEST: Final = 300
 
 
 def check_depth(text: str) -> None:
-    """Raise an error if a program is one that LibCST cannot read.
+    """Raise an error if LibCST cannot read a program.
 
     Raises:
         SyntaxError: It is not Python.
@@ -106,7 +106,7 @@ UNKNOWN: Final = object()
 
 
 def literal(node: cst.BaseExpression | None, default: Any = UNKNOWN) -> Any:
-    """Return the value of a literal, or of arithmetic of numbers; else *default*.
+    """Return the value of a literal, or of arithmetic on numbers; else *default*.
 
     >>> literal(parse("2 * 60")), literal(parse("limit"), None)
     (120, None)
@@ -190,16 +190,16 @@ def lambda_of(node: cst.BaseExpression) -> tuple[str, cst.BaseExpression] | None
 
 
 def names_in(node: cst.CSTNode) -> set[str]:
-    """Return all names in a node, also those of attributes and of parameters."""
+    """Return all names in a node, including attributes and parameters."""
     found = matchers.findall(node, matchers.Name())
     return {each.value for each in found if isinstance(each, cst.Name)}
 
 
 def rename(node: cst.BaseExpression, old: str, new: str) -> cst.BaseExpression:
-    """Return an expression with a variable renamed, or with its value in its place.
+    """Return an expression with a variable renamed, or replaced by its value.
 
     Raises:
-        Untranslatable: An inner function has a variable of that name.
+        Untranslatable: An inner function has a variable with that name.
     """
 
     class Renaming(cst.CSTTransformer):
@@ -230,7 +230,7 @@ def rename(node: cst.BaseExpression, old: str, new: str) -> cst.BaseExpression:
 
 
 def call_predicate(function: cst.BaseExpression, argument: str) -> str:
-    """Return the text of a call with one argument; that of a lambda is its body.
+    """Return the text of a call with one argument; for a lambda, its body.
 
     >>> call_predicate(parse("lambda x: x > 2"), "error")
     'error > 2'
@@ -258,7 +258,7 @@ def negated(text: str) -> str:
 
 
 def ignores_argument(node: cst.BaseExpression | cst.FunctionDef | None) -> bool:
-    """Return whether a function of one argument does not look at it."""
+    """Return whether a function of one argument ignores it."""
     if isinstance(node, cst.FunctionDef):
         every = [*node.params.posonly_params, *node.params.params]
         return len(every) == 1 and every[0].name.value not in names_in(node.body)

@@ -47,7 +47,7 @@ class FileMigration(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The files with usages of other libraries, and those that could not be read."""
+    """The files with usages of other libraries, and the unreadable files."""
 
     files: tuple[FileMigration, ...]
     problems: tuple[Problem, ...]
@@ -86,8 +86,8 @@ class _Task(NamedTuple):
 
     Attributes:
         file: The file.
-        elsewhere: The words that other files have, among those that it may ask for.
-        complete: The libraries of which no usage is left as it is.
+        elsewhere: The words that other files have, among those that it may ask about.
+        complete: The libraries whose usages are all translated.
     """
 
     file: _Text
@@ -107,15 +107,16 @@ def migrate_paths(
     """Translate the usages of other libraries in files and folders; write nothing.
 
     Args:
-        paths: Files, and folders, in which all files ``*.py`` are read, but for hidden
-            folders and those of installed packages.
-        progress: Called with the number of files that are translated, and of all that
-            use one of the libraries.
+        paths: Files, and folders, in which all files ``*.py`` are read, except in
+            hidden folders and folders of installed packages.
+        progress: Called with the number of files translated so far, and of all files
+            that use one of the libraries.
         processes: How many processes translate. Count, >= 1. A few files are translated
-            by this one.
+            by this process.
 
     Returns:
-        The files that have usages, or that change; and the problems, which end nothing.
+        The files that have usages, or that change; and the problems, which stop
+        nothing.
     """
     problems: list[Problem] = []
     counts: Counter[str] = Counter()
@@ -141,7 +142,7 @@ def migrate_paths(
         for usage in each.migration.usages
         if usage.reason is not None
     }
-    # Whoever catches the errors of a library need not know it any more.
+    # Files that catch the errors of a library may no longer need it.
     catching = [
         each
         for each, result in results.items()
@@ -160,7 +161,7 @@ def migrate_paths(
 
 
 _ASKED: Final = frozenset({*LIBRARIES, "RetryError", "last_attempt"})
-"""Words that a file may ask for although it does not have them."""
+"""Words that a file may ask about although it does not have them."""
 
 
 def _words_elsewhere(
@@ -206,7 +207,7 @@ def _read_all(paths: Iterable[str | Path], problems: list[Problem]) -> Iterator[
                     continue
                 seen.add((status.st_dev, status.st_ino))
                 if not S_ISREG(status.st_mode):
-                    # To read a pipe may never end.
+                    # Reading a pipe may never end.
                     problems.append(Problem(file, "is not a file"))
                     continue
                 yield _read(file)

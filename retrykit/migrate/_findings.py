@@ -6,11 +6,11 @@ __all__ = ["Migration", "Unknown", "Untranslatable", "Usage"]
 
 
 class Untranslatable(Exception):  # noqa: N818  a reason, not an error
-    """A usage cannot be said exactly in retrykit; its text is the reason."""
+    """A usage cannot be translated exactly; the text is the reason."""
 
 
 class Unknown(Untranslatable):
-    """The arguments of a usage are known at run time alone."""
+    """The arguments of a usage are known only at run time."""
 
 
 class Usage(NamedTuple):
@@ -32,8 +32,8 @@ class Migration(NamedTuple):
 
     Attributes:
         before: The text of the file.
-        after: The text with all usages translated that can be said exactly, and a
-            comment above the others.
+        after: The text, in which all usages that can be translated exactly are
+            translated, and the others have a comment above them.
         usages: The usages, in the order of their lines.
     """
 

@@ -1,4 +1,4 @@
-"""Imports of a file after a migration: those of retrykit added, unused ones removed."""
+"""Imports of a file after a migration: retrykit's added, unused ones removed."""
 
 import re
 import sys
@@ -33,9 +33,7 @@ _MODULES: Final = (
 def settle_imports(
     text: str, used_before: set[str], width: int = WIDTH
 ) -> tuple[str, dict[str, str]]:
-    """Return the text of a file with names of its own for the tokens in it.
-
-    And these names.
+    """Return the text of a file with names in place of its tokens, and the names.
 
     Args:
         text: The text, with tokens.
@@ -57,7 +55,7 @@ def settle_imports(
 
 
 def _named(full: str, names: dict[str, str]) -> str:
-    """Return the name of the file for a dotted name, maybe with a method after it."""
+    """Return the file's name for a dotted name, maybe with a method after it."""
     if full in names:
         return names[full]
     before, _, rest = full.rpartition(".")
@@ -81,9 +79,9 @@ def _split(full: str) -> tuple[str, str]:
 def _choose_names(
     text: str, bound: set[str], existing: dict[str, str]
 ) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
-    """Return the name in the file of each name of retrykit, and what is to be imported.
+    """Return the file's name for each name of retrykit, and what is to be imported.
 
-    A name that the file has for something else gets another one.
+    A name that the file uses for something else is replaced by another one.
     """
     names: dict[str, str] = {}
     wanted: dict[tuple[str, str], str] = {}
@@ -109,7 +107,7 @@ def _choose_names(
 
 
 def _bound_names(source: Source, unused: set[tuple[str, str]]) -> set[str]:
-    """Return all names that the file binds in any scope, but for unused imports."""
+    """Return all names that the file binds in any scope, except unused imports."""
     gone = {local for _, local in unused}
     found: set[str] = set()
     for scope in source.all_scopes():
@@ -123,7 +121,7 @@ def _bound_names(source: Source, unused: set[tuple[str, str]]) -> set[str]:
 
 
 def _existing_imports(source: Source) -> dict[str, str]:
-    """Return what the names stand for that the file imports at its top."""
+    """Return what the names that the file imports at its top stand for."""
     found: dict[str, str] = {}
     for statement in source.module.body:
         for small in _smalls(statement):
@@ -388,18 +386,18 @@ def _merge(
 
 
 def _key(statement: cst.CSTNode) -> tuple[int, str]:
-    """Return the key by which isort sorts imports, as long as nobody tells it to."""
+    """Return the key by which isort sorts imports by default."""
     small = _smalls(statement)[0]
     return int(isinstance(small, cst.ImportFrom)), _imported_module(small).lower()
 
 
 def _key_of_module(statement: cst.CSTNode) -> tuple[int, str]:
-    """Return the key of those who sort by the module, whatever the form."""
+    """Return the key for sorting by module, whatever the form."""
     return 0, _key(statement)[1]
 
 
 def _insert(body: list, line: str, anchor: int | None) -> int:  # type: ignore[type-arg]
-    """Insert an import into the section of those that it replaces; return its index."""
+    """Insert an import into the section of what it replaces; return its index."""
     made = cst.parse_statement(line)
     imports = [index for index, each in enumerate(body) if _is_import(each)]
     if not imports:
@@ -421,7 +419,7 @@ def _insert(body: list, line: str, anchor: int | None) -> int:  # type: ignore[t
     end = near + 1
     while end in imports and not _begins_section(body[end]):
         end += 1
-    # If nobody sorts them: beside what it replaces.
+    # If the imports are not sorted: beside what it replaces.
     place = near
     for key in (_key, _key_of_module):
         keys = [key(each) for each in body[start:end]]

@@ -1,4 +1,4 @@
-"""Texts of calls over several lines, with the comments of those that they replace."""
+"""Texts of calls over several lines, with the comments of the calls they replace."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from retrykit.migrate._width import WIDTH
 __all__ = ["OPENING", "arguments_of", "comments_of", "write_call"]
 
 OPENING: Final = "("
-"""Where a comment after the opening bracket stands, in place of a parameter."""
+"""Stands for a parameter if a comment is after the opening bracket."""
 
 _STEP: Final = "    "
 
@@ -36,10 +36,10 @@ def write_call(  # noqa: PLR0913  they describe one layout
         room: The columns that are left on the first line.
         width: The columns of the longest line.
         margin: The blanks before the last line, relative to the statement.
-        comments: Comments above arguments, by the names of these; and after the
-            opening bracket.
+        comments: Comments above arguments, keyed by name; and after the opening
+            bracket.
         exploded: Whether each argument gets a line of its own in any case.
-        names: The names in the file of names of retrykit.
+        names: The file's names for names of retrykit.
     """
     texts = [f"{name}={text}" if name else text for name, text in arguments]
     line = f"{function}({', '.join(texts)})"
@@ -112,7 +112,7 @@ def _links(node: cst.BaseExpression) -> list[str]:
 
 
 def _operands(node: cst.BaseExpression) -> list[str]:
-    """Return the operands of the same operator, each but the first with it before."""
+    """Return the operands of one operator, which precedes each except the first."""
     if not isinstance(node, cst.BinaryOperation | cst.BooleanOperation) or node.lpar:
         return [code(node)]
     left = node.left
@@ -134,9 +134,9 @@ def arguments_of(settings: Mapping[str, str]) -> list[tuple[str, str]]:
 def comments_of(call: cst.Call) -> list[tuple[str, str]]:
     """Return the comments in the brackets of a call, each with its parameter.
 
-    The parameter is the keyword of the argument that the comment stands beside, or
-    that it stands above; empty if it is a positional one, or none; and `OPENING` for
-    one that may be for type checkers or linters.
+    The parameter is the keyword of the argument beside or below the comment; empty for
+    a positional argument or none; and `OPENING` for a comment that may be for type
+    checkers or linters.
     """
     found: list[tuple[str, str]] = []
     args = call.args

@@ -49,7 +49,7 @@ def migrate_text(text: str, surroundings: Surroundings | None = None) -> Migrati
 
 
 def _find_edits(source: Source, sites: list[Site]) -> dict[cst.CSTNode, list[Edit]]:
-    """Return what becomes of the nodes of a file, one edit after the other."""
+    """Return the edits of the nodes of a file, one after another."""
     edits: dict[cst.CSTNode, list[Edit]] = {}
 
     def add(found: Edits) -> None:
@@ -121,7 +121,7 @@ def _commenting(
 
 
 def _obsolete(source: Source, sites: list[Site]) -> list[cst.CSTNode]:
-    """Return the assignments of strategies and arguments that nothing needs now."""
+    """Return the assignments of strategies and arguments that are no longer needed."""
     translated = [site for site in sites if site.settings is not None]
     texts = {site.base or "" for site in translated}
     for site in translated:

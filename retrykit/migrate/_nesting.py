@@ -20,10 +20,10 @@ _GROUPS: Final = re.compile(r"\b(?:ExceptionGroup|TaskGroup|open_nursery|except\
 
 
 def allow_nesting(source: Source, sites: list[Site]) -> None:
-    """Add what outer calls, and calls that raise groups of errors, need.
+    """Add the settings that outer calls, and calls that raise groups of errors, need.
 
-    Other libraries know neither: a call that fails is retried, whoever has retried
-    within it, and an ExceptionGroup is an error as any other.
+    Other libraries distinguish neither: a failed call is retried even if calls within
+    it were, and an ExceptionGroup is an error like any other.
     """
     retried = {site.function.name.value for site in sites if site.function is not None}
     grouped = bool(_GROUPS.search(source.text))
@@ -40,7 +40,7 @@ def allow_nesting(source: Source, sites: list[Site]) -> None:
         if not inner:
             continue
         if "max_elapsed" in site.settings:
-            # That of the policy would also end the delays of the calls within.
+            # The policy's own limit would also end the delays of the calls within.
             try:
                 site.settings = ordered(limit_schedule(site.settings))
             except Untranslatable:
@@ -51,7 +51,7 @@ def allow_nesting(source: Source, sites: list[Site]) -> None:
 
 
 def _below(site: Site, sites: list[Site]) -> str:
-    """Return the name of the function if another decorator below it retries, too."""
+    """Return the name of the function if another decorator below also retries."""
     function = site.function
     if function is None:
         return ""

@@ -20,7 +20,7 @@ def object_uses(
 ) -> Iterator[cst.BaseExpression]:
     """Yield the uses of the variable, or the attribute, that an object is assigned to.
 
-    Of an object that a function returns: its calls.
+    For an object that a function returns, the uses are the calls of the function.
 
     Raises:
         Untranslatable: It is not known where it is used.
@@ -111,7 +111,7 @@ def _function_around(source: Source, node: cst.CSTNode) -> cst.FunctionDef:
 
 
 def _reads(source: Source, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-    """Yield the reads of a function, or of a method by ``self``."""
+    """Yield the reads of a function, or of a method through ``self``."""
     around = next(
         (
             each
@@ -131,7 +131,7 @@ def _reads(source: Source, function: cst.FunctionDef) -> Iterator[cst.BaseExpres
 
 
 def annotation_edits(source: Source, assignment: cst.CSTNode | None) -> Edits:
-    """Return what becomes of the annotation of a function that returns an object."""
+    """Return the edits of the annotation of a function that returns an object."""
     if not isinstance(assignment, cst.Return):
         return {}
     returns = _function_around(source, assignment).returns
@@ -146,7 +146,7 @@ def annotation_edits(source: Source, assignment: cst.CSTNode | None) -> Edits:
 def object_edits(
     source: Source, use: cst.BaseExpression, settings: Settings, method: str
 ) -> Edits:
-    """Return what becomes of a use of an object, which is then a policy.
+    """Return the edits of a use of an object, which becomes a policy.
 
     Args:
         source: The file.
@@ -180,7 +180,7 @@ def object_edits(
 def caller_edits(
     source: Source, node: cst.BaseExpression, around: cst.CSTNode | None, method: str
 ) -> Edits:
-    """Return what becomes of the calls through a caller of stamina.
+    """Return the edits of the calls through a stamina caller.
 
     Args:
         source: The file.

@@ -8,7 +8,7 @@ import libcst as cst
 __all__ = ["GROUPS", "ORDER", "Settings", "Use", "ordered"]
 
 Settings = dict[str, str]
-"""The texts of settings, by their names."""
+"""The texts of settings, keyed by name."""
 
 ORDER: Final = (
     *("policy", "on", "give_up_on", "on_result", "exception_groups", "max_attempts"),
@@ -26,7 +26,7 @@ GROUPS: Final = (
     {"schedule", "hint", "hint_cap", "hint_jitter"},
     {"raises", "fallback"},
 )
-"""Settings that make sense together alone."""
+"""Groups of settings that make sense only together."""
 
 
 class Use(NamedTuple):

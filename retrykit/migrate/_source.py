@@ -21,7 +21,7 @@ LIBRARIES: Final = ("backoff", "tenacity", "stamina", "retrying", "urllib3", "re
 
 
 class _Index(cst.CSTVisitor):
-    """The nodes of a file, by their names."""
+    """The nodes of a file, keyed by name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,9 +71,9 @@ class Surroundings:
     """The other files of a project, as far as a file must know them.
 
     Args:
-        mention: Returns whether another file has a name, or one with an attribute that
-            tenacity adds to functions, such as ``fetch.statistics``.
-        complete: The libraries of which no usage in the project is left as it is.
+        mention: Returns whether another file has a name, or a name with an attribute
+            that tenacity adds to functions, such as ``fetch.statistics``.
+        complete: The libraries whose usages in the project are all translated.
         width: The columns of its longest line.
     """
 
@@ -96,7 +96,7 @@ class Source:
     Attributes:
         module: Its tree.
         text: Its text.
-        names: The names in it of names of retrykit, once they are known.
+        names: The file's names for names of retrykit, once they are known.
     """
 
     def __init__(self, text: str, surroundings: "Surroundings | None" = None) -> None:
@@ -140,8 +140,7 @@ class Source:
     def column(self, node: cst.CSTNode) -> tuple[int, str]:
         """Return the column of a node, and how much further its line is indented.
 
-        The second is the blanks at the beginning of the line beyond those of its
-        statement.
+        The second is the spaces by which the line is indented more than its statement.
         """
         start = self._positions[node].start
         line = self._lines[start.line - 1]
@@ -275,7 +274,7 @@ class Source:
         return len({each.name for each in names}) > 1
 
     def may_be_none(self, node: cst.CSTNode) -> bool:
-        """Return whether a parameter may be None or no number, as far as it says."""
+        """Return whether a parameter may be None or no number, by its annotation."""
         assignments = self._assignments(node)
         inner = getattr(assignments[0], "node", None) if len(assignments) == 1 else None
         if not isinstance(inner, cst.Param):
@@ -349,7 +348,7 @@ class Source:
         ]
 
     def variable(self, assignment: cst.CSTNode | None) -> object:
-        """Return what is equal for all assignments of a variable; None for others."""
+        """Return a key that all assignments of a variable share; None for others."""
         if not isinstance(assignment, cst.Assign):
             return None
         target = assignment.targets[0].target
@@ -358,7 +357,7 @@ class Source:
         )
 
     def definitions(self, name: cst.Name) -> list[cst.CSTNode | None]:
-        """Return all assignments of a variable; None for those of another form."""
+        """Return all assignments of a variable; None for one of another form."""
         found: list[cst.CSTNode | None] = []
         for each in self._assignments(name):
             target = getattr(each, "node", None)
@@ -395,11 +394,11 @@ def _target(node: cst.Assign | cst.AnnAssign) -> cst.BaseExpression:
 
 
 class Arguments:
-    """The arguments of a call, by the names of their parameters.
+    """The arguments of a call, keyed by parameter.
 
     Attributes:
         values: The expressions.
-        dictionaries: The variables whose items are arguments, by ``**``.
+        dictionaries: The variables whose items are arguments, through ``**``.
         own: The names of the parameters that do not come from such a variable.
         extra: The positional arguments beyond the parameters.
     """
@@ -454,14 +453,14 @@ class Arguments:
         return self.values.get(name)
 
     def take(self, name: str) -> cst.BaseExpression | None:
-        """Return an argument that is then no longer one of the rest."""
+        """Remove an argument, and return it."""
         return self.values.pop(name, None)
 
 
 def dictionary_items(
     source: Source, node: cst.BaseExpression
 ) -> dict[str, cst.BaseExpression] | None:
-    """Return the items of a dictionary with constant keys; None if it is none."""
+    """Return the items of a dictionary with constant keys; None for anything else."""
     items: dict[str, cst.BaseExpression] = {}
     if isinstance(node, cst.Call):
         called = isinstance(node.func, cst.Name) and node.func.value == "dict"

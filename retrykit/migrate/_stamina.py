@@ -26,7 +26,7 @@ def settings(arguments: Arguments, _use: Use) -> Settings:
     """Return the settings of a policy for the arguments of stamina.
 
     Raises:
-        Untranslatable: They cannot be said exactly.
+        Untranslatable: They cannot be translated exactly.
     """
     if arguments.extra or arguments.values.keys() - {*PARAMETERS.split()}:
         raise Untranslatable("it has more arguments than stamina knows")
@@ -50,7 +50,7 @@ def caller_settings(arguments: Arguments, _use: Use) -> Settings:
     """Return the settings of a policy for the arguments of a caller.
 
     Raises:
-        Untranslatable: They cannot be said exactly.
+        Untranslatable: They cannot be translated exactly.
     """
     if arguments.extra or arguments.values.keys() - {*OF_CALLERS.split()}:
         raise Untranslatable("it has more arguments than stamina knows")

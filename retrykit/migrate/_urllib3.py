@@ -1,6 +1,6 @@
-"""Usages of urllib3's `Retry`, also in requests.
+"""Usages of urllib3's `Retry`, including usages in requests.
 
-It becomes a `PolicyRetry`, which is a `Retry` too: whoever takes it need not change.
+It becomes a `PolicyRetry`, which is also a `Retry`: code that takes it need not change.
 """
 
 from typing import Final
@@ -55,7 +55,7 @@ def settings(arguments: Arguments, _use: Use) -> Settings:
     """Return the settings of a `PolicyRetry` for the arguments of `Retry`.
 
     Raises:
-        Untranslatable: They cannot be said exactly.
+        Untranslatable: They cannot be translated exactly.
     """
     unknown = arguments.values.keys() - {*PARAMETERS.split()}
     if unknown or arguments.extra:
@@ -79,7 +79,7 @@ def settings(arguments: Arguments, _use: Use) -> Settings:
 
 
 def _attempts(source: Source, total: cst.BaseExpression | None) -> str:
-    """Return the number of attempts, which is one more than that of the retries."""
+    """Return the number of attempts, one more than the number of retries."""
     if total is None:
         return "11"
     known = literal(source.value(total))

@@ -45,7 +45,7 @@ class Site:
         function: The decorated function, if there is one.
         settings: The settings of the policy; None if it is left as it is.
         reason: Why it is left as it is; None if it is translated.
-        edits: What else in the file becomes different.
+        edits: The other edits in the file.
         dictionaries: The variables whose items are arguments.
         own: The names of the parameters that are written in the call itself.
     """
@@ -202,7 +202,7 @@ class Site:
                 )
 
     def _check_unread(self) -> None:
-        """Check that nobody reads what the value that takes its place does not have."""
+        """Check that nobody reads attributes that the new value does not have."""
         for name in _urllib3.READ:
             for node in self.source.attributes(name):
                 if "retr" in code(node.value).rpartition(".")[2].lower():
@@ -213,7 +213,7 @@ class Site:
     # ---- The text
 
     def written(self) -> cst.BaseExpression:
-        """Return the expression in its place."""
+        """Return the expression that replaces it."""
         settings = self.settings or {}
         if "policy" in settings and self.head == f"{OURS}.Policy":
             return parse(settings["policy"] + self.suffix)
@@ -244,7 +244,7 @@ class Site:
     def _comments(
         self, old: list[tuple[str, str]], names: list[str]
     ) -> dict[str, list[str]]:
-        """Return the comments of the call, by the settings that they stand above."""
+        """Return the comments of the call, keyed by the settings below them."""
         origins = ENTRIES[self.library, self.name].origins
         found: dict[str, list[str]] = {}
         for parameter, text in old:

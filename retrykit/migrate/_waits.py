@@ -20,7 +20,7 @@ __all__ += ["limit_schedule"]
 __all__ += ["is_number", "reaches", "sequence", "uniform"]
 
 Delays = Callable[[int], float]
-"""The delay before each retry, which count from 1, in seconds."""
+"""Returns the delay before a retry, which are counted from 1, in seconds."""
 
 
 def _schedule(name: str) -> str:
@@ -37,7 +37,7 @@ class Wait(NamedTuple):
 
     Attributes:
         text: The schedule.
-        delays: Its delays; None if they are random or known to the program alone.
+        delays: Its delays; None if they are random or known only to the program.
         is_sum: Whether the text is a sum, which needs parentheses before a method.
     """
 
@@ -53,11 +53,11 @@ class Wait(NamedTuple):
         return Wait(f"{base}.{name}({', '.join(arguments)})", delays)
 
     def cap(self, limit: cst.BaseExpression | None) -> "Wait":
-        """Limit each delay."""
+        """Shorten each longer delay."""
         return self._bounded("cap", limit, min)
 
     def at_least(self, limit: cst.BaseExpression | None) -> "Wait":
-        """Extend each delay."""
+        """Lengthen each shorter delay."""
         value, first = literal(limit, None), self.delays and self.delays(1)
         # They only grow.
         idle = is_number(value) and first is not None and first >= value
@@ -178,9 +178,9 @@ def incrementing(
 
 
 def limit_schedule(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings whose schedule has the limit of time in place of the policy.
+    """Return settings whose schedule has the time limit instead of the policy.
 
-    It ends a call at exactly the limit, and leaves calls within the call alone.
+    It ends a call exactly at the limit, and leaves calls within the call alone.
 
     Raises:
         Untranslatable: No schedule can have that limit.
@@ -203,10 +203,10 @@ _SEARCHED = 10_000
 
 
 def reaches(wait: Wait, limit: float) -> bool:
-    """Return whether the delays, one after the other, add up to exactly a limit.
+    """Return whether the delays, one after another, add up exactly to a limit.
 
-    Then a call of no duration ends at it, which one library counts as within, and
-    another as beyond.
+    Then a call that takes no time ends at the limit, which one library counts as within
+    it, and another as beyond it.
     """
     if wait.delays is None:
         return False

@@ -10,7 +10,7 @@ from typing import Any, Final
 __all__ = ["WIDTH", "find_width"]
 
 WIDTH: Final = 88
-"""The longest line where nothing says otherwise: the default of ruff and black."""
+"""The longest line by default, as in ruff and black."""
 
 _OF_FLAKE8: Final = 79
 _RUFF: Final = ("ruff.toml", ".ruff.toml")
@@ -21,7 +21,7 @@ _SHORTEST: Final = 40
 def find_width(path: Path) -> int:
     """Return the columns of the longest line in a file.
 
-    The nearest folder above it counts that has settings of ruff, black or flake8.
+    The nearest folder above it that has settings of ruff, black or flake8 counts.
     """
     return _width_of(path.absolute().parent)
 

@@ -83,15 +83,15 @@ def aws_dynamodb(
 ) -> Policy:
     """Return the standard mode of the AWS SDKs for DynamoDB.
 
-    It is that of `aws_standard`, in its version 2.1, with shorter delays: that of retry
-    n is uniform from 0 to ``0.025 * 2 ** (n - 1)`` s, with this bound capped at 20 s.
+    It equals version 2.1 of `aws_standard` with shorter delays: the delay of retry n is
+    uniform from 0 to ``0.025 * 2 ** (n - 1)`` s, with this bound capped at 20 s.
 
     >>> aws_dynamodb().schedule, aws_dynamodb().max_attempts
     (exponential(0.025, factor=2.0).cap(20.0).full_jitter(), 4)
 
     Args:
         max_attempts: Maximum number of attempts, including the first. Count, >= 1.
-        throttled: As for `aws_standard`.
+        throttled: As in `aws_standard`.
 
     Source:
         `ExponentialBackoff` and `register_retry_handler`, botocore 1.44.
@@ -103,8 +103,8 @@ def aws_dynamodb(
 def aws_legacy(*, service: Literal["dynamodb", "other"] = "other") -> Policy:
     """Return the legacy mode of boto3, its default up to botocore 1.43.
 
-    The delay of retry n is uniform from 0 to ``2 ** (n - 1)`` s, in 5 attempts. That of
-    DynamoDB is ``0.05 * 2 ** (n - 1)`` s, in 10 attempts. There is no cap, no budget
+    The delay of retry n is uniform from 0 to ``2 ** (n - 1)`` s, in 5 attempts. For
+    DynamoDB it is ``0.05 * 2 ** (n - 1)`` s, in 10 attempts. There is no cap, no budget
     and no hint.
 
     >>> aws_legacy().schedule, aws_legacy(service="dynamodb").schedule
@@ -125,11 +125,11 @@ def aws_legacy(*, service: Literal["dynamodb", "other"] = "other") -> Policy:
 def aws_sdk(*, sdk: Literal["cpp", "dotnet", "go", "java", "js"] = "js") -> Policy:
     """Return the default retries of another AWS SDK before its revision of 2026.
 
-    Since then they retry as `aws_standard` does. The delay of retry n was uniform from
-    0 to a bound, capped at 20 s: for JavaScript and Java ``0.1 * 2 ** (n - 1)`` s, for
-    .NET ``2 ** (n - 1)`` s, for Go ``2 ** n`` s, and exactly 20 s from the fifth retry
-    on. C++ retried at once, and then after ``0.025 * 2 ** (n - 1)`` s, without a cap.
-    Delays are whole milliseconds, except those of Go.
+    Since then the SDKs retry as `aws_standard` does. The delay of retry n was uniform
+    from 0 to a bound, capped at 20 s: for JavaScript and Java ``0.1 * 2 ** (n - 1)`` s,
+    for .NET ``2 ** (n - 1)`` s, for Go ``2 ** n`` s, and exactly 20 s from the fifth
+    retry on. C++ retried at once, and then after ``0.025 * 2 ** (n - 1)`` s, without a
+    cap. Delays are whole milliseconds, except in Go.
 
     JavaScript also obeys a Retry-After, up to 20 s. After throttling errors JavaScript
     and Java wait longer; this policy does not.
@@ -177,7 +177,7 @@ def aws_adaptive(
     """Return the adaptive mode of the AWS SDKs.
 
     It is the standard mode with an `AdaptiveRateLimit` in its `admission`: once a call
-    is throttled, each attempt waits for a token, the first one as well. The rate of
+    is throttled, each attempt waits for a token, including the first. The rate of
     tokens is cut to 70 % when a call is throttled, and grows again along a cubic curve.
 
     One limit belongs to one client. Without *scope* each call of this function makes
@@ -189,12 +189,12 @@ def aws_adaptive(
     (AdaptiveRateLimit(),)
 
     Args:
-        version: As for `aws_standard`.
+        version: As in `aws_standard`.
         max_attempts: Maximum number of attempts, including the first. Count, >= 1.
-        throttled: Throttling errors, in the forms of a policy's `on`. By default, for
-            the rate, those of AWS clients; the delays and the budget distinguish none,
-            as those of `aws_standard`.
-        scope: The scope of the client, such as ``"key:dynamodb"``, as for
+        throttled: Throttling errors, in the forms of a policy's `on`. By default the
+            rate limit uses the throttling errors of AWS clients, and the delays and the
+            budget use none, as in `aws_standard`.
+        scope: The scope of the client, such as ``"key:dynamodb"``; see
             `retrykit.limits.shared`.
 
     Source:

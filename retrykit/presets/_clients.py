@@ -38,8 +38,8 @@ def finagle(*, tries: Attempts = 3) -> Policy:
     This follows its documentation. Since 2020 its code draws from the previous delay
     upwards, so that no delay is shorter than the one before.
 
-    The budget allows a retry for every fifth request of the last 10 s, and 10 per
-    second besides. Each call of this function creates a budget.
+    The budget allows a retry for every fifth request of the last 10 s, and 10 more per
+    second. Each call of this function creates a budget.
 
     Args:
         tries: Maximum number of attempts, including the first. Count, >= 1. The
@@ -70,17 +70,17 @@ def grpc(  # noqa: PLR0913  the settings of a service config
     """Return the retry policy of gRPC, by default the example of its design.
 
     The delay of retry n is ``min(initial_backoff * backoff_multiplier ** (n - 1),
-    max_backoff)``, times a random 0.8 to 1.2. As designed in 2017 it was uniform from
-    0 to that: the jitter ``"full"``. gRPC retries the errors of some status codes:
-    add ``.replace(on=StatusCodes(["UNAVAILABLE"]))`` from
+    max_backoff)``, times a random 0.8 to 1.2. In the design of 2017 it was uniform from
+    0 to this value: the jitter ``"full"``. gRPC retries the errors of some status
+    codes: add ``.replace(on=StatusCodes(["UNAVAILABLE"]))`` from
     `retrykit.config.grpc_service_config`, which also reads a whole service config.
 
-    A server may set the delay, or forbid a retry, by grpc-retry-pushback-ms. Retries
+    A server may set the delay, or forbid a retry, with grpc-retry-pushback-ms. Retries
     are throttled: a failure takes one token, a success returns *token_ratio*, and
     there is no retry unless more than half of *max_tokens* are left. Each call of this
-    function creates a throttle. After a pushback the delays continue, while those of
-    gRPC start again. A pushback that forbids a retry takes a token here if its error
-    is retryable.
+    function creates a throttle. After a pushback the delays continue here; gRPC starts
+    them again. A pushback that forbids a retry takes a token here if its error is
+    retryable.
 
     >>> grpc(jitter="full").schedule
     exponential(0.1, factor=2.0).cap(1.0).full_jitter()

@@ -75,7 +75,7 @@ def step_functions(
     """Return a retrier of AWS Step Functions.
 
     The delay of retry n is ``interval_seconds * backoff_rate ** (n - 1)``, capped at
-    *max_delay_seconds*; with the jitter ``"FULL"`` it is uniform from 0 to that.
+    *max_delay_seconds*; with the jitter ``"FULL"`` it is uniform from 0 to this value.
 
     >>> list(step_functions(max_delay_seconds=3).schedule.take(4).draw())
     [1.0, 2.0, 3.0, 3.0]
@@ -86,7 +86,7 @@ def step_functions(
             99,999,999.
         backoff_rate: Growth of the delay. Dimensionless, >= 1.
         max_delay_seconds: Longest delay. A duration, >= *interval_seconds*, up to 366
-            days; None is none.
+            days; None is unlimited.
         jitter_strategy: ``"NONE"`` or ``"FULL"``.
 
     Source:

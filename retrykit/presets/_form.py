@@ -53,7 +53,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @final
 class _Check:
-    """A check of a parameter, which its type carries; its `repr` is for people."""
+    """A check of a parameter, carried by its type; its `repr` is for people."""
 
     __slots__ = ("check", "rule")
 
@@ -145,7 +145,7 @@ def preset(fn: F) -> F:
 
 
 def _check_of(hint: Any) -> Callable[[str, Any], Any]:
-    """Return the check that a type carries; one that accepts all if it has none."""
+    """Return the check that a type carries; if none, one that accepts everything."""
     if get_origin(hint) is Annotated:
         return cast("Callable[[str, Any], Any]", hint.__metadata__[0].check)
     if get_origin(hint) is Literal:
@@ -166,7 +166,7 @@ def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
 
 
 def seconds(duration: Duration) -> float:
-    """Return a duration that was checked, which is a number by now."""
+    """Return a checked duration, which is a number by now."""
     return cast("float", duration)
 
 
@@ -187,17 +187,17 @@ def capped(schedule: Schedule, longest: Duration | None) -> Schedule:
 
 
 def add_random(schedule: Schedule, most: Duration) -> Schedule:
-    """Return a schedule with a random 0 to *most* more, if that is not 0."""
+    """Return a schedule with a random 0 to *most* added, unless *most* is 0."""
     return schedule + uniform(0, most) if seconds(most) else schedule
 
 
 def whole_milliseconds(schedule: Schedule) -> Schedule:
-    """Return a schedule rounded to the nearest millisecond, as timers of Node are."""
+    """Return a schedule rounded to the nearest millisecond, as Node's timers are."""
     return (schedule + constant(0.0005)).round_down(0.001)
 
 
 def growing(kind: str, first: Duration) -> Schedule:
-    """Return delays that start with *first*, by the name of their growth.
+    """Return delays that start with *first* and grow in a named way.
 
     Args:
         kind: ``"none"`` for no delay, ``"fixed"``, ``"linear"`` or ``"exponential"``.
@@ -209,14 +209,14 @@ def growing(kind: str, first: Duration) -> Schedule:
 
 
 def lengthened(schedule: Schedule, share: float) -> Schedule:
-    """Return a schedule with a random 0 to *share* of each delay more."""
+    """Return a schedule with a random share of each delay added, 0 to *share*."""
     return schedule + (schedule * share).full_jitter()
 
 
 def drawn_seconds(longest: Schedule) -> Schedule:
-    """Return delays of whole seconds, each as likely as the others, from 0 to longest.
+    """Return whole seconds, drawn uniformly from 0 to each delay of *longest*.
 
-    The delays of *longest* are whole seconds.
+    The delays of *longest* must be whole seconds.
     """
     return (longest + constant(1)).full_jitter().round_down(1) | longest
 
@@ -256,7 +256,7 @@ def job_policy(retries: int | None, delays: Schedule | Duration) -> Policy:
     """Return the policy of a job that keeps all its errors.
 
     Args:
-        retries: Maximum number of retries. Count, >= 0; None is without end.
+        retries: Maximum number of retries. Count, >= 0; None is unlimited.
         delays: A schedule, or the delay of each retry.
     """
     attempts = None if retries is None else retries + 1

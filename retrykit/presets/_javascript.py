@@ -1,4 +1,4 @@
-"""Policies of libraries for JavaScript."""
+"""Policies of JavaScript libraries."""
 
 import math
 from typing import Annotated, Final, Literal
@@ -46,7 +46,7 @@ def axios_retry(
 
     With ``"exponential"`` the delay of retry n is ``delay_factor * 2 ** n``, and a
     random 0 to 20 % more; with ``"linear"`` it is ``delay_factor * n``. A longer
-    Retry-After takes its place, whatever it is.
+    Retry-After replaces the delay, without a limit.
 
     >>> growing = axios_retry(retry_delay="exponential", delay_factor=0.5).schedule
     >>> [growing.bounds(retry) for retry in (1, 2, 3)]
@@ -78,8 +78,8 @@ def bullmq(
     """Return the built-in backoff of a BullMQ job.
 
     The delay of retry n is ``delay * 2 ** (n - 1)``, or always *delay*, in whole
-    milliseconds; *jitter* is the share of it that is random. The defaults are the
-    example of its documentation: a job without options is attempted once.
+    milliseconds, of which the share *jitter* is random. The defaults are an example of
+    BullMQ's documentation: a job without options is attempted once.
 
     >>> [bullmq(jitter=0.5).schedule.bounds(retry) for retry in (1, 2)]
     [(0.5, 1.0), (1.0, 2.0)]
@@ -113,15 +113,15 @@ def got(
 
     The delay of retry n is ``2 ** (n - 1)`` s, capped at *backoff_limit*, and a random
     0 to *noise* more. There is no retry whose delay exceeds the longest timer of
-    JavaScript, 24.8 days. A Retry-After takes the place of the delay; here, if it is
-    longer. After a longer one than *max_retry_after* got does not retry.
+    JavaScript, 24.8 days. In got, a Retry-After replaces the delay; here it replaces
+    only a shorter one. If it exceeds *max_retry_after* there is no retry.
 
     >>> [got().schedule.bounds(retry) for retry in (1, 2)]
     [(1.0, 1.1), (2.0, 2.1)]
 
     Args:
         limit: Maximum number of retries. Count, >= 0.
-        backoff_limit: Longest delay without noise. A duration, >= 0; None is none.
+        backoff_limit: Longest delay without noise. A duration, >= 0; None is unlimited.
         noise: Largest random part of a delay. A duration, 0 to 100 ms.
         max_retry_after: Longest Retry-After. A duration, >= 0; None is the timeout of
             the request, which got does not have by default.
@@ -147,18 +147,19 @@ def ky(
     """Return the retry policy of ky.
 
     The delay of retry n is ``0.3 * 2 ** (n - 1)`` s; with *jitter* it is uniform from
-    0 to that. It is capped at *backoff_limit* after the jitter. A Retry-After, or the
-    reset time of a rate limit, takes the place of the delay; here, if it is longer, and
-    whatever the status, while ky reads it with 413, 429 and 503.
+    0 to that. It is capped at *backoff_limit* after the jitter. In ky, a Retry-After or
+    the reset time of a rate limit replaces the delay, if the status is 413, 429 or 503.
+    Here it replaces only a shorter delay, whatever the status.
 
     >>> ky(jitter=True, backoff_limit="1s").schedule
     exponential(0.3, factor=2.0).full_jitter().cap(1.0)
 
     Args:
         limit: Maximum number of retries. Count, >= 0.
-        backoff_limit: Longest delay. A duration, >= 0; None is none.
+        backoff_limit: Longest delay. A duration, >= 0; None is unlimited.
         jitter: Whether each delay is random.
-        max_retry_after: Longest delay of a Retry-After. A duration, >= 0; None is none.
+        max_retry_after: Longest Retry-After that is obeyed. A duration, >= 0; None is
+            unlimited.
 
     Source:
         `retry`, ky 2.1.
@@ -185,8 +186,8 @@ def node_retry(  # noqa: PLR0913  the options of retry
     The delay of retry n is ``min_timeout * factor ** (n - 1)`` in whole milliseconds,
     capped at *max_timeout*; with *randomize* it is multiplied by a random 1 to 2 before
     the cap. The package async-retry is ``node_retry(randomize=True)``. Once
-    *max_retry_time* has passed there is no retry, but one that was scheduled may come
-    later than that (the rule ``"overshoot"``).
+    *max_retry_time* has passed there is no retry, but one that is already scheduled may
+    come later (the rule ``"overshoot"``).
 
     >>> [node_retry(randomize=True).schedule.bounds(retry) for retry in (1, 2, 3)]
     [(1.0, 2.0), (2.0, 4.0), (4.0, 8.0)]
@@ -196,9 +197,10 @@ def node_retry(  # noqa: PLR0913  the options of retry
         factor: Growth of the delay. Dimensionless, >= 1; >= 2 with *randomize*, since
             the original sorts its delays.
         min_timeout: First delay. A duration, >= 0; less than 1 ms is 1 ms.
-        max_timeout: Longest delay. A duration, >= *min_timeout*; None is none.
+        max_timeout: Longest delay. A duration, >= *min_timeout*; None is unlimited.
         randomize: Whether the delays are random.
-        max_retry_time: Time limit of the whole call. A duration, > 0; None is none.
+        max_retry_time: Time limit of the whole call. A duration, > 0; None is
+            unlimited.
 
     Source:
         `timeouts`, retry 0.13.
@@ -235,10 +237,11 @@ def p_retry(  # noqa: PLR0913  the options of p-retry
         retries: Maximum number of retries. Count, >= 0.
         factor: Growth of the delay. Dimensionless, >= 1.
         min_timeout: First delay. A duration, >= 0.
-        max_timeout: Longest delay, in milliseconds rounded up. A duration, >= 0; None
-            is none.
+        max_timeout: Longest delay, rounded up to milliseconds. A duration, >= 0; None
+            is unlimited.
         randomize: Whether the delays are random.
-        max_retry_time: Time limit of the whole call. A duration, > 0; None is none.
+        max_retry_time: Time limit of the whole call. A duration, > 0; None is
+            unlimited.
 
     Source:
         `pRetry`, p-retry 9.0.
@@ -258,11 +261,11 @@ def undici(
     max_timeout: Wait = "30s",
     timeout_factor: Growth = 2,
 ) -> Policy:
-    """Return the policy of undici's `RetryAgent`, for the client of Node.
+    """Return the policy of undici's `RetryAgent`, for Node's HTTP client.
 
     The delay of retry n is ``min_timeout * timeout_factor ** (n - 1)``, capped at
-    *max_timeout*. A Retry-After takes the place of the delay, and is capped, too; here,
-    if it is longer.
+    *max_timeout*. In undici, a Retry-After with the same cap replaces the delay; here
+    it replaces only a shorter one.
 
     >>> list(undici().schedule.take(8).draw())
     [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
@@ -281,7 +284,7 @@ def undici(
 
 
 def timeouts(first: float, factor: float, *, randomize: bool = False) -> Schedule:
-    """Return the delays of `node_retry`, which others have too, without a longest one.
+    """Return the delays of `node_retry`, which other presets share, without a cap.
 
     Args:
         first: First delay, in seconds.
@@ -293,5 +296,5 @@ def timeouts(first: float, factor: float, *, randomize: bool = False) -> Schedul
 
 
 def _shorter(limit: Duration | None) -> float:
-    """Return a limit in seconds, or that of timers if it is longer or None."""
+    """Return a limit in seconds; the longest timer if it is longer or None."""
     return LONGEST_TIMER if limit is None else min(seconds(limit), LONGEST_TIMER)

@@ -55,21 +55,20 @@ def curl(
 
     The delay of retry n is ``2 ** (n - 1)`` s, capped at 10 min; with *retry_delay* it
     is always that. *retry_max_time* is compared before the delay, so that a retry may
-    come later (the rule ``"overshoot"``). A Retry-After, of at most 6 h, takes the
-    place of the delay; here, if it is longer. If it ends after *retry_max_time*, curl
-    gives up; here it is obeyed.
+    come later (the rule ``"overshoot"``). In curl, a Retry-After of up to 6 h replaces
+    the delay, and curl gives up if it would end after *retry_max_time*. Here it
+    replaces only a shorter delay, and is obeyed even then.
 
     >>> list(curl().schedule.take(11).draw())[8:]
     [256.0, 512.0, 600.0]
 
     Args:
         retry: Maximum number of retries. Count, >= 0.
-        retry_delay: Delay of each retry. A duration, >= 0; 0 is growing delays.
+        retry_delay: Delay of each retry. A duration, >= 0; 0 means growing delays.
         retry_max_time: Time after which there is no retry. A duration, > 0; None is
-            none.
+            unlimited.
 
-    Source:
-        "curl.1", manual of curl 8.22, its code, and a run of curl 7.88.
+    Source: "curl.1", manual of curl 8.22, its code, and a run of curl 7.88.
     """
     growing = exponential(1).cap("10m")
     delays = constant(retry_delay) if seconds(retry_delay) else growing
@@ -112,7 +111,7 @@ def npm(
     """Return the retries of a download by npm.
 
     The delay of retry n is ``fetch_retry_mintimeout * fetch_retry_factor ** (n - 1)``,
-    capped at *fetch_retry_maxtimeout*, as of `node_retry`. A Retry-After is ignored.
+    capped at *fetch_retry_maxtimeout*, as in `node_retry`. A Retry-After is ignored.
 
     >>> list(npm().schedule.take(3).draw())
     [10.0, 60.0, 60.0]
@@ -134,7 +133,7 @@ def npm(
 
 @preset
 def pip(*, retries: Retries = 5) -> Policy:
-    """Return the retries of a download by pip, which are those of `urllib3`.
+    """Return the retries of a download by pip, which retries as `urllib3` does.
 
     >>> list(pip().schedule.take(5).draw())
     [0.0, 0.5, 1.0, 2.0, 4.0]
@@ -159,7 +158,7 @@ def systemd(
     """Return the restarts of a service by systemd.
 
     Each delay is *restart_sec*. With *restart_steps* and *restart_max_delay_sec* it
-    grows by the same factor each time, and reaches the longest delay after so many
+    grows by the same factor each time, and reaches the longest delay after that many
     steps. A random 0 to *restart_randomized_delay_sec* is added. The restarts have no
     end; systemd also limits the number of starts in a period, by default 5 in 10 s,
     which no policy can express.
@@ -170,10 +169,12 @@ def systemd(
 
     Args:
         restart_sec: First delay. A duration, >= 0.
-        restart_steps: Number of steps to the longest delay. Count, >= 0; 0 is none.
+        restart_steps: Number of steps to the longest delay. Count, >= 0; 0 means that
+            delays do not grow.
         restart_max_delay_sec: Longest delay before the random part. A duration, >= 0;
-            None is none. A shorter one than *restart_sec* is ignored.
-        restart_randomized_delay_sec: Largest random part, of systemd 262 and later. A
+            None means that delays do not grow. One shorter than *restart_sec* is
+            ignored.
+        restart_randomized_delay_sec: Largest random part, in systemd 262 and later. A
             duration, >= 0.
 
     Source:

@@ -1,4 +1,4 @@
-"""Policies of libraries that retry, in Python."""
+"""Policies of Python libraries."""
 
 from retrykit._core.policy import Policy
 from retrykit.presets._form import (
@@ -40,7 +40,7 @@ def aiohttp_retry(
 
     Args:
         attempts: Maximum number of attempts, including the first. Count, >= 1.
-        start_timeout: What the delays are multiples of. A duration, >= 0.
+        start_timeout: First delay, divided by *factor*. A duration, >= 0.
         max_timeout: Longest delay. A duration, >= 0.
         factor: Growth of the delay. Dimensionless, >= 1.
 
@@ -62,8 +62,9 @@ def backoff_expo(
     """Return the policy of ``backoff.on_exception(backoff.expo, ...)``.
 
     The delay of retry n is random, from 0 to ``factor * base ** (n - 1)``, and this
-    bound is at most *max_value*; endless unless *max_tries* is given. Its `max_time`
-    does not count the attempt that failed last: no setting of a policy is that.
+    bound is at most *max_value*; retries are endless unless *max_tries* is given. The
+    `max_time` of backoff does not count the duration of the last failed attempt: no
+    setting of a policy is equivalent.
 
     >>> backoff_expo(max_value="1m").schedule
     exponential(1.0, factor=2.0).cap(60.0).full_jitter()
@@ -90,11 +91,12 @@ def google_api_core(
     multiplier: Growth = 2,
     timeout: Wait | None = 120,
 ) -> Policy:
-    """Return the policy of `google.api_core.retry.Retry`, of Google's Python clients.
+    """Return the policy of `google.api_core.retry.Retry`, for Google's Python clients.
 
     The delay of retry n is random, from 0 to ``initial * multiplier ** (n - 1)``, and
-    this bound is at most *maximum*. There is no retry if *timeout* would pass in the
-    delay, and no other limit. Then it ends in a `RetryError`, as there.
+    this bound is at most *maximum*. There is no retry if *timeout* would pass during
+    the delay, and no other limit. The call then ends in a `RetryError`, as in
+    google-api-core.
 
     >>> google_api_core().schedule
     exponential(1.0, factor=2.0).cap(60.0).full_jitter()
@@ -124,9 +126,10 @@ def httpx_retries(
     """Return the waits of httpx-retries' `Retry`: by default none at all.
 
     The delay of retry n is ``backoff_factor * 2 ** n`` s, of which the share
-    *backoff_jitter* is random, capped at *max_backoff_wait*. A Retry-After with the
-    same cap takes the place of the delay; here, if it is longer. Its `total_timeout`,
-    which limits the sum of the delays, is not part of this policy.
+    *backoff_jitter* is random, capped at *max_backoff_wait*. In httpx-retries, a
+    Retry-After with the same cap replaces the delay; here it replaces only a shorter
+    one. The `total_timeout` of httpx-retries, which limits the sum of the delays, is
+    not part of this policy.
 
     >>> [httpx_retries(backoff_factor=0.5).schedule.bounds(retry) for retry in (1, 2)]
     [(0.0, 1.0), (0.0, 2.0)]
@@ -134,7 +137,8 @@ def httpx_retries(
     Args:
         total: Maximum number of retries. Count, >= 0.
         backoff_factor: Half of the longest first delay, in seconds, >= 0.
-        max_backoff_wait: Longest delay, also of a Retry-After. A duration, > 0.
+        max_backoff_wait: Longest delay, including one from Retry-After. A duration, >
+            0.
         backoff_jitter: Random share of a delay. Dimensionless, 0 to 1.
 
     Source:
@@ -183,7 +187,7 @@ def redis_py(*, retries: Retries = 10, base: Wait = 0.01, cap: Wait = 1) -> Poli
     """Return the policy of each command of a redis-py client.
 
     The delay of retry n is random, from 0 to ``base * 2 ** n``, and then capped at
-    *cap*, so that later delays are likely to be just that. Before version 8 there were
+    *cap*, so that later delays are likely to equal *cap*. Before version 8 there were
     3 retries, with a *base* of 1 s and a *cap* of 10 s.
 
     >>> redis_py().schedule
@@ -234,7 +238,7 @@ def stamina(  # noqa: PLR0913  the parameters of stamina
 
     The delay of retry n is ``wait_initial * wait_exp_base ** (n - 1)``, and a random 0
     to *wait_jitter* more, capped at *wait_max*. There is no retry once *timeout* has
-    passed, or if it would pass in the delay.
+    passed, or if it would pass during the delay.
 
     >>> [stamina().schedule.bounds(retry) for retry in (1, 4, 7)]
     [(0.1, 1.1), (0.8, 1.8), (5.0, 5.0)]
@@ -269,7 +273,8 @@ def urllib3(
 
     The first retry is immediate. The delay of each later one is
     ``backoff_factor * 2 ** (n - 1)`` s and a random 0 to *backoff_jitter* more, capped
-    at *backoff_max*. A Retry-After takes the place of the delay; here, if it is longer.
+    at *backoff_max*. In urllib3, a Retry-After replaces the delay; here it replaces
+    only a shorter one.
 
     >>> [urllib3(backoff_factor=0.5).schedule.bounds(retry) for retry in (1, 2, 3)]
     [(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]

@@ -77,7 +77,7 @@ def procrastinate(
     """Return the retries of Procrastinate's `RetryStrategy`.
 
     The delay of retry n is ``wait + linear_wait * (n - 1) + exponential_wait ** n``
-    seconds: by default none at all, without an end. Its *max_attempts* is a number of
+    seconds: by default retries are immediate and endless. *max_attempts* is a number of
     retries.
 
     >>> policy = procrastinate(max_attempts=3, wait=1, linear_wait=10)
@@ -145,10 +145,10 @@ def taskiq(
 ) -> Policy:
     """Return the retries of taskiq's `SmartRetryMiddleware` with a schedule source.
 
-    Every delay is *default_delay*; with *use_delay_exponent* that of retry n is
+    Every delay is *default_delay*; with *use_delay_exponent* the delay of retry n is
     ``default_delay * n``, capped at *max_delay_exponent*. *use_jitter* adds a random 0
-    to 1 s. Without a schedule source each delay there starts from the previous one,
-    its jitter included; this policy does not.
+    to 1 s. Without a schedule source each delay there starts from the previous one, its
+    jitter included; this policy does not.
 
     >>> taskiq(use_delay_exponent=True).schedule
     linear(5.0).cap(60.0)

@@ -160,7 +160,7 @@ def zizq(
     """Return the backoff policy of the Zizq job queue.
 
     The delay is ``t = B + a ** E + a * rand(0 to J)`` seconds after the a-th attempt.
-    The documentation speaks of roughly 3 weeks with the defaults; the formula gives
+    The documentation promises roughly 3 weeks with the defaults; the formula gives
     24.9 to 25.0 days. After *retry_limit* retries the call is dead, with every error
     in its state: a limit of 3 means four attempts.
 

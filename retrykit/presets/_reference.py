@@ -20,8 +20,9 @@ def hostname_verification() -> Policy:
     and at most 4 hours.
 
     The documentation says that the first 10 checks complete within 2 minutes and most
-    checks in the first 4 hours. Its own table says otherwise: the first 10 retries take
-    751 s (12 min 31 s), and 26 of the 75 come within 4 hours. The table is reproduced.
+    checks in the first 4 hours. Its own table contradicts this: the first 10 retries
+    take 751 s (12 min 31 s), and 26 of the 75 come within 4 hours. The table is
+    reproduced.
 
     >>> delays = list(hostname_verification().schedule.draw())
     >>> delays[:3], delays[10], delays[-1], len(delays)

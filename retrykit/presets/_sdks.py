@@ -1,4 +1,4 @@
-"""Policies of the SDKs of services."""
+"""Policies of service SDKs."""
 
 from typing import Literal
 
@@ -28,8 +28,8 @@ __all__ += ["stainless", "stripe"]
 def anthropic(*, max_retries: Retries = 2) -> Policy:
     """Return the retries of Anthropic's SDK.
 
-    The delays are those of `stainless`. A requested delay is obeyed however long it is:
-    up to 4,294,967 s, or 50 days.
+    The delays are those of `stainless`. A requested delay is obeyed up to 4,294,967 s,
+    or 50 days.
 
     >>> anthropic().schedule.bounds(1), anthropic().hint_cap
     ((0.375, 0.5), 4294967.0)
@@ -56,10 +56,10 @@ def azure_core(
     """Return the retries of azure-core's `RetryPolicy`.
 
     The first retry is immediate. The delay of each later one is
-    ``retry_backoff_factor * 2 ** (n - 1)`` s, capped at *retry_backoff_max*. A
-    Retry-After takes the place of the delay; here, if it is longer. Azure also counts
-    lost connections and lost replies, up to 3 of each, and *retry_total* in all; here
-    all failures count as one kind.
+    ``retry_backoff_factor * 2 ** (n - 1)`` s, capped at *retry_backoff_max*. In Azure,
+    a Retry-After replaces the delay; here it replaces only a shorter one. Azure also
+    counts lost connections and lost replies, up to 3 of each, and *retry_total* in all;
+    here all failures count as one kind.
 
     >>> list(azure_core().schedule.take(3).draw()), azure_core().max_attempts
     ([0.0, 1.6, 3.2], 4)
@@ -159,10 +159,10 @@ def elastic_transport(
 ) -> Policy:
     """Return the retries of the Elasticsearch client, by default without a delay.
 
-    With both other parameters set, the delay of retry n is uniform from half of
-    ``retry_backoff_base * 2 ** (n - 2)``, capped at *retry_backoff_cap*, to all of it.
-    It follows lost connections; a status such as 503 is retried at once all the same,
-    and no Retry-After is read.
+    With *retry_backoff_base* and *retry_backoff_cap* set, the delay of retry n is
+    uniform from half of ``retry_backoff_base * 2 ** (n - 2)``, capped at
+    *retry_backoff_cap*, to all of it. The client waits only after a lost connection: it
+    retries a status such as 503 at once, and ignores Retry-After.
 
     >>> elastic_transport(retry_backoff_base=1, retry_backoff_cap=9).schedule.bounds(1)
     (0.25, 0.5)
@@ -184,9 +184,9 @@ def fern(*, max_retries: Retries = 2) -> Policy:
     """Return the retries of SDKs that Fern generates, such as Cohere's and Square's.
 
     The delay of retry n is ``2 ** (n - 1)`` s, capped at 60 s, and up to 10 % shorter
-    or longer. A retry-after-ms or Retry-After takes the place of the delay, up to 60 s;
-    here, if it is longer. The SDKs also read X-RateLimit-Reset, and wait up to 20 %
-    longer; this policy does not.
+    or longer. In the SDKs, a retry-after-ms or Retry-After of up to 60 s replaces the
+    delay; here it replaces only a shorter one. They also read X-RateLimit-Reset, and
+    wait up to 20 % longer; this policy does not.
 
     >>> [fern().schedule.bounds(retry) for retry in (1, 2, 7)]
     [(0.9, 1.1), (1.8, 2.2), (54.0, 66.0)]
@@ -259,8 +259,8 @@ def pymongo(*, max_adaptive_retries: Retries = 2) -> Policy:
     """Return PyMongo's retries of a command that an overloaded server rejects.
 
     The delay of retry n is uniform from 0 to ``0.1 * 2 ** n`` s, with this bound capped
-    at 10 s. A server may set another number than 0.1 by baseBackoffMS; this policy does
-    not read it. After other errors PyMongo retries once, as soon as it has a server.
+    at 10 s. A server may replace 0.1 with its baseBackoffMS, which this policy does not
+    read. After other errors PyMongo retries once, as soon as it has a server.
 
     >>> [pymongo().schedule.bounds(retry) for retry in (1, 2, 7)]
     [(0.0, 0.2), (0.0, 0.4), (0.0, 10.0)]
@@ -285,10 +285,10 @@ def stainless(
     """Return the retries of SDKs that Stainless generates, such as Groq's.
 
     The delay of retry n is ``initial_retry_delay * 2 ** (n - 1)``, capped at
-    *max_retry_delay*, and up to a quarter shorter. A retry-after-ms or Retry-After up
-    to 60 s takes the place of the delay; here, if it is longer. Above that it is
-    ignored. The SDK of Together AI has 1 and 10 s; `anthropic` and `openai` treat long
-    requests in other ways.
+    *max_retry_delay*, and up to a quarter shorter. In the SDKs, a retry-after-ms or
+    Retry-After of up to 60 s replaces the delay; here it replaces only a shorter one. A
+    longer one than 60 s is ignored. The SDK of Together AI has delays from 1 to 10 s;
+    `anthropic` and `openai` treat long requested delays differently.
 
     >>> [stainless().schedule.bounds(retry) for retry in (1, 2, 9)]
     [(0.375, 0.5), (0.75, 1.0), (6.0, 8.0)]

@@ -39,8 +39,9 @@ def active_job(
 ) -> Policy:
     """Return the policy of ``retry_on`` in Active Job, of Ruby on Rails.
 
-    Each delay is *wait*, and a random 0 to *jitter* of it more; or before retry n
-    ``n ** 4 + 2`` s, and a random 0 to *jitter* of ``n ** 4`` s more.
+    Each delay is *wait* and a random share of it, 0 to *jitter*. With
+    ``"polynomially_longer"`` the delay of retry n is ``n ** 4 + 2`` s and such a share
+    of ``n ** 4`` s.
 
     >>> growing = active_job(wait="polynomially_longer").schedule
     >>> [growing.bounds(retry) for retry in (1, 2, 3)]
@@ -89,7 +90,7 @@ def airflow(
         retries: Maximum number of retries. Count, 0 to 1,000.
         retry_delay: First delay. A duration, >= 0.
         retry_exponential_backoff: Growth of the delay. Dimensionless, >= 1; 0 and 1
-            are none.
+            mean a fixed delay.
         max_retry_delay: Longest growing delay. A duration, >= 0; None, and more than
             24 h, is 24 h.
 
@@ -137,9 +138,9 @@ def argo(
         limit: Maximum number of retries. Count, >= 0.
         duration: First delay. A duration, >= 0.
         factor: Growth of the delay. An integer, >= 1.
-        cap: Longest delay. A duration, >= 0; None is none.
+        cap: Longest delay. A duration, >= 0; None is unlimited.
         max_duration: Time limit from the start of the first attempt. A duration, > 0;
-            None is none.
+            None is unlimited.
 
     Source:
         `processNodeRetries`, Argo Workflows, August 2026; its example
@@ -161,8 +162,8 @@ def dagster(
     """Return a `RetryPolicy` of Dagster.
 
     The delay of retry n is *delay*, or ``delay * n`` if linear, or ``delay * (2 ** n -
-    1)`` if exponential. The jitter ``"full"`` is uniform from 0 to that,
-    ``"plus_minus"`` is up to *delay* shorter or longer, however long the delay has
+    1)`` if exponential. With the jitter ``"full"`` it is uniform from 0 to this value;
+    with ``"plus_minus"`` it is up to *delay* shorter or longer, however long it has
     become.
 
     >>> how = {"backoff": "exponential", "jitter": "plus_minus"}
@@ -172,7 +173,7 @@ def dagster(
 
     Args:
         max_retries: Maximum number of retries. Count, 0 to 1,000.
-        delay: Delay that the others are made of. A duration, >= 0.
+        delay: Unit of the delays. A duration, >= 0.
         backoff: ``"none"``, ``"linear"`` or ``"exponential"``.
         jitter: ``"none"``, ``"full"`` or ``"plus_minus"``.
 
@@ -236,8 +237,8 @@ def prefect(
 
     Each delay is *retry_delay_seconds*; with *exponential_backoff*, which is the
     argument of Prefect's function of that name, the delay of retry n is
-    ``exponential_backoff * 2 ** (n - 1)``, and that of retry 50 repeats. There is no
-    parameter for ``retry_jitter_factor``, whose distribution no schedule has.
+    ``exponential_backoff * 2 ** (n - 1)``, and the delay of retry 50 is repeated. There
+    is no parameter for ``retry_jitter_factor``, whose distribution no schedule has.
 
     >>> list(prefect(exponential_backoff=10).schedule.take(4).draw())
     [10.0, 20.0, 40.0, 80.0]
@@ -245,7 +246,8 @@ def prefect(
     Args:
         retries: Maximum number of retries. Count, >= 0.
         retry_delay_seconds: Delay of each retry. A duration, >= 0.
-        exponential_backoff: First growing delay. A duration, >= 0; None is none.
+        exponential_backoff: First growing delay. A duration, >= 0; None means a fixed
+            delay.
 
     Source:
         `Task` and `exponential_backoff`, Prefect 3.9.

@@ -8,7 +8,7 @@
 recovers at once
 
 `simulate` returns a `Simulation`. The `Server`, its `Outage`, the `Clients` and the
-load, such as that of `Users`, are values, whose defaults make one line enough.
+load, such as `Users`, are values. With their defaults, one line is enough.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """Limits of a policy in a simulation: each process has its own, in virtual time.
 
-The order is that of a call: each attempt asks them, and its end is reported to them
-before the budget pays for a retry.
+As in a real call, each attempt asks the limits, and its end is reported to them before
+the budget pays for a retry.
 """
 
 import math
@@ -24,7 +24,7 @@ from retrykit.simulate._events import SECOND, Event, Events, nanoseconds
 
 __all__ = ["Admission", "Admitted", "check_limits"]
 
-# As long as a call waits that a limit refuses without saying for how long.
+# How long a call waits if a limit refuses it without saying for how long.
 _POLLING: Final = 0.25
 _OPENINGS: Final = range(1, 9)
 
@@ -55,14 +55,15 @@ def check_limits(policy: Policy) -> None:
 
 @final
 class Admission:
-    """The limits of a process, which are new and have the settings of the policy's.
+    """The limits of a process: new ones, with the settings of the policy's limits.
 
     Args:
         process: The process, whose policy has limits.
         events: The events of the simulation.
 
     Attributes:
-        queued: What waits for a permit. A limit gives back what nobody else refers to.
+        queued: The attempts that wait for a permit, kept here since a limit takes back
+            the leases that nobody refers to.
     """
 
     def __init__(self, process: Process, events: Events) -> None:
@@ -77,7 +78,7 @@ class Admission:
         self.queued: set[Admitted] = set()
 
     def admitted(self, call: Call) -> "Admitted":
-        """Return what asks for the attempts of a call."""
+        """Return the object that asks for the attempts of a call."""
         return Admitted(self, call)
 
 
@@ -108,7 +109,7 @@ class Admitted:
 
         Args:
             begin: Called when it may be made.
-            refuse: Called when the call ends, since it may not.
+            refuse: Called when the call ends, since a limit refused it.
         """
         self._begin, self._refuse = begin, refuse
         self._go_on()
@@ -180,7 +181,7 @@ class Admitted:
             self._timer = events.at(events.now + nanoseconds(wait), end, None)
 
     def _time_left(self) -> float | None:
-        """Return how long the call may wait, in seconds, >= 0; None if any time."""
+        """Return how long the call may wait, in seconds, >= 0; None is unlimited."""
         policy, call = self._admission.policy, self._call
         limit = policy.max_elapsed
         if limit is None or policy.deadline == "overshoot":
@@ -204,8 +205,8 @@ class Admitted:
         """Tell the limits that the attempt has failed.
 
         Returns:
-            The delay before the next attempt: longer if a limit will refuse it until
-            then, and the policy waits; None if there is none.
+            The delay before the next attempt, longer if a limit will refuse it until
+            then and the policy waits; None if no attempt follows.
         """
         admission, rules = self._admission, self._admission.rules
         error, retryable = rules.error(kind), rules.retries(kind)

@@ -1,9 +1,8 @@
 """Simulations that are computed with numpy, many attempts at a time.
 
-What is sent within the time of one timeout cannot depend on how what else is sent in it
-is served: attempts fail by timeouts, or at once for as long as a server fails all. So
-the attempts of such a window are sorted, and a running maximum gives the ends of their
-service.
+Within a window of one timeout, no attempt depends on how another one is served:
+attempts fail by timeouts, or at once while a server fails all of them. So the attempts
+of a window are sorted, and a running maximum gives when each has been served.
 """
 
 import math
@@ -30,7 +29,7 @@ from retrykit.simulate._scene import Plan, Scene
 __all__ = ["exponentials", "run_windows", "uniforms"]
 
 Array = Any
-"""An array of numpy; its items are of int64 unless it says otherwise."""
+"""A numpy array, of int64 unless stated otherwise."""
 
 _CHUNK: Final = 1 << 16
 # Beyond it, a delay is later than every simulation, in seconds.
@@ -38,7 +37,7 @@ _LONG: Final = 1e9
 
 
 def uniforms(stream: Stream) -> Any:
-    """Return the generator of numpy that continues a stream, to the bit."""
+    """Return a numpy generator that continues a stream, to the bit."""
     state = stream.state()
     generator = np.random.RandomState()
     keys = np.array(state[:-1], np.uint32)
@@ -66,7 +65,7 @@ def exponentials(uniform: Any, mean: int, count: int) -> Array:
 
 @final
 class _Calls:
-    """When calls begin, with what orders them among retries."""
+    """The times at which calls begin, and their order among retries."""
 
     def __init__(self, scene: Scene) -> None:
         self._chunks = _times(scene)
@@ -75,7 +74,7 @@ class _Calls:
         self._last = -1
 
     def until(self, end: int) -> "_Sends":
-        """Return the first attempts of those that begin before a time."""
+        """Return the first attempts of the calls that begin before a time."""
         times = self._times
         while not len(times) or times[-1] < end:
             more = next(self._chunks, None)
@@ -126,7 +125,7 @@ class _Server:
             self._share = outage.share
 
     def serve(self, times: Array) -> Array:
-        """Return when the services of requests end that arrive at some times."""
+        """Return when requests that arrive at these times have been served."""
         if not len(times):
             return times
         if self._share == 1 or times[-1] < self._begin or times[0] >= self._end:
@@ -157,7 +156,7 @@ class _Server:
 
 
 def _queue(times: Array, services: Array, free: int) -> Array:
-    """Return when each of some requests is served, one after another."""
+    """Return when requests have been served, one after another."""
     served = np.cumsum(services)
     waits = np.maximum.accumulate(np.maximum(times - (served - services), free))
     return waits + served
@@ -213,13 +212,12 @@ def run_windows(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:
 
 
 _Sends = Array
-"""Attempts, the columns of an array of two dimensions."""
+"""Attempts, as the columns of a two-dimensional array."""
 
 _SENT, _MADE, _NUMBER, _ATTEMPT, _BEGAN, _CALL = range(6)
-"""Its rows: when attempts are sent; when that was made which makes them, the failure
-before a retry or the call before a first attempt; the numbers of the sends that failed,
-or of the calls; the numbers of the attempts; when their calls began, and the numbers of
-these."""
+"""Its rows. When attempts are sent; when the failure before a retry, or the call before
+a first attempt, made them; the numbers of the sends that failed, or of the calls; the
+numbers of the attempts; when their calls began; the numbers of these calls."""
 
 _GIVEN_UP: Final = -1
 _SERVED: Final = -2
@@ -263,7 +261,7 @@ class _Failing:
             self._kind = REFUSED if outage.kind == "refuse" else FAILED
 
     def concerns(self, begin: int, over: int) -> bool:
-        """Return whether requests may fail so that are sent in a window."""
+        """Return whether requests sent in a window may fail in this outage."""
         return begin < self._end and over + self._network > self._begin
 
     def fail(self, parts: Sequence[_Sends], over: int) -> tuple[_Sends, Array]:
@@ -274,8 +272,8 @@ class _Failing:
             over: The end of the window.
 
         Returns:
-            All attempts; and when the next attempt follows, `_SERVED` if that depends
-            on the server.
+            All attempts; and when the next attempt after each follows, `_SERVED` if
+            that depends on the server.
         """
         done: list[_Sends] = []
         while parts:
@@ -306,7 +304,7 @@ class _Retries:
     """The retries to come.
 
     Attributes:
-        waiting: Those of each window.
+        waiting: The retries of each window.
         width: The time of a window, in nanoseconds.
     """
 
@@ -341,7 +339,7 @@ class _Retries:
             sends: Attempts.
             failed: When they failed.
             due: When retries follow.
-            begin: When the retries follow that are not among the attempts.
+            begin: The time from which retries are not among *sends*, in nanoseconds.
             order: The number of the first attempt.
         """
         again = np.flatnonzero((due >= begin) & (due < self._end))
@@ -364,7 +362,7 @@ class _Retries:
     def _delays_after(
         self, kind: int, failed: Array, attempts: Array, began: Array, numbers: Array
     ) -> Array:
-        """Return the delays before retries, in seconds; -1 of no retry."""
+        """Return the delays before retries, in seconds; -1 if there is no retry."""
         plan, own = self._plan, self._seed
         seeds = self._first + numbers
         if own is not None:
@@ -397,7 +395,7 @@ class _Counts:
         self._waits = np.zeros(64 << _DIGITS, np.int64)
 
     def count(self, name: str, times: Array) -> None:
-        """Count times in each second of an attribute."""
+        """Count times by second, in an attribute of the recorder."""
         if not len(times):
             return
         seconds = times // SECOND
@@ -415,7 +413,7 @@ class _Counts:
         self.count("served", starts[starts < end])
 
     def end(self, failed: Array, due: Array) -> None:
-        """Count ends of attempts that fail, and calls that no other attempt follows."""
+        """Count the ends of failed attempts, and the calls that give up."""
         counted = failed < self._recorder.end
         self.count("failures", failed[counted])
         self.count("given_up", failed[counted & (due == _GIVEN_UP)])
@@ -440,7 +438,7 @@ class _Counts:
         self._waits += np.bincount(alike, minlength=len(self._waits))
 
     def settle(self) -> None:
-        """Hand over what was counted by itself."""
+        """Add the counted times to the recorder, and settle it."""
         waits = self._recorder.waits
         for alike in np.flatnonzero(self._waits).tolist():
             shift, digits = divmod(alike, 1 << _DIGITS)

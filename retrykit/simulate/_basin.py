@@ -1,4 +1,4 @@
-"""The basin of no return: from which states the load does not come back by itself."""
+"""The basin of no return: states from which the load does not come back by itself."""
 
 import csv
 import io
@@ -32,13 +32,13 @@ _MOST_STEPS: Final = 100
 _MOST: Final = 1_000_000
 # Nothing fails in it, but a recovery is looked for after it.
 _NO_TIME: Final = Outage(1e-9, begin=0)
-# Both axes end at so much work, in timeouts.
+# Both axes end at this much work, in timeouts.
 _TIMEOUTS: Final = 3
 
 
 @final
 class Basin(Frozen):
-    """States of a server and its clients, and from which the load comes back.
+    """States of a server and its clients, and whether the load comes back from each.
 
     Attributes:
         queue: Numbers of requests in the queue, in ascending order.
@@ -103,7 +103,7 @@ def basin(  # noqa: PLR0913  as `simulate`
     There is no outage, but the simulation begins with requests in the queue for which
     no client waits any more, and with calls whose first attempt has timed out, and
     which retry it within the delay of the policy. Where the load does not come back,
-    no end of an outage helps: the load must be taken away, or the queue.
+    the end of an outage does not help: the load must be taken away, or the queue.
 
     >>> from retrykit import Policy
     >>> three_retries = Policy(schedule=[0, 0, 0])
@@ -112,26 +112,27 @@ def basin(  # noqa: PLR0913  as `simulate`
     ((0, 100, 200), ((True, True, False), (True, False, False), (False, False, False)))
 
     Args:
-        policy: As those below, an argument of `simulate`.
-        load: See there.
-        server: See there.
-        network: See there.
-        late_answers: See there.
-        horizon: How long the load may take to come back: the server has recovered
-            within three quarters of it, and does not fail again, as when calls whose
-            delays are long return. A duration, >= 10 s; 1 min by default.
-        errors: See there.
-        seed: See there.
+        policy: As in `simulate`.
+        load: As in `simulate`.
+        server: As in `simulate`.
+        network: As in `simulate`.
+        late_answers: As in `simulate`.
+        horizon: How long the load may take to come back: the server must recover within
+            three quarters of it, and must not fail again when calls with long delays
+            return. A duration, >= 10 s; 1 min by default.
+        errors: As in `simulate`.
+        seed: As in `simulate`.
         queue: The longest queue at the beginning. Count, 1 to 1,000,000; by default
             what the server serves in three timeouts, or the bound of its queue.
         pending: The largest number of waiting calls. Count, 1 to 1,000,000; by default
             what the server serves in three timeouts.
         steps: Number of steps of each axis, from 0 to its largest number. Count,
             1 to 100; 10 by default, which makes 121 simulations.
-        progress: Called after each simulation with their number so far, and of all.
+        progress: Called after each simulation with the number of simulations so far,
+            and of all.
 
     Raises:
-        ConfigError: As `simulate`.
+        ConfigError: As in `simulate`.
 
     Source:
         The phases of a queue and its retries, arXiv 2510.03551, 2025.
@@ -167,15 +168,15 @@ def find_basin(  # noqa: PLR0913  as `basin`
     """Simulate from which states the load does not come back, as `basin` does.
 
     Args:
-        policy: As those below, an argument of `basin`.
-        server: See there.
-        queue: See there.
-        pending: See there.
-        steps: See there.
-        progress: See there.
-        horizon: See there.
-        watcher: Returns what warns if the simulations take long.
-        settings: All others, which are as those of `simulate`.
+        policy: As in `basin`.
+        server: As in `basin`.
+        queue: As in `basin`.
+        pending: As in `basin`.
+        steps: As in `basin`.
+        progress: As in `basin`.
+        horizon: As in `basin`.
+        watcher: Makes the watcher that warns if the simulations take long.
+        settings: All others, as in `simulate`.
     """
     clients = check_clients(policy)
     for each in clients:

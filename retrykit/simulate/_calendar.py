@@ -9,20 +9,20 @@ from retrykit.simulate._events import nanoseconds
 __all__ = ["Calendar", "Item"]
 
 Item = tuple[Any, ...]
-"""An event. Its time and what else orders it come first."""
+"""An event: its time and its other sort keys come first."""
 
-# So many calls begin in the time of one page, on average: few to sort, not too few to
-# turn the pages often.
+# Calls that begin in the time of one page, on average: few to sort, but enough to turn
+# the page seldom.
 _CALLS: Final = 32
 
 
 @final
 class Calendar:
-    """Events in ascending order, of which only those of the next time are sorted.
+    """Events in ascending order, of which only the current page is sorted.
 
     Args:
         rate: Calls per second.
-        end: What is due then or later is left out, in nanoseconds.
+        end: Events that are due then or later are left out, in nanoseconds.
 
     Attributes:
         items: The events of the page, in order. The last one marks its end, and has
@@ -43,8 +43,8 @@ class Calendar:
         """Add an event.
 
         Args:
-            item: It must not be before those that have been taken.
-            position: How many were taken of the page.
+            item: The event, not earlier than those that have been taken.
+            position: How many events of the page have been taken.
         """
         time = item[0]
         if time < self.page_end:

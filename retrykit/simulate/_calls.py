@@ -41,18 +41,18 @@ __all__ += ["new_budget"]
 
 @final
 class Call:
-    """A call, from its first attempt to its success or its giving up.
+    """A call, from its first attempt until it succeeds or gives up.
 
     Attributes:
-        process: Whose call it is.
-        began: When, in nanoseconds.
+        process: The process that makes it.
+        began: When it began, in nanoseconds.
         attempt: Number of the running or last attempt, from 1.
         waiting: The attempt whose answer it waits for; None between attempts.
         timer: The timeout of that attempt, or the next attempt; None once it is over.
         cost: What the last retry cost the budget.
         draws: The draws of its delays, which 64 calls share.
-        number: Its number among those.
-        record: What the policy has to know of earlier failures, if anything.
+        number: Its number among these calls.
+        record: What the policy has to know about earlier failures, if anything.
         user: The number of the user who makes it; None if the load is open.
     """
 
@@ -107,13 +107,13 @@ class Attempt:
 
 @final
 class BySchedule(NamedTuple):
-    """Decisions that depend on the attempt, its draw and the time alone.
+    """Decisions that depend only on the attempt, its draw and the time.
 
     Attributes:
-        kinds: Whether a failure is decided so, by the way to fail.
-        most: The highest number of an attempt.
-        limit: A retry is made before this time, in seconds since the call began; it is
-            for `Rules.delay_after` to decide about later ones.
+        kinds: Whether failures are decided like this, for each way to fail.
+        most: Maximum number of attempts.
+        limit: A retry is made before this time, in seconds since the call began;
+            `Rules.delay_after` decides about later ones.
         delays: The lowest delay before a retry, and its step for each unit of the draw.
         time_limit: When attempts of a call are ended, in nanoseconds since it began.
     """
@@ -127,14 +127,14 @@ class BySchedule(NamedTuple):
 
 @final
 class Rules:
-    """The decisions of one policy, which are those of `Policy.decide`.
+    """The decisions of one policy, as `Policy.decide` makes them.
 
     Conditions and hints are asked once for each way to fail, since each attempt that
     fails in one way raises the same error.
 
     Args:
         policy: The policy.
-        errors: The errors, by the way to fail.
+        errors: The error of each way to fail.
         own_timeout: The way to fail that is the timeout of the policy.
 
     Attributes:
@@ -182,7 +182,7 @@ class Rules:
         return self._simple
 
     def by_schedule(self) -> "BySchedule":
-        """Return what decides most failures, without a call of `delay_after`."""
+        """Return what decides most failures without calling `delay_after`."""
         return BySchedule(
             [
                 known and self.retries(kind)
@@ -195,7 +195,7 @@ class Rules:
         )
 
     def retries(self, kind: int) -> bool:
-        """Return whether the conditions allow a retry of a way to fail."""
+        """Return whether the conditions allow a retry after a way to fail."""
         return not isinstance(self._answers[kind][0], str)
 
     def error(self, kind: int) -> Exception:
@@ -203,9 +203,9 @@ class Rules:
         return self._errors[kind]
 
     def time_left(self, call: Call, now: int) -> int | None:
-        """Return the time that is left of a call, in nanoseconds, >= 0.
+        """Return the time that a call has left, in nanoseconds, >= 0.
 
-        None if it does not limit an attempt that begins.
+        None if there is no limit for an attempt that begins.
         """
         limit = self.time_limit
         return None if limit is None else max(0, call.began + limit - now)
@@ -254,7 +254,7 @@ class Rules:
         return None if isinstance(delay, str) else delay
 
     def _record_of(self, call: Call) -> CallRecord:
-        """Return what is known of a call, which its current attempt is part of."""
+        """Return the record of a call, with its current attempt."""
         record = call.record
         if record is None:
             seed = call.draws.seed + call.number
@@ -268,8 +268,9 @@ class Process:
     """A process of a fleet, with a budget of its own.
 
     Attributes:
-        delay_after: Returns the delay before the next attempt of a call whose attempt
-            has failed, now, in some way; None if none follows. It pays for the retry.
+        delay_after: A function of a call, the time, and the way in which its attempt
+            failed then; it returns the delay before the next attempt, and pays for the
+            retry; None if no attempt follows.
     """
 
     __slots__ = (
@@ -291,7 +292,7 @@ class Process:
         self.delay_after = rules.delay_after if self.budget is None else self._pay
 
     def _pay(self, call: Call, now: int, kind: int) -> float | None:
-        """Return the delay before the next attempt, or None, and pay for it."""
+        """Pay for the next attempt, and return the delay before it, or None."""
         return self.pay(call, kind, self.rules.delay_after(call, now, kind))
 
     def pay(self, call: Call, kind: int, delay: float | None) -> float | None:
@@ -317,7 +318,7 @@ class Process:
 
 
 def _answer(policy: Policy, error: Exception) -> tuple[Any, Any]:
-    """Return what the conditions and the hint say to an error."""
+    """Return the answers of the conditions and the hint to an error."""
     if isinstance(error, ExceptionGroup):
         matched = match_group(policy, error)
     else:
@@ -329,7 +330,7 @@ def _answer(policy: Policy, error: Exception) -> tuple[Any, Any]:
 
 
 def new_budget(budget: Budget | None) -> Budget | None:
-    """Return a new budget with the settings of one."""
+    """Return a new budget with the settings of another one."""
     if isinstance(budget, SerializableBudget):
         return type(budget)(**budget.settings)
     return copy.deepcopy(budget)
@@ -345,9 +346,9 @@ def check_policy(
 
     Args:
         policy: The policy.
-        errors: The errors, by the way to fail.
+        errors: The error of each way to fail.
         needed: The way in which attempts fail in the outage, which the policy must
-            retry; None if any.
+            retry; None if any will do.
         own_timeout: The way to fail that is the timeout of the policy.
 
     Raises:

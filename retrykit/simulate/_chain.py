@@ -1,4 +1,4 @@
-"""Chains of servers: each but the last calls the next one, as clients with a policy."""
+"""Chains of servers: each except the last calls the next, as clients with a policy."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -35,7 +35,7 @@ def check_chain(value: object) -> Chain:
     """Return the servers of a chain.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: It is not a chain.
     """
     if value is None or isinstance(value, Server):
         return Chain((value or Server(),), ())
@@ -50,7 +50,7 @@ def check_chain(value: object) -> Chain:
 
 
 def check_slots(chain: Chain, rate: float, network: float) -> None:
-    """Check that each server has slots enough to wait for the next one.
+    """Check that each server has enough slots to wait for the next one.
 
     Args:
         chain: The servers.
@@ -78,7 +78,7 @@ def check_timeouts(chain: Chain, clients: Sequence[Clients], network: float) -> 
     """Check that an attempt can succeed: that a request may take less than its timeout.
 
     Args:
-        chain: The servers. One whose times are random may be quick.
+        chain: The servers. A server with random service times may be quick.
         clients: The clients of the first one.
         network: Time from a client to its server, in seconds.
 
@@ -137,7 +137,7 @@ def start_chain(  # noqa: PLR0913
         late_answers: Whether the answer to an attempt that has timed out ends its call.
 
     Returns:
-        The first server, and what is counted of the requests to each one behind it.
+        The first server, and the counts of the requests to each server behind it.
     """
     recorders: list[Recorder] = []
     begin: Begin | None = None

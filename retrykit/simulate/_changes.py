@@ -34,7 +34,7 @@ from retrykit.simulate._simulate import check_clients, check_outage, run
 __all__ = ["RUNS", "Change", "find_change", "smallest_change"]
 
 RUNS: Final = 5
-"""Simulations without a recovery that take as long as most searches do."""
+"""Number of simulations without a recovery that take as long as most searches."""
 
 _SEEDS: Final = 3
 _DELAYS: Final = (1, 2, 5, 10, 20, 30, 60)
@@ -93,10 +93,10 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
 ) -> Change | None:
     """Search for the smallest change after which the server recovers.
 
-    Changes of the policy come first, since they are the client's own, then those of the
-    server. The first of these that lets the server recover is returned:
+    Changes of the policy come first, since they are the client's own, then changes of
+    the server. The first of these that lets the server recover is returned:
 
-    1. fewer attempts, but not less than two: as many as possible;
+    1. fewer attempts, but not fewer than two: as many as possible;
     2. a budget: `FleetBudget`, `RatioBudget` without a reserve, `Throttle`, or
        `TokenBucket`;
     3. a delay before each retry, ``constant(d).equal_jitter()``: as short as possible;
@@ -105,35 +105,35 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
        half of it;
     6. the newest request first.
 
-    A number is found by bisection, as if all smaller changes had failed and all greater
-    ones had succeeded. Each change is simulated with three seeds, and has to recover
-    with each of them. That is up to about 25 simulations, the longest of which do not
-    recover. With an SDK's retries each takes seconds; if the whole search may take
-    more than a minute, that is logged before it begins.
-    If the server does not recover without any retries either, 1 to 3 are left out.
+    Numbers are found by bisection, which assumes that all smaller changes fail and all
+    greater ones succeed. Each change is simulated with three seeds, and the server must
+    recover with all of them. That is up to about 25 simulations, the longest of which
+    do not recover. With an SDK's retries each takes seconds; if the whole search may
+    take more than a minute, that is logged before it begins. If the server does not
+    recover without any retries either, 1 to 3 are left out.
 
     >>> from retrykit.simulate import smallest_change
     >>> print(smallest_change(Policy(), load="25%"))
     max_attempts=3: recovers 23.5 s after the outage
 
     Args:
-        policy: As those below, an argument of `simulate`. All clients are changed.
-        load: See there.
-        outage: See there; not None.
-        server: See there.
-        network: See there.
-        late_answers: See there.
-        horizon: See there.
-        errors: See there.
+        policy: As in `simulate`. All clients are changed.
+        load: As in `simulate`.
+        outage: As in `simulate`; not None.
+        server: As in `simulate`.
+        network: As in `simulate`.
+        late_answers: As in `simulate`.
+        horizon: As in `simulate`.
+        errors: As in `simulate`.
         seed: The first of the three seeds. Integer, 0 to 2**53 - 3.
         progress: Called with each change, in words, before it is simulated.
 
     Returns:
-        The change; None if no change is found. A change without any effect,
-        ``"no change"``, if the server recovers as it is.
+        The change; None if no change is found. If the server recovers as it is, a
+        change without any effect, ``"no change"``.
 
     Raises:
-        ConfigError: As `simulate`.
+        ConfigError: As in `simulate`.
     """
     return find_change(
         policy,
@@ -163,13 +163,13 @@ def find_change(  # noqa: PLR0913  as `smallest_change`
     """Search for a change, as `smallest_change` does.
 
     Args:
-        policy: As those below, an argument of `smallest_change`.
-        outage: See there.
-        server: See there.
-        seed: See there.
-        progress: See there.
+        policy: As in `smallest_change`.
+        outage: As in `smallest_change`.
+        server: As in `smallest_change`.
+        seed: As in `smallest_change`.
+        progress: As in `smallest_change`.
         watcher: Warns if the search takes long.
-        settings: All others, which are as those of `simulate`.
+        settings: All others, as in `simulate`.
     """
     clients = tuple(check_clients(policy))
     failing = check_outage(outage)
@@ -205,7 +205,7 @@ class _Setup(NamedTuple):
 
 
 class _Dial(NamedTuple):
-    """A setting, to be changed by 1, the least, to a greatest number of steps."""
+    """A setting that can be changed by 1 step, the least, or by up to *steps*."""
 
     steps: int
     turned: Callable[[int], _Setup]
@@ -232,7 +232,7 @@ class _Search:
         setup: _Setup,
         seeds: int = _SEEDS,
     ) -> bool:
-        """Return whether a server recovers, whatever the seed."""
+        """Return whether a server recovers with every seed."""
         if self._progress is not None:
             self._progress(words)
         return all(

@@ -27,7 +27,7 @@ from retrykit.simulate._recorder import Recorder
 __all__ = ["Clients", "Fleet", "Told"]
 
 Told = Callable[[Call, Attempt, int, int | None, float | None], None]
-"""Gets a call, its attempt that has ended, when, how it failed, and the delay."""
+"""Gets a call, its attempt that has ended, the time, how it failed, and the delay."""
 
 _MOST_PROCESSES: Final = 100_000
 _TIMEOUT: Final = 1.0
@@ -52,9 +52,9 @@ class Clients(NamedValue):
         timeout: How long a client waits for an answer. A duration, > 0. By default
             the `attempt_timeout` of the policy, or 1 s if it has none. With an SDK, how
             long that waits for an answer: the `attempt_timeout` of *sdk*, or 1 s.
-        sdk: The policy of an SDK that retries below the calls of this one, which does
-            not know of it: each attempt is a call of the SDK. None, the default, is
-            none. Without limits and a hedge.
+        sdk: The policy of an SDK that retries without the knowledge of *policy*: each
+            attempt is a call of the SDK. It has no limits and no hedge. None, the
+            default, means no SDK.
         connections: Number of connections of each process. A request waits for one
             within its timeout. Count, >= 1; None, the default, is unlimited.
 
@@ -177,7 +177,7 @@ class Fleet:
         return [Attempt(call, 0, 0) for _ in range(requests)]
 
     def begin_with(self, retries: int) -> None:
-        """Begin with calls that retry an attempt, which timed out in the past.
+        """Begin with calls that wait to retry an attempt that has timed out.
 
         Their retries are due at any time within the delays of the policy.
         """

@@ -26,7 +26,7 @@ __all__ = ["Contention", "WriteConflict", "contend"]
 _MOST_CLIENTS: Final = 100_000
 _MOST_RUNS: Final = 100_000
 _TIMES: Final = 1 << 13
-# Of a normal distribution: 95 % are within so many standard deviations.
+# 95 % of a normal distribution are within this many standard deviations.
 _WITHIN: Final = 1.96
 
 
@@ -44,10 +44,10 @@ class Contention(Frozen):
 
     Attributes:
         attempts: Number of writes that the clients made: the work of the server.
-        attempts_within: Half the width of the 95 % confidence interval of that; None of
-            a single run.
+        attempts_within: Half the width of the 95 % confidence interval of *attempts*;
+            None for a single run.
         time: When the last client was done, in seconds.
-        time_within: Half the width of the 95 % confidence interval of that.
+        time_within: Half the width of the 95 % confidence interval of *time*.
         given_up: Number of clients that gave up.
     """
 
@@ -77,8 +77,8 @@ def contend(  # noqa: PLR0913  all but the first have defaults
     """Simulate clients that all update one row at once, each of them once.
 
     A client reads the row, and writes it if it has not changed since, or else fails and
-    retries. So one write in each round trip succeeds, and the others are work for
-    nothing; with a delay there are less of them, and all takes longer.
+    retries. So one write in each round trip succeeds, and the others are wasted work;
+    with delays there are fewer of them, and the whole update takes longer.
 
     >>> from retrykit.schedules import exponential
     >>> jittered = Policy(schedule=exponential(0.01).cap(2).full_jitter(), on=Exception)
@@ -143,7 +143,7 @@ def _within(values: Any) -> float | None:
 
 
 def _normal_times(mean: int, deviation: int) -> list[int]:
-    """Return equally probable times >= 0, in nanoseconds, of a normal distribution."""
+    """Return equally probable times of a normal distribution, in nanoseconds, >= 0."""
     return [round(abs(mean + deviation * each)) for each in _quantiles()]
 
 
@@ -176,10 +176,10 @@ class _Row:
         return calls
 
     def update(self, clients: int) -> tuple[int, int, int]:
-        """Return the number of writes, the end in nanoseconds, and who gave up.
+        """Return the number of writes, the end in nanoseconds, and how many gave up.
 
-        A write succeeds if none has since its read. So it is the only event of an
-        attempt.
+        A write succeeds if no other one has succeeded since its read. So it is the only
+        event of an attempt.
         """
         calls, heap = self._calls(clients), []
         random, times, number_of_times = self._random, self._times, len(self._times)

@@ -14,11 +14,11 @@ __all__ = ["call_draws", "deal", "draw_makers", "first_seed"]
 def draw_makers(
     shares: Sequence[float], sizes: Sequence[int], seed: int
 ) -> Iterator[tuple[int, int]]:
-    """Return the population and the process that makes each call, without an end.
+    """Yield the population and the process that makes each call, endlessly.
 
     Args:
         shares: The weight of each population of clients.
-        sizes: The number of its processes.
+        sizes: The number of processes of each.
         seed: The seed of the simulation.
     """
     ends, last = [*accumulate(shares)], len(shares) - 1
@@ -41,13 +41,14 @@ def deal(
     seed: int,
     made_by: Sequence[int] | None,
 ) -> Callable[[], Maker]:
-    """Return what tells the process that makes the next call.
+    """Return a function that returns the process that makes the next call.
 
     Args:
-        processes: Those of each population of clients.
-        shares: Their weights.
+        processes: The processes of each population of clients.
+        shares: The weights of the populations.
         seed: The seed of the simulation.
-        made_by: The process of each call, an index of all; None if each is drawn.
+        made_by: The process of each call, an index into all of them; None if each is
+            drawn.
     """
     if made_by is not None:
         every = [process for each in processes for process in each]
@@ -62,7 +63,7 @@ def deal(
 
 
 def call_draws(seed: int) -> Iterator[tuple[SharedDraws, int]]:
-    """Return the draws of the delays of calls, one after another, without an end.
+    """Return the draws of the delays of each call, endlessly.
 
     Args:
         seed: The seed of the first call.
@@ -74,8 +75,8 @@ def call_draws(seed: int) -> Iterator[tuple[SharedDraws, int]]:
 
 
 def first_seed(seed: int) -> int:
-    """Return the seed of the first call; those of the next ones follow it.
+    """Return the seed of the first call; the seeds of the next calls follow it.
 
-    It is below 2**53, as those of calls.
+    It is below 2**53, as the seeds of calls are.
     """
     return Stream(seed, "delays").below(2**46) * SHARED_CALLS

@@ -1,4 +1,4 @@
-"""Delays of many calls, computed with numpy, as a schedule does to the bit."""
+"""Delays of many calls, computed with numpy, equal to a schedule's to the bit."""
 
 import math
 from collections.abc import Callable
@@ -15,22 +15,22 @@ from retrykit.schedules._randomness import FACTORS, MAX_DELAY, STEP, call_random
 __all__ = ["DelayArrays", "delay_draws"]
 
 Array = Any
-"""An array of numpy."""
+"""A numpy array."""
 
 _MASK: Final = 2**64 - 1
 _UNIT: Final = 2.0**-53
 
 
 def delay_draws(seeds: Array, retry: int | Array, number: int = 1) -> Array:
-    """Return a draw of each call before a retry, in units of 2**-53, as `CallRandom`.
+    """Return each call's draw before a retry, in units of 2**-53, as `CallRandom`.
 
     Args:
-        seeds: Those of the calls.
-        retry: The number of the retry, of all calls or of each.
+        seeds: The seeds of the calls.
+        retry: The number of the retry, one for all calls or one for each.
         number: The number of the draw.
 
     Returns:
-        Floats, which are integers.
+        Floats with the values of integers.
     """
     if isinstance(retry, int):
         z = seeds.astype(np.uint64) + np.uint64(((retry << 32) + number) * STEP & _MASK)
@@ -59,7 +59,7 @@ class DelayArrays:
     def find(self, attempts: Array, seeds: Array) -> Array:
         """Return the delays after failed attempts, in seconds.
 
-        Those that only the schedule can tell, and where it has ended, are infinity.
+        A delay is infinity if only the schedule can tell it, or the schedule has ended.
 
         Args:
             attempts: The numbers of the attempts, at least one.
@@ -93,14 +93,14 @@ class DelayArrays:
 
 
 def _compute(schedule: Schedule) -> Callable[[int, Array], Array]:
-    """Return what draws the delay of each call before a retry; infinity of none."""
+    """Return a function that draws delays before a retry; infinity is no retry."""
     random = [part for _, part in iter_parts(schedule) if part.kind in RANDOM_KINDS]
     if any(part.kind not in _EXACT for part in random):
         return lambda retry, seeds: _ask(schedule, retry, seeds)
     draw = _drawing(schedule)
 
     def compute(retry: int, seeds: Array) -> Array:
-        # Sums saturate, as those of a schedule.
+        # Sums saturate, as in a schedule.
         with np.errstate(over="ignore", invalid="ignore"):
             found = draw(retry, _Draws(seeds, retry))
         return np.full(len(seeds), math.inf if found is None else found)
@@ -124,25 +124,25 @@ class _Draws:
         self._seeds, self._retry, self._number = seeds, retry, 0
 
     def between(self, low: Any, high: Any) -> Array:
-        """Return delays drawn from a range, as `uniform_between`."""
+        """Return delays drawn from a range, as `uniform_between` does."""
         self._number += 1
         draws = delay_draws(self._seeds, self._retry, self._number)
         return low + (high - low) * (draws * _UNIT)
 
 
 _Drawing = Callable[[int, _Draws], Any]
-"""Returns the delays before a retry: an array, or one for all; None of none."""
+"""Returns the delays before a retry: an array, or one for all; None for no retry."""
 
 
 def _drawing(schedule: Any) -> _Drawing:
-    """Return what draws the delays of a schedule, part by part."""
+    """Return a function that draws the delays of a schedule, part by part."""
     if not any(part.kind in RANDOM_KINDS for _, part in iter_parts(schedule)):
         return lambda retry, _: (schedule.bounds(retry) or (None,))[0]
     return _EXACT[schedule.kind](schedule)
 
 
 def _mapped(change: Callable[[Any, Any], Any]) -> Callable[[Any], _Drawing]:
-    """Return what draws delays that are changed one by one."""
+    """Return the drawing of schedules that change each delay."""
 
     def drawing(schedule: Any) -> _Drawing:
         inner = _drawing(schedule.of)
@@ -157,7 +157,7 @@ def _mapped(change: Callable[[Any, Any], Any]) -> Callable[[Any], _Drawing]:
 
 
 def _ranged(spread: Callable[[Any, Any], Any]) -> Callable[[Any], _Drawing]:
-    """Return what draws each delay from a range that grows with another."""
+    """Return the drawing of schedules that draw from a range around each delay."""
 
     def drawing(schedule: Any) -> _Drawing:
         inner = _drawing(schedule.of)
@@ -174,7 +174,7 @@ def _ranged(spread: Callable[[Any, Any], Any]) -> Callable[[Any], _Drawing]:
 def _joined(
     join: Callable[[Any, Any], Any], *, both: bool
 ) -> Callable[[Any], _Drawing]:
-    """Return what joins the delays of two schedules, while both or either go on."""
+    """Return the drawing of two joined schedules, while both or either go on."""
 
     def drawing(schedule: Any) -> _Drawing:
         left, right = _drawing(schedule.left), _drawing(schedule.right)
@@ -191,7 +191,7 @@ def _joined(
 
 
 def _round_down(schedule: Any, delays: Array) -> Array:
-    """Round delays, as `round_down_to`."""
+    """Round delays, as `round_down_to` does."""
     unit = schedule.unit
     steps = delays / unit
     nearest = np.rint(steps)
@@ -219,7 +219,7 @@ def _google_interval(schedule: Any) -> _Drawing:
 
 
 def _take(schedule: Any) -> _Drawing:
-    """Draw while a schedule goes on, which its bounds tell."""
+    """Return the drawing of a schedule that ends when its bounds do."""
     inner = _drawing(schedule.of)
     return lambda retry, draws: (
         None if schedule.bounds(retry) is None else inner(retry, draws)
@@ -270,4 +270,4 @@ _EXACT: Final[dict[str, Callable[[Any], _Drawing]]] = {
     "then": _then,
     "switch": _switch,
 }
-"""What draws the delays of each kind of schedule whose arithmetic numpy repeats."""
+"""The drawing of each kind of schedule whose arithmetic numpy repeats."""

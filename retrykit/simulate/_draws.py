@@ -16,7 +16,7 @@ TERMS: Final = tuple(range(23, 0, -2))
 
 @final
 class Stream:
-    """Draws for one purpose: those for another one do not change them.
+    """Draws for one purpose, which draws for other purposes do not change.
 
     `random.Random` is the same on each Python. The logarithms of two machines may
     differ in their last digit, so they are computed here, by additions,
@@ -52,7 +52,7 @@ class Stream:
         return next(self.exponentials(mean))
 
     def exponentials(self, mean: int) -> Iterator[int]:
-        """Return many such times, without an end."""
+        """Yield such times endlessly."""
         draw, log = self.random, math.log
         while True:
             number = 1.0 - draw()
@@ -65,7 +65,7 @@ class Stream:
 
 
 _HALF: Final = 0.5
-# Far more than logarithms are wrong by, relatively.
+# Far more than the relative error of logarithms.
 _UNSURE: Final = 1e-13
 
 
@@ -87,7 +87,7 @@ def logarithm(number: float) -> float:
 
 
 def normal_quantile(share: float) -> float:
-    """Return the number below which a share of a standard normal distribution is.
+    """Return the number below which a share of a standard normal distribution lies.
 
     >>> normal_quantile(0.5), round(normal_quantile(0.975), 12)
     (0.0, 1.95996398454)

@@ -1,4 +1,4 @@
-"""The engines of simulations, which have the same result."""
+"""The engines of simulations, all of which give the same result."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, final
@@ -47,7 +47,7 @@ class VirtualClock:
 
 @final
 class Run:
-    """A simulation that runs, by the fastest engine that applies and pays.
+    """A run of a simulation, by the fastest engine that applies and pays.
 
     Args:
         scene: What is simulated.
@@ -55,8 +55,8 @@ class Run:
         told: Called with each attempt that has ended.
 
     Attributes:
-        recorder: What was counted of the requests to the first server.
-        behind: The same of each server behind it.
+        recorder: The counts of the requests to the first server.
+        behind: The same for each server behind it.
     """
 
     def __init__(self, scene: Scene, watcher: Watcher, told: Told | None) -> None:
@@ -68,7 +68,7 @@ class Run:
     def choose(
         self, engine: Engine | None, state: tuple[int, int] | None, since: int | None
     ) -> Engine:
-        """Return the engine for it, of which `run` has the arguments."""
+        """Return the engine that `run` uses with these arguments."""
         whole = self._told is None and state is None and since is None
         scene = self._scene
         if not whole or engine == "events" or not applies(scene):
@@ -81,12 +81,12 @@ class Run:
     def run(
         self, engine: Engine | None, state: tuple[int, int] | None, since: int | None
     ) -> None:
-        """Run it to its end.
+        """Run the simulation to its end.
 
         Args:
             engine: The fastest engine that may be used; None is any.
             state: The number of abandoned requests in the queue, and of calls that wait
-                for their first retry, at the beginning; None without any.
+                for their first retry, at the beginning; None if there are none.
             since: Stop as soon as attempts succeed again after this time, which is in
                 nanoseconds, and nothing is left to do; None if all seconds are wanted.
         """

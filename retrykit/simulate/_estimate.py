@@ -31,7 +31,7 @@ _WITH_LAYERS: Final = 35_000
 _DECISION: Final = 12e-6
 
 _MOST_PER_CALL: Final = 10_000
-# Retries per call that a budget pays for, but for its reserve, or that limits allow.
+# Retries per call that a budget pays for, apart from its reserve, or limits allow.
 _PAID: Final = 1.0
 _FULL: Final = 0.99
 
@@ -41,7 +41,7 @@ def estimate(
 ) -> Estimate:
     """Estimate the attempts and the time of a simulation.
 
-    It is as if the server did not recover from its outage.
+    It assumes that the server does not recover from its outage.
 
     Args:
         scene: What is simulated.
@@ -75,7 +75,7 @@ def estimate(
 
 
 def _requests(scene: Scene, clients: Clients, share: float) -> float:
-    """Return about how many requests some clients send, with a share of the load."""
+    """Return about how many requests clients with a share of the load send."""
     seconds, outage, hedge = float(scene.seconds), scene.outage, clients.policy.hedge
     calls = scene.load.rate * share
     hedged = 1.0 if hedge is None else 1 + min(hedge.extra, 1.0)
@@ -102,7 +102,7 @@ def _requests(scene: Scene, clients: Clients, share: float) -> float:
 
 
 def _quick(scene: Scene, outage: Outage) -> tuple[float, float]:
-    """Return how long calls begin that fail at once, and how long they do so."""
+    """Return how long new calls fail at once, and how long their retries do."""
     quick = min(outage.duration, float(scene.seconds))
     if scene.server.queue_bound is not None:
         # Until the server has worked off what the outage has left.
@@ -122,14 +122,14 @@ def _paid(clients: Clients, calls: float) -> float:
 def _per_second(
     scene: Scene, clients: Clients, answer: float, seconds: float, paid: float
 ) -> float:
-    """Return the requests per second if all clients were such and all attempts failed.
+    """Return the requests per second of clients all like these, if all attempts fail.
 
     Args:
         scene: What is simulated.
         clients: The clients.
         answer: How long a request takes to fail, in seconds.
         seconds: How long calls are made.
-        paid: The most attempts of a call.
+        paid: Maximum number of attempts of a call.
     """
     call, load = _call(clients, answer, seconds), scene.load
     if isinstance(load, ClosedLoad):
@@ -144,7 +144,7 @@ class _Call(NamedTuple):
 
     Attributes:
         requests: Number of its requests.
-        mean: The same of a call that begins at any time.
+        mean: The mean number for calls that begin at any time.
         lasts: How long it lasts, in seconds.
     """
 
@@ -154,7 +154,7 @@ class _Call(NamedTuple):
 
 
 def _call(clients: Clients, answer: float, seconds: float) -> _Call:
-    """Return a call of some clients that lasts no longer than some seconds."""
+    """Return a call of some clients, cut off after some seconds."""
     each = 1
     if clients.sdk is not None:
         own = timeout_seconds(clients.policy.attempt_timeout)

@@ -19,12 +19,12 @@ Event = list[Any]
 _CENTURY: Final = int(CENTURY) * SECOND
 _ACTION: Final = 2
 _FEW: Final = 64
-# So many calls begin in the time of one page, on average.
+# Calls that begin in the time of one page, on average.
 _CALLS: Final = 8
 
 
 def nanoseconds(seconds: float) -> int:
-    """Return a time in whole nanoseconds, rounded; at most that of a century.
+    """Return a time in whole nanoseconds, rounded; at most a century.
 
     >>> nanoseconds(0.1)
     100000000
@@ -34,12 +34,12 @@ def nanoseconds(seconds: float) -> int:
 
 @final
 class Events:
-    """The events to come. Those of one time happen in the order of their making.
+    """The events to come. Simultaneous ones happen in the order of their making.
 
-    Only those of the next short time are in a heap, which is small. The others, such as
-    timeouts, are in pages: each has those of another time as short, in any order.
-    Cancelled events leave together, once they are more than those that stayed the last
-    time.
+    Only the events that are due soon are in a heap, which is small. The others, such as
+    timeouts, are in pages, each of which has the events of another short time, in any
+    order. Cancelled events are removed together, once they outnumber those that stayed
+    the last time.
 
     Args:
         rate: Calls per second.
@@ -84,7 +84,7 @@ class Events:
         heapify(heap)
 
     def at(self, time: int, action: Callable[[Any], object], argument: Any) -> Event:
-        """Call an action at a time, which must not be over.
+        """Call an action at a time that must not be over.
 
         Returns:
             The event, for `cancel`.
@@ -99,7 +99,7 @@ class Events:
         return event
 
     def put(self, event: Event) -> None:
-        """Add an event whose number was taken from `made` before."""
+        """Add an event whose number was taken from `made` earlier."""
         if event[0] < self._page_end:
             heappush(self._heap, event)
         else:

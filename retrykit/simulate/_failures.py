@@ -25,7 +25,7 @@ BUSY: Final = 3
 FAILED_CALL: Final = 4
 """An attempt that is answered with a 503 since the server's own call has failed."""
 OWN_TIMEOUT: Final = 5
-"""An attempt that the timeout of the policy ends, where requests have one, too."""
+"""An attempt that the timeout of the policy ends, where requests have their own."""
 
 _NAMES: Final = ("timeout", "refused", "unavailable", "failed_call")
 
@@ -52,7 +52,7 @@ class ServiceUnavailable(Exception):  # noqa: N818  the name of the status
 
 
 def errors_of(outage: Outage | None, errors: object) -> tuple[Exception, ...]:
-    """Return the errors by how an attempt fails; those of the user replace them."""
+    """Return the error of each way to fail; the user's errors replace the defaults."""
     given = {} if errors is None else errors
     if not isinstance(given, Mapping):
         raise invalid_setting("errors", "a dict of errors by their names", given)

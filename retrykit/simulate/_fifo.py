@@ -20,13 +20,13 @@ NEVER: Final = 2 * int(CENTURY) * SECOND
 
 
 class AmbiguousOrderError(Exception):
-    """Two events have one time, and their order is unknown without all others."""
+    """Two events have the same time, and their order is unknown."""
 
 
 Receive = Callable[[int, int], int]
 """Takes when a request arrives, and when it was sent; returns when its service ends.
 
-`NEVER` if it gets no answer. A number below 0 is -1 less the way in which it fails at
+`NEVER` if it gets no answer. A number below 0 is -1 minus the way in which it fails at
 once.
 """
 
@@ -45,8 +45,8 @@ def first_in_first_out(  # noqa: C901, PLR0915  a closure, which is quicker than
         recorder: Counts the requests that have to wait.
 
     Returns:
-        What receives requests, in the order of their arrival, and what tells when the
-        service of the last one starts.
+        A function that receives requests, in the order of their arrival, and one that
+        returns when the service of the last one starts.
     """
     service = nanoseconds(server.slots / server.capacity)
     most = server.most_waiting

@@ -31,7 +31,7 @@ class Hedges:
         self.hedge: Final = Hedge(**given.settings)
 
     def send(self, whole: Whole, deadline: int, done: Done, /) -> "Hedged":
-        """Send an attempt, and again when it takes long."""
+        """Send an attempt, and send it again if it takes long."""
         self.hedge.begin()
         hedged = Hedged(self, whole, deadline, done)
         hedged.begin()
@@ -57,7 +57,7 @@ class SimulatedRace(Race):
         return StopReason.HINT if delay is None else delay
 
     def _end(self, outcome: SentOutcome) -> None:
-        # Without notes to errors, which all attempts share.
+        # Without notes on errors, which all attempts share.
         self.outcome = outcome
         for each in self._failed:
             if each is not outcome:
@@ -124,7 +124,7 @@ class Hedged:
         self._end_if_over()
 
     def _take(self, number: int, failure: int | None) -> None:
-        """Take the end of a send."""
+        """Handle the end of a send."""
         del self._sent[number]
         self._stop_timer()
         race, now = self._race, self._now()
@@ -151,7 +151,7 @@ class Hedged:
             self._timer = None
 
     def cancel(self, *, succeeded: bool | None) -> None:
-        """Forget what is under way."""
+        """Cancel what is under way."""
         self._stop_timer()
         for each in [*self._sent.values()]:
             each.cancel(succeeded=succeeded)

@@ -31,7 +31,7 @@ class LayeredClients(NamedTuple):
     Attributes:
         clients: The clients.
         rules: The decisions of their policy.
-        sdk: The SDK below them, as clients, and its decisions; None without one.
+        sdk: The SDK below them, as clients, and its decisions; None without an SDK.
     """
 
     clients: Clients
@@ -40,7 +40,7 @@ class LayeredClients(NamedTuple):
 
 
 def has_layers(clients: Clients) -> bool:
-    """Return whether an attempt of clients is more than a request."""
+    """Return whether an attempt of clients is more than one request."""
     policy = clients.policy
     parts = policy.admission, policy.hedge, clients.sdk, clients.connections
     return any(parts)
@@ -53,7 +53,7 @@ def check_layers(
 
     Args:
         clients: The clients.
-        errors: The errors, by the way to fail, with those of layers.
+        errors: The error of each way to fail, with those of layers.
         needed: The way to fail that they must retry; None if any.
 
     Raises:
@@ -70,7 +70,7 @@ def check_layers(
 
 @final
 class LayeredFleet:
-    """All clients, while the simulation runs, as `Fleet`.
+    """All clients, while the simulation runs, like `Fleet`.
 
     Args:
         populations: The clients, with the decisions of their policies.

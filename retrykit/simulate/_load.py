@@ -87,7 +87,7 @@ class OpenLoad:
         events.at(next(times), arrive, None)
 
     def times(self, seed: int) -> Iterator[int]:
-        """Return when calls begin, in nanoseconds, ascending without an end."""
+        """Return when calls begin, in nanoseconds, ascending endlessly."""
         return accumulate(Stream(seed, "arrivals").exponentials(self.mean))
 
 
@@ -97,7 +97,7 @@ class RecordedLoad:
 
     Attributes:
         rate: Calls per second, on average.
-        normal: 0: it is counted before the outage.
+        normal: 0, since it is counted before the outage.
         text: The load, for people.
     """
 
@@ -132,7 +132,7 @@ class ClosedLoad:
     Attributes:
         users: The users.
         rate: Calls per second while calls take no time: the highest possible rate.
-        normal: 0: it is counted before the outage.
+        normal: 0, since it is counted before the outage.
         text: The load, for people.
     """
 

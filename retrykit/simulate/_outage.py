@@ -19,7 +19,7 @@ from retrykit.simulate._named_values import NamedValue
 __all__ = ["LONGEST", "Outage", "OutageKind"]
 
 LONGEST: Final = 1_000_000.0
-"""The longest time that can be simulated, in seconds, of each part."""
+"""The longest time that each part of a simulation can last, in seconds."""
 
 OutageKind = Literal["hang", "refuse", "error"]
 """How a server fails in an outage."""
@@ -44,10 +44,10 @@ slow_start=0.0)
         begin: When it begins. A duration since the beginning of the simulation, >= 0;
             10 s by default.
         share: Share of the requests that fail; the others are served. Dimensionless,
-            0 < share <= 1. Of an outage of kind ``"hang"``, the share below 1 gets no
+            0 < share <= 1. In an outage of kind ``"hang"``, a share below 1 gets no
             answer.
-        retry_after: What the 503 has in its ``Retry-After`` header. A duration, >= 0;
-            None, the default, is none.
+        retry_after: The ``Retry-After`` header of the 503. A duration, >= 0; None, the
+            default, means no header.
         slow_start: How long the server takes after the outage until it is as fast as
             before: its capacity rises evenly from a tenth. A duration, >= 0; 0 by
             default.

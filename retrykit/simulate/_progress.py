@@ -14,7 +14,7 @@ __all__ = ["Estimate", "Progress", "Watcher", "attach_simulation", "check_progre
 __all__ += ["run_seconds", "simulation_of"]
 
 Progress = Callable[[int, int], object]
-"""Gets the number of seconds that have been simulated, and of all."""
+"""Gets the number of seconds that have been simulated, and of all seconds."""
 
 _LONG: Final = 60.0
 _ATTRIBUTE: Final = "retrykit_simulation"
@@ -33,12 +33,12 @@ class Estimate(NamedTuple):
 
 
 class Watcher:
-    """Is told how a simulation proceeds.
+    """Reports the progress of a simulation, and warns if it takes long.
 
     Args:
-        progress: Is told how far it is.
-        runs: Number of simulations like the first one that it watches; 0 if they
-            have been told.
+        progress: Called with how far it is.
+        runs: Number of simulations, like the first one, that it watches; 0 once their
+            estimate was checked.
         name: What they are for.
     """
 
@@ -69,14 +69,14 @@ class Watcher:
         logging.getLogger("retrykit").warning("%s", text)
 
     def reach(self, time: int, recorder: Recorder) -> None:
-        """Tell that all before a time has been counted, in nanoseconds."""
+        """Report that everything before a time, in nanoseconds, has been counted."""
         over, whole = time // SECOND, recorder.end // SECOND
         for second in range(recorder.over + 1, over + 1):
             recorder.over = second
             self.advance(second, whole)
 
     def advance(self, seconds: int, of: int) -> None:
-        """Tell how far the simulation is."""
+        """Report how far the simulation is."""
         if self._progress is not None:
             self._progress(seconds, of)
 
@@ -101,7 +101,7 @@ def run_seconds(
 
     Args:
         events: Its events.
-        recorder: What counts them, for some seconds.
+        recorder: Counts them, for some seconds.
         queue_length: Returns the present length of the queue.
         watcher: Is told after each second.
         since: Stop as soon as attempts succeed again after this time, which is in
@@ -124,13 +124,13 @@ def run_seconds(
 
 
 def attach_simulation(error: BaseException, simulation: Simulation) -> None:
-    """Attach what there is of a simulation to the exception that interrupts it."""
+    """Attach the finished part of a simulation to the exception that interrupts it."""
     vars(error)[_ATTRIBUTE] = simulation
 
 
 @user_facing
 def simulation_of(error: BaseException) -> Simulation | None:
-    """Return what there is of the simulation that an exception has interrupted.
+    """Return the finished part of the simulation that an exception has interrupted.
 
     >>> def interrupt(seconds, of):
     ...     if seconds == 120:

@@ -10,14 +10,14 @@ from retrykit.simulate._events import SECOND
 
 __all__ = ["Recorder", "Waits"]
 
-# Times are counted with so many binary digits: to within 1 part in 256.
+# Times are counted with this many binary digits: to within 1 part in 256.
 _DIGITS: Final = 8
 _MANY: Final = 4096
 
 
 @final
 class Waits:
-    """Times, of which only the numbers of similar ones are kept.
+    """Times, kept as the numbers of similar ones.
 
     Attributes:
         total: Their sum, in nanoseconds.
@@ -43,7 +43,8 @@ class Waits:
     def _sort(self) -> None:
         times, self._new = self._new, []
         for bits in (16, 8, 0):
-            # Those of so many digits are similar if they differ in the last bits alone.
+            # Times of this many digits are similar if they differ only in the last
+            # bits.
             least = 1 << bits + _DIGITS if bits else 0
             alike = Counter([time >> bits for time in times if time >= least])
             times = [time for time in times if time < least]
@@ -51,14 +52,14 @@ class Waits:
                 self.add_similar(time << bits, count)
 
     def add_similar(self, time: int, count: int) -> None:
-        """Count a time, or some with the same first digits, but for the sum."""
+        """Count a time, or several with the same first digits, except in the sum."""
         self._counted += count
         shift = max(time.bit_length() - _DIGITS, 0)
         # Rounded to the middle of those with the same first digits.
         self._similar[(time >> shift << shift) + (1 << shift >> 1)] += count
 
     def mean(self) -> float | None:
-        """Return the mean, in seconds; None of no times."""
+        """Return the mean, in seconds; None if there are no times."""
         return self.total / self.count / SECOND if self.count else None
 
     def quantile(self, share: float) -> float | None:
@@ -81,28 +82,28 @@ class Recorder:
         begun: Number of calls that have begun in the present second, each with its
             first attempt. This and the next three are counted at its end, and left out
             after the last one.
-        resent: Number of attempts in it besides the first ones.
+        resent: Number of attempts in it beyond the first of each call.
         won: Number of calls that have succeeded in it.
         lost: Number of calls that have given up in it.
         pending: Number of attempts that are counted and have not ended.
         calls: Number of calls that began, in each second.
         sent: Number of attempts that were sent.
-        succeeded: Number of those of them that succeeded.
-        failed: Number of those of them that failed, then or later.
-        replaced: Number of those of them in whose place another one counts.
+        succeeded: Number of attempts sent that succeeded.
+        failed: Number of attempts sent that failed, then or later.
+        replaced: Number of attempts sent that another one has replaced.
         goodput: Number of calls that succeeded.
         given_up: Number of calls that gave up.
-        last_failed: When the last attempt was sent that failed, in nanoseconds, -1
-            if none failed.
-        retried: Number of attempts besides the first ones.
+        last_failed: When the last attempt that failed was sent, in nanoseconds; -1 if
+            none failed.
+        retried: Number of attempts beyond the first of each call.
         failures: Number of attempts that failed in each second.
         queued: Number of requests that had to wait for their service.
-        served: Number of those whose service began.
+        served: Number of these requests whose service began.
         over: Number of seconds that are over.
         queue: Number of requests in the queue of the server, at the end of each second
             that is over.
         waiting: Number of calls that wait for their next attempt, at these times.
-        waits: How long the calls took that succeeded.
+        waits: How long the successful calls took.
     """
 
     def __init__(self, seconds: int) -> None:
@@ -126,7 +127,7 @@ class Recorder:
         self.waits = Waits()
 
     def settle(self) -> None:
-        """Count all attempts of which only the ends were counted."""
+        """Count as sent all attempts of which only the ends were counted."""
         ends = zip(self.succeeded, self.failed, strict=True)
         self.sent = [succeeded + failed for succeeded, failed in ends]
         # Every call sends its first attempt as it begins.
@@ -164,7 +165,7 @@ class Recorder:
         self.last_failed[second] = max(self.last_failed[second], sent)
 
     def finish_request(self, sent: int, *, succeeded: bool | None) -> None:
-        """Count the end of a request; None if another one counts in its place."""
+        """Count the end of a request; None for *succeeded* if another replaces it."""
         if succeeded is not None:
             self.finish(sent, succeeded=succeeded)
         elif sent < self.end:
@@ -215,7 +216,7 @@ class Recorder:
         self.waiting.append(self._open - self.pending)
 
     def cut(self, seconds: int) -> None:
-        """Forget what was counted after so many seconds, but for the waits."""
+        """Forget what was counted after this many seconds, except the waits."""
         self.end = seconds * SECOND
         for counts in vars(self).values():
             if isinstance(counts, list):
@@ -224,9 +225,9 @@ class Recorder:
     def recovery(self, since: int, seconds: int | None = None) -> int | None:
         """Return when attempts succeed again, in nanoseconds after a time.
 
-        That is when the last attempt was sent that failed before five seconds in a row
-        in each of which at least 95 % of the attempts succeed. Without attempts, a
-        second is as good as those beside it.
+        The recovery is when the last failed attempt was sent before five seconds in a
+        row in each of which at least 95 % of the attempts succeed. A second without
+        attempts counts like those beside it.
 
         Args:
             since: The end of the outage, in nanoseconds.
@@ -254,8 +255,8 @@ class Recorder:
     def last_relapse(self, since: int) -> int | None:
         """Return when attempts fail for the last time after a recovery.
 
-        That is the end of the last ten seconds in a row of whose attempts less than
-        90 % succeed, in seconds; None if there are none.
+        That is the end of the last ten seconds in a row in which less than 90 % of the
+        attempts succeed, in seconds; None if there are none.
 
         Args:
             since: The recovery, in nanoseconds, before five good seconds.

@@ -21,7 +21,7 @@ NEVER = 1 << 100
 """A time that no simulation reaches, in nanoseconds."""
 
 Done = Callable[[int | None], None]
-"""Takes how something ended: None is a success."""
+"""Takes how a send ended: None is a success."""
 
 
 @final
@@ -51,7 +51,7 @@ class Sending(Protocol):
     """A request under way, or several, one after another or at once."""
 
     def cancel(self, *, succeeded: bool | None) -> None:
-        """Forget it; its requests are counted as succeeded, as failed, or not."""
+        """Cancel it; count its requests as succeeded, as failed, or not at all."""
         ...
 
 

@@ -25,28 +25,29 @@ class Simulation(Frozen):
         outcome: ``"recovers"``: five seconds in a row have at least 95 % successful
             attempts; ``"does not recover"`` within the horizon; ``"fails again"`` if it
             recovers, but less than 90 % of the attempts of the last ten seconds
-            succeed, since calls whose delays are long return; ``"not decided"`` if it
-            recovers in the last quarter of it, or no attempt is sent after the outage;
-            ``"no outage"`` if there was none;
-            ``"interrupted"`` if the simulation did not end.
+            succeed, since calls with long delays return; ``"not decided"`` if it
+            recovers in the last quarter of the horizon, or no attempt is sent after the
+            outage; ``"no outage"`` if there was none; ``"interrupted"`` if the
+            simulation did not end.
         recovery: Time from the end of the outage to the last attempt that failed before
             these five seconds, in seconds, >= 0; None if there are none.
-        normal: Calls per second without an outage. Those of users and recorded calls
-            are counted before it; if there are none, all recorded calls count, and
-            those that the users make if a call takes no time.
+        normal: Calls per second without an outage. With users and recorded calls, the
+            calls before it are counted; if there are none, it is the rate of all
+            recorded calls, or of users whose calls take no time.
         peak: The highest load from the beginning of the outage on, as a multiple of
             normal.
         final_load: The load in the last quarter of the time that was watched after the
-            outage, as a multiple of normal; before its end, in that of all seconds.
+            outage, as a multiple of normal; if the outage has not ended, in the last
+            quarter of all seconds.
         calls: Number of calls.
         succeeded: Number of calls that succeeded.
         given_up: Number of calls that gave up.
         attempts: Number of attempts.
-        retries: Number of attempts besides the first ones.
+        retries: Number of attempts beyond the first of each call.
         amplification: Attempts per call, >= 1.
-        requests: Number of requests to each server, from the first one on: those to the
-            first one are the attempts.
-        mean_wait: Mean time of a call that succeeds, in seconds; None without one.
+        requests: Number of requests to each server, from the first one on: the requests
+            to the first one are the attempts.
+        mean_wait: Mean time of a call that succeeds, in seconds; None if none does.
         p50: The median of these times, in seconds, within 0.4 %.
         p95: Their 95th percentile.
         p99: Their 99th percentile.
@@ -55,8 +56,7 @@ class Simulation(Frozen):
         queue: Requests in the queue of the server, at the end of each second.
         pending: Calls that wait for their next attempt, at the end of each second.
         outage: When the outage begins and ends, in seconds; None if there was none.
-        settings: All settings, those left to the defaults included, as they are
-            written.
+        settings: All settings, including the defaults, as they are written.
     """
 
     __slots__ = (
@@ -149,13 +149,13 @@ def summarize(  # noqa: PLR0913  named
     """Return the result of a simulation that has ended.
 
     Args:
-        recorder: What it has counted.
+        recorder: Its counts.
         rate: Calls per second; 0 if they are to be counted before the outage.
-        usual: Calls per second if there are none before it, > 0.
+        usual: Calls per second if there are none before the outage, > 0.
         outage: The outage.
-        horizon: How long the time after it is, in seconds.
-        settings: As they are written.
-        behind: What was counted of the requests to each server behind the first one.
+        horizon: How long the time after the outage is, in seconds.
+        settings: All settings, as they are written.
+        behind: The counts of the requests to each server behind the first one.
         seconds: Number of seconds that were to be simulated.
     """
     calls, attempts = sum(recorder.calls), sum(recorder.sent)

@@ -27,16 +27,16 @@ class Draws:
     """
 
     def __init__(self, seed: int, purpose: str) -> None:
-        # Below 2**53, as those of calls.
+        # Below 2**53, as the seeds of calls are.
         self._first = Stream(seed, purpose).below(2**46) * SHARED_CALLS
         self._calls = 0
         self._shared = SharedDraws(self._first)
 
     def take(self, own: int | None) -> tuple[SharedDraws, int]:
-        """Return the draws of the next call, and its number among those.
+        """Return the draws of the next call, and its number in the draws.
 
         Args:
-            own: The seed of its policy, which has the same draws for every call.
+            own: The seed of its policy, with which every call has the same draws.
         """
         number = self._calls % SHARED_CALLS
         if not number:
@@ -151,7 +151,7 @@ class RetriedCall:
         self._fail(OWN_TIMEOUT)
 
     def _end(self, failure: int | None) -> None:
-        """Take the end of what was sent for the attempt."""
+        """Handle the end of what was sent for the attempt."""
         self._stop_timer()
         if failure is None:
             self._succeed()
@@ -203,7 +203,7 @@ class RetriedCall:
         self._done(None)
 
     def cancel(self, *, succeeded: bool | None) -> None:
-        """End the call without an outcome, and what it has sent."""
+        """End the call without an outcome, and cancel what it has sent."""
         self._stop_timer()
         if self._sending is not None:
             self._sending.cancel(succeeded=succeeded)

@@ -29,7 +29,7 @@ class Scene:
     Attributes:
         populations: The clients, with the decisions of their policies; none if some of
             them have layers.
-        layers: The same, with their layers; none if no clients have layers.
+        layers: The clients with their layers; none if no clients have layers.
         made_by: The process of each call; None if each is drawn.
         load: When their calls begin.
         servers: The servers of a chain, the first of which gets their requests.
@@ -65,18 +65,18 @@ class Plan:
     """The decisions of one population of clients.
 
     Attributes:
-        rules: All of them.
-        kinds: Whether the schedule alone decides, by the way to fail.
-        most: The highest number of an attempt.
+        rules: All its decisions.
+        kinds: Whether the schedule alone decides, for each way to fail.
+        most: Maximum number of attempts.
         limit: A retry is made before this time, in seconds since the call began.
-        over: None is made after this time.
+        over: No retry is made after this time.
         delays: The lowest delay before a retry, and its step for each unit of the draw;
-            None if it depends on more than that.
+            None if delays depend on more than that.
         time_limit: When attempts of a call are ended, in nanoseconds since it began.
         timeout: When an attempt is ended, in nanoseconds since it was sent.
-        draws: Those of all calls, if they share one seed.
+        draws: The draws of all calls, if they share one seed.
         remembers: Whether decisions depend on earlier failures of a call.
-        budgets: Those of each process.
+        budgets: The budget of each process.
     """
 
     __slots__ = (
@@ -119,8 +119,8 @@ class Plan:
         """Return the delay before the next attempt; None if none follows.
 
         Args:
-            call: When it began, its draws and its number among those; at its end, a
-                list of what is remembered, if anything is.
+            call: When it began, its draws and its number among the calls that share
+                them; last, a list of what is remembered, if anything is.
             attempt: The number of the attempt.
             now: When it failed.
             kind: The way in which it failed.

@@ -53,15 +53,15 @@ class Server(NamedValue):
         capacity: Requests per second, 0.001 to 1,000,000; 100 by default.
         slots: Number of requests that it serves at once. Count, 1 to 1,000,000; 1 by
             default. A request takes ``slots / capacity`` seconds on average.
-        service: ``"constant"``, the default: every request takes as long;
+        service: ``"constant"``, the default: every request takes equally long;
             ``"exponential"``: the times are exponentially distributed.
-        queue_bound: The queue holds so much work; what exceeds it is answered with a
-            503 at once. A duration, in which the whole server serves a full queue;
+        queue_bound: The work that the queue holds; requests beyond it are answered with
+            a 503 at once. A duration, in which the whole server serves a full queue;
             None, the default, is unlimited.
         order: ``"oldest_first"``, the default, or ``"newest_first"``.
         drops: What it leaves out when it takes a request from the queue: ``"nothing"``,
             the default; ``"abandoned"``, requests whose clients have timed out;
-            ``"late"``, those and the ones that cannot be served in time.
+            ``"late"``, these and requests that cannot be served in time.
 
     Raises:
         ConfigError: A setting is invalid.
@@ -252,7 +252,7 @@ class SimulatedServer:
             self._serve()
 
     def _wait_for(self, attempt: "Attempt") -> None:
-        """Make the event at which a request arrives that can be served at once."""
+        """Make the event of the arrival of a request that can be served at once."""
         self._waking = True
         self._events.put([attempt.arrives, attempt.number, self._wake, None])
 
@@ -312,8 +312,8 @@ class SimulatedServer:
 
 
 def slow_start(duration: int, passed: int, ramp: int) -> int:
-    """Return how long a request takes so long after an outage.
+    """Return how long a request takes in the slow start after an outage.
 
-    From ten times as long, down to as long as before.
+    It falls from ten times as long to as long as before.
     """
     return duration * 10 * ramp // (ramp + 9 * passed)

@@ -1,6 +1,6 @@
 """Simulations of a server whose ends of service are known at arrival.
 
-An attempt is one event, as its end is known when it is sent, and what follows it. With
+An attempt is one event, as its end, and what follows it, is known when it is sent. With
 budgets it is two, since a budget answers in the order of time.
 """
 
@@ -72,7 +72,7 @@ def run_arrays(
     watcher: Watcher,
     events: Events,  # noqa: ARG001  no budget reads the clock
 ) -> bool:
-    """Run a simulation with numpy, as `ShortCut`; `arrays_apply` to it."""
+    """Run a simulation to which `arrays_apply` with numpy, as a `ShortCut`."""
     arrays = import_module("retrykit.simulate._arrays")
     with suppress(AmbiguousOrderError):
         arrays.run_windows(scene, recorder, watcher)
@@ -112,7 +112,7 @@ _WAYS: Final = {"hang": TIMED_OUT, "refuse": REFUSED, "error": FAILED}
 def run_one_by_one(
     scene: Scene, recorder: Recorder, watcher: Watcher, events: Events
 ) -> bool:
-    """Run a simulation an attempt at a time, as `ShortCut`."""
+    """Run a simulation an attempt at a time, as a `ShortCut`."""
     with suppress(AmbiguousOrderError):
         if has_budgets(scene):
             _run_with_budgets(scene, recorder, watcher, events)
@@ -125,7 +125,7 @@ def run_one_by_one(
 
 @final
 class Anywhere:
-    """Stands for the number of an event that is not known."""
+    """Stands for the unknown number of an event."""
 
     def __lt__(self, other: object) -> bool:
         raise AmbiguousOrderError
@@ -145,10 +145,10 @@ SUCCESS: Final = -1
 def _run_freely(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:  # noqa: C901, PLR0912, PLR0915
     """Run a simulation without budgets: each send is an event.
 
-    Events at one time are in the order of their making. A retry is made by the failure
-    before it, which is made by its send; the beginning of a call is made by that of the
-    call before it. So retries are ordered by their times, those of the failures, and
-    the numbers of the sends.
+    Simultaneous events are in the order of their making. A retry is made by the failure
+    before it, which is made by its send; the beginning of a call is made by the
+    beginning of the call before it. So retries are ordered by their times, then by the
+    times of the failures, then by the numbers of the sends.
     """
     end, network = recorder.end, scene.network
     calls, succeeded, failed = recorder.calls, recorder.succeeded, recorder.failed
@@ -259,9 +259,9 @@ def _run_with_budgets(  # noqa: C901, PLR0912, PLR0915
 ) -> None:
     """Run a simulation with budgets: each send, failure and success is an event.
 
-    Those at one time are in the order of their making, by the number of the event that
-    makes them. That of a success, which is made when its service starts, is not known,
-    but the time is.
+    Simultaneous events are in the order of their making, by the number of the event
+    that makes them. A success is made when its service starts: the number of that event
+    is unknown, but its time is known.
     """
     end, network = recorder.end, scene.network
     calls, succeeded, failed = recorder.calls, recorder.succeeded, recorder.failed

@@ -57,8 +57,8 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
 ) -> Simulation:
     """Simulate what the clients of a server do to it after an outage.
 
-    Every decision is that of the policy, and every process of the fleet has a budget of
-    its own. The same arguments give the same result on any machine.
+    Every decision is the policy's own, and every process of the fleet has its own
+    budget. The same arguments give the same result on any machine.
 
     >>> from retrykit import Policy
     >>> from retrykit.budgets import Throttle
@@ -75,32 +75,32 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
             ``"70%"`` or 0.7: calls begin independently of each other. Or `Users`, who
             wait for the end of a call before they make the next one. Or the times of
             recorded calls in seconds, in ascending order.
-        outage: The `Outage`, or the duration of one in which the server hangs, from
-            10 s on; None is none.
+        outage: The `Outage`, or the duration of one in which the server hangs, from 10
+            s on; None means no outage.
         server: The server; by default ``Server()``, of 100 requests per second. Or a
             chain of them: ``[Server(300, slots=50), Clients(policy), Server()]``, where
             each request to the first server, once it is served there, is a call of the
-            `Clients` to the second. It holds its slot until that ends; if it fails, the
-            answer is a 503. The outage is that of the last server, and the load a share
-            of the lowest capacity.
+            `Clients` to the second. The request holds its slot until that call ends; if
+            the call fails, the answer is a 503. The last server has the outage, and the
+            load is a share of the lowest capacity.
         network: Time from a client to the server. A duration, >= 1 us; 1 ms by
             default.
         late_answers: Whether the answer to an attempt that has timed out still ends its
-            call, as where requests have ids on one connection. False by default, as for
-            a connection for each attempt.
+            call, as if requests with ids shared a connection. False by default, as if
+            each attempt had its own connection.
         horizon: How long to watch the time after the outage. A duration, 10 s to
             1,000,000 s; 5 min by default.
-        errors: What the client raises, for the conditions and hints of the policy, by
-            ``"timeout"``, ``"refused"``, ``"unavailable"``, and, where a server has
-            failed to call the next one, ``"failed_call"``. By default a `TimeoutError`
-            (an `AttemptTimeout` if the policy has one), a `ConnectionRefusedError`, and
-            an error whose ``response`` has status 503.
+        errors: The errors that the client raises, for the conditions and hints of the
+            policy, keyed by ``"timeout"``, ``"refused"``, ``"unavailable"``, and, where
+            a server has failed to call the next one, ``"failed_call"``. By default a
+            `TimeoutError` (an `AttemptTimeout` if the policy has one), a
+            `ConnectionRefusedError`, and an error whose ``response`` has status 503.
         seed: Seed of all draws. Integer, 0 to 2**53 - 1.
         progress: Called after each simulated second with the number of seconds so far
             and of all.
 
-    What may take more than a minute is logged before it begins. A `KeyboardInterrupt`
-    has the seconds so far: see `simulation_of`.
+    A simulation that may take more than a minute logs that before it begins. A
+    `KeyboardInterrupt` carries the seconds simulated so far: see `simulation_of`.
 
     Raises:
         ConfigError: An argument is invalid, the load is not below the capacity, or the
@@ -145,15 +145,15 @@ def run(  # noqa: PLR0913  as `simulate`
     """Simulate, as `simulate` does.
 
     Args:
-        policy: As all arguments that are not below, an argument of `simulate`.
-        load: See there.
-        outage: See there.
-        server: See there.
-        network: See there.
-        late_answers: See there.
-        horizon: See there.
-        errors: See there.
-        seed: See there.
+        policy: As in `simulate`.
+        load: As in `simulate`.
+        outage: As in `simulate`.
+        server: As in `simulate`.
+        network: As in `simulate`.
+        late_answers: As in `simulate`.
+        horizon: As in `simulate`.
+        errors: As in `simulate`.
+        seed: As in `simulate`.
         watcher: Is told how the simulation proceeds.
         told: Called with each attempt that has ended.
         made_by: The process of each recorded call: an index of the processes of all
@@ -164,8 +164,8 @@ def run(  # noqa: PLR0913  as `simulate`
             empty, and no call waits to retry.
         engine: The fastest engine that may be used; one that does not apply gives way
             to a slower one. By default the fastest one that pays.
-        hopeless: Whether no attempt need be able to succeed, for what is asked about
-            failures alone.
+        hopeless: Whether to accept that no attempt can succeed, where only failures
+            matter.
     """
     if not isinstance(late_answers, bool):
         raise invalid_setting("late_answers", "True or False", late_answers)

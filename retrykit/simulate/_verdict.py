@@ -29,12 +29,12 @@ class Verdict(NamedTuple):
     """The verdict about a simulation.
 
     Attributes:
-        outcome: In one of a few words.
+        outcome: The verdict in a few words.
         recovery: Time from the end of the outage to the recovery, in seconds; None if
             there is none.
-        final_load: Attempts per second in the last quarter of the time that was
-            watched after the outage; of all seconds if none was.
-        text: In a sentence.
+        final_load: Attempts per second, as a multiple of *normal*, in the last quarter
+            of the time that was watched after the outage; of all seconds if none was.
+        text: The verdict in a sentence.
     """
 
     outcome: Outcome
@@ -54,9 +54,9 @@ def judge(
     """Return the verdict about a simulation that has ended.
 
     Args:
-        recorder: What it has counted.
+        recorder: Its counts.
         outage: The outage.
-        horizon: How long the time after it is, in seconds.
+        horizon: How long the time after the outage is, in seconds.
         seconds: Number of seconds that were to be simulated.
         normal: Calls per second without an outage.
     """

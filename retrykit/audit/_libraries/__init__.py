@@ -65,9 +65,9 @@ WORDS: Final[Mapping[str, frozenset[str]]] = {
     library: frozenset([*names, *METHODS.get(library, ())])
     for library, names in LIBRARIES.items()
 } | clients.WORDS
-"""For each library, the words without which a file has no site of it.
+"""For each library, the words of which any file with a site of it has at least one.
 
-A client that retries by itself is not a site: it is found if a site calls it.
+A client that retries by itself is not a site; it is found if a site calls it.
 """
 
 RETRIERS: Final = frozenset(
@@ -85,7 +85,7 @@ RETRIERS: Final = frozenset(
         "langchain_core",
     ]
 )
-"""The libraries that retry what they are given; the others have clients that do."""
+"""The libraries that retry a given function; the others have clients that retry."""
 
 BY_KEYWORD: Final[dict[str, tuple[str, Reader]]] = {
     # Whatever the name of the application.

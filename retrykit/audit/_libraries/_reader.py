@@ -8,7 +8,7 @@ from retrykit.audit._values import Call
 __all__ = ["Reader", "Readers"]
 
 Reader = Callable[[Call], Behavior | None]
-"""Returns what a call of a library does, or None if it retries nothing."""
+"""Returns the behavior of a call of a library, or None if it retries nothing."""
 
 Readers = Mapping[str, Reader]
-"""Readers by the names of what is called, without their modules."""
+"""Readers, keyed by the name of the called object, without its module."""

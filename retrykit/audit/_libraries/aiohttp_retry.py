@@ -1,9 +1,9 @@
-"""Settings of aiohttp-retry, as its calls say them.
+"""Settings of aiohttp-retry, as written in its calls.
 
 Source: aiohttp-retry 2.9.1. Three attempts; the n-th delay of ``ExponentialRetry``, the
 default, is ``start_timeout * factor ** n``, at most 30 s. Statuses of 500 and above are
-retried, every method is, and errors only if ``exceptions`` names them. Retry-After is
-not obeyed.
+retried with every method, and errors only if ``exceptions`` contains them. Retry-After
+is not obeyed.
 """
 
 import math
@@ -107,4 +107,4 @@ READERS: Final[Readers] = {
     "ListRetry": _list,
     "FibonacciRetry": _fibonacci,
 }
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

@@ -1,8 +1,8 @@
-"""Settings of backoff, as its calls say them.
+"""Settings of backoff, as written in its calls.
 
-Source: backoff 2.2.1. ``max_tries`` counts the first call, and without it and
-``max_time`` nothing ends; each delay is drawn from zero to what the generator yields
-(``full_jitter``), unless ``jitter=`` says otherwise.
+Source: backoff 2.2.1. ``max_tries`` includes the first call; without it and
+``max_time`` there is no limit. Each delay is drawn from zero to what the generator
+yields (``full_jitter``), unless ``jitter=`` is given.
 """
 
 import math
@@ -93,4 +93,4 @@ def _cap(value: Value) -> float | None:
 
 
 READERS: Final[Readers] = {"on_exception": _on_exception, "on_predicate": _on_predicate}
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

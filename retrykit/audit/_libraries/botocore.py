@@ -1,10 +1,11 @@
-"""Retries of botocore: of its ``Config``, and of its clients by themselves.
+"""Retries of botocore: those set in a ``Config``, and the default ones of its clients.
 
-Source: botocore 1.44.8. Without a configuration a client makes three requests, of
-DynamoDB four. ``total_max_attempts`` counts the first one, ``max_attempts`` does not.
-The n-th delay of the modes "standard", which is the default, and "adaptive" is drawn
-from zero to ``0.05 * 2 ** (n - 1)``, after a throttling error twenty times that, which
-is what is told here, at most 20 s; of the mode "legacy" up to ``2 ** (n - 1)``.
+Source: botocore 1.44.8. Without a configuration a client makes three requests, a
+DynamoDB client four. ``total_max_attempts`` includes the first one, ``max_attempts``
+does not. In the modes "standard" (the default) and "adaptive", the n-th delay is drawn
+from zero to ``0.05 * 2 ** (n - 1)`` s; after a throttling error from zero to twenty
+times that, which is reported here; at most 20 s. In the mode "legacy", the bound is
+``2 ** (n - 1)`` s.
 """
 
 import math
@@ -51,7 +52,7 @@ def _config(call: Call) -> Behavior | None:
 
 
 def _client(call: Call) -> Behavior | None:
-    """Return what a client does without a configuration of its retries."""
+    """Return the behavior of a client whose retries are not configured."""
     arguments = Arguments(call, ["service_name"])
     config = arguments.get("config", None)
     if config is not None and (type(config) is not Call or _config(config)):
@@ -75,10 +76,10 @@ READERS: Final[Readers] = {
     "client": _client,
     "resource": _client,
 }
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""
 METHODS: Final[Readers] = {
     "client": _client,
     "resource": _client,
     "create_client": _client,
 }
-"""Those of a session."""
+"""The methods of a session."""

@@ -1,9 +1,9 @@
 """Retries of the tasks of Celery.
 
-Source: Celery 5.7.0. ``autoretry_for`` retries three times by default, 180 s apart;
-with ``retry_backoff`` the n-th delay is drawn from zero to ``2 ** (n - 1)`` whole
-seconds times it, at most 600 s, or is that with ``retry_jitter=False``. Without the
-former, ``self.retry`` does: three times, after ``countdown`` or 180 s.
+Source: Celery 5.7.0. ``autoretry_for`` retries three times by default, 180 s apart.
+With ``retry_backoff`` the n-th delay is drawn from zero to ``2 ** (n - 1)`` times it,
+in whole seconds, at most 600 s; with ``retry_jitter=False`` it is that bound. Without
+``autoretry_for``, ``self.retry`` retries: three times, after ``countdown`` or 180 s.
 """
 
 import math
@@ -34,7 +34,7 @@ _OF_TASK = ("max_retries", "default_retry_delay")
 
 
 def _task(call: Call) -> Behavior | None:
-    """Return what a decorator of a task does; None without ``autoretry_for``."""
+    """Return the behavior of a task decorator; None without ``autoretry_for``."""
     arguments = Arguments(call)
     errors = arguments.get("autoretry_for", ())
     if errors == ():
@@ -81,7 +81,7 @@ def _constant(delay: Value) -> Delays:
 
 
 def _retry(call: Call) -> Behavior:
-    """Return what ``self.retry(...)`` does."""
+    """Return the behavior of ``self.retry(...)``."""
     arguments = Arguments(call, ["args", "kwargs", "exc", "throw", "eta"])
     most = arguments.get("max_retries", 3)
     delay = arguments.get("countdown", arguments.get("default_retry_delay", 180))
@@ -138,11 +138,11 @@ def _formula(delay: Operation) -> Delays:
 
 
 def within_task(call: Call, decorator: Call) -> Call:
-    """Return a ``self.retry(...)`` with what the decorator of its task says.
+    """Return a ``self.retry(...)`` with the settings in the decorator of its task.
 
     Args:
         call: The call.
-        decorator: The call that makes a task of the function in which it stands.
+        decorator: The call that makes the function in which it stands a task.
     """
     given = Arguments(call)
     of_task = Arguments(decorator)
@@ -155,6 +155,6 @@ def within_task(call: Call, decorator: Call) -> Call:
 
 
 READERS: Final[Readers] = {"shared_task": _task, "task": _task, "retry": _retry}
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""
 METHODS: Final[Readers] = {"task": _task}
-"""Those of an application."""
+"""The methods of an application."""

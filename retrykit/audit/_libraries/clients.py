@@ -1,7 +1,7 @@
-"""Retries of the clients of SDKs, by themselves.
+"""Default retries of SDK clients.
 
 Source, with a server that always answers 503: anthropic 2.14.0, openai 3.57.0, groq
-1.7.0 and cohere 7.3.1 make three requests, together 3.1.1 too; elasticsearch 9.5.1 and
+1.7.0, cohere 7.3.1 and together 3.1.1 make three requests; elasticsearch 9.5.1 and
 opensearch-py 3.2.0 four, without delays; azure-core 1.41.0 four; kubernetes 37.0.1
 four, if connections fail; pymongo 4.20.1 two; langchain-openai 1.7.4 and
 langchain-anthropic 1.7.10 three; ``stripe.Charge.create`` and the like of stripe 16.1.0
@@ -33,8 +33,8 @@ class _Client(NamedTuple):
     """Clients of a library.
 
     Attributes:
-        keyword: Their argument with the number of retries.
-        retries: The default of it.
+        keyword: Their argument for the number of retries.
+        retries: The default of that argument.
         delays: Their delays.
         errors: What they retry.
     """
@@ -68,7 +68,7 @@ _STRIPE = _Client(
 
 
 def _names(text: str) -> list[str]:
-    """Return names, and those of their async classes."""
+    """Return names, each with the name of its async class."""
     return [each for name in text.split() for each in (name, f"Async{name}")]
 
 
@@ -151,7 +151,7 @@ _STRIPE_METHODS = frozenset(
 
 
 def _azure(call: Call) -> Behavior | None:
-    """Return what a client of Azure, or a ``RetryPolicy``, does."""
+    """Return the behavior of an Azure client, or of a ``RetryPolicy``."""
     arguments = Arguments(call)
     if arguments.get("retry_policy", None) is not None:
         return None
@@ -201,7 +201,7 @@ def _kubernetes(call: Call) -> Behavior | None:
 
 
 def _stripe_named(call: Call) -> Behavior | None:
-    """Return what a function of the module does, such as ``stripe.Charge.create``."""
+    """Return the behavior of a function such as ``stripe.Charge.create``."""
     name = call.function.name if type(call.function) is Reference else ""
     _, _, method = name.partition(".")[2].partition(".")
     if method in _STRIPE_METHODS:
@@ -235,7 +235,7 @@ def _litellm_router(call: Call) -> Behavior | None:
 
 
 def read_langchain(call: Call) -> Behavior:
-    """Return what ``with_retry(...)`` of a runnable of LangChain does."""
+    """Return the behavior of ``with_retry(...)`` of a LangChain runnable."""
     arguments = Arguments(call)
     jitter = arguments.get("wait_exponential_jitter", True)
     errors = arguments.get("retry_if_exception_type", None)
@@ -271,7 +271,7 @@ READERS: Final[Mapping[str, Readers]] = {
     "kubernetes": {"*": _kubernetes},
     "litellm": {**dict.fromkeys(_LITELLM, _litellm), "Router": _litellm_router},
 }
-"""By libraries, and in these by names; "*" stands for every other name."""
+"""Keyed by library, and then by name; "*" stands for every other name."""
 
 WORDS: Final = {
     "azure": frozenset(["retry_status", "retry_total"]),
@@ -280,7 +280,7 @@ WORDS: Final = {
     "motor": frozenset[str](),
     "stripe": frozenset(["StripeClient"]),
 }
-"""Words of the libraries of which most calls, or all, are clients by default."""
+"""The words of libraries whose clients retry by default, most or all of them."""
 
 OFF: Final = {
     "openai": "OpenAI(max_retries=0)",
@@ -307,5 +307,5 @@ OFF: Final = {
     "aiohttp_retry": "aiohttp.ClientSession()",
     "google": "retry=None",
 }
-"""What switches the retries of a client off."""
+"""The code that switches the retries of a client off."""
 OFF["boto3"] = OFF["aioboto3"] = OFF["aiobotocore"] = OFF["botocore"]

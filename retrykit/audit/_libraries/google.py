@@ -1,9 +1,10 @@
 """Retries of google-api-core and google-genai.
 
-Source: google-api-core 2.44.0: transient errors for 120 s; the n-th delay is drawn from
-zero to ``initial * multiplier ** (n - 1)``, at most ``maximum``; no call begins after
-the timeout. google-genai 3.6.1: with ``HttpRetryOptions`` five attempts, 1 s, doubled,
-at most 60 s, and up to 1 s of jitter; without them one.
+Source: google-api-core 2.44.0: transient errors are retried for 120 s; the n-th delay
+is drawn from zero to ``initial * multiplier ** (n - 1)``, at most ``maximum``; no call
+begins after the timeout. google-genai 3.6.1: with ``HttpRetryOptions`` five attempts,
+with delays of 1 s, doubled, at most 60 s, and up to 1 s of jitter; without them one
+attempt.
 """
 
 import math
@@ -94,4 +95,4 @@ READERS: Final[Readers] = {
     "AsyncStreamingRetry": _retry,
     "HttpRetryOptions": _options,
 }
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

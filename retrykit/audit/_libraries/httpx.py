@@ -1,9 +1,9 @@
-"""Transports of httpx and httpx-retries: their retries.
+"""Retries of the transports of httpx and httpx-retries.
 
-Source: httpx 0.28.1: a transport repeats only connections that failed, at once, and
-then after 0.5, 1, 2 s, and so on. httpx-retries 0.6.0: ten retries, at once, unless
-``backoff_factor``; the n-th delay is drawn from zero to ``factor * 2 ** n``, at most
-120 s.
+Source: httpx 0.28.1: a transport repeats only failed connections, first at once, and
+then after 0.5, 1, 2 s, and so on. httpx-retries 0.6.0: ten retries, at once unless
+``backoff_factor`` is set; the n-th delay is drawn from zero to ``factor * 2 ** n``, at
+most 120 s.
 """
 
 import math
@@ -88,9 +88,9 @@ READERS: Final[Readers] = {
     "HTTPTransport": _transport,
     "AsyncHTTPTransport": _transport,
 }
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""
 READERS_OF_RETRIES: Final[Readers] = {
     "Retry": _retry,
     "RetryTransport": _retry_transport,
 }
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

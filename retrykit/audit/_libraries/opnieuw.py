@@ -1,8 +1,8 @@
-"""Settings of opnieuw and retryhttp, as its calls say them.
+"""Settings of opnieuw and retryhttp, as written in their calls.
 
-Source: opnieuw 4.0.0: at most three calls within 60 s, whose delays are drawn from zero
-to a doubled one, such that all of them fill that time at most. retryhttp 1.5.0, on
-tenacity: three attempts; the delay depends on the error, and obeys Retry-After.
+Source: opnieuw 4.0.0: at most three calls within 60 s; each delay is drawn from zero up
+to a bound that doubles, and the bounds add up to 60 s. retryhttp 1.5.0, on tenacity:
+three attempts; the delay depends on the error, and obeys Retry-After.
 """
 
 import math
@@ -48,6 +48,6 @@ def _http(call: Call) -> Behavior:
 
 
 READERS: Final[Readers] = {"retry": _retry, "retry_async": _retry}
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""
 READERS_OF_RETRYHTTP: Final[Readers] = {"retry": _http}
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

@@ -1,9 +1,9 @@
-"""Retries of redis-py: of its ``Retry``, and of its clients by themselves.
+"""Retries of redis-py: those of ``Retry``, and the default ones of its clients.
 
 Source: redis 8.1.0. ``Retry(backoff, retries)``: the n-th delay of an exponential
-backoff is ``base * 2 ** n``, at most ``cap``; a negative number retries without an end.
-A client without ``retry=`` retries ten times, after up to 20 ms, 40 ms, and so on, at
-most 1 s.
+backoff is ``base * 2 ** n``, at most ``cap``; a negative number of retries is
+unlimited. A client without ``retry=`` retries ten times, after up to 20 ms, 40 ms, and
+so on, at most 1 s.
 """
 
 import math
@@ -70,7 +70,7 @@ def _delays(backoff: Value) -> Delays:
 
 
 def _client(call: Call) -> Behavior | None:
-    """Return what a client does without ``retry=``; with it, that is the place."""
+    """Return the behavior of a client; None with ``retry=``, which is the site."""
     arguments = Arguments(call)
     if arguments.get("retry") is not MISSING:
         return None
@@ -92,4 +92,4 @@ READERS: Final[Readers] = {
     "StrictRedis": _client,
     "from_url": _client,
 }
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

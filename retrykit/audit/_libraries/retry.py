@@ -1,8 +1,8 @@
-"""Settings of retry and retry2, as its calls say them.
+"""Settings of retry and retry2, as written in their calls.
 
 Source: retry 0.9.2 and retry2 0.9.5, both imported as ``retry``. Without ``tries``
-nothing ends, and without ``delay`` the first retry comes at once. After each delay it
-is multiplied by ``backoff``, and ``jitter`` is added: to the next one, for good.
+there is no limit, and without ``delay`` the first retry comes at once. After each retry
+the delay is multiplied by ``backoff``, and ``jitter`` is added to all later delays.
 """
 
 import math
@@ -66,4 +66,4 @@ def _delays(arguments: Arguments) -> Delays:
 
 
 READERS: Final[Readers] = {"retry": _retry, "retry_call": _retry_call}
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

@@ -1,8 +1,9 @@
-"""Settings of retrying, as its calls say them.
+"""Settings of retrying, as written in its calls.
 
-Source: retrying 1.4.2. Times are milliseconds; without a stop nothing ends, without a
-wait nothing waits, and the longest of several waits counts. ``wait_exponential`` begins
-with twice its multiplier. The last error is raised, unless ``wrap_exception``.
+Source: retrying 1.4.2. Times are in milliseconds; without a stop there is no limit,
+without a wait there are no delays, and the longest of several waits counts.
+``wait_exponential`` begins with twice its multiplier. The last error is raised, or
+wrapped with ``wrap_exception``.
 """
 
 import math
@@ -147,4 +148,4 @@ def _cap(value: Value) -> float | None:
 _WAITS = (_fixed, _random, _incrementing, _exponential)
 
 READERS: Final[Readers] = {"retry": _read, "Retrying": _read}
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

@@ -1,8 +1,8 @@
 """Policies, decorators and blocks of retrykit.
 
-As documented of `retrykit.Policy`: five attempts within 60 s, unless one limit or a
-schedule is written, and half to one and a half of 0.5 s, times 1.5 each time, at most
-60 s. The last error is raised. Mistakes in the code are not retried.
+As documented for `retrykit.Policy`: five attempts within 60 s, unless a limit or a
+schedule is written; delays of half to one and a half times 0.5 s, times 1.5 each time,
+at most 60 s. The last error is raised. Mistakes in the code are not retried.
 """
 
 import math
@@ -62,7 +62,7 @@ def _makes_policy(call: Call) -> bool:
 
 
 def _replaced(call: Call) -> Behavior | None:
-    """Return what ``Policy(...).replace(...)`` does."""
+    """Return the behavior of ``Policy(...).replace(...)``."""
     function = call.function
     if type(function) is not Operation or type(function.left) is not Call:
         return None
@@ -284,6 +284,6 @@ READERS: Final[Readers] = {
     ),
     "*": _preset,
 }
-"""Its functions and classes, by their names; "*" stands for the presets."""
+"""Its functions and classes, keyed by name; "*" stands for the presets."""
 METHODS: Final[Readers] = {"replace": _replaced}
-"""The methods of its objects, by their names."""
+"""The methods of its objects, keyed by name."""

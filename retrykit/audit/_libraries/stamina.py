@@ -1,4 +1,4 @@
-"""Settings of stamina, as its calls say them.
+"""Settings of stamina, as written in its calls.
 
 Source: stamina 26.1.0. By default 10 calls within 45 s; the n-th delay is drawn from
 zero to ``wait_jitter`` beyond ``wait_initial * wait_exp_base ** (n - 1)``, and is at
@@ -69,4 +69,4 @@ READERS: Final[Readers] = {
     "RetryingCaller": _caller,
     "AsyncRetryingCaller": _caller,
 }
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

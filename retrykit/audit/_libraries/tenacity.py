@@ -1,8 +1,8 @@
-"""Settings of tenacity, as its calls say them.
+"""Settings of tenacity, as written in its calls.
 
-Source: tenacity 9.2.1. Without ``stop=`` nothing ends, without ``wait=`` (or with None
-or 0) nothing waits, and every ``Exception`` is retried; the last error is wrapped in a
-``RetryError``, unless ``reraise=True``.
+Source: tenacity 9.2.1. Without ``stop=`` there is no limit, without ``wait=`` (or with
+None or 0) there are no delays, and every ``Exception`` is retried; the last error is
+wrapped in a ``RetryError``, unless ``reraise=True``.
 """
 
 import math
@@ -78,7 +78,7 @@ def _ending(arguments: Arguments) -> str:
 
 
 def _parts(value: Value, name: str) -> tuple[list[Value], bool] | None:
-    """Return what ``|``, ``&``, ``..._any`` or ``..._all`` combines; None if nothing.
+    """Return the parts that ``|``, ``&``, ``..._any`` or ``..._all`` combines, or None.
 
     Returns:
         The parts, and whether any of them is enough.
@@ -135,7 +135,7 @@ _NAMED: Final[dict[str, tuple[tuple[str, ...], bool]]] = {
 
 
 def _retried(retry: Value) -> tuple[tuple[str, ...] | None, bool]:
-    """Return the errors of a ``retry=`` by names, and whether it asks of results."""
+    """Return the names of the errors of a ``retry=``, and whether it tests results."""
     if retry is MISSING:
         return ("Exception",), False
     combined = _parts(retry, "retry")
@@ -171,7 +171,7 @@ def _delays(wait: Value) -> Delays:
 
 
 def _sum(one: Delays, other: Delays) -> Delays:
-    """Return the delays of two that are added."""
+    """Return the sum of two series of delays."""
     for first, second in ((one, other), (other, one)):
         if second.shape == "none":
             return first
@@ -282,4 +282,4 @@ def _name(value: Value) -> str:
 READERS: Final[Readers] = dict.fromkeys(
     ("retry", "Retrying", "AsyncRetrying", "TornadoRetrying", "retry_with"), _read
 )
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

@@ -3,7 +3,7 @@
 Source: urllib3 2.8.0 and requests 2.34.2. Ten retries by default; the first comes at
 once, and the n-th after ``backoff_factor * 2 ** (n - 1)``, at most 120 s. A number
 instead of a ``Retry`` is that many retries without delays. Requests that can be
-repeated are retried, and of others those that never reached the server.
+repeated are retried, and others if they never reached the server.
 """
 
 import math
@@ -110,7 +110,7 @@ def _pools(call: Call) -> Behavior | None:
 
 
 def _number(retries: Value) -> Behavior | None:
-    """Return what a number of retries means; None if it is not a number."""
+    """Return the behavior for a number of retries; None if it is not a number."""
     if not is_number(retries):
         return None
     calls = calls_of(retries)
@@ -133,4 +133,4 @@ READERS: Final[Readers] = {
     "PoolManager": _pools,
     "ProxyManager": _pools,
 }
-"""Its functions and classes, by their names."""
+"""Its functions and classes, keyed by name."""

@@ -51,7 +51,7 @@ class EventParser:
     ([], [ServerSentEvent(event='message', data='one', id='4', retry=None)])
 
     Args:
-        last_event_id: The last id of the response before.
+        last_event_id: The last id of the previous response.
 
     Attributes:
         last_event_id: The last id whose frame has ended.
@@ -130,7 +130,7 @@ class EventStream:
     """A stream of events, in as many requests as it takes.
 
     Args:
-        last_event_id: The id behind which it begins; empty for the server's choice.
+        last_event_id: The id after which it begins; empty for the server's choice.
     """
 
     def __init__(self, last_event_id: str) -> None:
@@ -139,7 +139,7 @@ class EventStream:
 
     @property
     def last_event_id(self) -> str:
-        """The id behind which the next request continues; empty if there is none."""
+        """The id after which the next request continues; empty if there is none."""
         return self._parser.last_event_id
 
     def gap(self) -> str | None:

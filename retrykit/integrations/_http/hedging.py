@@ -1,4 +1,4 @@
-"""Hedged requests: the sends of one request, of which one response is returned."""
+"""Hedged requests: several sends of one request, and one response."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,8 @@ def hedge_requests(
         transient: The client's condition, which copies requests and releases responses.
         policy: The policy of the requests.
         hedge: When a request is sent again.
-        attempt: Sends a request once. Its arguments are those of the result: a function
-            of the client, the request, and the record of what is in flight.
+        attempt: Sends a request once. It takes the arguments of the returned function:
+            a function of the client, the request, and the record of what is in flight.
     """
 
     def send_once(send: Callable[..., Any], request: "HttpRequest") -> Any:
@@ -67,7 +67,7 @@ def hedge_requests(
 
 
 def _may_race(request: "HttpRequest", promised: bool) -> bool:  # noqa: FBT001
-    """Return whether a request that may be retried may be sent twice at once.
+    """Return whether a request that may be retried may also be sent twice at once.
 
     Not with a file, whose position the sends would share, nor with ``Expect``, since
     only one send could wait for the server to agree.

@@ -1,4 +1,4 @@
-"""Downloads and event streams of httpx and httpx2, whose names are the same."""
+"""Downloads and event streams of httpx and httpx2, which have the same names."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -22,7 +22,7 @@ __all__ = ["HttpxStreams"]
 
 
 class HttpxStreams(NamedTuple):
-    """The streams of a library, as its module makes them.
+    """The streams of one library.
 
     Attributes:
         library: The module of the library.
@@ -80,7 +80,7 @@ class HttpxStreams(NamedTuple):
             rule = f"a Client or an AsyncClient of {self.library.__name__}"
             raise invalid_setting("client", rule, client)
         kind: Any = _AsyncRequester if awaited else _Requester
-        # With the base URL of the client; an invalid URL is told here.
+        # With the base URL of the client; an invalid URL raises an error here.
         host = client.build_request("GET", url).url.host or None
         requester = kind(self.library, client, url, request)
         return requester, self.transient, policy, host

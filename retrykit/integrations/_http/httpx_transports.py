@@ -1,4 +1,4 @@
-"""Transports and the condition that httpx and httpx2 share: their names are the same.
+"""Transports and a condition for httpx and httpx2, which have the same names.
 
 Each module gives its library; nothing here imports one.
 """
@@ -70,7 +70,7 @@ class HttpxTransient(Transient):
     def copy_request(self, request: Any, /) -> Any:
         """Return a request with the same body, whose timeouts can be set."""
         other = copy(request)
-        # What is not pickled is not copied.
+        # `copy` leaves out what is not pickled.
         other.stream, other.extensions = request.stream, request.extensions
         return other
 
@@ -224,7 +224,7 @@ def _build_rewind(library: Any, stream: object) -> Rewind | None:
 
 @contextmanager
 def _bound_timeouts(request: Any, limit: float) -> Iterator[None]:
-    """Limit each timeout of a request to that of the attempt, in seconds."""
+    """Limit each timeout of a request to the time of the attempt, in seconds."""
     extensions = request.extensions
     given = extensions.get("timeout", {})
     timeouts = {phase: given.get(phase) for phase in _PHASES}

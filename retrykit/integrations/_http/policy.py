@@ -39,9 +39,9 @@ class Transient(TransientErrors):
         """Close a rejected response; the result may be awaitable."""
 
     def copy_request(self, request: Any, /) -> Any:
-        """Return a request that is sent while the same one is being sent.
+        """Return a request that can be sent while the given one is being sent.
 
-        By default itself: most clients change no request when they send it.
+        By default the same one: most clients change no request when they send it.
         """
         return request
 

@@ -1,7 +1,7 @@
-"""Downloads that continue by ranges: what is asked, and what an answer means.
+"""Downloads that continue with range requests: what to ask, what an answer means.
 
-Bytes of two versions of a file are never mixed: a download continues only behind a
-strong validator. Nothing here sends a request.
+Bytes of two versions of a file are never mixed: a download continues only with a strong
+validator. Nothing here sends a request.
 
 Source:
     RFC 9110, "HTTP Semantics", sections 8.8, 13.1.5 and 14, 2022.
@@ -38,12 +38,12 @@ class RangeDownload:
     """A download, in as many requests as it takes.
 
     Args:
-        restarts: How often it may start over, if it cannot continue; each time, what
-            was handed out before is void. With 0, a `DownloadError` is raised.
+        restarts: How often it may start over, if it cannot continue; each time, the
+            bytes handed out before are void. With 0, a `DownloadError` is raised.
 
     Attributes:
-        offset: The bytes of the file that were handed out.
-        total: The bytes of the whole file; None as long as that is unknown.
+        offset: Number of bytes of the file that were handed out.
+        total: Number of bytes of the whole file; None while it is unknown.
         begun: How often the file was begun, >= 1.
     """
 
@@ -55,7 +55,7 @@ class RangeDownload:
         # The strong validator of the file, as If-Range takes it, and its header.
         self._validator: tuple[str, str] | None = None
         self._skipped = 0
-        # Behind the last byte that the answer should have.
+        # After the last byte that the answer should have.
         self._end: int | None = None
 
     @property
@@ -89,7 +89,7 @@ class RangeDownload:
         Raises:
             Exception: The error of the client, if the status is one.
             GiveUp: The download cannot continue; its cause is a `DownloadError`.
-            RetryAfter: It starts over, by another request.
+            RetryAfter: It starts over, with another request.
         """
         self._skipped = 0
         if reply.status == _PARTIAL:
@@ -102,7 +102,7 @@ class RangeDownload:
             raise self._error(reason)
         validator = _strong_validator(reply.headers)
         total = _parse_length(reply.headers.get("content-length"))
-        # A date alone does not prove that the bytes before are the same.
+        # A date alone does not prove that the earlier bytes are the same.
         by_tag = validator is not None and validator[0] == "etag"
         same = by_tag and validator == self._validator
         if self.offset and same and not self._has_other_size(total):
@@ -142,7 +142,7 @@ class RangeDownload:
             reason = f"the server sent other bytes than those from {self.offset}"
             raise self._ask_anew(reason)
         if self.offset and self._has_changed(headers, total):
-            # The bytes that follow are those of another file.
+            # The bytes that follow belong to another file.
             reason = "the file has changed, and the server ignored If-Range"
             raise self._ask_anew(reason)
         self._validator = self._validator or _strong_validator(headers)
@@ -160,7 +160,7 @@ class RangeDownload:
         return sent is not None and sent.strip() != value
 
     def _check_end(self, headers: Mapping[str, str]) -> bool:
-        """Return False if all bytes were handed out, although none said so."""
+        """Return False if all bytes were handed out, though no answer said so."""
         found = _UNSATISFIED.fullmatch(headers.get("content-range", "").strip())
         total = self.total if found is None else int(found[1])
         if total != self.offset or self._has_changed(headers, total):
@@ -188,9 +188,9 @@ class RangeDownload:
 def _strong_validator(headers: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the header and the value for ``If-Range``, or None.
 
-    Only without any entity tag may a date be sent, and only one that lies so far before
-    the response that the file cannot have changed twice in that second, whoever's
-    clock is wrong.
+    A date may be sent only if there is no entity tag, and only if it is so far before
+    the response that the file cannot have changed twice in that second, even if a clock
+    is wrong.
     """
     tag = headers.get("etag", "").strip()
     if tag:
@@ -210,7 +210,7 @@ def _parse_length(text: str | None) -> int | None:
 
 
 _PARTIAL, _UNSATISFIABLE = 206, 416
-# The second is that of a proxy that has changed the response.
+# The second is sent by a proxy that has changed the response.
 _WHOLE = {200, 203}
 # Of RFC 7232, section 2.2.2, in seconds.
 _CLOCK_SKEW = 60

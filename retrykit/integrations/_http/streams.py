@@ -71,11 +71,11 @@ class AsyncRequester(ABC):
 
 
 class Request(NamedTuple):
-    """The requests of a stream, as far as its user has said.
+    """The requests of a stream, as far as the user has set them.
 
     Attributes:
         options: The arguments of the client's function, without headers.
-        headers: The headers, by their names in lower case.
+        headers: The headers, keyed by name in lower case.
         raw: Whether content codings are left as they are.
     """
 
@@ -157,7 +157,7 @@ def stream_events(
         raise invalid_setting("last_event_id", rule, given)
     events = EventStream(given)
     if policy is None:
-        # Without a time limit: events may come once in an hour.
+        # Without a time limit: events may come once an hour.
         policy = Policy(max_attempts=_ATTEMPTS)
     policy = _stream_policy(transient, policy, host)
     known = [] if policy.hint is None else [policy.hint]
@@ -226,7 +226,7 @@ def read_events(
         alive = False
         for chunk in reply.chunks:
             if alive:
-                # As comments tell, by which servers keep a connection open.
+                # As comments show, which servers send to keep a connection open.
                 note_progress()
             alive = True
             for event in events.read(chunk):  # noqa: UP028  as its async twin
@@ -247,7 +247,7 @@ async def aread_events(
         alive = False
         async for chunk in reply.chunks:
             if alive:
-                # As comments tell, by which servers keep a connection open.
+                # As comments show, which servers send to keep a connection open.
                 note_progress()
             alive = True
             for event in events.read(chunk):
@@ -330,7 +330,7 @@ def _stream_policy(
 
 
 _ENDED = "the server ended the event stream"
-# Those of the default policy.
+# As in the default policy.
 _ATTEMPTS = 5
 # A file that changes more often during its download is not one to wait for.
 _RESTARTS = 10

@@ -1,7 +1,7 @@
 """Sends the requests of an HTTP client under a policy, sync or async.
 
 It decides whether a request may be retried, and which response or error its caller
-gets. The module of the client sends it.
+gets. The module of the client sends the request.
 """
 
 import logging
@@ -35,7 +35,7 @@ __all__ = ["AsyncSender", "HttpRequest", "ReleasingCondition", "Sender"]
 
 
 class HttpRequest(NamedTuple):
-    """A request of a client, whose URL is for texts about it."""
+    """A request of a client; its URL is only for messages."""
 
     request: Any
     method: str
@@ -276,7 +276,7 @@ def _final_response(
 
 
 def _with_releases(policy: Policy, transient: Transient) -> Policy:
-    """Return a policy whose conditions on results release those that they reject."""
+    """Return a policy whose conditions on results release the responses they reject."""
 
     def releasing(condition: ResultCondition | None) -> ResultCondition | None:
         if condition is None or hasattr(condition, "release"):

@@ -12,8 +12,8 @@ then the next message is sent. A message whose worker is killed is redelivered:
 - Killed before Celery stored the result or the error of an ended job: the outcome in
   the ledger is stored.
 
-An attempt during which a worker was killed is repeated when no other such one runs in
-its worker; until then its message is sent on with a delay (`turns`).
+An attempt during which a worker was killed is repeated when no other such attempt runs
+in its worker; until then its message is sent on with a delay (`turns`).
 
 Nothing loops without a pause: a message that cannot be handled goes to the dead-letter
 queue, and one whose successor cannot be sent is requeued after a second.
@@ -92,8 +92,8 @@ class Delivery:
         Raises:
             Ignore: The job continues with another message.
             Reject: The message is to be requeued.
-            JobFailed: The job has failed. Celery gets no other error of a job: there
-                are some that a worker does not survive.
+            JobFailed: The job has failed. Celery gets no other error of a job, since
+                some errors would end the worker.
         """
         with self._requeue_on_error():
             # With unsafe settings the message is requeued, so that no job is lost.
@@ -159,7 +159,7 @@ class Delivery:
         raise JobFailed(entry.reason, self._id)
 
     def _attempt(self, envelope: Envelope, killed: int) -> Any:
-        """Make the attempt, during which *killed* workers were killed before."""
+        """Make the attempt, in which *killed* workers have already been killed."""
         token = self._headers.get(TOKEN_HEADER, "")
         begun = Entry.of(envelope, self._hop, token, begun=True)
         self._write(begun.replace(killed=killed))
@@ -229,7 +229,7 @@ class Delivery:
             envelope: The envelope that it carries.
             token: Its token; by default a new one.
             killed: How often the attempt to make was begun and did not end.
-            wait: For how long it is held at least, in seconds.
+            wait: The minimum time for which it is held, in seconds.
         """
         token, hop = token or uuid(), self._hop + 1
         self._write(Entry.of(envelope, hop, token).replace(killed=killed))

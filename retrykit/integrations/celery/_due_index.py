@@ -48,9 +48,9 @@ class DueIndex:
         return [job.decode() for job in found]
 
     def all_jobs(self) -> Iterator[str]:
-        """Yield all unfinished jobs, those first that have been due for longest.
+        """Yield all unfinished jobs, the longest overdue first.
 
-        One whose due time changes meanwhile may be missing.
+        A job whose due time changes meanwhile may be missing.
         """
         start = 0
         while page := self._client.zrange(_KEY, start, start + _PAGE - 1):
@@ -60,8 +60,8 @@ class DueIndex:
     def headers_of_messages(self, queues: Collection[str]) -> Iterator[dict[str, Any]]:
         """Yield the headers of each message in the queues or in the hands of workers.
 
-        In this order, since messages go from queues to workers. One that is sent or
-        taken meanwhile may be missing.
+        In this order, since messages go from queues to workers. A message that is sent
+        or taken meanwhile may be missing.
         """
         for queue in queues:
             for priority in self._channel.priority_steps:
@@ -75,8 +75,8 @@ class DueIndex:
     def messages_in(self, queue: str) -> list[tuple[Message, bytes]]:
         """Return the messages in a queue, the oldest first, each with its raw form.
 
-        Also those that another process has taken and not acknowledged. They stay where
-        they are, so that nobody else misses them.
+        They include messages that another process has taken and not acknowledged. All
+        stay where they are, so that nobody else misses them.
         """
         queued = reversed(self._client.lrange(self._prefix + queue, 0, -1))
         found = [(loads(raw), raw) for raw in queued]

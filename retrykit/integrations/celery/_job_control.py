@@ -81,7 +81,7 @@ def status(app: Celery, job_id: str) -> JobReport:
     verify-7: waiting, 3 failed attempts, next due 2026-11-23 04:00:00 UTC
 
     Raises:
-        ConfigError: There is no job of that id.
+        ConfigError: There is no job with that id.
     """
     return _read_report(app, job_id, _find_entry(app, job_id))
 
@@ -89,12 +89,12 @@ def status(app: Celery, job_id: str) -> JobReport:
 def jobs(
     app: Celery, *, limit: int | None = 100, **filters: Unpack[JobFilters]
 ) -> list[JobReport]:
-    """Return jobs, those first that have been due for longest.
+    """Return jobs, the longest overdue first.
 
     >>> late = jobs(app, name="verify", overdue="10m")  # doctest: +SKIP
 
-    Only with Redis as the broker are there more than dead jobs: other brokers have no
-    list of what waits. Jobs that have succeeded are known by their ids only.
+    Only with Redis as the broker are more than dead jobs listed: other brokers have no
+    list of waiting messages. Jobs that have succeeded are known by their ids only.
 
     Dead jobs come last, the newest first, without those that were requeued. On Redis
     they are only read. Other brokers hand their messages out and take them back:
@@ -103,7 +103,7 @@ def jobs(
     Args:
         app: The Celery application.
         limit: Maximum number of jobs. Count, >= 1; None returns all.
-        **filters: What they have in common: see `retrykit.durable.JobFilters`.
+        **filters: Conditions that they meet: see `retrykit.durable.JobFilters`.
 
     Raises:
         ConfigError: A filter is unknown or invalid, or the jobs cannot be listed.
@@ -116,8 +116,9 @@ def jobs(
 def requeue(app: Celery, job_id: str) -> None:
     """Start a dead job again: all attempts of its policy, new idempotency keys.
 
-    Also a job that waits and was killed, or is overdue by more than the visibility
-    timeout plus 100 s. If its attempt is running, it must be both.
+    A waiting job can be requeued as well if it was killed, or is overdue by more than
+    the visibility timeout plus 100 s; a job whose attempt is running, only if it is
+    both.
 
     Raises:
         ConfigError: There is no such job, its message is not known any more, or another
@@ -145,7 +146,7 @@ def kill(app: Celery, job_id: str) -> None:
     """Stop a job: it makes no further attempt, but a running one finishes.
 
     Raises:
-        ConfigError: There is no job of that id, or it has ended.
+        ConfigError: There is no job with that id, or it has ended.
     """
     entry = _find_entry(app, job_id)
     status = _read_report(app, job_id, entry).status
@@ -189,7 +190,7 @@ def _find_entry(app: Celery, job_id: str) -> Entry:
 
 
 def _find_stuck(app: Celery, job_id: str) -> tuple[Entry, dict[str, Any]]:
-    """Return the ledger entry and the message of a job that does not go on."""
+    """Return the ledger entry and the message of a job that is stuck."""
     entry = read_entry(app, job_id)
     status = entry.status if entry else "unknown"
     killed = entry is not None and killed_run(app, job_id) >= entry.run
@@ -236,7 +237,7 @@ def _all_reports(app: Celery, statuses: Sequence[JobStatus]) -> Iterator[JobRepo
 
 
 def _dead_letter_reports(app: Celery) -> Iterator[JobReport]:
-    """Yield the reports of the jobs in the dead-letter queue, but no requeued ones."""
+    """Yield the reports of the jobs in the dead-letter queue, except requeued ones."""
     with dead_letters(app) as letters:
         entries = {each.job: each.entry for each in letters}
     for job, entry in entries.items():

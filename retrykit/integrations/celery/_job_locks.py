@@ -14,14 +14,14 @@ from retrykit._internal.validation import invalid_setting
 
 __all__ = ["exclusively"]
 
-# In seconds. On Redis, the lock of a process that is killed lasts as long.
+# In seconds. On Redis, the lock of a process that is killed lasts this long.
 _LEASE: Final = 10.0
 _POLLING: Final = 0.1
 
 
 @contextmanager
 def exclusively(app: Celery, job: str) -> Iterator[None]:
-    """Make other processes wait that change this job at the same moment.
+    """Make other processes that change this job at the same moment wait.
 
     Raises:
         ConfigError: Another process has not ended after 10 s.
@@ -51,7 +51,7 @@ def _acquired(job: str, lock: Callable[[], Any]) -> Iterator[None]:
 
 
 def _lock_redis(connection: Connection, name: str) -> Callable[[], None] | None:
-    """Lock a key of Redis; return what releases it, or None if it is locked."""
+    """Lock a Redis key; return a function that releases it, or None if it is locked."""
     channel: Any = connection.default_channel
     lock = channel.client.lock(name, timeout=_LEASE)
 
@@ -64,7 +64,7 @@ def _lock_redis(connection: Connection, name: str) -> Callable[[], None] | None:
 
 
 def _declare_exclusive(connection: Connection, name: str) -> Callable[[], Any] | None:
-    """Declare a queue that RabbitMQ lets no other connection have."""
+    """Declare a queue that RabbitMQ reserves for this connection."""
     # It ends with its connection. A new channel, since an error closes it.
     queue = Queue(
         name, exclusive=True, durable=False,

@@ -2,7 +2,7 @@
 
 A Celery job is a message, of which there may be duplicates: a worker that is killed
 after sending the next message and before acknowledging the old one leaves both. The
-ledger says which one is current. It is stored as the result of a task id that no task
+ledger shows which one is current. It is stored as the result of a task id that no task
 has, which works on every backend. It may expire: the message alone carries the job.
 
 Messages are numbered by their hops, which Celery counts as retries, and not by a clock,
@@ -130,7 +130,7 @@ class Entry(Frozen):
 
 
 def read_entry(app: Celery, job: str) -> Entry | None:
-    """Return the ledger entry of a job, or None if there is none, or a damaged one.
+    """Return the ledger entry of a job, or None if it is missing or damaged.
 
     Without it the message alone carries the job, and the next entry is written by the
     worker of that message.
@@ -174,9 +174,9 @@ def write_message(app: Celery, job: str, message: Mapping[str, Any]) -> None:
 
 
 def replace_message(app: Celery, job: str, entry: Entry, token: str) -> None:
-    """Make the message with this token the current one, in place of that of *entry*.
+    """Make the message with this token the current one, instead of the one of *entry*.
 
-    It does not count if the other one begins an attempt before this is written.
+    This has no effect if the other one begins an attempt before this is written.
     """
     replacement: list[object] = [entry.run, entry.hop, token]
     if entry.status == "running":

@@ -1,4 +1,4 @@
-"""Sends jobs again whose messages Redis has lost.
+"""Sends jobs again after Redis has lost their messages.
 
 Redis hands a message to a worker, which then records it as unacknowledged. If the
 worker is killed in between, the message is gone, but not the job's ledger and not its
@@ -31,7 +31,7 @@ __all__ = ["Sweep", "is_overdue", "sweep"]
 
 _log: Final = logging.getLogger("retrykit.durable")
 
-# In seconds, at most: kombu looks so often for messages to redeliver.
+# In seconds: kombu looks at least this often for messages to redeliver.
 _SLACK = 100.0
 # Seconds between two sweeps, at most.
 _INTERVAL: Final = 60.0
@@ -52,7 +52,7 @@ class _LostJob(Frozen):
 
 
 def sweep(app: Celery) -> list[str]:
-    """Send jobs again whose messages Redis has lost; return their ids.
+    """Send jobs again after Redis has lost their messages; return their ids.
 
     Each worker with a durable task does this by itself, every minute. A job is lost if
     it is overdue by more than the visibility timeout plus 100 s and has no message.
@@ -84,12 +84,12 @@ class Sweep(bootsteps.StartStopStep):
         return driver(parent.app) == "redis"
 
     def start(self, parent: Any) -> None:
-        """Start to sweep."""
+        """Start sweeping."""
         interval = min(visibility_timeout(parent.app) / 4, _INTERVAL)
         self._timer = parent.timer.call_repeatedly(interval, self.begin, (parent,))
 
     def stop(self, parent: Any) -> None:  # noqa: ARG002  as in its base
-        """Stop to sweep."""
+        """Stop sweeping."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -130,8 +130,8 @@ class DeadLetter(Frozen):
 def dead_letters(app: Celery) -> Iterator[list[DeadLetter]]:
     """Read the messages in the dead-letter queue, the oldest first.
 
-    On Redis they stay there. Other brokers only let them be taken: those that are not
-    removed are put back when the block ends, or when this process is killed.
+    On Redis they stay there. Other brokers only let them be taken: messages that are
+    not removed are put back when the block ends, or when this process is killed.
     """
     with open_index(app) as index:
         found = None if index is None else index.messages_in(DEAD.name)

@@ -1,4 +1,4 @@
-"""A worker of Celery that ends after its running attempts."""
+"""A Celery worker that ends after its running attempts."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ def serve(app: Celery, *, grace: Duration = "60s", **options: Any) -> None:
 
     It must be called in the main thread. Attempts that still run after *grace* are cut
     off by a cold shutdown of Celery, and repeated by the next worker. A SIGTERM that
-    reaches the child processes of a prefork pool, too, does not cut them off.
+    also reaches the child processes of a prefork pool does not cut them off.
 
     Args:
         app: The Celery application.
@@ -46,7 +46,7 @@ def serve(app: Celery, *, grace: Duration = "60s", **options: Any) -> None:
     Raises:
         ConfigError: *grace* is not a duration, there is no such option, or jobs would
             be lost with the settings of the application.
-        RuntimeError: The worker has ended because of an error; its log says which.
+        RuntimeError: The worker has ended because of an error; its log shows which.
     """
     check_instance("app", app, Celery)
     seconds = parse_duration("grace", grace)

@@ -211,7 +211,7 @@ class DurableTask(Task[..., Any]):
         return exclusively(self.app, task_id)
 
     def _exists(self, job_id: str) -> bool:
-        """Return whether a worker has seen a job of that id, or it was requeued.
+        """Return whether a worker has seen a job with that id, or it was requeued.
 
         If not, its message may not have been sent.
         """

@@ -1,4 +1,4 @@
-"""Makes jobs dead whose messages a worker cannot use.
+"""Makes the jobs of messages that a worker cannot use dead.
 
 Celery drops a message whose task the worker does not have, as happens when a rolling
 deploy adds or renames a task, and one whose body cannot be decoded. `requeue` finds
@@ -86,9 +86,9 @@ def _fail_unknown(app: Celery, message: Message) -> None:
 
 
 def _fail_damaged(app: Celery, message: Message, error: Exception) -> None:
-    """Make the job of a message that cannot be decoded dead.
+    """Make the job of an undecodable message dead.
 
-    Its arguments are unknown, unless those that it was started with are still stored.
+    Its arguments are unknown, unless they are still stored from its start.
     """
     headers: Any = message.headers
     job = str(headers["id"])

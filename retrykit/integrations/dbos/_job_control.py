@@ -47,10 +47,10 @@ _BATCH_SIZE: Final = 500
 def job_engine(settings: Mapping[str, Any]) -> Iterator[JobEngine]:
     """Connect to a system database, and return its jobs in the form of all engines.
 
-    It neither runs jobs nor creates the database, and DBOS logs nothing but errors.
+    It neither runs jobs nor creates the database, and DBOS logs only critical errors.
 
     Args:
-        settings: The settings of DBOS, as for `connect`.
+        settings: The settings of DBOS, as in `connect`.
 
     Raises:
         ConfigError: There is no such database, or this process is connected already.
@@ -79,7 +79,7 @@ def status(job_id: str) -> JobReport:
 
 
 def jobs(*, limit: int | None = 100, **filters: Unpack[JobFilters]) -> list[JobReport]:
-    """Return jobs, those first that have been due for longest.
+    """Return jobs, the longest overdue first.
 
     >>> late = jobs(name="verify", overdue="10m")  # doctest: +SKIP
 
@@ -87,7 +87,7 @@ def jobs(*, limit: int | None = 100, **filters: Unpack[JobFilters]) -> list[JobR
 
     Args:
         limit: Maximum number of jobs. Count, >= 1; None returns all.
-        **filters: What they have in common: see `retrykit.durable.JobFilters`.
+        **filters: Conditions that they meet: see `retrykit.durable.JobFilters`.
 
     Raises:
         ConfigError: A filter is unknown or invalid.
@@ -159,8 +159,8 @@ def retry_at(job_id: str, when: datetime) -> None:
 def take_over(executor: str) -> list[str]:
     """Hand the attempts of a killed process over to other processes.
 
-    Only for an executor that will not restart. If it is alive, its running attempts are
-    made twice.
+    Call it only for an executor that will not restart. If it is alive, its running
+    attempts are made twice.
 
     Args:
         executor: The executor id of the killed process.
@@ -231,7 +231,7 @@ def _find_obsolete(row: WorkflowStatus) -> Sequence[str]:
 def _all_reports(statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
     """Yield the reports of all jobs that may have one of these statuses.
 
-    Each one once, although jobs go on between the queries.
+    Each job comes once, although jobs go on between the queries.
     """
     check_launched()
     found: set[str] = set()

@@ -3,9 +3,9 @@
 Some job may have killed it, such as one that uses up the memory. DBOS recovers all
 attempts that were running then. Were they repeated together, that job would kill the
 next worker before any other has ended. Alone, each can only kill itself and attempts
-that have just begun, and its count says which one it is.
+that have just begun, and its count shows which one it is.
 
-DBOS counts recoveries, but also those of attempts that still waited for their turn.
+DBOS counts recoveries, but includes attempts that still waited for their turn.
 So each repetition is recorded before it begins; the first time an attempt begins is
 not, since its recovery shows it.
 """
@@ -36,16 +36,16 @@ stopping: Final = Event()
 """Whether this process takes no new attempt, and so begins no repetition."""
 
 running_attempts: Final[dict[str, int]] = {}
-"""How often each attempt of this process had begun before, by workflow.
+"""How often each attempt of this process had begun before, keyed by workflow.
 
-From its beginning until its outcome is recorded."""
+An attempt is here from its beginning until its outcome is recorded."""
 
 
 @contextmanager
 def until_recorded(workflow_id: str) -> Iterator[None]:
     """Make an attempt and record its outcome, after which it no longer runs.
 
-    One that is cancelled, since its process stops, has no outcome.
+    An attempt that is cancelled, since its process stops, has no outcome.
     """
     try:
         yield
@@ -59,7 +59,7 @@ def until_recorded(workflow_id: str) -> Iterator[None]:
 
 @contextmanager
 def repeat_alone(workflow_id: str, job: Job, envelope: Envelope) -> Iterator[None]:
-    """Make an attempt; if its worker was killed before, when no other such one runs.
+    """Make an attempt; if its worker was killed before, alone among such attempts.
 
     Raises:
         JobFailed: Its worker was killed too often.

@@ -60,9 +60,9 @@ def serve(
 ) -> None:
     """Run due jobs until the process receives SIGTERM or SIGINT (Ctrl-C).
 
-    Then it takes no new attempt, lets those that are running end, and returns. Those
-    that have not ended within *grace* are repeated when a process with this executor
-    id starts. A second signal ends the process at once, with status 128 and its number.
+    Then it takes no new attempt, lets the running ones end, and returns. Attempts
+    that have not ended within *grace* are repeated when a process with this executor id
+    starts. A second signal ends the process at once, with status 128 and its number.
 
     If a sync function has not ended within *grace*, or if the database does not answer,
     the process ends here a few seconds later, with status 0: the interpreter would wait
@@ -70,10 +70,10 @@ def serve(
 
     Args:
         settings: The result of `config`.
-        concurrency: As for `listen`.
-        polling: As for `listen`.
+        concurrency: As in `listen`.
+        polling: As in `listen`.
         grace: How long running attempts may go on. A duration, >= 0, rounded up to
-            seconds, and shorter than that of your platform (Kubernetes: 30 s).
+            seconds, and shorter than your platform's grace period (Kubernetes: 30 s).
 
     Raises:
         ConfigError: It was not called in the main thread, the only one that handles
@@ -107,7 +107,7 @@ def serve(
 
 
 def _close(launching: "Future[None]", deadline: float) -> None:
-    """Stop taking attempts, let those that are running end, and close DBOS."""
+    """Stop taking attempts, let the running ones end, and close DBOS."""
     launching.result()
     stopping.set()
     # In a thread, since it would wait for a database that does not answer.
@@ -119,7 +119,7 @@ def _close(launching: "Future[None]", deadline: float) -> None:
 
 
 def _has_closed(closing: "Future[None]", deadline: float) -> bool:
-    """Wait until DBOS is closed and does nothing; return False if it takes too long."""
+    """Wait until DBOS is closed and idle; return False if it takes too long."""
     while not closing.done() or _is_at_work():
         late = sync_clock.now() - deadline
         if late > _CLOSING or (late > _CLEANUP and _is_at_work()):
@@ -136,7 +136,7 @@ def _is_at_work() -> bool:
         for thread in threading.enumerate()
         if thread is not main_thread()
         for modules in [{*_modules(frames.get(thread.ident or 0))}]
-        # It waits for the threads of pools, too, although they are daemons.
+        # It also waits for the threads of pools, although they are daemons.
         if _POOL in modules or not thread.daemon
     )
 
@@ -171,7 +171,7 @@ def _received_signals() -> Iterator[SimpleQueue[int]]:
     Signals are handled and not blocked: child processes would inherit that, and could
     not be terminated.
     """
-    # Its put may be called in a handler, other than Event.set.
+    # Unlike Event.set, its put may be called in a handler.
     received: SimpleQueue[int] = SimpleQueue()
     seen: list[int] = []
 

@@ -61,14 +61,14 @@ def config(
     Args:
         name: The name of the application: at least 3 characters of a-z, 0-9, ``-`` and
             ``_``. Each application needs its own database or ``dbos_system_schema``.
-        database: The URL of the database; by default that of a SQLite file with this
-            name in the current folder.
+        database: The URL of the database; by default of a SQLite file with this name in
+            the current folder.
         executor: The id of this process: unique, and the same after a restart. On
             SQLite ``single`` by default; elsewhere required to run jobs.
         **settings: Other settings of DBOS.
 
     Raises:
-        ConfigError: DBOS does not have a setting, or cannot use *database*.
+        ConfigError: DBOS has no such setting, or cannot use *database*.
     """
     for setting in settings:
         check_choice(

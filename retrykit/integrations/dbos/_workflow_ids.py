@@ -59,11 +59,11 @@ def find_attempts(job_id: str) -> list[WorkflowStatus]:
 def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
     """Return the attempts that are the last ones of their jobs.
 
-    If the next attempt has been enqueued since the rows were read, that one. Workflows
-    that were forked by hand are left out.
+    If the next attempt has been enqueued since the rows were read, it is returned
+    instead. Workflows that were forked by hand are left out.
     """
     kept: list[WorkflowStatus] = []
-    # What follows a finished attempt is among the rows itself.
+    # The attempt that follows a finished one is itself among the rows.
     followed = {row.workflow_id for row in rows if row.status != "SUCCESS"}
     while rows:
         successors = _successors(rows)
@@ -90,7 +90,7 @@ def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
 
 
 def _successors(rows: Sequence[WorkflowStatus]) -> dict[str, str]:
-    """Return the ids of the attempts that may follow these, each with its own."""
+    """Return the ids of attempts that may follow these, mapped to the ids of these."""
     attempts = {row.workflow_id: parse_workflow_id(row.workflow_id) for row in rows}
     return {
         successor.key: key

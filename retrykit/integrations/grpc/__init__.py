@@ -9,7 +9,7 @@ Needs the extra ``grpc``. Prefer to decorate the function that calls::
     def fetch(stub, request):
         return list(stub.List(request, timeout=10))
 
-A response stream that breaks off goes on behind its last message if the service can
+A response stream that breaks off continues after its last message if the service can
 begin there. The generator cancels the call that its consumer no longer reads::
 
     from retrykit import streams
@@ -25,7 +25,7 @@ begin there. The generator cancels the call that its consumer no longer reads::
         finally:
             call.cancel()
 
-An async generator of `grpc.aio` is the same, with ``async for``.
+An async generator of `grpc.aio` works the same, with ``async for``.
 
 `retrykit.state_of` returns the history of an error. Where a decorator is not possible,
 use interceptors, which retry a call until it has its response, or the first message of

@@ -41,9 +41,9 @@ def async_interceptors(
     written one by one, or come from any other iterable, are not retried.
 
     Args:
-        policy: As for `policy`.
-        methods: As for `RetryInterceptor`.
-        **changes: Settings, as for `Policy`.
+        policy: As in `policy`.
+        methods: As in `RetryInterceptor`.
+        **changes: Settings of `Policy`.
 
     Raises:
         ConfigError: A setting is invalid, or an interceptor does not support it.

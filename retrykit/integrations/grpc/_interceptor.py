@@ -101,7 +101,7 @@ class CallRunner:
             )
         if not awaited:
             suggestion = "async functions need async_interceptors"
-            # Checked before _or_timeout hides an async condition. In a thread, too,
+            # Checked before _or_timeout hides an async condition. Even in a thread,
             # gRPC can end an attempt.
             check_sync_compatible(policy, can_cancel=True, suggestion=suggestion)
         timeout = policy.attempt_timeout

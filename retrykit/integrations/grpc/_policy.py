@@ -12,9 +12,9 @@ from retrykit.integrations._transient import fill_in
 __all__ = ["policy", "retry_after", "transient"]
 
 transient: Final = StatusCodes(["UNAVAILABLE"])
-"""Condition that matches transient errors: UNAVAILABLE alone.
+"""Condition that matches transient errors: only UNAVAILABLE.
 
-It is the only code by which a server, or gRPC itself without a connection, says that
+It is the only code with which a server, or gRPC itself without a connection, tells that
 this one call may be retried. ABORTED means that the whole transaction should be
 retried, and DEADLINE_EXCEEDED that the caller's own timeout is over; RESOURCE_EXHAUSTED
 may be a quota for hours, or a message that is too large; INTERNAL and UNKNOWN are bugs
@@ -42,6 +42,6 @@ def policy(base: Policy | None = None, /, **changes: Unpack[PolicySettings]) -> 
     Args:
         base: Policy to start from; by default `Policy()`. Its own settings for
             errors and hints are kept.
-        **changes: Settings, as for `Policy`.
+        **changes: Settings of `Policy`.
     """
     return fill_in(base, changes, on=transient, hint=retry_after)

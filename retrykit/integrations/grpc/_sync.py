@@ -41,7 +41,7 @@ class RetryInterceptor(
     ...     pass  # create stubs from it
 
     Make it the first interceptor of a channel, so that the others see every attempt.
-    `state_of` returns the history of errors of gRPC, and of the call object that
+    `state_of` returns the history of gRPC errors, and of the call object that
     ``with_call`` returns. The timeout of a call is for all attempts together.
 
     A stream of responses is retried until its first message, while the caller waits
@@ -56,12 +56,12 @@ class RetryInterceptor(
     future that is retried, submit the call to an executor.
 
     Args:
-        policy: As for `policy`.
+        policy: As in `policy`.
         methods: The methods to retry, as ``package.Service/Method``, or as
             ``package.Service`` for all methods of a service. None means all methods, as
             in a service config of gRPC: names do not show which are idempotent.
-        **changes: Settings, as for `Policy`. An `attempt_timeout` bounds each
-            attempt of a call with a single response, but not those of streams.
+        **changes: Settings of `Policy`. An `attempt_timeout` bounds each attempt of a
+            call with a single response, but not attempts of streams.
 
     Raises:
         ConfigError: A setting is invalid, or an interceptor does not support it.
@@ -190,7 +190,7 @@ class _StreamCall(InterceptedCall):
 class _Messages:
     """The call object that the caller of a stream gets.
 
-    Other attributes are those of the call object of the last attempt.
+    Other attributes come from the call object of the last attempt.
     """
 
     def __init__(self, call: _StreamCall, open_: Callable[[], list[Any]]) -> None:

@@ -43,7 +43,7 @@ def observer(  # noqa: PLR0913  independent options
 
     Each attempt is a span under the span that is current where the call is made. It
     is the current one during the attempt, so that the spans of clients and databases
-    are under it, and it links to the attempt before. A failed attempt has the status
+    are under it, and it links to the previous attempt. A failed attempt has the status
     ERROR and an ``error.type``. Texts of errors, arguments and results are never
     recorded. The metrics count all calls, whether their spans are sampled or not.
 
@@ -53,8 +53,8 @@ def observer(  # noqa: PLR0913  independent options
 
     Args:
         spans: ``span`` for a span per attempt; ``event`` for events of the caller's
-            span instead: for failed attempts, retries and the end of the call; None
-            for metrics alone.
+            span instead: for failed attempts, retries and the end of the call; None for
+            metrics only.
         tracer_provider: The provider of the spans; by default the global one.
         meter_provider: The provider of the metrics; by default the global one.
             OpenTelemetry's `NoOpMeterProvider` records none.
@@ -63,12 +63,12 @@ def observer(  # noqa: PLR0913  independent options
         limits: Limits by name, such as circuit breakers, or registries of them, whose
             states a gauge shows. It also shows the shared limits, by their scopes.
         max_names: Maximum number of distinct names of functions, and of types of
-            errors: further ones become ``other`` and ``_OTHER``. So many shared
-            budgets and limits are shown, those used most recently. Count, >= 1.
+            errors: further ones become ``other`` and ``_OTHER``. At most as many shared
+            budgets and limits are shown, the most recently used ones. Count, >= 1.
 
     Raises:
-        ConfigError: *spans* is another word, a provider is none, *budgets* is not a
-            dict of budgets, or *limits* is not a dict of limits.
+        ConfigError: *spans* is another word, a provider has another type, *budgets* is
+            not a dict of budgets, or *limits* is not a dict of limits.
     """
     if spans is not None:
         check_choice("spans", spans, ["span", "event"], "None records no spans")

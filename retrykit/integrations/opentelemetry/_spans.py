@@ -100,8 +100,8 @@ class AttemptSpans:
     attached and never detached, since a token is only valid in the context that made
     it, and an async generator, for instance, may end a call in another one.
 
-    The spans of a stream are kept by its call, and do not become current: the context
-    of a generator is that of its consumer.
+    The spans of a stream are kept by its call, and do not become current: a generator
+    runs in the context of its consumer.
     """
 
     def __init__(self, tracer: Tracer, labels: EventLabels) -> None:
@@ -109,7 +109,7 @@ class AttemptSpans:
         self._key = create_key("retrykit")
 
     def __call__(self, event: Event, /) -> None:
-        """Start or end a span. An error of its processor leaves the context right."""
+        """Start or end a span. An error of its processor leaves the context valid."""
         if isinstance(event, RetryScheduled):
             return
         if isinstance(event, HedgeStarted):
@@ -174,7 +174,7 @@ class AttemptSpans:
         return span
 
     def _attach(self, call: _CallSpans, span: Span | None) -> None:
-        """Make the span of an attempt the current one, or that of the caller."""
+        """Make the span of an attempt the current one, or the span of the caller."""
         if call.record is not None and call.record.stream is not None:
             return
         context = set_value(self._key, call, call.caller)

@@ -42,7 +42,7 @@ _STATUSES: Final[dict[str, JobStatus]] = {
 
 
 class _Row(NamedTuple):
-    """A job in the table of Procrastinate, with what retrykit stores about it."""
+    """A job in Procrastinate's table, with what retrykit stores about it."""
 
     id: int
     status: str
@@ -126,7 +126,7 @@ async def astatus(app: App, job_id: str) -> JobReport:
 def jobs(
     app: App, *, limit: int | None = 100, **filters: Unpack[JobFilters]
 ) -> list[JobReport]:
-    """Return jobs, those first that have been due for longest.
+    """Return jobs, the longest overdue first.
 
     >>> late = jobs(app, name="verify", overdue="10m")  # doctest: +SKIP
 
@@ -136,7 +136,7 @@ def jobs(
     Args:
         app: The Procrastinate application.
         limit: Maximum number of jobs. Count, >= 1; None returns all.
-        **filters: What they have in common: see `retrykit.durable.JobFilters`.
+        **filters: Conditions that they meet: see `retrykit.durable.JobFilters`.
 
     Raises:
         ConfigError: A filter is unknown or invalid.
@@ -155,7 +155,7 @@ async def ajobs(
 def requeue(app: App, job_id: str) -> None:
     """Start a dead job again: all attempts of its policy, new idempotency keys.
 
-    It becomes a new job of Procrastinate; the dead one stays in the table.
+    It becomes a new Procrastinate job; the dead one stays in the table.
 
     Raises:
         ConfigError: There is no such job, it is not dead, or its task is not imported.
@@ -289,7 +289,7 @@ def _build_report(row: _Row) -> JobReport:
 
 
 def _find_reason(row: _Row) -> str:
-    """Return why a job is dead, also if no attempt has recorded the reason."""
+    """Return why a job is dead, even if no attempt has recorded the reason."""
     if row.reason is not None:
         return str(from_json("reason", row.reason))
     if row.status == "failed":

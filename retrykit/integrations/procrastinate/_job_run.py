@@ -4,8 +4,9 @@ The envelope is stored before Procrastinate is told when the job continues, and 
 the envelope counts. If a worker is killed, the job stays ``doing`` until it is rescued:
 
 * killed before or during the attempt: the attempt is repeated under the same key,
-  unless that has happened too often (``max_killed``), and when no other such attempt
-  runs in its worker: some job may have killed it, and would take the others along;
+  unless that has happened too often (``max_killed``), and only when no other such
+  attempt runs in its worker: some job may have killed it, and would take the others
+  along;
 * killed after the envelope was stored: the job waits until it is due, or ends,
   according to the envelope.
 """
@@ -133,7 +134,7 @@ def run_due_attempt(
 
 @contextmanager
 def _turn_after(killed: int) -> Iterator[bool]:
-    """Take the turn of this process if workers were killed; yield whether it is."""
+    """Take this process's turn if workers were killed; yield whether it was taken."""
     taken = killed > 0 and _turn.acquire(blocking=False)
     try:
         yield taken

@@ -1,4 +1,4 @@
-"""A worker of Procrastinate that ends after its running attempts."""
+"""A Procrastinate worker that ends after its running attempts."""
 
 import asyncio
 import logging
@@ -50,14 +50,14 @@ def serve(app: App, *, grace: Duration = "60s", **options: Any) -> None:
             the time after which the supervisor kills the process.
         **options: Options of ``app.run_worker``: abort_job_polling_interval,
             additional_context, concurrency, fetch_job_polling_interval, listen_notify,
-            name, queues, task_middleware, worker_middleware. The other ones belong into
+            name, queues, task_middleware, worker_middleware. Other options belong in
             the ``worker_defaults`` of the application.
 
     Raises:
         ConfigError: The application was not prepared, *grace* is not a duration, or
             there is no such option.
         ConnectorException: The database is unavailable.
-        RuntimeError: The worker has ended without a signal; its log says why.
+        RuntimeError: The worker has ended without a signal; its log shows why.
     """
     check_prepared(app)
     seconds = parse_duration("grace", grace)

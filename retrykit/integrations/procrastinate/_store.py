@@ -1,6 +1,6 @@
 """Stored state of jobs, and all SQL.
 
-A table of retrykit stores the history of each job, under the id of its row in
+retrykit's table stores the history of each job, under the id of its row in
 Procrastinate's table (``row_id``). JSON is passed as text, since connectors differ in
 what they return for JSON.
 """
@@ -60,7 +60,7 @@ RETURNING least(
 """
 """Replace the stored state, unless another worker has changed it.
 
-Times are those of the database, which also decides when a job is due."""
+Times come from the database, which also decides when a job is due."""
 
 _ROWS: Final = """
 SELECT job.id, job.status::text, job.task_name AS task, job.args::text AS args,
@@ -169,12 +169,12 @@ class StoredJob(NamedTuple):
 
 
 def schema() -> str:
-    """Return the SQL that creates the table of retrykit."""
+    """Return the SQL that creates retrykit's table."""
     return files(_HERE).joinpath("schema.sql").read_text("utf-8")
 
 
 def apply_schema(app: App) -> None:
-    """Create the table of retrykit, after those of Procrastinate; safe to repeat.
+    """Create retrykit's table, after Procrastinate's own; safe to repeat.
 
     It adds an index to Procrastinate's table, which blocks writes until it is built.
     """

@@ -41,8 +41,8 @@ class DurableTask(DurableFunction[P, T]):
 
     Attributes:
         job: The job: its function, policy and name.
-        task: The Procrastinate task. A job that is deferred with it is retried under
-            the policy, too, and has the id ``name@row``.
+        task: The Procrastinate task. A job that is deferred with it is also retried
+            under the policy, and has the id ``name@row``.
     """
 
     def __init__(self, fn: Callable[P, T], job: Job, task: Task[Any, Any, Any]) -> None:

@@ -1,7 +1,6 @@
-"""Redis: transient errors of redis-py, and budgets and limits that processes share.
+"""Transient errors of redis-py, and budgets and limits that processes share on Redis.
 
-Needs the extra ``redis``. Switch off the retries of redis-py itself, or
-attempts multiply::
+Needs the extra ``redis``. Switch off redis-py's own retries, or attempts multiply::
 
     import redis
     from redis.backoff import NoBackoff
@@ -16,8 +15,8 @@ attempts multiply::
     def store(key, value):
         client.set(key, value)
 
-A command whose reply was lost may have been executed: retry those that can be repeated,
-such as ``SET``, and not ``INCR`` or ``LPUSH``.
+A command whose reply was lost may have been executed: retry only commands that can be
+repeated, such as ``SET``, and not ``INCR`` or ``LPUSH``.
 
 `RedisBudget` is for `retry`, and `AsyncRedisBudget` for `aretry`. A
 `RedisCircuitBreaker` opens in all processes when it is open in many of them. A

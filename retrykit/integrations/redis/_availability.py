@@ -19,11 +19,12 @@ class Availability(ForkSafe):
 
     Args:
         name: Name of the limit in logs.
-        alone: How it goes on without Redis, in words.
+        alone: How the limit works without Redis, in words.
 
     Attributes:
         failures: Number of consecutive failures; 0 while Redis replies.
-        pause: How long to wait after the last failure, in seconds; 0 while it replies.
+        pause: How long to wait after the last failure, in seconds; 0 while Redis
+            replies.
     """
 
     def __init__(self, name: str, alone: str) -> None:
@@ -35,7 +36,7 @@ class Availability(ForkSafe):
         super().__init__()
 
     def begin(self) -> int | None:
-        """Return the number of failures, to report a request; None in a pause."""
+        """Return the number of failures, to report on a request; None in a pause."""
         if not self.failures:
             return 0
         now = _now()
@@ -48,7 +49,7 @@ class Availability(ForkSafe):
             return self.failures
 
     def reply(self, failures: int) -> None:
-        """Record that there was a reply to a request."""
+        """Record a reply to a request."""
         if not self.failures:
             return
         with self._lock:

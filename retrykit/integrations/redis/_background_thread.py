@@ -1,4 +1,4 @@
-"""Thread that does the requests of the limits of a client, so that no call waits."""
+"""Thread that makes the requests of a client's limits, so that no call waits."""
 
 import math
 import threading
@@ -13,14 +13,14 @@ __all__ = ["BackgroundThread", "Job", "background_thread"]
 
 
 class Job(Protocol):
-    """Something that is done from time to time."""
+    """A task that is run from time to time."""
 
     def run(self) -> float | None:
-        """Do it; return after how many seconds it is due again, or None if never."""
+        """Run the job; return in how many seconds it is due again, or None if never."""
         ...
 
     def give_up(self, fault: Exception, /) -> None:
-        """Take note that no thread could be started."""
+        """Handle the failure to start a thread."""
         ...
 
 
@@ -28,7 +28,8 @@ class Job(Protocol):
 class BackgroundThread(ForkSafe):
     """A thread that runs jobs when they are due, and ends when there are none.
 
-    It is a daemon, in real time. The child of a fork has neither its jobs nor it.
+    It is a daemon, in real time. The child of a fork has neither the thread nor its
+    jobs.
     """
 
     _due: "dict[Job, float]"
@@ -65,7 +66,7 @@ class BackgroundThread(ForkSafe):
             wait_for_event(wake, pause)
 
     def _run_due_jobs(self) -> float | None:
-        """Return how long to wait for the next one; None if there is none."""
+        """Run due jobs; return how long to wait for the next; None if there is none."""
         now = _now()
         for job, due in self._due.copy().items():
             if due <= now:
@@ -100,5 +101,5 @@ _threads: weakref.WeakKeyDictionary[Any, BackgroundThread] = weakref.WeakKeyDict
 
 
 def background_thread(client: Any) -> BackgroundThread:
-    """Return the thread of a client: one that hangs delays the limits of no other."""
+    """Return the thread of a client: a client that hangs delays only its own limits."""
     return _threads.setdefault(client, BackgroundThread())

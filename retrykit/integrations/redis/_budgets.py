@@ -69,7 +69,7 @@ class _BaseRedisBudget(Budget, Generic[Client]):
 
     @property
     def balance(self) -> float:
-        """Tokens in the last reply of Redis; the local ones while it is unavailable.
+        """Tokens in the last reply of Redis; local tokens while it is unavailable.
 
         Reading it sends no request; `flush` does.
         """
@@ -125,10 +125,10 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
     <RedisBudget of TokenBucket(capacity=1000), key='retrykit:payments'>
 
     **Rewards** for calls that succeed at once are collected locally, and sent by the
-    first call after *flush_every*, or with the next withdrawal. `flush` and the exit of
-    the interpreter send them, too. They are lost if a process is killed, or if a
-    process of `multiprocessing` does not flush. The cost that a retried call returns is
-    sent at once.
+    first call after *flush_every*, or with the next withdrawal. They are also sent by
+    `flush`, and when the interpreter exits. They are lost if a process is killed, or if
+    a process of `multiprocessing` does not flush. The refund of a retried call is sent
+    at once.
 
     **While Redis is unavailable** (down, slow, read-only, full, loading, or with
     another type of value under the key) each process counts its own tokens: it starts
@@ -192,7 +192,7 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
 class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
     """Token bucket that processes share through Redis, for `aretry`.
 
-    It may share a key with a `RedisBudget`. The exit of the interpreter sends nothing:
+    It may share a key with a `RedisBudget`. Nothing is sent when the interpreter exits:
     await `flush` before you close the client, or the last rewards are lost. If a call
     is cancelled during a request, the rewards in that request are lost.
 
@@ -201,8 +201,8 @@ class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
     >>> budget.balance
     500.0
 
-    Its arguments and errors are those of `RedisBudget`. The client is async, and used
-    in a single event loop of asyncio.
+    It takes the arguments of `RedisBudget`, and raises the same errors. The client must
+    be async, and used in a single asyncio event loop.
     """
 
     _awaited = True
@@ -246,7 +246,7 @@ def flush_all() -> None:
             budget.flush()
 
 
-# An absent key is a full bucket, and a full bucket needs no key. A request without
+# An absent key means a full bucket, so a full bucket needs no key. A request without
 # change and cost writes nothing: monitoring may read from a replica, and does not keep
 # the key alive.
 SCRIPT = """\
@@ -274,7 +274,7 @@ return {granted and 1 or 0, left}
 """Lua script that applies a change to the tokens of a key, then pays for a retry.
 
 Its arguments are the key, and the capacity, the change, the cost and the expiry of the
-key in milliseconds. It returns 1 or 0, for whether the retry is paid, and the remaining
+key in milliseconds. It returns 1 if the retry is paid, else 0; and the remaining
 tokens.
 """
 
@@ -290,7 +290,7 @@ def parse_reply(reply: object) -> tuple[int, int]:
     ValueError: the script replied b'OK'
 
     Returns:
-        1 or 0, for whether the retry is paid, and the remaining tokens.
+        1 if the retry is paid, else 0; and the remaining tokens.
     """
     match reply:
         case [int(granted), int(tokens)]:

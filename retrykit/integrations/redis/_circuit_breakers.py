@@ -32,11 +32,11 @@ __all__ = ["CIRCUIT_SCRIPT", "RedisCircuitBreaker", "parse_fleet"]
 class RedisCircuitBreaker(ForkSafe, Limit):
     """Circuit breaker that opens in all processes when it is open in many of them.
 
-    Each process has its own *breaker*, which decides by its own calls. It tells the
-    others through Redis whether it is open. Once a quorum of the processes that make
-    calls is open, it opens in each of them, so that a process does not have to fail
-    first to learn what the others know. One process in trouble, such as one with a
-    broken network, opens its own breaker only.
+    Each process has its own *breaker*, which decides by its own calls, and tells the
+    others through Redis whether it is open. Once the breakers of a quorum of the
+    processes that make calls are open, the breaker opens in each of them, so that a
+    process does not have to fail first to learn what the others know. One process in
+    trouble, such as one with a broken network, opens its own breaker only.
 
     >>> from redis import Redis
     >>> client = Redis(socket_connect_timeout=0.5, socket_timeout=0.5)
@@ -48,36 +48,36 @@ class RedisCircuitBreaker(ForkSafe, Limit):
 
     **No call waits for Redis**, in threads or in coroutines: a thread that lives while
     calls are made sends one script every *refresh_every*, and at once if the breaker
-    opens or closes. So a process learns up to *refresh_every* late of the others. Under
-    `virtual_time` there is no thread: call `refresh`.
+    opens or closes. So a process learns about the others up to *refresh_every* late.
+    Under `virtual_time` there is no thread: call `refresh`.
 
     **It opens for all** when at least *at_least* processes are open, and at least
-    *quorum* of those that are alive. All processes count alike, whatever number of
-    calls they make. One is alive for *expire_after* after its last call, and while it
-    is open. Its calls are refused until so many of the others have reached the end of
-    their time that the quorum is lost. Then its own breaker is half-open, and sends its
-    own probes. An opening for others is not counted, so it does not keep itself open.
+    *quorum* of those that are alive. All processes count alike, however many calls they
+    make. A process is alive for *expire_after* after its last call, and while it is
+    open. Its calls are refused until the open times of so many others have ended that
+    the quorum is lost. Then its own breaker is half-open, and sends its own probes. An
+    opening for others is not counted, so it does not keep itself open.
 
     **It heals as each breaker does**: one whose probes succeeded, or that was closed by
-    hand, is closed whatever the others know from before. Only openings from after that
-    open it again.
+    hand, is closed whatever the others reported earlier. Only openings after that open
+    it again.
 
-    **While Redis is unavailable** each process decides alone, by its own breaker. The
+    **While Redis is unavailable** each process decides alone, with its own breaker. The
     logger ``retrykit`` gets one warning, and one info when Redis is back. Requests are
     tried again after 1, 2, 4, ... 30 s.
 
-    **Time** is that of the server: processes tell how long ago, and for how long. Their
-    clocks need not agree.
+    **Time** is measured by the server: processes report how long ago, and for how long.
+    Their clocks need not agree.
 
     Args:
-        client: A sync Redis client, in coroutines, too. Give it short timeouts.
+        client: A sync Redis client, even for coroutines. Give it short timeouts.
         name: Name of the breaker in Redis and in errors: processes that call the same
             service use the same name.
         breaker: The breaker of this process; a new `CircuitBreaker` by default.
         quorum: Share of the processes that must be open, 0 < quorum <= 1.
         at_least: Number of processes that must be open. Count, >= 2.
-        refresh_every: How often the others are asked. A duration > 0.
-        expire_after: How long a process counts after it was last heard of. A duration,
+        refresh_every: How often the processes exchange their states. A duration > 0.
+        expire_after: How long a process counts after its last report. A duration,
             at least twice *refresh_every*; by default 5 times as long.
 
     Attributes:
@@ -169,7 +169,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return self._acquire()
 
     def refresh(self) -> FleetState | None:
-        """Tell the others now, and learn of them, in this thread.
+        """Exchange states with the other processes now, in this thread.
 
         Call it before the first call, so that a new process knows of an outage. It
         waits for Redis as long as the client does; in a coroutine use a thread.
@@ -190,11 +190,11 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return self._view.state
 
     def is_failure(self, error: Exception, /) -> bool | None:
-        """Return whether `on` of the breaker matches; None without one."""
+        """Return whether the breaker's `on` matches; None if it has none."""
         return self.breaker.is_failure(error)
 
     def is_failed_result(self, result: object, /) -> bool | None:
-        """Return the answer of `on_result` of the breaker; None without one."""
+        """Return the answer of the breaker's `on_result`; None if it has none."""
         return self.breaker.is_failed_result(result)
 
     def refusal_after(self, delay: float, /) -> Refusal | None:
@@ -202,15 +202,15 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return self.breaker.refusal_after(delay)
 
     def join(self, conditions: Conditions, /) -> None:
-        """Check that all policies that ask it judge alike, as `CircuitBreaker` does."""
+        """Check that its policies judge failures alike, as `CircuitBreaker` does."""
         self.breaker.join(conditions)
 
     def error_of(self, refusal: Refusal) -> CircuitOpenError:
-        """Return the error of a call that it refused."""
+        """Return the error of a call that this breaker refused."""
         return CircuitOpenError(self.name, refusal.reason, refusal.retry_in)
 
     def run(self) -> float | None:
-        """Do what the background thread does: tell the others, while calls are made."""
+        """Run in the background thread: exchange states while calls are made."""
         if not self._is_used and not self.breaker.standing().left:
             self._is_active = False
             return None
@@ -231,7 +231,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
             self._thread.hurry(self)
 
     def _notice(self, change: CircuitChange) -> None:
-        """Tell the others at once that this process' own calls opened or closed it."""
+        """Tell the others at once that this process's own calls opened or closed it."""
         if change.new == "closed" or self.breaker.standing().left:
             self._is_used = True
             self._activate()
@@ -271,8 +271,8 @@ def _register_script(client: Any) -> Any:
     return script
 
 
-# Processes that are open are in a hash of their own, so that while all is well the
-# script takes as long for a thousand processes as for one.
+# Open processes are in a separate hash, so that while all is well the script takes as
+# long for a thousand processes as for one.
 CIRCUIT_SCRIPT = """\
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -307,13 +307,13 @@ for _, key in ipairs(KEYS) do
 end
 return {redis.call('ZCARD', KEYS[1]), ends}
 """
-"""Lua script that tells of a process, and returns the others.
+"""Lua script that records a process, and returns the others.
 
-Its keys are a sorted set of the processes that are alive, and a hash of those that are
-open. Its arguments are the id of the process, and in milliseconds: how long it is kept,
-how long ago it opened (or -1), how long it stays open (or 0), and how long ago it
-closed (or -1). It returns the number of processes that are alive, and of those that
-opened after this one closed, in how many milliseconds they end.
+Its keys are a sorted set of live processes, and a hash of open processes. Its arguments
+are the id of the process, and in milliseconds: how long it is kept, how long ago it
+opened (or -1), how long it stays open (or 0), and how long ago it closed (or -1). It
+returns the number of live processes; and for each process that opened after this one
+closed, in how many milliseconds its open time ends.
 """
 
 
@@ -328,7 +328,7 @@ def parse_fleet(reply: Any) -> tuple[int, list[int]]:
     ValueError: the script replied b'OK'
 
     Returns:
-        Number of processes, and in how many milliseconds those that are open end.
+        Number of processes; and in how many milliseconds each open time ends.
     """
     match reply:
         case [int(alive), [*ends]]:

@@ -14,9 +14,9 @@ class FleetState(NamedTuple):
     """The processes that share a breaker.
 
     Attributes:
-        alive: Number of processes that made a call lately, with this one.
+        alive: Number of processes that made a call lately, including this one.
         open: Number of processes whose own calls opened their breaker.
-        needed: Number of open processes at which it opens for all.
+        needed: Number of open processes at which the breaker opens for all.
     """
 
     alive: int
@@ -62,7 +62,7 @@ class FleetView:
         name: str,
     ) -> None:
         self.state: FleetState | None = None
-        # As it was meant: 0.7 of 10 are 7.
+        # The fraction that was meant: 0.7 of 10 is 7.
         self._quorum = Fraction(quorum).limit_denominator(100_000)
         self._at_least = at_least
         self._refresh_every = refresh_every
@@ -96,14 +96,14 @@ class FleetView:
         Args:
             report: The report that was sent.
             alive: Number of processes.
-            ends: When each of those that are open ends, in milliseconds from now.
+            ends: When each open time ends, in milliseconds from now.
         """
         needed = max(self._at_least, math.ceil(self._quorum * alive))
         self.state = FleetState(alive, len(ends), needed)
         self._availability.reply(report.failures)
         if len(ends) < needed:
             return None
-        # With the end of this one, too few are open.
+        # When this one ends, too few are open.
         left = sorted(ends)[len(ends) - needed]
         return left / 1000, f"{len(ends)} of {alive} processes are"
 

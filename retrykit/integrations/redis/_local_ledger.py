@@ -22,7 +22,7 @@ class ScriptRequest(NamedTuple):
 
     Attributes:
         cost: Cost of a retry, in tokens; 0 if none is paid.
-        change: Tokens to add before that, or to take if < 0.
+        change: Tokens to add before paying, or to take if < 0.
         failures: Number of consecutive failures of Redis at the time of the request.
     """
 
@@ -43,8 +43,8 @@ class LocalLedger:
         name: Name of the budget in logs.
 
     Attributes:
-        tokens: Tokens in the last reply of Redis; while it is unavailable, those that
-            this process has left.
+        tokens: Tokens in the last reply of Redis; while it is unavailable, the tokens
+            that this process has left.
     """
 
     def __init__(self, bucket: TokenBucket, flush_every: float, name: str) -> None:
@@ -62,7 +62,7 @@ class LocalLedger:
 
     @property
     def unsent(self) -> int:
-        """Tokens that were gained (or paid, if < 0) and not yet sent."""
+        """Tokens gained (or paid, if < 0) that have not been sent yet."""
         return self._unsent
 
     def cost(self, error: Exception | None) -> int:

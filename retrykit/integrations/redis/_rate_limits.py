@@ -77,7 +77,7 @@ class _BaseRedisRateLimit(Limit, Generic[Client]):
     def state(self) -> RateState:
         """The state at the last reply of Redis: "free", or "busy" if a call waited.
 
-        While Redis is unavailable, that of this process.
+        While Redis is unavailable, the state of this process's limit.
         """
         if self._availability.failures:
             return self.local.state
@@ -88,7 +88,7 @@ class _BaseRedisRateLimit(Limit, Generic[Client]):
 
         Returns:
             A lease with an infinite delay, which asks Redis when it is waited for.
-            While Redis is unavailable, the answer of the limit of this process.
+            While Redis is unavailable, the answer of this process's limit.
         """
         failures = self._availability.begin()
         return self.local.acquire() if failures is None else _Lease(self, failures)
@@ -139,9 +139,9 @@ class _BaseRedisRateLimit(Limit, Generic[Client]):
 class RedisRateLimit(_BaseRedisRateLimit[redis.Redis]):
     """Rate limit that processes share on Redis, for sync functions.
 
-    There are at most as many calls in any period as *limit* says, in all processes
-    together, wherever the period begins. Each call gets its own time in one atomic
-    script, and waits for that; or it is refused, and takes no time.
+    All processes together make at most as many calls in any period as *limit* allows,
+    wherever the period begins. Each call gets its own time from one atomic script, and
+    waits for it; or it is refused, and takes no time.
 
     >>> from redis import Redis
     >>> client = Redis(socket_connect_timeout=0.5, socket_timeout=0.5)
@@ -149,29 +149,31 @@ class RedisRateLimit(_BaseRedisRateLimit[redis.Redis]):
     <RedisRateLimit 'api' of RateLimit(100)>
 
     Each call waits for Redis. `acquire` does not: the request is sent when its lease is
-    waited for, as policies, decorators and blocks do. Times are those of the server's
-    clock, in microseconds. One that was given stays used if its call is interrupted.
+    waited for, as policies, decorators and blocks do. Times are measured by the
+    server's clock, in microseconds. A time that was given stays used if its call is
+    interrupted.
 
-    **While Redis is unavailable** each process counts its own calls, by *local*: all of
-    them together make more calls than one, so give each its share if that matters. The
-    logger ``retrykit`` gets one warning, and one info when Redis is back. Requests are
-    tried again after 1, 2, 4, ... 30 s.
+    **While Redis is unavailable** each process counts its own calls, with *local*:
+    together they may exceed the limit, so give each process its share if that matters.
+    The logger ``retrykit`` gets one warning, and one info when Redis is back. Requests
+    are tried again after 1, 2, 4, ... 30 s.
 
     Args:
         client: Redis client. Give it short timeouts, and no retries: a script that is
             sent twice takes two times.
         name: Name of the limit in Redis and in errors. All limits of a name have the
             same settings.
-        limit: The settings. Redis keeps the times of so many calls.
+        limit: The settings. Redis keeps the times of as many calls as it allows in a
+            period.
         local: The limit of this process while Redis is unavailable; by default *limit*.
 
     Raises:
         ConfigError: An argument has another type.
 
     Source:
-        A log of the times of the last calls, as `RateLimit`. It is code of its own, not
-        the library "limits" (5.8), whose strategies answer yes or no: they reserve no
-        time to wait for, and its moving window takes the clock of each client.
+        A log of the times of the last calls, as in `RateLimit`. It does not use the
+        library "limits" (5.8), whose strategies answer yes or no: they reserve no time
+        to wait for, and its moving window uses each client's clock.
     """
 
     _awaited = False
@@ -194,11 +196,11 @@ class RedisRateLimit(_BaseRedisRateLimit[redis.Redis]):
 
 @final
 class AsyncRedisRateLimit(_BaseRedisRateLimit[redis.asyncio.Redis]):
-    """Rate limit that processes share on Redis, for coroutines of asyncio.
+    """Rate limit that processes share on Redis, for asyncio coroutines.
 
-    It may share a name with a `RedisRateLimit`, whose arguments and errors it has. The
-    client is async, and used in a single event loop. If a call is cancelled while it
-    waits, its time stays used.
+    It may share a name with a `RedisRateLimit`, takes the same arguments, and raises
+    the same errors. The client must be async, and used in a single event loop. If a
+    call is cancelled while it waits, its time stays used.
 
     >>> from redis.asyncio import Redis
     >>> limit = AsyncRedisRateLimit(Redis(), "mail", RateLimit(1, per="2s"))
@@ -245,10 +247,10 @@ class _Lease(Lease):
         """Do nothing: the time of the call is used."""
 
     def failed(self, error: Exception | None = None) -> None:
-        """Do nothing, as `succeeded`."""
+        """Do nothing, as `succeeded` does."""
 
     def ignored(self) -> None:
-        """Do nothing, as `succeeded`."""
+        """Do nothing, as `succeeded` does."""
 
     def wait(self, at_most: float | None = None) -> Refusal | None:
         """Ask Redis for a time, and block this thread until then."""
@@ -263,15 +265,15 @@ class _Lease(Lease):
 
 
 def _microseconds(seconds: float) -> int:
-    # More than a year is as good as forever, and a number of Lua.
+    # More than a year is as good as forever, and fits into a Lua number.
     return math.ceil(min(seconds, _LONGEST) * 1e6)
 
 
 # In seconds.
 _LONGEST = 400 * 86_400.0
 
-# The list has the last times that were given, in order. A last time that nobody could
-# have been given shows that the clock of the server was set back.
+# The list has the last times that were given, in order. A last time that no call could
+# have been given shows that the server's clock was set back.
 RATE_SCRIPT = """\
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -296,8 +298,8 @@ return {1, delay}
 """Lua script that gives a time to a call.
 
 Its arguments are the key, the number of calls in any period, and in microseconds: the
-period, the longest time that any call waits, and that of this one. It returns 1 or 0,
-for whether it gave one, and how many microseconds are left until then.
+period, the longest time that any call waits, and the longest time that this one waits.
+It returns 1 if it gave a time, else 0; and the microseconds until then.
 """
 
 
@@ -312,7 +314,7 @@ def parse_time(reply: object) -> tuple[int, float]:
     ValueError: the script replied b'OK'
 
     Returns:
-        1 or 0, for whether a time was given, and the delay in seconds.
+        1 if a time was given, else 0; and the delay in seconds.
     """
     match reply:
         case [int(granted), int(delay)]:

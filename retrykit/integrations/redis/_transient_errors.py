@@ -47,7 +47,7 @@ _TRANSIENT = (
 )
 # Replies that have no class in redis-py, or none before redis-py 6.
 _REPLIES = frozenset({"CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "NOREPLICAS"})
-# These are connection errors of redis-py, too.
+# These are also connection errors of redis-py.
 _PERMANENT = (AuthenticationError, AuthorizationError)
 
 transient: Final = _Transient()

@@ -1,4 +1,4 @@
-"""The states of calls that hooks of tenacity expect."""
+"""The call states that tenacity's hooks expect."""
 
 import time
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class RetryAction:
 class Stop:
     """The limits of a call, under the names of ``stop_after_attempt`` and others.
 
-    A limit that the call does not have is not an attribute.
+    If the call does not have a limit, the attribute is missing.
     """
 
     max_attempt_number: int
@@ -69,7 +69,7 @@ class Stop:
 
 @final
 class RetryObject:
-    """The attributes of tenacity's ``Retrying`` object that are known.
+    """The known attributes of tenacity's ``Retrying`` object.
 
     Attributes:
         statistics: The dict of the keys ``start_time``, ``attempt_number``,
@@ -92,7 +92,7 @@ class RetryObject:
 
 @final
 class RetryCallState:
-    """The attributes of tenacity's class of this name.
+    """The attributes of tenacity's class with this name.
 
     Attributes:
         start_time: When the call began, by `time.monotonic`.
@@ -106,8 +106,8 @@ class RetryCallState:
         idle_for: Sum of the delays, in seconds; with the one to come in
             ``before_sleep``.
         next_action: A `RetryAction` in ``before_sleep``; else None.
-        upcoming_sleep: The delay to come in ``before_sleep``; the one before in
-            ``before`` and ``after``, or 0.0. In ``retry_error_callback`` that of
+        upcoming_sleep: The delay to come in ``before_sleep``; the previous delay in
+            ``before`` and ``after``, or 0.0. In ``retry_error_callback`` the delay of
             `wait`, or 0.0: other delays are not drawn after the last attempt.
         seconds_since_start: When the attempt ended, in seconds since the call
             began, or None.
@@ -159,7 +159,7 @@ class RetryCallState:
         )
 
     def get_fn_name(self) -> str:
-        """Return the full name of the function; of a block, its own name."""
+        """Return the full name of the function; for a block, its own name."""
         if self.fn is None:
             return str(self.retry_object)
         name = getattr(self.fn, "__qualname__", None) or getattr(

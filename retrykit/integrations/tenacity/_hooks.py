@@ -1,4 +1,4 @@
-"""Hooks of tenacity as observers, and as the end of a call."""
+"""Tenacity hooks as observers, and as the end of a call."""
 
 from collections.abc import Callable
 from typing import Any, cast, final
@@ -55,8 +55,9 @@ def before(hook: StateHook) -> Observer:
 def after(hook: StateHook) -> Observer:
     """Return an observer that calls a hook after each failed attempt.
 
-    As in tenacity, only if the error or the result is one to retry. Beside `wait` or
-    `stop` of this module, write it as ``after=`` of these: tenacity calls it first.
+    As in tenacity, it is called only if the error or the result is one to retry. With
+    `wait` or `stop` of this module, pass the hook as their ``after=``: tenacity calls
+    it first.
 
     Args:
         hook: Takes the `RetryCallState`.
@@ -203,7 +204,7 @@ def retry_error_cls(kind: Any) -> Callable[[RetryState], Any]:
     """Return a `fallback` that raises an error of a class that takes the last future.
 
     Args:
-        kind: As ``retry_error_cls`` of tenacity: takes the `Future` of the last
+        kind: Like tenacity's ``retry_error_cls``: takes the `Future` of the last
             attempt.
 
     Raises:
@@ -226,7 +227,7 @@ class RetryErrorClass(Adapter):
     kind: Callable[[Any], Exception]
 
     def __call__(self, state: RetryState, /) -> Any:
-        """Raise the error, from that of the last attempt."""
+        """Raise the error, from the error of the last attempt."""
         last = last_failure(state)
         cause = None if last is None else last.error
         error = self.kind(future_of(last))

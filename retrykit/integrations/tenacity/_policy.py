@@ -1,4 +1,4 @@
-"""The policy of the arguments of a ``Retrying`` of tenacity."""
+"""A policy made from the arguments of tenacity's ``Retrying``."""
 
 from typing import Any, Final
 
@@ -26,9 +26,9 @@ __all__ = ["last_attempt", "policy"]
 def policy(**arguments: Any) -> Policy:
     """Return the policy that does what a ``Retrying`` with these arguments does.
 
-    For arguments that are known at run time alone, such as those of a dictionary that
-    a function makes. Their strategies stay tenacity's, and are asked as in tenacity.
-    Where they are known, write settings.
+    It is for arguments that are known only at run time, such as a dictionary that a
+    function makes. The strategies stay tenacity's, and are asked as in tenacity. If the
+    arguments are known, write settings instead.
 
     >>> def never(state):
     ...     return False
@@ -37,10 +37,10 @@ def policy(**arguments: Any) -> Policy:
     3
 
     Args:
-        **arguments: Those of ``Retrying``, ``AsyncRetrying`` and ``retry``.
+        **arguments: The arguments of ``Retrying``, ``AsyncRetrying`` and ``retry``.
 
     Raises:
-        ConfigError: An argument is unknown, or no function of one argument.
+        ConfigError: An argument is unknown, or not a function of one argument.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     unknown = given.keys() - _PARAMETERS
@@ -90,14 +90,14 @@ def _at_once(_state: object) -> float:
 
 
 def _is_usual(sleep: Any) -> bool:
-    """Return whether a function is the sleep of tenacity, or one of an event loop."""
+    """Return whether a function is the sleep of tenacity or of an event loop."""
     module = str(getattr(sleep, "__module__", "")).partition(".")[0]
     usual = module in {"tenacity", "time", "asyncio", "trio", "anyio"}
     return usual and getattr(sleep, "__name__", "") == "sleep"
 
 
 def _ending(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what a call raises or returns that gives up."""
+    """Return the settings for what a call that gives up raises or returns."""
     if "retry_error_callback" in given:
         return {"fallback": _retry_error_callback(given["retry_error_callback"])}
     if given.get("reraise"):

@@ -1,4 +1,4 @@
-"""Waits, stops and conditions of tenacity that are functions of the state."""
+"""Tenacity's waits, stops and conditions that are functions of the state."""
 
 from collections.abc import Callable
 from typing import Any, final
@@ -22,10 +22,10 @@ def wait(
     stop: StateHook | None = None,
     after: StateHook | None = None,
 ) -> Hint:
-    """Return a `hint` that waits as long as a function of the state says.
+    """Return a `hint` that waits for the delay that a function of the state returns.
 
     Write ``schedule=constant(0), hint=wait(function), hint_cap=None``: the delay is
-    then that of the function alone.
+    then the function's alone.
 
     >>> from retrykit import Policy
     >>> from retrykit.schedules import constant
@@ -36,8 +36,8 @@ def wait(
 
     Args:
         function: Takes the `RetryCallState`; returns seconds, >= 0.
-        stop: As `stop`; it knows the `upcoming_sleep`.
-        after: Called before both, in place of the observer `after`.
+        stop: A function as for `stop`; it knows the `upcoming_sleep`.
+        after: Called before both, instead of the observer `after`.
 
     Raises:
         ConfigError: One of them is not a function of one argument.
@@ -51,10 +51,10 @@ def wait(
 
 @user_facing
 def stop(function: StateHook, *, after: StateHook | None = None) -> Hint:
-    """Return a `hint` that ends the call if a function of the state says so.
+    """Return a `hint` that ends the call if a function of the state returns true.
 
-    The delays are those of the policy's schedule, and not known to the function:
-    `wait` has a parameter for one that reads ``upcoming_sleep``.
+    The delays come from the policy's schedule, and the function does not know them:
+    `wait` has a parameter for a function that reads ``upcoming_sleep``.
 
     >>> from retrykit import Policy
     >>> hint = stop(lambda state: state.attempt_number >= 3)
@@ -64,7 +64,7 @@ def stop(function: StateHook, *, after: StateHook | None = None) -> Hint:
 
     Args:
         function: Takes the `RetryCallState`; true ends the call.
-        after: Called before that, in place of the observer `after`.
+        after: Called before *function*, instead of the observer `after`.
 
     Raises:
         ConfigError: One of them is not a function of one argument.

@@ -1,4 +1,4 @@
-"""Schedules that end at exactly a limit of time, as in tenacity."""
+"""Schedules that end exactly at a time limit, as in tenacity."""
 
 from typing import final
 
@@ -15,16 +15,16 @@ __all__ = ["Limited", "stop_after_delay", "stop_before_delay"]
 def stop_after_delay(limit: Duration, schedule: ScheduleLike) -> Schedule:
     """Return a schedule that ends once *limit* has passed, or is reached exactly.
 
-    ``max_elapsed=limit, deadline="overshoot"`` is the same, but for an attempt that
-    ends within a microsecond of the limit, as in tests with a clock of their own: it
-    is followed by another there, and by none in tenacity, stamina and retrying.
+    ``max_elapsed=limit, deadline="overshoot"`` does the same, except for an attempt
+    that ends within a microsecond of the limit, as in tests with their own clock: the
+    policy then makes another one; tenacity, stamina and retrying do not.
 
     >>> from retrykit.schedules import constant
     >>> stop_after_delay("1m", constant(10)).bounds(1)
     (10.0, 10.0)
 
     Args:
-        limit: Since the call began. A duration, >= 0.
+        limit: The time since the call began. A duration, >= 0.
         schedule: The delays.
 
     Raises:
@@ -38,11 +38,11 @@ def stop_after_delay(limit: Duration, schedule: ScheduleLike) -> Schedule:
 def stop_before_delay(limit: Duration, schedule: ScheduleLike) -> Schedule:
     """Return a schedule that ends if the next delay would reach *limit*.
 
-    ``max_elapsed=limit`` is the same, but for an attempt that would begin exactly at
-    the limit: it is made there, and not in tenacity.
+    ``max_elapsed=limit`` does the same, except for an attempt that would begin exactly
+    at the limit: the policy makes it, tenacity does not.
 
     Args:
-        limit: Since the call began. A duration, >= 0.
+        limit: The time since the call began. A duration, >= 0.
         schedule: The delays.
 
     Raises:
@@ -59,7 +59,7 @@ class Limited(Schedule):
     Attributes:
         of: The schedule.
         limit: In seconds.
-        with_delay: Whether the delay that comes counts.
+        with_delay: Whether the delay to come counts.
     """
 
     __slots__ = ("limit", "of", "with_delay")

@@ -32,7 +32,7 @@ __all__ = ["retry_settings"]
 def retry_settings(
     source: Source, node: cst.BaseExpression | None, *, excludes: bool
 ) -> Settings:
-    """Return which failures are retried."""
+    """Return the settings that decide which failures are retried."""
     try:
         return condition_settings(*_condition(source, node), excludes=excludes)
     except Untranslatable:

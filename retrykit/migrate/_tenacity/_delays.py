@@ -27,7 +27,7 @@ __all__ = ["by_hint", "hint_settings", "sleep_settings", "wait_of"]
 def wait_of(
     source: Source, node: cst.BaseExpression | None, attempts: cst.BaseExpression | None
 ) -> Wait | None:
-    """Return the delays; None for those that depend on the error."""
+    """Return the delays; None if they depend on the error."""
     if node is None or code(node) in {"None", "0"}:
         return _waits.NO_WAIT
     parts = operands(source, node, cst.Add, "wait_combine")
@@ -173,7 +173,7 @@ def _switched(waits: list[Wait]) -> Wait:
 def _listed(
     source: Source, node: cst.BaseExpression, attempts: cst.BaseExpression | None
 ) -> list[Wait]:
-    """Return the delays of a list that is written out, repeated, or comprehended."""
+    """Return the delays of a list that is written out, repeated, or a comprehension."""
     if isinstance(node, cst.List | cst.Tuple):
         if any(isinstance(each, cst.StarredElement) for each in node.elements):
             raise Untranslatable("the delays of wait_chain are computed")
@@ -228,7 +228,7 @@ def _range_of(node: cst.CompFor) -> list[int | float] | None:
 
 
 def by_hint(hint: str) -> Settings:
-    """Return the settings of a hint that has the whole delay."""
+    """Return the settings of a hint that gives the whole delay."""
     return {"hint": hint, "hint_cap": "None"}
 
 
@@ -242,7 +242,7 @@ def hint_settings(source: Source, node: cst.BaseExpression | None) -> Settings:
 def sleep_settings(
     source: Source, node: cst.BaseExpression | None, stop: Stop, use: Use
 ) -> Settings:
-    """Return how a delay is slept."""
+    """Return the settings of how to sleep."""
     if node is None:
         return {}
     name, arguments, own = parts_of(source, node)

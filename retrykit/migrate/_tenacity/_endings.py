@@ -17,7 +17,7 @@ __all__ = ["ending_settings", "hook_settings"]
 def ending_settings(
     source: Source, arguments: Arguments, use: Use, *, ends: bool
 ) -> Settings:
-    """Return what a call that gives up raises or returns."""
+    """Return the settings of what a call that gives up raises or returns."""
     callback, reraise = arguments.get("retry_error_callback"), arguments.get("reraise")
     if callback is not None and code(callback) != "None":
         if use.kind == "block":

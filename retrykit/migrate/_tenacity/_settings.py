@@ -34,7 +34,7 @@ def settings(arguments: Arguments, use: Use) -> Settings:
     """Return the settings of a policy for the arguments of tenacity.
 
     Raises:
-        Untranslatable: They cannot be said exactly.
+        Untranslatable: They cannot be translated exactly.
     """
     source = arguments.source
     if arguments.extra:
@@ -93,7 +93,7 @@ def _delays(
 
 
 def _text_of(source: Source, node: cst.BaseExpression) -> str:
-    """Return the text of a strategy, with that of its class or function."""
+    """Return the text of a strategy, with the text of its class or function."""
     called = node.func if isinstance(node, cst.Call) else node
     function = source.function(called)
     found = source.class_of(called)

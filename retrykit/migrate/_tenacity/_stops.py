@@ -1,4 +1,4 @@
-"""Limits of tenacity: attempts, time, events and code of its own."""
+"""Tenacity's limits: attempts, time, events and custom code."""
 
 import math
 from typing import NamedTuple
@@ -33,7 +33,7 @@ def known_stop(
     try:
         return _stop(source, node), None
     except Untranslatable:
-        # Several strategies of which one is code of its own.
+        # Several strategies, one of which is custom code.
         parts = operands(source, node, cst.BitOr, "stop_any") if node else None
     if not parts:
         return Stop(), node
@@ -125,7 +125,7 @@ def _time_limit(stop: Stop, elapsed: cst.BaseExpression) -> Settings:
 
 
 def is_exact(stop: Stop, wait: Wait | None) -> bool:
-    """Return whether a call may end at exactly its limit of time, or at once."""
+    """Return whether a call may end exactly at its time limit, or at once."""
     limit = literal(stop.elapsed, None)
     if not _waits.is_number(limit):
         return False

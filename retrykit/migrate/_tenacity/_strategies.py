@@ -1,4 +1,4 @@
-"""Strategies of tenacity: their names, their arguments, and what combines them."""
+"""Tenacity's strategies: their names, arguments and combinations."""
 
 from typing import Final
 
@@ -73,7 +73,7 @@ def operands(
     operator: type[cst.BaseBinaryOp],
     name: str,
 ) -> list[cst.BaseExpression] | None:
-    """Return what an operator, or the function of that name, combines; else None."""
+    """Return what an operator, or the function with that name, combines; else None."""
     node = source.value(node)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, operator):
         sides = (node.left, node.right)
