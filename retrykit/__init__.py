@@ -4,8 +4,8 @@
 >>> @retry(on=ConnectionError, max_attempts=4)
 ... def fetch(url): ...
 
-`retry` and `aretry` decorate a function; a `Policy` has the settings, `schedules`
-the delays; `state_of` returns the history of a call that gave up.
+`retry` and `aretry` decorate a function; a `Policy` holds the settings, and `schedules`
+builds the delays; `state_of` returns the history of a call that gave up.
 """
 
 from typing import TYPE_CHECKING

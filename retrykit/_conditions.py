@@ -49,10 +49,10 @@ has_no_programming_error: Final = _PROGRAMMING_ERRORS.isdisjoint
 
 
 class DefaultCondition:
-    """The condition of a policy that does not say which errors to retry.
+    """The default condition, of a policy without `on`.
 
-    It matches every error but those that a mistake in the code raises, and no retry
-    fixes: `AssertionError`, `AttributeError`, `ImportError`, `NameError`,
+    It matches every error except those that a mistake in the code raises, which no
+    retry fixes: `AssertionError`, `AttributeError`, `ImportError`, `NameError`,
     `NotImplementedError`, `RecursionError`, `SyntaxError` and `TypeError`.
 
     >>> default_condition(OSError()), default_condition(ModuleNotFoundError())
@@ -77,7 +77,7 @@ default_condition: Final = DefaultCondition()
 
 
 def find_members(error: Exception) -> list[Exception]:
-    """Return the errors in an ExceptionGroup and the groups in it, or the error."""
+    """Return the errors in an exception group and its subgroups, or a single error."""
     found = [error]
     for each in found:
         if isinstance(each, ExceptionGroup):
@@ -191,7 +191,7 @@ def _as_bool(
 
 
 _warned: dict[int, ref[Any]] = {}
-"""The predicates that a warning was logged for, by their ids while they live."""
+"""Weak references to the predicates that a warning was logged for, keyed by id."""
 
 
 def _is_first_warning(predicate: object) -> bool:
@@ -200,7 +200,7 @@ def _is_first_warning(predicate: object) -> bool:
     try:
         mark = ref(predicate, lambda _: forget(key, None))
     except TypeError:
-        # Without weak references to it, its class stands for it.
+        # Without weak references to it, its class is remembered instead.
         return _is_first_warning(type(predicate))
     # A single operation, so that only one thread is the first.
     return _warned.setdefault(key, mark) is mark

@@ -1,7 +1,7 @@
 """The retries that libraries make by themselves, within each attempt.
 
-Nothing is imported and nothing is changed: a client is known by the names of its
-classes, and its settings are read.
+Nothing is imported or changed: a client is recognized by the names of its classes, and
+its settings are only read.
 """
 
 import math
@@ -28,9 +28,10 @@ class OwnRetries(Frozen):
     Attributes:
         text: The expression that switches them off.
         types: The full names of the classes of its clients, or of a module.
-        read: Returns the number of requests of a client, or as a float the seconds for
-            which it repeats them; None if that is unknown.
-        copy: Returns a copy of a client without retries; None if there is no way.
+        read: A function that returns how many requests a client makes for one call or,
+            as a float, for how many seconds it repeats them; None if that is unknown.
+        copy: A function that returns a copy of a client without retries; None if the
+            library has none.
     """
 
     __slots__ = ("copy", "read", "text", "types")
@@ -53,7 +54,7 @@ class OwnRetries(Frozen):
 
     @property
     def library(self) -> str:
-        """The top package of its clients."""
+        """The top-level package of its clients."""
         return "".join(self.types[:1]).partition(".")[0]
 
     def count(self, client: Any) -> int | None:
@@ -86,7 +87,8 @@ class OwnRetries(Frozen):
         """Return a copy of a client that makes no retries by itself.
 
         Raises:
-            ConfigError: The library can only say so where the client is made.
+            ConfigError: The library can switch retries off only where the client is
+                made.
         """
         if self.copy is None:
             rule, suggestion = "one that can be copied", f"make it with {self.text}"
@@ -175,7 +177,7 @@ def _cohere(client: Any) -> int:
 
 
 def _litellm(module: Any) -> int:
-    # Its own retries follow those of the SDK of OpenAI, and make one request each.
+    # Its own retries follow those of the OpenAI SDK, and make one request each.
     return 1 + int(module.DEFAULT_MAX_RETRIES) + int(module.num_retries or 0)
 
 
@@ -280,7 +282,7 @@ OWN_RETRIES: Final = {
         _azure,
     ),
 }
-"""The own retries of libraries, by their names."""
+"""The own retries of libraries, keyed by library name."""
 
 _KNOWN: Final = {name: each for each in OWN_RETRIES.values() for name in each.types}
 
@@ -291,7 +293,7 @@ _OF_URLLIB3: Final = OWN_RETRIES["urllib3"]
 
 
 Client = tuple[str, OwnRetries, object]
-"""The name of the class of a client, the retries of its library, and the client."""
+"""A client's class name, the retries of its library, and the client itself."""
 
 
 def find_clients(objects: Iterable[object]) -> Iterator[Client]:
@@ -315,14 +317,14 @@ def find_clients(objects: Iterable[object]) -> Iterator[Client]:
 
 
 def find_failed_client(error: BaseException | None) -> Client | None:
-    """Return the client in whose code an error or its cause was raised, if it is known.
+    """Return the client, if it is known, whose code raised an error or its cause.
 
-    It is the outermost of the objects whose methods the error went through. A retried
-    function among these, or a client of an integration, has looked by itself.
+    It is the outermost known client whose methods the error passed through. A retried
+    function or an integration's client on that path has looked for itself.
 
     Returns:
-        The client; None if no method of one is known. Of Google Cloud, where methods
-        have retries, it has the name of the client and the retries of the method.
+        The client; None if no known one is found. For Google Cloud, whose methods have
+        the retries, it is the client's name with the retries of the method.
     """
     for _ in range(_MOST_CAUSES):
         if error is not None:
@@ -333,7 +335,7 @@ def find_failed_client(error: BaseException | None) -> Client | None:
     return None
 
 
-# More than those of any SDK.
+# More than any SDK has.
 _MOST_CAUSES: Final = 5
 _MOST_FRAMES: Final = 100
 
@@ -372,9 +374,9 @@ def _frames(trace: TracebackType | None) -> Iterator[FrameType]:
 
 
 def _self_of(frame: FrameType) -> object:
-    """Return the object whose method, or a function in that, runs in a frame."""
+    """Return the object whose method, or a function nested in it, runs in a frame."""
     code = frame.f_code
-    # Only there, since others are copies of many variables.
+    # Only then, since ``f_locals`` may copy many variables.
     if "self" in code.co_varnames[: min(code.co_argcount, 1)] + code.co_freevars:
         return frame.f_locals.get("self")
     return None

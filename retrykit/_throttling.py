@@ -9,8 +9,8 @@ __all__ = ["throttling"]
 def throttling(error: Exception) -> bool:
     """Return whether an error of an AWS client is a throttling error.
 
-    It is one with an error code for throttling, or with the status 429 and a code that
-    the model of the service does not have.
+    It has an error code for throttling, or the status 429 and a code that the service's
+    model does not have.
 
     >>> throttling(OSError("refused"))
     False

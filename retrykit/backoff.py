@@ -65,7 +65,7 @@ class Backoff:
     def reset(self) -> None:
         """Start again with the first interval, no elapsed time and a new seed.
 
-        A policy's own seed stays.
+        A seed that is set in the policy is kept.
         """
         seed = self._policy.seed
         seed = new_seed() if seed is None else seed
@@ -97,7 +97,7 @@ class Backoff:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it was made or reset."""
+        """Seconds since the object was made or reset."""
         return self._record.elapsed
 
     @property

@@ -110,9 +110,9 @@ class RefusedError(RetrykitError):
 
     Attributes:
         limit: The name, the scope or the key of the limit; None if it has none.
-        reason: Its state, and what brought it there.
-        retry_in: When it will let a call through, in seconds, >= 0; None if that is
-            unknown, since another call decides it, or a person.
+        reason: The limit's state, and what caused it.
+        retry_in: Seconds until it will let a call through, >= 0; None if that is
+            unknown, because it depends on another call or a person.
     """
 
     _noun = "limit"
@@ -141,8 +141,8 @@ class CircuitOpenError(RefusedError):
     retrykit.errors.CircuitOpenError: circuit breaker 'api' is open, as 6 of 10 calls \
 failed; try again in 12.5 s
 
-    Where a breaker stands below a retried function, and not in the `admission` of its
-    policy, say what to do: ``give_up_on=CircuitOpenError`` ends the call, and
+    If a retried function calls a breaker itself, not through the `admission` of its
+    policy, choose what to do: ``give_up_on=CircuitOpenError`` ends the call, and
     ``hint=hints.attribute("retry_in")`` waits until the breaker lets calls through.
     """
 
@@ -157,7 +157,7 @@ failed; try again in 12.5 s
 class CommitUnknown(RetrykitError):  # noqa: N818  told by its name
     """The connection was lost during COMMIT: the transaction may have been committed.
 
-    The integrations of databases raise it. It is not retried, unless the transaction is
+    The database integrations raise it. It is not retried, unless the transaction is
     ``idempotent``; nor by calls around it, unless they have ``nested="retry"``. Look in
     the database before you repeat it. Its ``__cause__`` is the error of the driver.
     """
@@ -165,13 +165,13 @@ class CommitUnknown(RetrykitError):  # noqa: N818  told by its name
 
 @final
 class StreamChangedError(RetrykitError):
-    """A restarted generator has ended before the items that were handed out before.
+    """A restarted generator ended with fewer items than had been handed out.
 
     ``streams.restart(skip_seen=True)`` is for a source that gives the same items again.
 
     Attributes:
-        expected: Number of the items that were handed out, >= 1.
-        found: Number of items that the new attempt had, less than that.
+        expected: Number of items that had been handed out, >= 1.
+        found: Number of items that the new attempt had, less than *expected*.
     """
 
     def __init__(self, expected: int, found: int) -> None:
@@ -200,7 +200,7 @@ class DownloadError(RetrykitError):
 file has changed
 
     Attributes:
-        offset: The bytes of the file that were handed out, >= 0.
+        offset: Number of the file's bytes that were handed out, >= 0.
         reason: Why it cannot continue.
     """
 
@@ -217,8 +217,8 @@ file has changed
 class EventStreamError(RetrykitError):
     """A stream of server-sent events cannot continue.
 
-    The streams of `retrykit.integrations` raise it: the server does not know the last
-    id any more, so that events are lost, or has answered with something else.
+    The streams of `retrykit.integrations` raise it: the server no longer knows the last
+    id, so that events are lost, or its answer is not an event stream.
 
     Attributes:
         last_event_id: The id of the last event that was handed out; empty if there is
@@ -255,7 +255,7 @@ class RetryError(RetrykitError):
     def __str__(self) -> str:
         state = self.state
         if not hasattr(state, "describe"):
-            # A text, with which Celery makes an error of a result in JSON.
+            # A string, from which Celery rebuilds the error of a JSON result.
             return str(state)
         last = [f.describe(redact=state.redact) for f in state.failures[-1:]]
         return "; last failure: ".join([f"{state.name} {state.describe()}", *last])
@@ -266,8 +266,8 @@ class NestedRetryError(RetrykitError, RuntimeError):
     """A retried call gave up inside another retried call.
 
     Raised under ``nested="raise"``, from the final error of the nested call;
-    `state_of` returns the history of the outer call, whose `nested_state` is that of
-    the nested one.
+    `state_of` returns the history of the outer call; its `nested_state` is the history
+    of the nested one.
 
     >>> from retrykit import Policy
     >>> inner = Policy(schedule=[0], name="inner")
@@ -282,7 +282,7 @@ class NestedRetryError(RetrykitError, RuntimeError):
 class FailureGroup(ExceptionGroup[Exception]):
     """All errors of a call, under ``raises="group"``.
 
-    The groups that ``except*`` makes of it have the state of the call, too.
+    The groups that ``except*`` splits it into keep the state of the call.
     """
 
     def derive(self, errors: Any, /) -> Any:
@@ -393,8 +393,8 @@ class GiveUp(Signal):
 
     Args:
         cause: The error to raise; by default the one whose ``except`` clause raises
-            the signal. ``raise GiveUp() from error`` names another. Without any, and
-            with ``from None``, the signal itself is raised.
+            the signal. ``raise GiveUp() from error`` names another. Without an error,
+            or with ``from None``, the signal itself is raised.
     """
 
     @user_facing
@@ -406,7 +406,7 @@ class GiveUp(Signal):
 
 
 def requested_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:
-    """Return the seconds that the answer of a hint, or a signal, requests, or None."""
+    """Return the seconds that a hint's answer or a signal requests; None if none."""
     if isinstance(answer, GiveUp):
         return None
     return answer.delay if isinstance(answer, RetryAfter) else answer

@@ -1,4 +1,4 @@
-"""Streams: generators that are retried, by a mode in ``retry(stream=...)``.
+"""Streams: retried generators, in a mode given to ``retry(stream=...)``.
 
 >>> from retrykit import retry, streams
 >>> lines = ["one", "two", "three"]
@@ -12,14 +12,14 @@
 >>> list(read())
 ['one', 'two', 'three']
 
-A generator function fails while its consumer iterates. What has been handed out by then
-cannot be taken back, so that the mode must be chosen:
+A generator function fails while its consumer iterates. Items handed out by then cannot
+be taken back, so a mode must be chosen:
 
 - ``"until-first-item"``, or `until_first_item`: retried until its first item. Later
   errors are raised.
 - ``"restart"``, or `restart`: started over, with all items again; or without those that
   were handed out, for a source that gives the same ones again.
-- `resume`: continued by a function that tells where.
+- `resume`: continued where a function says.
 
 Nothing is retried after the consumer has closed the stream, nor are errors that it
 throws into the generator.
@@ -62,7 +62,7 @@ def until_first_item(
     Args:
         first_item_timeout: Time limit of the first item, for async generators: a
             duration, > 0; by default unlimited.
-        item_timeout: Time limit of each further item, as well.
+        item_timeout: Time limit of each further item, likewise.
 
     Raises:
         ConfigError: A timeout is invalid.
@@ -82,7 +82,7 @@ def restart(
     first_item_timeout: Duration | None = None,
     item_timeout: Duration | None = None,
 ) -> StreamMode:
-    """Start a generator over, whose consumer then gets all items again.
+    """Start a generator over; its consumer then gets all items again.
 
     >>> restart(skip_seen=True)
     streams.restart(skip_seen=True)
@@ -91,11 +91,11 @@ def restart(
         skip_seen: Leave out as many items as were handed out, for a source that gives
             the same ones in the same order. If it has fewer, `StreamChangedError` is
             raised.
-        failures: Whether the limits of the policy count the failures ``"in_all"`` or
-            ``"in_a_row"``: each item begins a new row.
+        failures: Whether the limits of the policy count the failures ``"in_all"``, or
+            ``"in_a_row"``, where each item begins a new row.
         first_item_timeout: Time limit of the first item of each attempt, for async
             generators: a duration, > 0; by default unlimited.
-        item_timeout: Time limit of each further item, as well.
+        item_timeout: Time limit of each further item, likewise.
 
     Raises:
         ConfigError: An argument is invalid.
@@ -118,7 +118,7 @@ def resume(
     first_item_timeout: Duration | None = None,
     item_timeout: Duration | None = None,
 ) -> StreamMode:
-    """Continue a generator behind the last item that it has handed out.
+    """Continue a generator after the last item that it has handed out.
 
     >>> resume(lambda last_page, state: {"cursor": last_page["next"]})
     streams.resume(<lambda>)
@@ -126,15 +126,15 @@ def resume(
     Args:
         continue_from: A function of the last item and the `RetryState`, called before
             an attempt if there are new items. It returns the arguments that differ from
-            those of the call, as a dict by the names of the parameters, or a
-            `Position`. It belongs to the attempt: its errors are retried as the policy
-            says, and `GiveUp` ends the stream. Async generators may have an async one.
-            Until the first item the call is started over, without asking it.
+            those of the call, as a dict keyed by parameter name, or a `Position`. It
+            belongs to the attempt: its errors are retried as the policy says, and
+            `GiveUp` ends the stream. For async generators it may be async. Until the
+            first item, the call is started over without it.
         failures: Whether the limits of the policy count the failures ``"in_a_row"``,
-            each item begins a new row, or ``"in_all"``.
+            where each item begins a new row, or ``"in_all"``.
         first_item_timeout: Time limit of the first item of each attempt, for async
             generators: a duration, > 0; by default unlimited.
-        item_timeout: Time limit of each further item, as well.
+        item_timeout: Time limit of each further item, likewise.
 
     Raises:
         ConfigError: An argument is invalid.

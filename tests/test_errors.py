@@ -1526,14 +1526,14 @@ SETTING_ERRORS |= {
     f"stop_event must be a threading.Event under retry, got {LOOP_STOP!r}; "
     "asyncio.Event needs aretry": lambda: retry(stop_event=LOOP_STOP)(plain),
     "stop_event must be an asyncio.Event or a trio.Event under aretry, got "
-    f"{STOP!r}; to wait for a thread's event would block the event loop": (
+    f"{STOP!r}; waiting for a thread's event would block the event loop": (
         lambda: aretry(stop_event=STOP)(fail)
     ),
     f"sleep must be an async function under aretry, got {time.sleep!r}; it would block "
     "the event loop: leave it out, or write asyncio.sleep": (
         lambda: aretry(sleep=time.sleep)(fail)
     ),
-    f"fn must be a function, not a task of Huey, which would run without retries, got "
+    f"fn must be a function, not a Huey task, which would run without retries, got "
     f"{TASK!r}; put retry below the other decorator": lambda: retry(TASK()),
 }
 

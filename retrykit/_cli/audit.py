@@ -35,7 +35,7 @@ _SUFFIXES: Final = (".html", ".json", ".sarif")
 def _rules(
     _ctx: click.Context, param: click.Parameter, values: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the codes of an option, each of which may be several with commas."""
+    """Return an option's codes; a value may hold several, separated by commas."""
     codes = (code.strip() for value in values for code in value.split(","))
     return check_rules(param.opts[0], codes)
 
@@ -159,7 +159,7 @@ def command(
     )
     given = paths or (".",)
     settings = find_settings(given[0])
-    # A new baseline has all findings, also those of the old one.
+    # A new baseline has all findings, including those of the old one.
     known = None if write_baseline else baseline or settings.baseline
     with show_progress("reading") as progress:
         report = audit(
@@ -194,7 +194,7 @@ def command(
 
 
 def _check_output(output: str | None, formats: Mapping[str, bool]) -> None:
-    """Check that there is one format, and that a file for it can be written."""
+    """Check that there is at most one format, and that its file can be written."""
     given = [each for each, is_set in formats.items() if is_set]
     if len(given) > 1:
         msg = f"{' and '.join(given)} cannot be given together"
@@ -292,7 +292,7 @@ def _print_site(site: Site, findings: Sequence[Finding]) -> None:
 
 
 def _print_problems(report: Report) -> bool:
-    """Print what could not be read; return whether there is anything."""
+    """Print what could not be read; return whether there was anything."""
     out = console()
     for each in report.problems:
         out.print(

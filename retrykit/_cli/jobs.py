@@ -123,7 +123,7 @@ def _given(filters: dict[str, Any]) -> dict[str, Any]:
 @_limit
 @_as_json
 def _list(app: str, limit: int, *, as_json: bool, **filters: Any) -> None:
-    """List jobs, those first that have been due for longest.
+    """List jobs, the longest overdue first.
 
     The last column is the last error of a job, or the reason why it is dead.
     """
@@ -359,7 +359,7 @@ def _change(
 def _choose(
     engine: JobEngine, status: str | None, filters: dict[str, Any]
 ) -> list[str]:
-    """Return the ids of unfinished jobs, or of those of a status."""
+    """Return the ids of unfinished jobs, or of the jobs with a status."""
     statuses = ("waiting", "running") if status is None else (status,)
     # At once, since jobs go on meanwhile, and would be found twice or not at all.
     reports = engine.jobs(limit=None, status=statuses, **filters)
@@ -369,12 +369,12 @@ def _choose(
 def _check_counted(
     statuses: Sequence[str], max_overdue: float | None, max_dead: int | None
 ) -> None:
-    """Check that what a limit is for is counted, so that a monitor is not misled."""
+    """Check that limits apply to jobs that are counted, so no monitor is misled."""
     unchecked = ""
     if max_dead is not None and "dead" not in statuses:
-        unchecked = "--max-dead needs --status dead, too."
+        unchecked = "--max-dead also needs --status dead."
     if max_overdue is not None and not {"waiting", "running"} <= {*statuses}:
-        unchecked = "--max-overdue needs --status waiting and --status running, too."
+        unchecked = "--max-overdue also needs --status waiting and --status running."
     if unchecked:
         raise click.UsageError(unchecked, click.get_current_context())
 

@@ -38,14 +38,14 @@ _FEW = 3
 
 
 class _Checked(NamedTuple):
-    """A policy, or what cannot be read.
+    """A policy that was checked, or something that cannot be read.
 
     Attributes:
         place: The file, and the line if there is one.
         name: Its name, or "".
         findings: What is wrong with it.
         error: Why it cannot be read or checked, or "".
-        partly: Whether it is known in part.
+        partly: Whether it is known only in part.
     """
 
     place: str
@@ -56,7 +56,7 @@ class _Checked(NamedTuple):
 
 
 def _import(ctx: click.Context, _param: click.Parameter, names: Any) -> list[str]:
-    """Import modules, and return those names of which a policy is to be checked."""
+    """Import modules, and return the names whose policies are to be checked."""
     if ctx.resilient_parsing:
         return []
     for name in names:

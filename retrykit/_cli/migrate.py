@@ -42,9 +42,9 @@ def command(
     """Translate tenacity, backoff, urllib3 and others to retrykit.
 
     PATH is a file or a folder. Calls, delays, errors, results and hooks stay the same;
-    what cannot be said exactly is left as it is, under a comment that says why. Without
-    --write, the changes are printed and nothing is written. Give all files of a project
-    at once, since they may use each other's policies. Nothing is imported.
+    what cannot be translated exactly is left as it is, under a comment that says why.
+    Without --write, the changes are printed and nothing is written. Give all files of a
+    project at once, since they may use each other's policies. Nothing is imported.
 
     The exit code is 0; 1 under --check if a file would change; 2 if a file cannot be
     read or written.

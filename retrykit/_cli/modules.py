@@ -26,7 +26,7 @@ __all__ += ["place_of", "policies_in"]
 
 
 def place_of(file: str | Path, line: int) -> str:
-    """Return a file relative to the current folder, with a line in it unless it is 0.
+    """Return a path relative to the current folder, and the line unless it is 0.
 
     >>> place_of(Path.cwd() / "shop.py", 7)
     'shop.py:7'
@@ -98,7 +98,7 @@ def import_script(path: str, text: str) -> ModuleType:
 
 
 def policies_in(module: ModuleType) -> dict[str, Policy]:
-    """Return the policies that a module of a file defines, by their names.
+    """Return the policies that a module of a file defines, keyed by name.
 
     They are attributes of the module or of a class of it: a `Policy`, or a decorated
     function or method. A function that returns the policy of each call is asked; if it
@@ -117,7 +117,7 @@ def policies_in(module: ModuleType) -> dict[str, Policy]:
 def _policies(
     module: ModuleType, values: Mapping[str, Any], assigned: set[str], prefix: str
 ) -> Iterator[tuple[str, Policy | WrappedCallable]]:
-    """Yield what a module and its classes define, and not what they import."""
+    """Yield what a module and its classes define, but not what they import."""
     for name, value in list(values.items()):
         full = f"{prefix}{name}"
         if isinstance(value, type):
@@ -190,7 +190,7 @@ def _in_words(error: BaseException) -> str:
 
 
 def _failed_place(error: BaseException) -> str:
-    """Return the place in the module that an error was raised in, or ""."""
+    """Return the place in the module where an error was raised, or ""."""
     if isinstance(error, SyntaxError) and error.filename:
         return place_of(error.filename, error.lineno or 0)
     # The outer frames belong to this module and the import system, partly frozen.

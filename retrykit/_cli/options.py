@@ -72,7 +72,7 @@ class PolicyText(StringParamType):
         incomplete: str,
     ) -> list[CompletionItem]:
         """Return the policies, files and folders that begin with *incomplete*."""
-        # Files are plain words, too: an item of type "file" makes shells drop the rest.
+        # Files are also plain words: an item of type "file" makes shells drop the rest.
         # Shells read one item per line, so a name must not have line breaks.
         values = _complete_policy(incomplete)
         return [CompletionItem(value) for value in values if value.isprintable()]

@@ -110,7 +110,7 @@ def policy_flags(function: F, *, imports: Callable[[Any], Any] = _import_option)
         expose_value=False,
         is_eager=True,
         callback=_keep,
-        help="Read what such a file cannot say exactly, and list the differences.",
+        help="Read what a policy cannot express exactly, and list the differences.",
     )
     for option in (closest, from_, imports, *reversed(options)):
         function = option(function)
@@ -185,7 +185,7 @@ def _not_single(text: str | None, example: str, names: Iterable[str]) -> ConfigE
 def select_policies(
     texts: Sequence[str], flags: Mapping[str, Any]
 ) -> dict[str, Policy]:
-    """Return policies as the flags change them, by the names to show.
+    """Return policies, changed by the flags and keyed by the names to show.
 
     Without any POLICY, it is the policy that the flags define.
     """
@@ -212,7 +212,7 @@ _ATTRIBUTE = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<path>[A-Za-z_][\w.]*)"
 
 
 def find_policies(text: str) -> dict[str, Policy]:
-    """Return the policies that a POLICY selects, by name.
+    """Return the policies that a POLICY selects, keyed by name.
 
     >>> find_policies("zizq:retry_limit=3")["zizq:retry_limit=3"].max_attempts
     4

@@ -35,7 +35,7 @@ from retrykit.analysis.preview._rule_policies import has_only_rules
 
 __all__ = ["command"]
 
-# The figures of each column, by their names in JSON and CSV.
+# The figures of each column, as named in JSON and CSV.
 _FIGURES = {
     "seconds": ("seconds_low", "seconds", "seconds_high"),
     "minutes": ("minutes",),
@@ -109,7 +109,7 @@ def command(
 ) -> None:
     """Show every delay of a policy in a table.
 
-    A summary says where retries end, how many attempts are made, and how long a call
+    A summary shows where retries end, how many attempts are made, and how long a call
     that fails every time waits. For random delays, the table has the shortest, the mean
     and the longest. Rules of a policy have tables of their own. Without POLICY, the
     default policy of @retry is shown.
@@ -127,7 +127,7 @@ def command(
         for part, each in _parts(name, selected, rule)
     }
     if not (as_json or as_csv):
-        # The delays of its own, of a policy that has nothing but rules, never occur.
+        # If a policy has nothing but rules, its own delays never occur.
         shown = list(previews)[rule is None and has_only_rules(selected) :]
         for part in shown:
             if part != shown[0]:
@@ -153,7 +153,7 @@ def command(
 
 
 def _parts(name: str, policy: Policy, rule: int | None) -> list[tuple[str, Policy]]:
-    """Return a policy and those that its rules stand for, or just that of one rule."""
+    """Return a policy and its rules' policies, or only the policy of one rule."""
     rules = name_rules(name, policy)
     if rule is None:
         # The limit of a rule without delays of its own is among the notes.
@@ -179,7 +179,7 @@ def _parse_columns(text: str, start: datetime | None) -> list[str]:
 def _figures(
     row: RetryRow, start: datetime | None, columns: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the figures of a retry, by their names in JSON and CSV."""
+    """Return the figures of a retry, keyed by their names in JSON and CSV."""
     mean = row.mean
     earliest, latest = row.at(start) if start else (None, None)
     figures: dict[str, list[Any]] = {
@@ -194,7 +194,7 @@ def _figures(
 
 
 def _names(columns: Sequence[str]) -> list[str]:
-    """Return the names of the figures in some columns, after that of the retry."""
+    """Return the names of the figures in some columns, after ``retry``."""
     return ["retry", *(name for column in columns for name in _FIGURES[column])]
 
 

@@ -44,7 +44,7 @@ _INTERRUPTED: Final = 130
 def _optional(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> float | None:
-    """Parse the duration of an option to seconds; no option is None, or "none"."""
+    """Parse an option's duration to seconds; None if it is missing or "none"."""
     if value is None or (value == "none" and param.opts[0] in _MAY_BE_NONE):
         return None
     return duration(ctx, param, value)
@@ -90,7 +90,7 @@ def _parse_load(
 def _parse_errors(
     ctx: click.Context, param: click.Parameter, values: Sequence[str]
 ) -> dict[str, object] | None:
-    """Return errors by how an attempt fails, made with one text."""
+    """Return errors made with one text, keyed by how an attempt fails."""
     errors: dict[str, object] = {}
     for value in () if ctx.resilient_parsing else values:
         name, _, text = value.partition("=")
@@ -272,8 +272,8 @@ def command(
     The answer is whether it recovers, how high the load becomes, and the smallest
     change after which it recovers. Everything happens in virtual time.
 
-    Exit code 0 also if the server does not recover, unless --require-recovery is given:
-    then it is 1. After Ctrl-C, what there is so far is printed, and it is 130.
+    The exit code is 0 even if the server does not recover; --require-recovery makes it
+    1. After Ctrl-C, the results so far are printed, and it is 130.
     """
     _check_outputs(options)
     selected = select_policies(policies, options)
@@ -306,7 +306,7 @@ def command(
 
 
 def _check_outputs(options: Mapping[str, Any]) -> None:
-    """Check what is to be written, before minutes are simulated."""
+    """Check the output files, before a simulation that may take minutes."""
     if options["as_json"] and options["wants_csv"]:
         msg = "--json and --csv cannot be used together."
         raise click.UsageError(msg, click.get_current_context())
@@ -326,7 +326,7 @@ def _check_outputs(options: Mapping[str, Any]) -> None:
 
 
 def _settings(policies: Sequence[Policy], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `simulate` besides the seed."""
+    """Return the arguments of `simulate` except the seed."""
     shares = options["shares"] or (1.0,) * len(policies)
     if len(shares) != len(policies):
         rule = f"given once for each of {len(policies)} policies"
@@ -371,7 +371,7 @@ def _settings(policies: Sequence[Policy], options: Mapping[str, Any]) -> dict[st
 
 
 def _check_basin(clients: Sequence[Clients], file: Path | None) -> None:
-    """Check that a basin can be simulated, before minutes are simulated."""
+    """Check that a basin can be drawn, before a simulation that may take minutes."""
     if file is not None and any(map(has_layers, clients)):
         rule = "left out for a policy with limits or a hedge"
         suggestion = "its state is more than a queue and calls that wait"
@@ -380,7 +380,7 @@ def _check_basin(clients: Sequence[Clients], file: Path | None) -> None:
 
 @contextmanager
 def _options_named(*, users: bool) -> Iterator[None]:
-    """Name the option in an error about an argument of Python."""
+    """Name options in errors, in place of the parameters of Python functions."""
     try:
         yield
     except ConfigError as error:
@@ -411,7 +411,7 @@ _OPTIONS: Final = {
     "think": "--think",
     "timeout": "--timeout",
 }
-"""The options, by the parameters of `simulate` and of its values."""
+"""The options, keyed by the parameter of `simulate` or of its values."""
 
 _ADVICE: Final = {
     "kind='error'": "--kind error",
@@ -439,7 +439,7 @@ def _simulate(
             def tell(done: int, of: int, before: int = index) -> None:
                 move(before * of + done, seeds * of)
 
-            # Warned once for all.
+            # One warning for all seeds.
             watcher = _Watcher(tell, runs=0 if index else seeds)
             try:
                 seed = first + index
@@ -476,7 +476,7 @@ def _draw(
     seed: int,
     options: Mapping[str, Any],
 ) -> bool:
-    """Draw the pictures that are wanted; return whether that was interrupted."""
+    """Draw the requested pictures; return whether that was interrupted."""
     if options["output"] is not None:
         _save_load(result, options["output"])
     if options["basin"] is None or result.outcome == "interrupted":

@@ -113,7 +113,7 @@ def as_data(results: Sequence[Simulation], change: Change | None) -> dict[str, A
 
 
 def as_csv(results: Sequence[Simulation]) -> str:
-    """Return the numbers of each second as CSV, of several seeds with the seed."""
+    """Return the numbers of each second as CSV, with the seed if there are several."""
     if len(results) == 1:
         return results[0].to_csv()
     text = io.StringIO()

@@ -62,7 +62,7 @@ def show_progress(
         after: Seconds after which the bar is drawn, and drawn again.
 
     Yields:
-        A function that is told how much has been done, and how much there is.
+        A function that takes how much has been done, and how much there is.
     """
     out = console(stderr=True)
     # Not drawn by a thread, since processes may be forked meanwhile.
@@ -100,7 +100,7 @@ def format_decimal(number: float, digits: int = 6) -> str:
 
 
 def format_range(low: float, high: float) -> str:
-    """Return one or two durations in seconds for people to read.
+    """Format one or two durations, in seconds, for people.
 
     >>> format_range(60, 60), format_range(0.25, 0.75)
     ('1m', '250ms to 750ms')

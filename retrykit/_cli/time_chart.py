@@ -29,12 +29,12 @@ def build_time_chart(
     """Return a chart of a number in each second.
 
     Args:
-        title: What is above it.
+        title: The text above it.
         numbers: The numbers, >= 0, one for each second, and at least one.
         console: Where it is printed.
         color: The color of the columns.
         most: The number at the top, > 0.
-        shaded: The seconds from when to when the axis is drawn as a bar.
+        shaded: The seconds between which the axis is drawn as a bar.
     """
     width = min(max(console.width - _MARGIN, 20), 120)
     marks = _BLOCKS if (console.encoding or "").startswith("utf") else _PLAIN

@@ -1,4 +1,4 @@
-"""Admission: limits allow each attempt, and hear of its outcome.
+"""Admission: limits allow each attempt, and are told its outcome.
 
 They are asked in order, and their leases are reported or given back in reverse.
 """
@@ -30,7 +30,7 @@ __all__ += ["report_success", "time_left"]
 
 
 def check_admission(name: str, value: object) -> tuple[Limit | Registry[Any], ...]:
-    """Return the limits of a list of them, and registries of one for each host.
+    """Return the limits of a list, and the registries that hold one for each host.
 
     Raises:
         ConfigError: *value* is not a list of limits, or has one twice.
@@ -58,7 +58,7 @@ def check_admission(name: str, value: object) -> tuple[Limit | Registry[Any], ..
 
 
 def join_limits(policy: "Policy") -> None:
-    """Check that the limits of a policy are asked by none that judges differently."""
+    """Join a policy's limits, which policies that judge differently cannot share."""
     conditions: Conditions = {
         "on": format_value(policy.on),
         "give_up_on": format_value(policy.give_up_on),
@@ -76,7 +76,7 @@ def join_limits(policy: "Policy") -> None:
 def at_host(policy: "Policy", host: str | None) -> "Policy":
     """Return a policy with the limits of a host in place of registries.
 
-    Without them, if there is no host.
+    Without a host, the registries are left out.
     """
     if not any(isinstance(each, Registry) for each in policy.admission):
         return policy
@@ -89,7 +89,7 @@ def at_host(policy: "Policy", host: str | None) -> "Policy":
 
 
 def give_back(leases: list[Lease]) -> None:
-    """Return leases whose attempt was not made, or says nothing."""
+    """Return leases whose attempt was not made, or does not count."""
     while leases:
         lease = leases.pop()
         try:
@@ -126,8 +126,8 @@ def report_failure(
 ) -> None:
     """Report an attempt that failed.
 
-    By the policy's judgment it is a failure if its conditions allow a retry. A limit
-    with conditions of its own judges for itself.
+    For the policy it is a failure if its conditions allow a retry. A limit with
+    conditions of its own judges for itself.
     """
     failure, decision, retryable = evaluation
     by_policy = retryable or decision is StopReason.NESTED
@@ -155,11 +155,12 @@ def ask(
     Args:
         controller: The controller of the call.
         call: The call.
-        asked: The leases that were given already, and the answer after them.
+        asked: The leases that were given already, and the next limit's answer.
 
     Returns:
-        None if all have; a lease that is a place in a queue; a delay in seconds, after
-        which they are asked again; the error to raise, if the call has ended.
+        None if all have given one; a lease that is a place in a queue; a delay in
+        seconds, after which they are asked again; the error to raise, if the call has
+        ended.
     """
     leases, limits = call.leases, controller.limits
     if leases is None:
@@ -207,11 +208,11 @@ def report(
     evaluation: Evaluation,
     error: Exception | None,
 ) -> Evaluation:
-    """Tell the limits of a failed attempt.
+    """Report a failed attempt to the limits.
 
     Returns:
-        The evaluation; if one of them will still refuse after the delay, without that
-        retry, or with the delay until it allows one.
+        The evaluation. If a limit will still refuse after the delay, the evaluation has
+        no retry, or the delay until the limit allows one.
     """
     failure, decision, retryable = evaluation
     # It has been admitted.
@@ -232,7 +233,7 @@ def report(
 
 
 def note_refusal(call: "RetryCall", limit: Limit, refusal: Refusal) -> Exception:
-    """Keep what a limit said of a call that ends; return its error."""
+    """Keep a limit's reason for ending a call; return the limit's error."""
     error = limit.error_of(refusal)
     call.stop_detail, call.retry_in = str(error), refusal.retry_in
     return error
@@ -252,13 +253,13 @@ def _delay_until_allowed(
     return None if left is not None and delay > left else delay
 
 
-# In seconds: how often a limit is asked again that does not know when it will allow an
-# attempt.
+# In seconds: the pause before a limit is asked again, if it cannot tell when it will
+# allow an attempt.
 _POLLING: Final = 0.25
 
 
 def time_left(controller: "RetryController", call: "RetryCall") -> float | None:
-    """Return how long a call may wait for its limits, in seconds; None if any."""
+    """Return how long a call may wait for its limits, in seconds; None if unlimited."""
     ends = [controller.time_left(call)]
     if call.outer_deadline is not None:
         ends.append(call.outer_deadline - call.elapsed)

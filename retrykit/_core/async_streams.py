@@ -1,4 +1,4 @@
-"""Async streams: async generators that are retried, as `retrykit._core.streams`.
+"""Async streams: retried async generators, the twins of `retrykit._core.streams`.
 
 The sync streams are the same program without ``await``; a test compares them.
 """
@@ -143,7 +143,7 @@ async def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in o
     arguments: Arguments,
     begun: Any,
 ) -> AsyncGenerator[Any, Any]:
-    """Yield the items of a stream; tell *begun* the state of its call."""
+    """Yield the items of a stream; append the state of its call to *begun*."""
     call: Any = open_call(own, mode, arguments)
     entry, facts, controller = call.entry, call.stream, call.controller
     begun.append(call.state)
@@ -223,7 +223,7 @@ async def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in o
 async def first_item(
     source: AsyncGenerator[Any, Any], skipped: int, facts: StreamFacts, sent: Any
 ) -> Any:
-    """Return the first item of an attempt, behind those that are left out."""
+    """Return the first item of an attempt, after the skipped ones."""
     for index in range(skipped):
         try:
             await anext(source)

@@ -25,8 +25,8 @@ def timeout_scope(timeout: float, clock: AsyncClock | None = None) -> "TimeoutSc
 
     Args:
         timeout: The time limit, in seconds of the clock.
-        clock: The clock; by default that of this context's tasks. Its method
-            `timeout_scope` returns the block; without one, the loop's time counts.
+        clock: The clock; by default the clock of this context's tasks. Its method
+            `timeout_scope` returns the block; if it has none, the loop's time counts.
     """
     build: Callable[[float], TimeoutScope] = getattr(
         clock or async_clock.current(), "timeout_scope", TimeoutScope
@@ -35,7 +35,7 @@ def timeout_scope(timeout: float, clock: AsyncClock | None = None) -> "TimeoutSc
 
 
 Timer = Callable[[float, Callable[[BaseException | None], None]], Callable[[], None]]
-"""Calls a function after so many seconds, and returns a function that stops it.
+"""Calls a function after a number of seconds; returns a function that prevents it.
 
 The function is called in the event loop that set the timer, with None, or with the
 error that ended the waiting.
@@ -55,8 +55,8 @@ class TimeoutScope:
     retrykit.errors.AttemptTimeout: the attempt took longer than 10 ms
 
     It raises `AttemptTimeout` only if its own cancellation leaves the block; other
-    errors pass, and a cancellation from outside comes first. It wraps a timeout of
-    asyncio or a cancel scope of trio, so the task that entered it must leave it.
+    errors pass, and a cancellation from outside takes precedence. It wraps an asyncio
+    timeout or a trio cancel scope, so the task that entered it must leave it.
 
     Args:
         timeout: The time limit, in seconds. 0 or less cancels at the first await that

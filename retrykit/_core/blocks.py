@@ -68,8 +68,8 @@ class _BlockCall:
 class Loop:
     """Iterator over the attempts of one call, which sleeps between them.
 
-    Only the ``for`` statement refers to it, so an interrupt between two attempts ends
-    the call, too.
+    Only the ``for`` statement refers to it, so an interrupt between two attempts also
+    ends the call.
     """
 
     def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
@@ -96,7 +96,7 @@ class Loop:
 
 
 class AsyncLoop:
-    """Async iterator over the attempts of one call, as `Loop`."""
+    """Async iterator over the attempts of one call, like `Loop`."""
 
     def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
         # Imported here: sync code needs no event loop.
@@ -158,8 +158,8 @@ class Attempt:
         """The state of the block's call.
 
         Raises:
-            LookupError: The block is over; `state_of` has the state of the
-                error that it gave up with.
+            LookupError: The block is over; use `state_of` on the error that it gave up
+                with.
         """
         if not self._block.call.running:
             msg = "attempt.state is only available until the block ends"
@@ -266,11 +266,11 @@ def retrying(
     (3, 2.0)
 
     Args:
-        policy: The policy; `Policy()` by default. Its name appears in logs; by
-            default that of the function around the block. Or a function without
-            parameters that returns the policy, called once for each loop.
+        policy: The policy, `Policy()` by default; or a function without parameters that
+            returns it, called once for each loop. Its name appears in logs; by default
+            it is the name of the function around the block.
         state: The state to resume, of a block that was interrupted.
-        **changes: Settings that differ from it, as for `Policy`.
+        **changes: Settings of `Policy` that differ from it.
 
     Returns:
         An iterable of attempts, each to be entered with ``with``. Every loop over it is
@@ -293,7 +293,7 @@ def aretrying(
 ) -> "AsyncAttempts":
     """Retry a block of code in a coroutine: ``async for``, then ``with``.
 
-    The arguments and errors are those of `retrying`.
+    It takes the arguments of `retrying`, and raises the same errors.
 
     >>> import asyncio
     >>> async def divide():
@@ -374,7 +374,7 @@ class Attempts(_RetriedBlock):
 
 @final
 class AsyncAttempts(_RetriedBlock):
-    """Async iterable of the attempts of a block, as `Attempts`."""
+    """Async iterable of the attempts of a block, like `Attempts`."""
 
     _can_cancel = True
 
@@ -385,7 +385,7 @@ class AsyncAttempts(_RetriedBlock):
 def _caller() -> str:
     """Return the name of the function around a block.
 
-    Between the two are `retrying` and its decorator.
+    The frames of `retrying` and its decorator are between the two.
     """
     frame = sys._getframe(3)  # noqa: SLF001  documented, and logging does it too
     module, name = frame.f_globals.get("__name__"), frame.f_code.co_qualname

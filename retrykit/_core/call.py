@@ -76,19 +76,20 @@ DRAWS, NUMBER, EARLIER, TRACE, FIRST = range(5)
 """The indices of a tape.
 
 - The draws of the call, and its number among those that share them.
-- The sum of delays that are not on the tape, in seconds, and the number of the attempt
-  from which on those of the tape are added to it.
+- The sum of delays that are not on the tape, in seconds, and the number of the first
+  attempt whose delay on the tape is added to it.
 - The traceback of the last error when it was recorded.
 - From the first item on, the failed attempts. Each is a `Failure`, or has the same
   fields up to the delay, with the time of the failure in place of its duration, and
-  then the locations of the error before, if its frames were released. While an attempt
-  runs, the last item is a number: when it began, in seconds since the call began.
+  then the locations of the previous error, if its frames were released. While an
+  attempt runs, the last item is a number: when it began, in seconds since the call
+  began.
 
 The only writer is the code that runs the call; others may read at any time.
 """
 
 NOTHING_EARLIER: Final = (0.0, 1)
-"""That all delays are on the tape."""
+"""Means that all delays are on the tape."""
 
 FIRST_ATTEMPT: Final = 0.0
 """When the first attempt began, as an item of a tape."""
@@ -101,7 +102,7 @@ def open_entry(entry: Entry, draws: Draws) -> list[Any]:
     """Return the tape of an entry; add one with these draws if there is none."""
     if len(entry) <= TAPE:
         shared, number = draws
-        # In one step: of several threads that do so, the first is the one.
+        # In one step: of several threads that do so, the first one wins.
         entry.append([shared, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
     tape: list[Any] = entry[TAPE]
     return tape
@@ -114,7 +115,7 @@ current_entry: ContextVar[Entry | None] = ContextVar("retrykit call", default=No
 def _reduce_variable(variable: ContextVar[Any]) -> Any:
     """Return the parts of `current_entry` for pickle; other variables have none.
 
-    A driver that is pickled by value, as those of scripts and notebooks, refers to it.
+    A driver that is pickled by value, as in scripts and notebooks, refers to it.
     """
     if variable is current_entry:
         return _find_current_entry, ()
@@ -133,7 +134,7 @@ copyreg.pickle(ContextVar, _reduce_variable)
 
 
 class RetryCall(CallFacts):
-    """A running call, of which somebody needs the state: the face of its entry.
+    """A running call whose state is needed: its entry as an object.
 
     `RetryController.ensure_call` creates it.
 
@@ -147,9 +148,10 @@ class RetryCall(CallFacts):
             integration has exhausted its retries, the name of the client's call, and
             the number of its requests.
         notified: Whether observers were notified of an event of the call.
-        pending: What async observers have returned and is not awaited yet.
+        pending: The awaitables that async observers returned and that are not awaited
+            yet.
         rule: The index of the rule that rejected the last result, or None.
-        leases: The leases of the attempt that runs, by the limits of the policy.
+        leases: The leases of the running attempt, in the order of the policy's limits.
         warning_issued: Whether a warning was logged for this call: its hint
             fails, or its clock stands still.
     """
@@ -162,8 +164,8 @@ class RetryCall(CallFacts):
     # The view of the call, as long as somebody has it.
     _state: "ref[RetryState] | None" = None
 
-    # The delay that is left of a resumed call whose failure is not known, and the
-    # number of its attempts after the last failure that is, before the one that runs.
+    # For a resumed call: the delay that is left, if the failure before it is not known,
+    # and the number of attempts between the last known failure and the running attempt.
     resumed_delay: float | None = None
     unrecorded: int = 0
     arguments: Arguments | tuple[()] | None = None
@@ -177,7 +179,7 @@ class RetryCall(CallFacts):
 
     @property
     def before(self) -> Entry | None:
-        """The entry before that of this call, or None."""
+        """The entry before this call's, or None."""
         before: Entry | None = self.entry[BEFORE]
         return before
 
@@ -188,7 +190,7 @@ class RetryCall(CallFacts):
 
     @property
     def attempt_started(self) -> float:
-        """Start of that attempt, in seconds since the call began."""
+        """Start of the running or last attempt, in seconds since the call began."""
         return self.running[1]
 
     @property
@@ -249,7 +251,7 @@ class RetryCall(CallFacts):
             tape[-1] = failure
         else:
             if type(tape[FIRST]) is not Failure:
-                # Those of errors before one that is dropped must not be dropped.
+                # The locations of errors before a dropped one must be kept.
                 self.frame_locations = self.locations()
             (total, first), trace, *failed, _ = tape[EARLIER:]
             kept = [*map(as_failure, failed), failure]
@@ -263,7 +265,7 @@ class RetryCall(CallFacts):
             self.count_rule(failure.rule)
 
     def locations(self) -> dict[int, FrameLocations]:
-        """Return where errors were raised whose frames are released, by the attempt."""
+        """Return where errors with released frames were raised, keyed by attempt."""
         found = dict(self.frame_locations or {})
         failed = [x for x in self.tape[FIRST:] if isinstance(x, tuple)]
         for before, each in pairwise(failed):
@@ -272,7 +274,7 @@ class RetryCall(CallFacts):
         return found
 
     def begin_attempt(self, started: float) -> None:
-        """Begin the next attempt, after its delay, when so many seconds had elapsed."""
+        """Begin the next attempt, after its delay, *started* seconds into the call."""
         if isinstance(self.tape[-1], tuple):
             self.tape.append(started)
         else:
@@ -393,11 +395,11 @@ class RetryCall(CallFacts):
         return self.function if controller is None else controller.function
 
     def known_arguments(self) -> Arguments:
-        """Return the arguments of a running call, if its driver has told them."""
+        """Return the arguments of a running call, if they have been found already."""
         return self.arguments or ((), {})
 
     def find_arguments(self) -> Arguments:
-        """Return the arguments of a running call, as `CallFacts` says."""
+        """Find the arguments of a running call; see `CallFacts`."""
         if self.arguments is None and self.find_function() is not None:
             frame: FrameType | None = sys._getframe()  # noqa: SLF001  documented
             while frame is not None and not self._take_arguments(frame):
@@ -410,7 +412,7 @@ class RetryCall(CallFacts):
         return self.arguments or ((), {})
 
     def _take_arguments(self, frame: FrameType) -> bool:
-        """Take the arguments from a frame, if it is that of the driver of this call."""
+        """Take the arguments from a frame, if it runs the driver of this call."""
         if frame.f_code.co_name != "call_with_retries":
             return False
         variables = frame.f_locals
@@ -424,7 +426,7 @@ class RetryCall(CallFacts):
         return True
 
     def release(self) -> None:
-        """Release what belongs to a call that runs, since contexts keep its entry."""
+        """Release what only a running call needs, since contexts keep its entry."""
         entry, self.entry = self.entry, _ENDED
         entry[OWNER] = entry[TAPE] = None
         self.arguments, self.function = OVER, None
@@ -447,7 +449,7 @@ _OF_ITS_END: Final = (
 
 
 def as_failure(fields: tuple[Any, ...]) -> Failure:
-    """Return a failure of the tape as such."""
+    """Return a failure from a tape as a `Failure`."""
     if type(fields) is Failure:
         return fields
     attempt, error, _, started, elapsed, delay, *_ = fields
@@ -566,8 +568,8 @@ def attempt_time_limit(call: RetryCall | None = None) -> float:
     """Return the time limit of the attempt that begins.
 
     Returns:
-        Seconds, >= 0: the policy's `attempt_timeout`, or the remaining time of the
-        call and of those around it, if that is less.
+        Seconds, >= 0: the policy's `attempt_timeout`, or the remaining time of the call
+        or of a call around it, if that is less.
     """
     call = call or cast("RetryCall", running_call(cast("Entry", current_entry.get())))
     timeout = cast("RetryController", call.controller).policy.attempt_timeout

@@ -60,13 +60,13 @@ class Terms:
     """Settings of a call, and its name, which are known before it begins.
 
     Attributes:
-        name: The policy's name, or that of the function; the id of a durable job.
+        name: The name of the policy or the function; the id of a durable job.
         max_elapsed: Time limit of the call, in seconds; None if unlimited.
         max_failures: Maximum number of failures kept.
         max_attempts: Maximum number of attempts; None if unlimited.
         redact: The redaction of the policy.
         polls: Whether the policy has ``on=()``, so that rejected results are no news.
-        names: The names of the functions of a chain; None of other calls.
+        names: The names of the functions of a chain; None for other calls.
     """
 
     __slots__ = (
@@ -113,7 +113,7 @@ class Terms:
 class CallFacts:
     """Facts of one call; the base of a stored record and of a running call.
 
-    What most calls never have is an attribute of the class, until it is set.
+    Facts that most calls never have are attributes of the class, until they are set.
 
     Attributes:
         terms: What was known before the call began.
@@ -123,36 +123,36 @@ class CallFacts:
             clock is not known in this thread.
         attempt: Number of the running or last attempt, from 1; 0 if the first one
             was refused.
-        attempt_started: When it began, in seconds since the call began.
+        attempt_started: When that attempt began, in seconds since the call began.
         failures: The failed attempts that are kept, in order.
         next_delay: The delay before the next attempt, in seconds; None unless one is
             scheduled.
         total_delay: Sum of the delays so far, in seconds.
         stop_reason: Why the call ended; None while it runs.
         elapsed_at_end: The elapsed time of a call that has ended, in seconds.
-        frame_locations: Where errors were raised whose frames were released, by the
-            number of the attempt.
+        frame_locations: Where errors with released frames were raised, keyed by attempt
+            number.
         outer_deadline: When the time limit of a call around it is reached, in seconds
-            since this one began; None without one.
+            since this one began; None if there is none.
         epoch: When the call began, by the wall clock, in seconds since 1970; None if
             nobody has asked yet.
         stop_detail: The limit that ended the call and its value, as text.
-        retry_in: When a limit that refused an attempt will allow one, in seconds.
+        retry_in: Seconds until the limit that refused an attempt will allow one.
         used_fallback: Whether the call returned the fallback of the policy.
         dropped_failures: Number of failures that were not kept.
         rule_counts: Number of failures that each rule of the policy matched.
-        hedges: Number of sends besides the first ones of the attempts.
+        hedges: Number of sends beyond the first of each attempt.
         stream: The facts of a stream; None for a call that has a result.
         retry_cost: What the last retry cost the budget of the policy.
         depth: Number of retried calls around this one.
         nested_state: The state of the nested call whose failure ended this one.
-        request: The method and the URL of the request that the call is.
+        request: The method and the URL of the request that the call makes.
         clock_id: The identity of the clock of a call that gave up, or 0.
         give_up_number: The number of the call among those that gave up or were read
             in this process, or 0.
         function: The function of a call that has given up and uses its fallback.
-        arguments: The arguments of a running call; None if its driver has not told
-            them yet; `OVER` if it does not run.
+        arguments: The arguments of a running call; None if they have not been found
+            yet; `OVER` if it does not run.
     """
 
     __slots__ = (
@@ -200,7 +200,7 @@ class CallFacts:
     @property
     @abstractmethod
     def attempt_started(self) -> float:
-        """Start of that attempt, in seconds since the call began."""
+        """Start of the running or last attempt, in seconds since the call began."""
 
     @property
     @abstractmethod
@@ -234,7 +234,7 @@ class CallFacts:
         """Find out when the call began, if nobody has asked before."""
 
     def copy(self) -> "CallRecord":
-        """Return a record that says the same."""
+        """Return a stored copy of this record."""
         self.know_epoch()
         record = CallRecord()
         record.terms, record.seed, record.started = self.terms, self.seed, self.started
@@ -246,19 +246,19 @@ class CallFacts:
         return record
 
     def record_for(self, outcome: object) -> "CallFacts":
-        """Return a record to attach to an outcome, for which `ITSELF` stands in it."""
+        """Return a record to attach to an outcome, for which `ITSELF` stands in."""
         record = self.copy()
         record.failures = [swap_outcome(x, outcome, ITSELF) for x in record.failures]
         return record
 
     def take_rest(self, other: "CallFacts") -> None:
-        """Take over what most calls never have."""
+        """Take over the facts that most calls never have."""
         vars(self).update({x: y for x, y in vars(other).items() if x in _KEPT})
         if self.frame_locations is not None:
             self.frame_locations = self.frame_locations.copy()
 
     def locations(self) -> dict[int, FrameLocations]:
-        """Return where errors were raised whose frames are released, by the attempt."""
+        """Return where errors with released frames were raised, keyed by attempt."""
         return self.frame_locations or {}
 
     def find_function(self) -> Callable[..., Any] | None:
@@ -286,9 +286,9 @@ class CallFacts:
 
     @property
     def row_began(self) -> float:
-        """Since when limits count, in seconds since the call began: 0, but in streams.
+        """When limits begin to count, in seconds since the call began.
 
-        Those of streams may count failures in a row.
+        It is 0, except in a stream whose limits count failures in a row.
         """
         return 0.0 if self.stream is None else self.stream.row_begins(self.elapsed)
 
@@ -298,7 +298,7 @@ class CallFacts:
         return None if limit is None else limit + self.row_began
 
     def trim(self, failures: list[Any]) -> list[Failure]:
-        """Remove the middle ones of too many failures, and return them."""
+        """Remove surplus failures from the middle of a list, and return them."""
         surplus = len(failures) - self.terms.max_failures
         if surplus <= 0:
             return []
@@ -320,7 +320,7 @@ class CallFacts:
         self.rule_counts = tuple(counts)
 
     def keep_locations(self, attempt: int, locations: FrameLocations) -> None:
-        """Keep where the error of an attempt was raised, whose frames are released."""
+        """Keep where an attempt's error was raised, since its frames are released."""
         if self.frame_locations is None:
             self.frame_locations = {}
         self.frame_locations[attempt] = locations
@@ -339,7 +339,7 @@ class CallFacts:
 
 
 _KEPT: Final = vars(CallFacts).keys() - {"arguments", "function"}
-"""What a record takes over from a call, if it has it."""
+"""The attributes that a record takes over from a call, if they are set."""
 
 
 class CallRecord(CallFacts):
@@ -371,7 +371,7 @@ class CallRecord(CallFacts):
         self.trim(self.failures)
 
     def begin_attempt(self, started: float) -> None:
-        """Begin the next attempt, after its delay, when so many seconds had elapsed."""
+        """Begin the next attempt, after its delay, *started* seconds into the call."""
         self.total_delay += self.next_delay or 0.0
         self.next_delay = None
         self.attempt += 1
@@ -397,7 +397,7 @@ def clock_id(read_clock: Callable[[], float] | None) -> int:
 class GiveUps(ForkSafe):
     """Counts the calls that have given up in this process.
 
-    So calls are ordered without a clock, which may stand still or be set back.
+    The numbers order calls without a clock, which may stand still or be set back.
     """
 
     __slots__ = ("count",)
@@ -418,4 +418,4 @@ class GiveUps(ForkSafe):
 
 
 give_ups = GiveUps()
-"""Those of this process."""
+"""The give-ups of this process."""

@@ -115,9 +115,9 @@ def chain(  # noqa: PLR0913  what a chain may have
 ) -> Any:
     """Return a function that calls others in their order until one succeeds.
 
-    Each may be retried under a policy of its own, before the next one is called; one
-    whose circuit breaker is open is left out, since it fails at once. Generators follow
-    each other until the first item.
+    Each function may be retried under its own policy before the next one is called; a
+    function whose circuit breaker is open fails at once. Generators follow each other
+    until the first item.
 
     >>> def primary(city):
     ...     raise ConnectionError("down")
@@ -131,18 +131,18 @@ def chain(  # noqa: PLR0913  what a chain may have
         first: A function: all are sync, all are coroutine functions, or all are
             generator functions of one kind; retried or not.
         second: A function that takes the same arguments.
-        *others: More of them.
+        *others: Further such functions.
         default: The value to return if all of them fail, or a function of the
-            `RetryState`, as the `fallback` of a policy. Generators have none: let the
+            `RetryState`, like the `fallback` of a policy. Not for generators: let the
             last one yield it.
-        on: Condition of the errors after which the next one is called; by default all
-            but programming errors.
+        on: Condition of the errors after which the next function is called; by default
+            all errors except programming errors.
         max_elapsed: Time limit of all calls together. A duration; by default unlimited.
-        name: The name in logs and states; by default those of the functions.
+        name: The name in logs and states; by default the names of the functions.
 
     Returns:
-        A function with the signature of the first one. The error that it raises is that
-        of the last function called; the others are in its notes, and all of them in the
+        A function with the signature of the first one. It raises the error of the last
+        function called; the other errors are in its notes, and all of them in the
         state: ``state_of(error).errors``.
 
     Raises:
@@ -202,7 +202,7 @@ def _kind_of(function: Any) -> str:
 
 
 def _name_of(function: Function) -> str:
-    """Return the name of a function, or that of its policy."""
+    """Return the name of a function's policy, or else of the function."""
     found = find_wrapped(function)
     own = None
     if found is not None and isinstance(found.source, Policy):
@@ -211,7 +211,7 @@ def _name_of(function: Function) -> str:
 
 
 def _next_of(functions: tuple[Function, ...]) -> Function:
-    """Return the function that the attempt which runs calls."""
+    """Return the function that the running attempt calls."""
     entry = cast("Entry", current_entry.get())
     if len(entry) <= TAPE:
         return functions[0]
@@ -222,7 +222,7 @@ def _next_of(functions: tuple[Function, ...]) -> Function:
 
 @final
 class _Noting:
-    """Notes on the error of a function what those before it have raised."""
+    """Adds notes to a function's error: the errors of the functions before it."""
 
     def __init__(self, functions: tuple[Function, ...]) -> None:
         self._functions = functions

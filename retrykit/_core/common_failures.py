@@ -69,7 +69,7 @@ Spread = tuple[float, float | None]
 """The shortest delay before a retry, and what each unit of its draw adds, in seconds;
 None if the delay does not depend on one draw alone."""
 
-# The delays of so many attempts are remembered.
+# The number of attempts whose delays are remembered.
 _MAX_KNOWN: Final = 256
 
 
@@ -79,7 +79,7 @@ def answer_of(policy: "Policy") -> Answer:
 
 
 def evaluator_of(policy: "Policy") -> Evaluator:
-    """Return what evaluates the usual errors of a policy, which is made once."""
+    """Return the evaluator of the usual errors of a policy, which is made once."""
     return policy._derive(_make_evaluator)
 
 
@@ -235,7 +235,7 @@ def _make_evaluator(  # noqa: C901, PLR0915  with its function
 
 
 def _is_bare(error: object) -> bool:
-    """Return whether an error has no related ones, no members and no attributes."""
+    """Return whether an error has no related errors, no members and no attributes."""
     return (
         isinstance(error, Exception)
         and error.__context__ is None
@@ -343,12 +343,12 @@ def _make_answer(  # noqa: C901, PLR0915  with its function
 
 
 def _first_of(draws: SharedDraws) -> tuple[SharedDraws, int, int]:
-    """Return what `first_draw` returns, of the first call of some draws."""
+    """Return the result of `first_draw` for the first call of some draws."""
     return draws, 0, draws[1][0]
 
 
 def _stands_still(tape: list[Any]) -> bool:
-    """Return whether the clock did not advance in the last delay, as `steps` warns."""
+    """Return whether the clock stood still in the last delay; `steps` warns then."""
     last, begun = as_failure(tape[-2]), tape[-1]
     return not time_passed(last.delay or 0.0, begun - last.started - last.duration)
 

@@ -102,7 +102,7 @@ if TYPE_CHECKING:
 __all__ = ["CHAIN_MARK", "Asked", "RetryController"]
 
 CHAIN_MARK: Final = "__retrykit_chain__"
-"""The attribute of the function of a chain: the names of those that it calls."""
+"""The attribute of a chain's function: the names of the functions that it calls."""
 
 # Imported with the first policy that has limits.
 admission: Any = LateModule("retrykit._core.admission")
@@ -116,8 +116,7 @@ class RetryController:
 
     Args:
         policy: The policy of the calls.
-        name: The name of the calls, if the policy has none; None for that of the
-            function.
+        name: The name of the calls, if the policy has none; None to use the function's.
         clock: The clock of the driver.
         resumed: The state that a call continues, or None.
         function: The function that events name, with its arguments; None for a block
@@ -130,17 +129,17 @@ class RetryController:
     Attributes:
         policy: The policy of the calls.
         answer: The answer to their common failures, once there was one; else None.
-        budget: That of the policy, or None.
+        budget: The policy's budget, or None.
         clock: The clock of the driver.
         function: The function that events name; None for a block or a client.
         can_be_stopped: Whether the policy has a `stop_event`.
-        only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
+        only_sleeps: Whether the pause before a retry is nothing but a sleep.
         limits: The limits that are asked before each attempt.
-        admits: Whether there are any.
-        parts: Those of the clock.
+        admits: Whether there are such limits.
+        parts: The parts of the clock.
         begins_late: Whether the first attempt waits for the rest of a delay, or limits.
-        plain: The type of the last result that could be returned as it is, which most
-            results have; None if there was none, or the policy has a budget.
+        plain: The type of the last result that could be returned as it is, shared by
+            most results; None if there was none, or the policy has a budget.
         judges: The conditions on results of the policy and its rules.
         is_logged: Tells whether retries are logged at a level, such as 30 for warnings.
         watch: Not empty if calls need their state from the beginning: for observers,
@@ -297,7 +296,7 @@ class RetryController:
         error: Exception | None,
         call: RetryCall | None = None,
     ) -> None:
-        """Warn at the first failure of a blocked event loop, and of nested retries.
+        """At the first failure, warn of a blocked event loop and of nested retries.
 
         The first delay of sync code may block an event loop. A client in the function,
         or where its error comes from, may retry by itself. *call* is the retried call
@@ -320,9 +319,10 @@ class RetryController:
             warn_of_clients(name, self.policy, self.function, arguments, error)
 
     def accepts(self, result: object, leases: "list[Lease] | None") -> bool:
-        """Return whether a result can be returned as it is; tell the limits of it.
+        """Return whether a result can be returned as it is; if so, tell the limits.
 
-        The last such type is remembered, where nobody has to know.
+        The last such type is remembered, unless limits or a budget must know of
+        results.
         """
         kind = type(result)
         if self.judges or not (kind is self._direct or self.is_direct(kind)):
@@ -330,7 +330,7 @@ class RetryController:
         if leases and self._limits_judge:
             self.report_success(self.limits, leases, result)
         elif leases:
-            # As that does, since every call comes here.
+            # Inlined, since every call comes here.
             try:
                 while leases:
                     leases.pop().succeeded()
@@ -402,7 +402,7 @@ class RetryController:
     ) -> RetryCall:
         """Return the `RetryCall` of a call that begins now, by its context's clock.
 
-        Nobody else knows the entry yet. The arguments are those of `ensure_call`.
+        Nobody else knows the entry yet. The arguments are as in `ensure_call`.
         """
         read_clock, started, epoch = self.clock.reader(), entry[START], None
         if read_clock is not None:
@@ -462,7 +462,7 @@ class RetryController:
         return open_entry(entry, self._plan.same_draws or new_draws())
 
     def start(self, call: RetryCall) -> None:
-        """Record that the first attempt begins, of a call that is watched."""
+        """Record that the first attempt of a watched call begins."""
         if self.admits:
             call.tape[-1] = call.elapsed
         if self._observers or events.process_observers:
@@ -612,15 +612,15 @@ class RetryController:
         """Ask the limits for the first attempt of a call that nothing else watches.
 
         Returns:
-            The leases; None if the call must be watched. What was asked before that is
-            the second part.
+            The leases, or None if the call must be watched; and in that case what was
+            asked already, or None.
         """
         if self._is_watched or fast_path.blockers:
             return None, None
         leases: list[Any] = []
         for limit in self.limits:
             answer = limit.acquire()
-            # That of a refusal is infinite.
+            # The delay of a refusal is infinite.
             if answer.delay:
                 return None, (leases, answer)
             leases.append(answer)
@@ -632,7 +632,7 @@ class RetryController:
         """End a call whose next attempt a limit refused.
 
         Returns:
-            The error to raise: that of the last attempt, or that of the limit.
+            The error to raise: the last attempt's, or the limit's.
         """
         error: Exception | None = admission.note_refusal(call, limit, refusal)
         failure, reason = call.last_failure, StopReason.REFUSED
@@ -652,7 +652,7 @@ class RetryController:
             admission.give_back(call.leases)
 
     def record_hedge(self, call: RetryCall, number: int) -> None:
-        """Record that the attempt that runs was sent again.
+        """Record that the running attempt was sent again.
 
         Args:
             call: The call.
@@ -680,7 +680,7 @@ class RetryController:
         *,
         failed_now: bool,
     ) -> Exception:
-        """Return the error to raise of a call that has ended."""
+        """Return the error that an ended call raises."""
         policy = self.policy
         if policy.fallback is not NO_FALLBACK:
             retried = reason not in NEVER_RETRIED
@@ -747,7 +747,7 @@ class RetryController:
     def record_interruption(self, call: RetryCall, error: BaseException) -> None:
         """Record that the call was ended by something other than its attempts.
 
-        Cancellation, Ctrl-C, or an `Exception` such as that of `on_result`.
+        This is cancellation, Ctrl-C, or an `Exception` such as one from `on_result`.
         """
         if call.pending:
             events.discard(call.pending)

@@ -280,8 +280,8 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
         result: The rejected result.
         matched: The answer of `match_error`.
         exhausted: The outcome of a nested call that has given up, or None.
-        already_warned: Returns whether a warning was logged before for this call;
-            it counts one as logged from then on.
+        already_warned: Returns whether a warning was logged for this call before; from
+            then on it returns True.
     """
     # Stop reasons are strings; to compare with the enumeration takes longer.
     hint, retryable = None, not isinstance(matched, str)
@@ -327,7 +327,8 @@ def find_hint(
 ) -> float | RetryAfter | GiveUp | None:
     """Return the answer of the hint of the rule that matched, or of the policy.
 
-    Of the errors in an ExceptionGroup: a `GiveUp`, or else the longest delay.
+    For an ExceptionGroup it is a `GiveUp` for one of its errors, or else the longest
+    delay.
     """
     hint = policy.hint
     longest = policy.hint_cap if policy.on_long_hint == "ignore" else None
@@ -461,9 +462,9 @@ def _spread(  # noqa: PLR0913, PLR0917  as apply_hint
     allowed: float | None,
     asked: float,
 ) -> float:
-    """Return a delay drawn from that of a hint up to `hint_jitter` above it.
+    """Return a random delay from a hint's delay up to `hint_jitter` above it.
 
-    It stays within the limits, as far as the hint does.
+    It stays within the limits, if the hint does.
     """
     ends = [x for x in (allowed, record.outer_deadline) if x is not None]
     # With a margin for any deadline rule.
@@ -615,7 +616,7 @@ CANCELLED: Final = {
     "twisted.internet.defer.CancelledError",
     "twisted.internet.error.ConnectingCancelledError",
 }
-"""Those of them after which a call has been cancelled."""
+"""The exceptions among them that mean that the call was cancelled."""
 
 # By name, so that nothing is imported.
 _CONTROL_FLOW_NAMES = {
@@ -641,7 +642,7 @@ find_control_flow: "Callable[[type], tuple[type, StopReason] | None]" = cast(
 def names_control_flow(policy: "Policy", error: Exception, base: type) -> bool:
     """Return whether a policy or one of its rules names the class of an error in `on`.
 
-    It may name a class between that of the error and *base*, the one that is listed.
+    It may name any class from the error's own up to *base*, the listed one.
     """
     conditions = (policy.on, *(rule.on for rule in policy.rules))
     named = [kind for each in conditions for kind in types_of(each)]

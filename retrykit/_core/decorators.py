@@ -1,4 +1,4 @@
-"""The decorators `retry` and `aretry`, and functions on decorated functions.
+"""The decorators `retry` and `aretry`, and functions for decorated functions.
 
 Type checkers and editors read from `PolicySettings` which settings they take; `help`,
 `inspect.signature`, Jupyter and the reference read what `list_settings` adds.
@@ -190,19 +190,19 @@ def retry(
     ('data', 3)
 
     Args:
-        fn: The function, where the decorator stands without parentheses; or the policy,
-            without its name.
+        fn: The function, if the decorator has no parentheses; or the policy, passed by
+            position.
         policy: The policy of the calls; `Policy()` by default. Or a function that
             returns the policy, called once for each call, so that settings can change
-            at run time. Its parameters get the arguments of the call that have their
-            names, such as ``self``.
+            at run time. Its parameters get the call's arguments of the same names, such
+            as ``self``.
         stream: How a generator function is retried: ``"until-first-item"``,
             ``"restart"``, or what a function of `retrykit.streams` returns.
-        **changes: Settings that differ from it, as for `Policy`.
+        **changes: Settings of `Policy` that differ from it.
 
     Returns:
-        A decorator, whose functions keep their signature; those of a generator function
-        return a `streams.Stream` or a `streams.AsyncStream`.
+        A decorator. Decorated functions keep their signature; decorated generator
+        functions return a `streams.Stream` or a `streams.AsyncStream`.
 
     Raises:
         ConfigError: A setting is invalid, or the function cannot be retried: a
@@ -274,7 +274,7 @@ def aretry(
     """Retry the decorated async function when it fails, as its policy says.
 
     For coroutine functions, where `retry` does the same, and for every callable that
-    returns an awaitable, under asyncio and trio. The arguments are those of `retry`.
+    returns an awaitable, under asyncio and trio. It takes the arguments of `retry`.
 
     >>> import asyncio
     >>> @aretry(schedule=[0], on=TimeoutError)
@@ -305,9 +305,9 @@ def with_policy(
 
     Args:
         fn: A function, decorated or not, which is not changed.
-        policy: The other policy, or a function that returns it; by default that of
-            *fn*.
-        **changes: Settings that differ from it, as for `Policy`.
+        policy: The other policy, or a function that returns it; by default *fn*'s
+            policy.
+        **changes: Settings of `Policy` that differ from it.
 
     Raises:
         ConfigError: A setting is invalid, or the function cannot be retried.
@@ -356,8 +356,8 @@ def resume(
 
     It waits for the scheduled delay and makes the next attempt, with the delays that
     the interrupted call would have had. The time that the call had spent counts, the
-    time since does not. A call that had given up gets one more attempt, whatever its
-    limits, and more if the policy now allows them.
+    time since then does not. A call that had given up gets one more attempt, whatever
+    its limits, and more if the policy now allows them.
 
     >>> state = RetryState("fetch", seed=7, epoch=0.0, attempt=3, elapsed_at_end=2.5)
     >>> @retry
@@ -373,8 +373,8 @@ def resume(
     Args:
         fn: A function or a bound method, decorated or not.
         state: The state, from `RetryState.from_dict` or of a cancelled call.
-        policy: Another policy; by default that of *fn*.
-        **changes: Settings that differ from it, as for `Policy`.
+        policy: Another policy; by default *fn*'s policy.
+        **changes: Settings of `Policy` that differ from it.
 
     Returns:
         A function to be called once, with the arguments of the call: each call resumes
@@ -438,7 +438,7 @@ def _decorator(  # noqa: PLR0913  what retry and aretry are given
 
 
 def _reject_policy_function(name: str, fn: Any) -> None:
-    """Reject a function that returns a policy, in place of one to decorate."""
+    """Reject a function that returns a policy, where one to decorate is expected."""
     returned = getattr(fn, "__annotations__", {}).get("return")
     if returned is Policy or returned == "Policy":
         ours = str(fn.__module__).startswith("retrykit.integrations.")
@@ -519,8 +519,8 @@ _ALIASES: dict[str, object] = {
 }
 
 # The line of a docstring that stands for all settings.
-_LINE = "**changes: Settings that differ from it, as for `Policy`."
-# Those of `Policy`, which has none under ``python -OO``.
+_LINE = "**changes: Settings of `Policy` that differ from it."
+# The settings of `Policy`, which has no docstring under ``python -OO``.
 _TEXT = (Policy.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
 _INDENT = len(_TEXT) - len(_TEXT.lstrip())
 _LINES = [line[_INDENT:] for line in _TEXT.splitlines()]

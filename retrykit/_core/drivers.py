@@ -69,9 +69,9 @@ def driver_factory(
     *hedging* is the hedging of a client, which knows what may be sent twice.
 
     Returns:
-        A function of a name, which is used if the policy has none, or None for that of
-        the function; of the state that every call continues, or None; and of the
-        function that events name, by default none. It returns what `build_driver`
+        A function with three parameters: the name to use if the policy has none, or
+        None to use the function's; the state that every call continues, or None; and
+        the function that events name, by default none. It returns what `build_driver`
         returns.
     """
     attempt = prepare_attempt(policy, fn, awaited=awaited, hedging=hedging)
@@ -149,7 +149,7 @@ def _add_timeout(
 
 
 def _check_sync(policy: "Policy") -> None:
-    """Check that a policy suits a function that nothing awaits."""
+    """Check that a policy suits a sync function."""
     check_event_kind(policy.stop_event, awaited=False)
     check_sleep_kind(policy.sleep, awaited=False)
     check_sync_compatible(policy)
@@ -164,7 +164,7 @@ def _check_async(policy: "Policy") -> None:
 
 
 def check_limits_of(policy: "Policy") -> None:
-    """Check that a policy may ask its limits, which others may ask, too."""
+    """Check that a policy may ask its limits, which other policies may share."""
     if policy.admission:
         # Imported here: few policies have limits.
         from retrykit._core.admission import join_limits  # noqa: PLC0415

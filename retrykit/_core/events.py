@@ -133,7 +133,7 @@ class AttemptFailed(CallEvent):
 
 @final
 class HedgeStarted(CallEvent):
-    """The attempt that runs was sent again, since it takes long: send *number*, >= 2.
+    """The running attempt was sent again, since it takes long: send *number*, >= 2.
 
     It is not another attempt; see `retrykit.Hedge`.
     """
@@ -419,7 +419,7 @@ def discard(pending: Pending) -> None:
 
 def _log_fault(observer: Observer, event: object, fault: Exception) -> None:
     message = "an observer of %s failed: %r"
-    # The default log is told a message in place of the event.
+    # The default log is given a message in place of the event.
     known = isinstance(event, CallEvent)
     kind = type(event).__name__ if known else RetryScheduled.__name__
     log_fault(logging.ERROR, fault, message, kind, observer)

@@ -58,7 +58,7 @@ EXPLANATIONS = {
 """Each reason as the end of a sentence."""
 
 NEVER_RETRIED = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
-"""The reasons of errors that no attempt would be made after, whatever the limits."""
+"""The reasons after which no attempt is made, whatever the limits."""
 
 
 @final
@@ -139,7 +139,7 @@ class Failure(NamedTuple):
         Args:
             redact: Whether secrets of requests and URLs are left out of the text
                 of an error, or a function of the text, as in a policy;
-                `RetryState.redact` has what the policy says.
+                `RetryState.redact` is the policy's setting.
         """
         if self.error is None:
             return f"a rejected result of type {result_type(self.result)}"
@@ -181,8 +181,8 @@ _RESPONSE = r"[\w.<>]+ with status \d+"
 def result_text(result: object, *, redact: Redaction = True) -> str:
     """Return the text of a result for records and logs, at most 200 characters.
 
-    Of a response it is the type and the status: its ``repr`` may have secrets, such
-    as a URL or a cookie.
+    For a response it is the type and the status: its ``repr`` may have secrets, such as
+    a URL or a cookie.
     """
     if status_of(result) is not None:
         return result_type(result)
@@ -201,7 +201,7 @@ def without_bulk(result: object, *, redact: Redaction = True) -> object:
         return result
     shown = result
     if isinstance(result, str | bytes | bytearray):
-        # To format it would take as much memory again.
+        # Formatting it would take as much memory again.
         shown = result[:_SMALL]
     return ResultRecord(type_name(type(result)), result_text(shown, redact=redact))
 

@@ -115,15 +115,15 @@ def state_of(outcome: object) -> RetryState | None:
         # A RetryError has the whole state of its own call, and another may raise it.
         own = isinstance(outcome, RetryError) and state is outcome.state
         return state if own else view(state._record, outcome)
-    # An error of ``raise_for_status`` has its response, and a response of requests
-    # that of urllib3.
+    # An error of ``raise_for_status`` has its response, and a requests response has the
+    # urllib3 one.
     for part in (attributes.get("response"), attributes.get("raw")):
         if attributes_of(part) is not None:
             return state_of(part)
     return None
 
 
-# They have a dict, too, and are passed by mistake only.
+# They also have a dict, and are passed only by mistake.
 _NOT_OUTCOMES = (FunctionType, ModuleType)
 
 
@@ -138,7 +138,7 @@ def attached_state(outcome: object) -> RetryState | None:
 def is_own_timeout(error: BaseException | None) -> bool:
     """Return whether an error is the timeout of this call's attempt.
 
-    One that has a state is the final error of a nested call.
+    A timeout that has a state is the final error of a nested call.
     """
     return isinstance(error, AttemptTimeout) and attached_state(error) is None
 

@@ -78,7 +78,7 @@ ADVICE = {
         "non_retryable_error_types non_retryable_exceptions not_on permanent "
         "retry_if_not_exception_type"
     ),
-    "write on_result, a predicate that is true of results to retry": (
+    "write on_result, a predicate that returns True for results to retry": (
         "evaluate_response_callback result result_classifier retry_if_result "
         "retry_on_result validate_response"
     ),
@@ -153,7 +153,7 @@ ADVICE = {
         "retry_statuses retryable_status_codes status_codes status_forcelist "
         "status_to_retry statuses"
     ),
-    "write max_attempts, which counts rejected responses, too": "status",
+    "write max_attempts, which also counts rejected responses": "status",
     "write methods as an argument of RetryTransport, RetryAdapter or the like": (
         "allowed_methods http_methods method_whitelist methods retry_methods "
         "retryable_methods"
@@ -175,7 +175,7 @@ ADVICE = {
     ),
     "use retrykit.testing.virtual_time() in tests": "clock",
 }
-"""Names of parameters, separated by spaces, by the advice for them."""
+"""Names of parameters, separated by spaces, keyed by the advice for them."""
 
 _BY_NAME = {name: advice for advice, names in ADVICE.items() for name in names.split()}
 
@@ -184,7 +184,7 @@ _IN_MILLISECONDS = (
     "wait_incrementing_increment wait_incrementing_max wait_incrementing_start "
     "wait_jitter_max wait_random_max wait_random_min"
 )
-"""Durations of the library retrying."""
+"""Durations of the library `retrying`."""
 
 
 def advice_for(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Hedge: when an attempt that takes long is sent again."""
+"""Hedge: the settings for sending a slow attempt again."""
 
 import functools
 from collections import deque
@@ -33,9 +33,9 @@ _NEEDED: Final = 20
 _EVERY: Final = 20
 
 _LEAST: Final = 0.001
-"""The shortest delay of a quantile, in seconds, as that of Finagle."""
+"""The shortest delay of a quantile, in seconds, as in Finagle."""
 
-# Hedges a second besides the extra load, so that few requests may be hedged, too.
+# Hedges a second on top of the extra load, so that rare requests can also be hedged.
 _RESERVE: Final = 0.1
 
 
@@ -45,19 +45,18 @@ class Hedge(ForkSafe):
 
     A slow answer is often the fault of one server, or of one lost packet, and another
     try is quick. The other sends of an attempt are cancelled once there is a result,
-    and awaited. Those of functions that are not async run in threads, which cannot be
-    cancelled: they go on, and their results are dropped.
+    and awaited. Sends of sync functions run in threads, which cannot be cancelled: they
+    go on, and their results are dropped.
 
     >>> from retrykit import Policy
     >>> Policy(hedge=Hedge("50ms", idempotent=True)).hedge
     Hedge(0.05, idempotent=True)
 
-    It decorates a function, too, for use without a policy. The rules are those of gRPC:
-    a send that fails with an error that the policy may retry is followed by the next
-    one at once, or after the delay that a hint asks for; any other error ends the
-    attempt. If a hint says `GiveUp`, nothing more is sent, and the sends in flight go
-    on. If all fail, the attempt fails as its first send did, or as the one with that
-    hint.
+    A hedge can also decorate a function, without a policy. As in gRPC, a send that
+    fails with an error that the policy may retry is followed by the next one at once,
+    or after the delay that a hint asks for; any other error ends the attempt. If a hint
+    is `GiveUp`, nothing more is sent, and the sends in flight go on. If all fail, the
+    attempt fails as its first send did, or as the send with that hint did.
 
     Args:
         delay: Time after which the next send goes out, if none has succeeded. A
@@ -68,12 +67,12 @@ class Hedge(ForkSafe):
         at_most: Maximum number of sends of an attempt, the first included. Count, 2 to
             10.
         extra: Bound on the extra load: hedges per attempt over the last 10 s, 0 < extra
-            <= 9, besides one each 10 s. 0.1 is 10 % more load; *at_most* - 1 is not
-            a bound. Where it is reached nothing more is sent, and the attempt goes on.
+            <= 9, plus one every 10 s. 0.1 is 10 % more load; *at_most* - 1 is no bound.
+            Once it is reached, nothing more is sent, and the attempt goes on.
         idempotent: True, as a promise: the function may run several times at once. A
             function cannot be hedged without it. An HTTP client of
-            `retrykit.integrations` needs none: it hedges requests whose methods are
-            idempotent, and those with an ``Idempotency-Key``.
+            `retrykit.integrations` does not need it: it hedges requests whose methods
+            are idempotent, and those with an ``Idempotency-Key``.
 
     Raises:
         ConfigError: A setting is invalid.
@@ -155,11 +154,11 @@ class Hedge(ForkSafe):
         return self._budget.withdraw(None) is not None
 
     def give_back(self) -> None:
-        """Return a hedge that was not sent to the extra load."""
+        """Refund a hedge that was not sent."""
         self._budget.refund(1.0)
 
     def begin(self) -> None:
-        """Count an attempt, of which hedges are a share."""
+        """Count an attempt; hedges are limited to a share of these."""
         self._budget.deposit(None)
 
     def note(self, seconds: float) -> None:
@@ -176,7 +175,7 @@ class Hedge(ForkSafe):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that it was made with, keyed by name."""
         return {name: getattr(self, name) for name in _SETTINGS}
 
     def to_dict(self) -> dict[str, Any]:
@@ -209,7 +208,7 @@ class Hedge(ForkSafe):
 
 
 def _with_direct_result(call: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a function whose result is checked not to be awaitable."""
+    """Return a function that rejects an awaitable result."""
 
     def checked(*args: Any, **kwargs: Any) -> Any:
         result = call(*args, **kwargs)

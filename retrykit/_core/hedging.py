@@ -1,4 +1,4 @@
-"""Hedging: the sends of one attempt, of which the first success counts."""
+"""Hedging: one attempt is sent several times, and the first success counts."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -70,10 +70,10 @@ def hedged(
     """Return a function that hedges each call of *fn*, under the rules of a policy.
 
     Args:
-        policy: As for `race`.
-        hedge: As for `race`.
+        policy: As in `race`.
+        hedge: As in `race`.
         fn: Sends an attempt once.
-        release: Frees what the result of a send holds; None if that is nothing.
+        release: Frees what the result of a send holds; None if it holds nothing.
     """
     if is_coroutine_function(fn):
         # Imported here: sync code needs no event loop.
@@ -113,8 +113,8 @@ class Race:
         policy: The conditions on errors and results, and the hint.
         hedge: The delay and the number of sends.
         now: The reading of the clock, in seconds.
-        last_counts: Whether the last outcome counts if all sends fail, so that those
-            before it can be released; else that of the first send.
+        last_counts: Whether the last outcome counts if all sends fail, so that earlier
+            ones can be released; else the first send's outcome counts.
 
     Attributes:
         judges: The conditions on results.
@@ -148,7 +148,7 @@ class Race:
         self.outcome: SentOutcome | None = None
 
     def time_to_next(self, now: float) -> float | None:
-        """Return when the next send is due, in seconds; None if there is none."""
+        """Return the seconds until the next send is due; None if there is none."""
         return max(self._due - now, 0.0) if self._left else None
 
     def sent(self, now: float) -> int:
@@ -159,7 +159,7 @@ class Race:
         return self._hedge.at_most - self._left
 
     def begun(self, possible: bool) -> None:  # noqa: FBT001
-        """Note whether that send could begin; if not, send nothing more."""
+        """Record whether the send could begin; if not, send nothing more."""
         if possible:
             self._standing = None
         else:
@@ -183,7 +183,7 @@ class Race:
         return self.outcome or self._standing
 
     def drop_others(self, counting: SentOutcome | None) -> list[SentOutcome]:
-        """Forget and return the outcomes besides the one that counts."""
+        """Forget and return all outcomes except the one that counts."""
         kept, self._kept = self._kept, []
         for each in kept:
             if each is counting:
@@ -191,7 +191,7 @@ class Race:
         return [each for each in kept if each is not counting]
 
     def ended(self, outcome: SentOutcome, matched: "_Matched", now: float) -> None:
-        """Note what the end of a send means."""
+        """Update the race after a send has ended."""
         if matched is _ACCEPTED:
             # How long the first send would have taken is not known, if another won.
             self._hedge.note(now - self._begun)
@@ -218,7 +218,7 @@ class Race:
     ) -> None:
         """Send again at once, or when the failure of a send asks for it.
 
-        Nothing more is sent if it says `GiveUp`, or asks for a longer delay than the
+        Nothing more is sent if a hint is `GiveUp`, or asks for a longer delay than the
         policy allows before a retry.
         """
         error: Any = outcome.error
@@ -227,7 +227,7 @@ class Race:
             hint = find_hint(self._policy, error, outcome.result, matched)
         delay = 0.0 if hint is None else self._allowed_delay(hint)
         if isinstance(delay, StopReason):
-            # If the others fail, too, no retry may go against it.
+            # If the others also fail, no retry may go against it.
             self._left, self._last_word = 0, outcome
         else:
             self._due = now + delay
@@ -236,7 +236,7 @@ class Race:
         """Return the delay that a hint asks for, if the policy allows it."""
         policy, call = self._policy, _hedged_call(self._policy)
         if call is None:
-            # Under a hedge alone there is nothing but `RetryAfter`.
+            # Without a policy there is no hint except `RetryAfter`.
             return requested_delay(hint) or 0.0
         allowed = None if policy.limits == "all" else policy.max_elapsed
         return apply_hint(policy, call, call.attempt, call.elapsed, allowed, 0.0, hint)
@@ -280,9 +280,9 @@ def race(
         policy: The conditions on errors and results, the hint, the budget.
         hedge: When it is sent again.
         send: Sends it once.
-        sends: Runs the sends. By its `release`, each result is released that is not the
-            outcome of the attempt, as soon as that is known; and if all sends fail, the
-            last outcome counts.
+        sends: Runs the sends. If it has a `release`, this frees each result that is not
+            the outcome of the attempt, as soon as the outcome is known; and if all
+            sends fail, the last outcome counts.
         clock: The clock of the call.
     """
     release = sends.release
@@ -435,8 +435,8 @@ def _notify(policy: "Policy", number: int) -> None:
 
 
 def _hedged_call(policy: "Policy") -> RetryCall | None:
-    """Return the retried call whose attempt is hedged; None under a hedge alone."""
-    # The policy of a hedge alone has none.
+    """Return the call whose attempt is hedged; None for a hedge without a policy."""
+    # The policy made for a hedge without one has no hedge.
     entry = None if policy.hedge is None else current_entry.get()
     return None if entry is None else running_call(entry)
 

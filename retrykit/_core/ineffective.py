@@ -1,4 +1,4 @@
-"""Retries that have no effect, or too much: errors where they are written, or warnings.
+"""Errors and warnings about retries that have no effect, or too much.
 
 A warning is logged once for each name of a call.
 """
@@ -26,34 +26,34 @@ __all__ += ["warn_of_lazy_result", "warn_of_product", "warn_of_repeated_client"]
 __all__ += ["warn_once", "warned", "would_block"]
 
 _OTHERS: Final = {
-    ("_pytest.fixtures", "FixtureFunctionDefinition"): "a fixture of pytest",
-    ("celery.app.task", "Task"): "a task of Celery",
-    ("celery.local", "Proxy"): "a task of Celery",
-    ("click.core", "Command"): "a command of click",
-    ("django.tasks.base", "Task"): "a task of Django",
-    ("django_tasks.base", "Task"): "a task of Django",
-    ("dramatiq.actor", "Actor"): "an actor of Dramatiq",
-    ("huey.api", "TaskWrapper"): "a task of Huey",
-    ("prefect.flows", "Flow"): "a flow of Prefect",
-    ("prefect.tasks", "Task"): "a task of Prefect",
-    ("procrastinate.tasks", "Task"): "a task of Procrastinate",
-    ("taskiq.decor", "AsyncTaskiqDecoratedTask"): "a task of Taskiq",
+    ("_pytest.fixtures", "FixtureFunctionDefinition"): "a pytest fixture",
+    ("celery.app.task", "Task"): "a Celery task",
+    ("celery.local", "Proxy"): "a Celery task",
+    ("click.core", "Command"): "a click command",
+    ("django.tasks.base", "Task"): "a Django task",
+    ("django_tasks.base", "Task"): "a Django task",
+    ("dramatiq.actor", "Actor"): "a Dramatiq actor",
+    ("huey.api", "TaskWrapper"): "a Huey task",
+    ("prefect.flows", "Flow"): "a Prefect flow",
+    ("prefect.tasks", "Task"): "a Prefect task",
+    ("procrastinate.tasks", "Task"): "a Procrastinate task",
+    ("taskiq.decor", "AsyncTaskiqDecoratedTask"): "a Taskiq task",
 }
-"""Objects that others run by the function in them, by the module and name of a type."""
+"""Objects whose inner function others run, keyed by module and name of the type."""
 
 _MARKED: Final = {
-    "delay": ("rq.decorators", "a job of RQ"),
+    "delay": ("rq.decorators", "an RQ job"),
     "__temporal_activity_definition": (
         "temporalio.activity",
-        "an activity of Temporal",
+        "a Temporal activity",
     ),
 }
-"""Attributes of functions that others run undecorated, and where these are from."""
+"""Attributes of functions that others run undecorated, and where they come from."""
 
 
 def reject_task(fn: object) -> None:
-    """Reject a task of a queue, and others that would run without their retries."""
-    # Its real type: a proxy pretends to have that of its object.
+    """Reject queue tasks, and other objects that would run without their retries."""
+    # Its real type: a proxy pretends to have its object's.
     kind, found = type(fn), None
     if kind is FunctionType:
         for name, (home, noun) in _MARKED.items():
@@ -103,7 +103,7 @@ RETRYING_LIBRARIES: Final = frozenset(
         *("stripe", "together", "urllib3"),
     }
 )
-"""The modules of libraries that retry by themselves: those of `_own_retries`."""
+"""The modules of the libraries in `_own_retries`, which retry by themselves."""
 
 
 def warn_of_clients(
@@ -131,7 +131,7 @@ def warn_of_repeated_client(call: RetryCall, policy: "Policy") -> None:
     """Warn if a client of an integration used up its retries in a retried attempt.
 
     A call ends with the error of such a client, unless the function raises one that
-    does not lead there, or the policy has ``nested="retry"``.
+    does not refer to it, or the policy has ``nested="retry"``.
 
     Args:
         call: A call that has another attempt after its failure.
@@ -190,7 +190,7 @@ def warn_of_frozen_time(call: RetryCall) -> None:
 
 
 def would_block(clock: ClockSource[Any]) -> bool:
-    """Return whether to sleep now by a clock of sync code blocks an event loop."""
+    """Return whether sleeping now, by a sync clock, would block an event loop."""
     running = getattr(modules.get("asyncio"), "_get_running_loop", None)
     idle = running is None or running() is None
     if idle and not ("trio" in modules and _runs_in_trio()):

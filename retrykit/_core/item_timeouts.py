@@ -19,7 +19,7 @@ def with_timeouts(
     Args:
         fn: An async generator function.
         first: The time limit of the first item, in seconds; None is unlimited.
-        further: The time limit of each further one, as well.
+        further: The time limit of each further item, likewise.
     """
 
     def open_timed(*args: Any, **kwargs: Any) -> TimedItems:

@@ -27,7 +27,7 @@ __all__ = ["Layer", "Layers", "clients_of", "layers", "warn_of_own_retries"]
 
 @final
 class Layer(NamedTuple):
-    """One layer that makes several attempts for each of the layer around it.
+    """One layer that makes several attempts for each attempt of the layer around it.
 
     Attributes:
         name: The name of a retried call, or of the class of a client.
@@ -53,7 +53,7 @@ class Layers(tuple[Layer, ...]):
 
     @property
     def requests(self) -> int | None:
-        """The largest number of requests that all make together; None if unlimited.
+        """The largest number of requests of all layers together; None if unlimited.
 
         Of the clients within one call, the one that makes the most requests counts.
         """
@@ -168,7 +168,7 @@ def _warn_of_client(name: str, most: int | None, found: Client) -> bool:
 
 
 def _in_words(limit: float) -> str:
-    """Say for how long a client retries, in seconds."""
+    """Return in words how long a client retries."""
     if limit == math.inf:
         return "without a limit"
     return f"for up to {duration_in_words(limit)}"

@@ -1,4 +1,4 @@
-"""Limits of a policy: their defaults, and those under which nothing is retried.
+"""Limits of a policy: their defaults, and checks that they allow a retry.
 
 The defaults are for a policy without a limit of its own: `max_attempts`, `max_elapsed`,
 or a schedule that ends.
@@ -50,7 +50,7 @@ def default_limits(
     Args:
         written: The names of the settings that were written.
         schedule: The schedule.
-        max_elapsed: The limit of time, if it was written.
+        max_elapsed: The time limit, if it was written.
     """
     own = DECIDING.intersection(written)
     limits: dict[str, Any] = {}
@@ -63,7 +63,7 @@ def default_limits(
 
 
 def _ends(schedule: Schedule) -> bool:
-    """Return whether a schedule ends; user code, by its retry 1,000."""
+    """Return whether a schedule ends; if it is user code, by its retry 1,000."""
     try:
         if has_user_code(schedule):
             return schedule.bounds(_SEARCHED) is None
@@ -131,8 +131,7 @@ def most_attempts(policy: "Policy") -> int | None:
 
     Returns:
         The count, by `max_attempts`, a list or another short schedule; None if it is
-        unlimited, or
-        if rules or user code have a say.
+        unlimited, or if rules or user code decide.
     """
     most, schedule = policy.max_attempts, policy.schedule
     if most is not None or policy.rules:
@@ -162,18 +161,18 @@ def override(policy: "Policy", **changes: Any) -> "Policy":
 
 
 def shift_time_limit(policy: "Policy", seconds: float) -> "Policy":
-    """Return a policy whose `max_elapsed` counts from so many seconds after a start."""
+    """Return a policy whose `max_elapsed` begins *seconds* after a call's start."""
     if policy.max_elapsed is None or not seconds:
         return policy
     return override(policy, max_elapsed=policy.max_elapsed + seconds)
 
 
 def check_limits(policy: "Policy") -> None:
-    """Raise `ConfigError` if nothing is ever retried, or a call cannot end as it says.
+    """Raise `ConfigError` if nothing is ever retried, or no call can end as limited.
 
-    Of limits that each end a call, one may always be reached before another. Where both
-    must be reached, no call may end before it has made all attempts. A single attempt
-    is asked for by ``max_attempts=1``.
+    With ``limits="any"``, one limit may always be reached before the other. With
+    ``"all"``, nothing may end a call before it has made all attempts. A single attempt
+    is requested with ``max_attempts=1``.
     """
     joined = policy.limits == "all"
     if policy.max_attempts == 1 and not joined:

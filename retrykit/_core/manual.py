@@ -123,7 +123,7 @@ class ManualCall:
         """Wait for the rest of the delay of a resumed call, and begin an attempt.
 
         Returns:
-            None; the error to raise, if the call has ended before.
+            None, or the error to raise if the call has ended before.
         """
         if self._call is None:
             return None
@@ -234,7 +234,7 @@ class ManualCall:
         return None if outcome is None else self._end_with(outcome)
 
     def next(self) -> None:
-        """Begin the next attempt without its delay, for which others have waited."""
+        """Begin the next attempt at once, since others have waited for its delay."""
         self._controller.start_next_attempt(self._ensure_call(), waited=False)
 
     def suspend(self) -> None:

@@ -1,7 +1,7 @@
 """Nested calls: an outer call does not repeat what an inner one has given up.
 
 An inner call marks its final error with the marker of the call around it. An error
-that comes from elsewhere, such as an executor or another process, is known by the
+that comes from elsewhere, such as an executor or another process, is recognized by the
 state that is attached to it.
 """
 
@@ -30,7 +30,7 @@ __all__ += [
 
 
 def limit_by_outer_call(call: RetryCall) -> None:
-    """Set the depth of a nested call, and its deadline by the calls around it."""
+    """Set the depth of a nested call, and its deadline from the calls around it."""
     outer = outer_call(call)
     controller = None if outer is None else outer.controller
     if outer is None or controller is None:
@@ -68,7 +68,7 @@ _NO_RETRY_ALLOWED = {
 
 
 def limit_nested_states(state: RetryState | None) -> RetryState | None:
-    """Return a state with at most 16 nested ones.
+    """Return a state with at most 16 nested states.
 
     The first and the innermost are kept: the innermost call made all others give up.
     """
@@ -110,9 +110,9 @@ def copy_state(result: object, error: RetryError) -> None:
 
 
 def _gave_up_within(inner: CallFacts, call: RetryCall) -> bool:
-    """Return whether a call began and gave up since the attempt of another one began.
+    """Return whether *inner* began and gave up within the running attempt of *call*.
 
-    One that began earlier shares its error with the attempt, but is not part of it.
+    A call that began earlier shares its error with the attempt, but is not part of it.
     """
     if inner.give_up_number <= call.entry[GIVE_UPS]:
         return False
@@ -178,7 +178,8 @@ def find_exhausted(
 def _translates(error: BaseException, handled: BaseException | None) -> bool:
     """Return whether the code that handled an error has raised another one.
 
-    An error of what that code has called, such as a mirror, is about something else.
+    An error raised by code that it called, such as a request to a mirror, does not
+    count.
     """
     trace = error.__traceback__
     if handled is None or trace is None:
@@ -218,10 +219,10 @@ def warn_if_idle(policy: "Policy", call: RetryCall) -> None:
 
 
 def _would_retry(policy: "Policy", call: RetryCall) -> bool:
-    """Return whether the policy has another attempt, but for rules and hints."""
+    """Return whether the policy allows another attempt, rules and hints aside."""
     try:
         decision = decide(policy, call, call.attempt, call.elapsed)
-    except Exception:  # noqa: BLE001  a schedule that fails ends the call, too
+    except Exception:  # noqa: BLE001  a schedule that fails also ends the call
         return False
     return not isinstance(decision, str)
 

@@ -23,13 +23,13 @@ class Plan:
     Attributes:
         can_be_stopped: Whether the policy has a `stop_event`.
         judges: The conditions on results of the policy and its rules.
-        limits: The limits that are asked before each attempt. Those of a client have no
-            registry any more: it takes the limits of a host from that.
-        limits_judge: Whether one of them judges results.
+        limits: The limits that are asked before each attempt. A client has already
+            replaced registries by the limits of a host.
+        limits_judge: Whether one of these limits judges results.
         keeps_frames: Whether errors before the last keep their frames.
         most_attempts: How many attempts a call makes at most; None if not known.
-        only_sleeps: Whether nothing but a sleep belongs to the pause before a retry,
-            unless observers are awaited.
+        only_sleeps: Whether the pause before a retry is nothing but a sleep, unless
+            observers are awaited.
         plain: The type of the last result that could be returned as it is; None if
             there was none. Other threads may replace it.
         same_draws: The draws of every call, if the policy has a seed; else None.

@@ -117,24 +117,24 @@ the first attempt counts; None is unlimited  [out-of-range]
         max_elapsed: Time within which attempts may start, from the start of the
             first. It does not interrupt a running attempt; see `attempt_timeout`.
             A duration, >= 0; None is unlimited. By default 60 s, or unlimited where
-            `schedule`, one of a rule or `max_attempts` is given.
+            `schedule`, a rule's schedule or `max_attempts` is given.
         limits: Which of `max_attempts` and `max_elapsed` ends a call: ``"any"``, the
             default, the first that is reached; ``"all"``, the last.
         deadline: What to do if the next attempt would start after `max_elapsed`:
             ``"stop"``, the default, gives up without waiting; ``"clip"`` makes a
             last attempt at the limit; ``"overshoot"`` makes it late.
         on: Errors to retry: an Exception type, a tuple of them, or a predicate of
-            the error, which may be async under `aretry`. ``()`` is none, for a policy
-            that judges results. By default every `Exception` but those that a mistake
-            in the code raises, such as a `TypeError` or a `NameError`; nothing wider
-            than `Exception` is ever retried. Exceptions that are control flow, such
-            as `StopIteration` or the ``Retry`` of Celery, are retried only if a type
-            in `on` names them.
+            the error, which may be async under `aretry`. ``()`` matches no error, for a
+            policy that judges results. By default every `Exception` except those that a
+            mistake in the code raises, such as a `TypeError` or a `NameError`; nothing
+            wider than `Exception` is ever retried. Exceptions that are control flow,
+            such as `StopIteration` or the ``Retry`` of Celery, are retried only if a
+            type in `on` names them.
         give_up_on: Errors not to retry even if `on` or a rule matches them, in the
             same forms as `on`. ``()``, the default, matches no error.
         on_result: Predicate of the result: true rejects it, and the attempt counts
             as failed. None by default.
-        exception_groups: When to retry an ExceptionGroup, such as that of an
+        exception_groups: When to retry an ExceptionGroup, such as one from an
             `asyncio.TaskGroup`: ``"all"``, the default, if `on` or a rule matches all
             errors in it; ``"any"``, if one; ``"whole"``, if it matches the group
             itself, whatever is in it. Unless ``"whole"``, `give_up_on` matches any
@@ -159,20 +159,20 @@ the first attempt counts; None is unlimited  [out-of-range]
             default; 0 adds nothing.
         budget: Limit on retries that many calls share: one of `retrykit.budgets`,
             or a subclass of `retrykit.budgets.Budget`. None by default.
-        admission: Limits that are asked before each attempt, the first included, in
-            this order: those of `retrykit.limits`, such as a `CircuitBreaker`. They are
-            told whether the attempt failed: whether the conditions of this policy allow
-            a retry. An attempt that is refused is not made, costs no budget, and is not
-            a failure. In an HTTP client a `retrykit.limits.Registry` has a limit for
-            each host. Empty by default.
+        admission: Limits from `retrykit.limits`, such as a `CircuitBreaker`, that are
+            asked in this order before each attempt, the first included. They are told
+            whether the attempt failed: whether the conditions of this policy allow a
+            retry. An attempt that is refused is not made, costs no budget, and is not a
+            failure. In an HTTP client a `retrykit.limits.Registry` has a limit for each
+            host. Empty by default.
         on_refused: What to do when a limit refuses an attempt: ``"give_up"``, the
             default, ends the call with its last error, or with a `RefusedError` if
             there is none; ``"wait"`` waits until the limit allows it, if `max_elapsed`
             does.
         hedge: When an attempt that takes long is sent again while the first send goes
             on: a `Hedge`. The first success counts. Each send has an `attempt_timeout`,
-            and each but the first is paid for by the `budget`. Functions and HTTP
-            clients can be hedged. None by default.
+            and the `budget` pays for each except the first. Functions and HTTP clients
+            can be hedged. None by default.
         attempt_timeout: Time limit of each attempt. A duration, > 0; None, the
             default, is unlimited. Under `aretry` the attempt is cancelled, and fails
             with an `AttemptTimeout`, which is retried whatever `on` says. Blocking
@@ -190,7 +190,7 @@ the first attempt counts; None is unlimited  [out-of-range]
             `on` does not include is always raised directly.
         fallback: Value to return instead of raising an error on giving up, or a
             function of the state that returns it, which may be async under `aretry`,
-            such as `last_result`. The state knows the ``args``, ``kwargs`` and
+            such as `last_result`. The state has the ``args``, ``kwargs`` and
             ``function`` of the call. An error that `on` does not include is raised all
             the same. By default there is none.
         stop_event: Event that ends the call instead of another attempt, and the wait
@@ -210,15 +210,15 @@ the first attempt counts; None is unlimited  [out-of-range]
             ``raises="group"``. By default they keep the file, line and function of
             each frame, for `RetryState.to_dict`.
         max_failures: Maximum number of failures that the state keeps: the first and
-            the last ones. Count, >= 2; 100 by default. Of those before the last, an
+            the last ones. Count, >= 2; 100 by default. Before the last failure, an
             error is kept without its frames, and closed if it is an open response or
-            has one; of a rejected result that may be large, and has no ``release``,
-            its type and the beginning of its ``repr``. What else an error refers to,
-            such as a body in an attribute, is kept.
+            has one; a rejected result that may be large, and has no ``release``, is
+            reduced to its type and the beginning of its ``repr``. Anything else that an
+            error refers to, such as a body in an attribute, is kept.
         seed: Seed of the random delays of every call, for tests. Integer of at most
             64 bits, >= 0; None, the default, draws one for each call.
         observers: Functions called with every event of every call, which may be async
-            under `aretry`; or a dict of functions by the names of their events, as
+            under `aretry`; or a dict of functions keyed by event name, as
             ``{"retry_scheduled": warn}``. Empty by default.
         name: Name of the calls in logs, notes and states; by default the name of the
             function.
@@ -258,7 +258,7 @@ the first attempt counts; None is unlimited  [out-of-range]
     observers: tuple[Observer, ...] = ()
     name: str | None = None
     limited_by: ClassVar[str | None] = None
-    """The override that a test has put in force, if it has."""
+    """The override that a test has put in force, if any."""
     # The settings of DECIDING that were written. Not a setting, so not a field.
     _written: ClassVar[frozenset[str]] = frozenset()
 
@@ -274,7 +274,7 @@ the first attempt counts; None is unlimited  [out-of-range]
         *,
         may_idle: bool = False,
     ) -> None:
-        """Set the given settings, and the others, of which some had been written."""
+        """Set the given settings, and take all others from *others*."""
         for name, value in given.items():
             if name not in SETTINGS:
                 raise _unknown_setting(name, value)
@@ -284,7 +284,7 @@ the first attempt counts; None is unlimited  [out-of-range]
         if not (DECIDING | {"rules"}).isdisjoint(given):
             written |= DECIDING.intersection(given)
             elapsed = values["max_elapsed"] if "max_elapsed" in written else None
-            # Delays that a rule gives are written, too.
+            # Delays of a rule also count as written.
             ruled = {"schedule"} if any(x.schedule for x in values["rules"]) else set()
             values |= default_limits(written | ruled, values["schedule"], elapsed)
         vars(self).update(values, _written=written)
@@ -357,7 +357,7 @@ the first attempt counts; None is unlimited  [out-of-range]
     __replace__ = replace
 
     def _derive(self, make: Callable[["Policy"], T]) -> T:
-        """Return what a function makes of this policy; it is called once."""
+        """Return the result of *make* for this policy; it is called once."""
         try:
             found: T = vars(self)["_derived"][make]
         except KeyError:
@@ -449,9 +449,9 @@ the first attempt counts; None is unlimited  [out-of-range]
     def advance(
         self, state: RetryState, failure: Failure, decision: Again
     ) -> RetryState:
-        """Return the state when the attempt begins that `decide` has decided on.
+        """Return the state at the beginning of the attempt that `decide` decided on.
 
-        Pure, as `decide`: with both, a call is replayed or simulated.
+        Pure, like `decide`: with both, a call is replayed or simulated.
 
         >>> policy = Policy(schedule=[2.5, 5])
         >>> state = RetryState("fetch", seed=7, epoch=0.0)
@@ -468,12 +468,12 @@ the first attempt counts; None is unlimited  [out-of-range]
             decision: What `decide` returned for them.
 
         Returns:
-            A new state, with the failure and its delay, in the next attempt. That
-            begins when its delay is over.
+            A new state, with the failure and its delay, in the next attempt, which
+            begins when the delay is over.
 
         Raises:
-            ConfigError: The decision is to stop, or the failure is not that of the
-                running attempt.
+            ConfigError: The decision is to stop, or the failure is not the running
+                attempt's.
         """
         _check_history(state, failure)
         check_instance("decision", decision, Again)
@@ -739,7 +739,7 @@ _RELATED = DECIDING | {"deadline", "hint", "limits", "rules"}
 
 
 def _format_setting(name: str, value: Any) -> str:
-    """Return a setting as an expression; observers by their events as a dict."""
+    """Return a setting as an expression; observers of single events as a dict."""
     if name == "observers" and all(isinstance(each, EventHook) for each in value):
         functions = {each.kind: each.function for each in value}
         if len(functions) == len(value):

@@ -32,12 +32,12 @@ class PolicySource:
 
     Args:
         function: Returns a `Policy`; called once for each call. If it has a parameter
-            without a default, its parameters get the arguments of the call by their
+            without a default, its parameters get the call's arguments of the same
             names; ``*args`` and ``**kwargs`` get them as they are.
         changes: Settings that differ from that policy.
 
     Raises:
-        ConfigError: It is async, or a change is invalid.
+        ConfigError: *function* is async, or a change is invalid.
     """
 
     __slots__ = ("_changes", "_function", "_policies", "parameters")
@@ -55,7 +55,7 @@ class PolicySource:
     def ask(self, /, *args: Any, **kwargs: Any) -> Policy:
         """Return the policy of a call that begins now.
 
-        The arguments are those of the function, which `arguments_of` finds.
+        The arguments are for the policy's function, as found by `arguments_of`.
 
         Raises:
             ConfigError: The function returned no policy, or a change contradicts it; or
@@ -80,7 +80,7 @@ class PolicySource:
         return PolicySource(self._function, self._changes | changes)
 
     def check_alone(self) -> None:
-        """Check that it needs no arguments of a call, where there is none."""
+        """Check that the function needs no arguments of a call."""
         if self.parameters:
             rule = "a function without parameters where no call has arguments for them"
             names = ", ".join(each.name for each in self.parameters)
@@ -104,7 +104,7 @@ class PolicySource:
         for each in self.parameters:
             variadic = each.kind in {kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD}
             if each.name not in known and each.default is kinds.empty and not variadic:
-                rule = f"a function whose parameters {format_value(fn)} has, too"
+                rule = f"a function whose parameters {format_value(fn)} also has"
                 suggestion = f"it has no {each.name!r}"
                 raise invalid_setting("policy", rule, self._function, suggestion)
         return signature
@@ -112,7 +112,7 @@ class PolicySource:
     def arguments_of(
         self, signature: "Signature", args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments of the function for a call of that signature."""
+        """Return the policy function's arguments for a call of that signature."""
         kinds = {each.kind for each in self.parameters}
         if inspect.Parameter.VAR_POSITIONAL in kinds:
             return args, kwargs
@@ -149,7 +149,7 @@ def _parameters_of(function: Callable[..., object]) -> "tuple[Parameter, ...]":
 
 @final
 class _Recent:
-    """Objects made of the last policies, each of which is known by its identity."""
+    """Objects made from the last policies, keyed by the policy's identity."""
 
     __slots__ = ("_made",)
 
@@ -158,12 +158,12 @@ class _Recent:
         self._made: dict[int, tuple[Policy, Any]] = {}
 
     def find(self, policy: Policy) -> Any:
-        """Return what was made of a policy, or None."""
+        """Return what was made from a policy, or None."""
         found = self._made.get(id(policy))
         return None if found is None else found[1]
 
     def add(self, policy: Policy, made: object) -> None:
-        """Keep what was made of a policy."""
+        """Keep what was made from a policy."""
         kept = {} if len(self._made) >= _KEPT else self._made
         self._made = {**kept, id(policy): (policy, made)}
 
@@ -178,7 +178,7 @@ def build_source_driver(
     awaited: bool,
     stream: "StreamMode | None" = None,
 ) -> Callable[..., Any]:
-    """Return a function that calls *fn* under the policy of the moment."""
+    """Return a function that calls *fn* under the current policy."""
     if stream is None:
         check_retryable(fn)
     signature = source.check_call(fn)

@@ -1,4 +1,4 @@
-"""Proxies of callables that are not plain functions; the only module with wrapt."""
+"""Proxies of callables that are not plain functions; only this module imports wrapt."""
 
 import copy
 import sys
@@ -105,7 +105,8 @@ class FunctionProxy(DescriptorProxy):
     """Proxy of a plain function under another policy.
 
     Libraries that pickle functions by value take it for a function, and make one from
-    its parts: those of the driver, which retries, not those of the function.
+    its parts. These are the parts of the driver, which retries, and not of the
+    function.
     """
 
     __slots__ = ()
@@ -117,10 +118,10 @@ class FunctionProxy(DescriptorProxy):
 
 
 class _Annotations:
-    """The annotations of the callable of a proxy; its class has none.
+    """The annotations of a proxy's callable; the proxy class has none.
 
-    Before Python 3.14, who reads those of a class puts an empty dict into it, which its
-    instances would then have in place of their own.
+    Before Python 3.14, reading the annotations of a class puts an empty dict into it,
+    which its instances would then have in place of their own.
     """
 
     def __get__(self, proxy: Proxy | None, owner: type) -> Any:

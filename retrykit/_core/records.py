@@ -1,4 +1,4 @@
-"""States, failures, errors and results as plain data, as they cross processes."""
+"""States, failures, errors and results as plain data, to pass between processes."""
 
 import math
 import sys
@@ -123,7 +123,7 @@ class FieldError(ValueError):
         self.value, self.fault = value, fault
 
     def as_setting(self, name: str) -> ConfigError:
-        """Return the error about the stored data *name*, in one line."""
+        """Return the error about the stored data *name*, on one line."""
         where = truncate(f"{name}{self.path}", 80)
         got, fault = truncate(safe_repr(self.value), 80), truncate(self.fault, 100)
         text = f"{where} must be as retrykit wrote it, got {got}; {fault}"
@@ -289,7 +289,7 @@ def read_state(data: object) -> RetryState:
 
 
 def _read_version(version: object) -> None:
-    # By its type, too: True is equal to 1.
+    # Also by its type: True is equal to 1.
     if (type(version), version) != (int, _VERSION):
         msg = f"it is not {_VERSION}"
         raise ValueError(msg)

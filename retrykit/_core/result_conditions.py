@@ -1,4 +1,4 @@
-"""Conditions of a policy: which results to reject, and checks of all predicates.
+"""Conditions on results, and checks of all predicates of a policy.
 
 The sync and async functions differ in ``await`` alone.
 """
@@ -77,7 +77,7 @@ Rejection = tuple[int | None]
 """The index of the rule that rejects a result, from 0; None if the policy does."""
 
 Judges = tuple[tuple[Rejection, ResultCondition], ...]
-"""The conditions on results of a policy, whose own comes after those of its rules."""
+"""The conditions on results of a policy: first those of its rules, then its own."""
 
 
 def judges_of(policy: "Policy") -> Judges:
@@ -115,7 +115,7 @@ def release_result(policy: "Policy", rule: int | None, result: object) -> None:
 
 
 def release_with(release: Callable[[Any], object], result: object) -> None:
-    """Release the resources of a result by a function; log its fault."""
+    """Release the resources of a result with a function; log its error."""
     try:
         reject_awaitable("release", release(result))
     except Exception as fault:  # noqa: BLE001  the call goes on without it
@@ -130,7 +130,7 @@ async def arelease_result(policy: "Policy", rule: int | None, result: object) ->
 
 
 async def arelease_with(release: Callable[[Any], object], result: object) -> None:
-    """Release the resources of a result by a function, as `release_with` does."""
+    """Release the resources of a result with a function, as `release_with` does."""
     try:
         released = release(result)
         if is_awaitable(released):
@@ -156,7 +156,7 @@ def release_before(
     *,
     keeps: bool,
 ) -> None:
-    """Release what the last failure keeps, where it or the next one is a result.
+    """Release what the last failure keeps, if it or the next one is a rejected result.
 
     Args:
         policy: The policy of the call.

@@ -46,7 +46,7 @@ def _retry_log() -> "logging.Logger":
 
 
 def is_logged(level: int = _WARNING) -> bool:
-    """Return whether scheduled retries are logged that no observer logs."""
+    """Return whether scheduled retries that no observer logs are logged."""
     try:
         return (_log or _retry_log()).isEnabledFor(level)
     except OSError:
@@ -55,7 +55,7 @@ def is_logged(level: int = _WARNING) -> bool:
 
 
 def log_check() -> Callable[[int], bool]:
-    """Return `is_logged`, or what it asks, once logging is imported."""
+    """Return `is_logged` or, once logging is imported, the method that it calls."""
     return is_logged if _log is None else _log.isEnabledFor
 
 
@@ -65,7 +65,7 @@ class RetryMessage:
 
     Args:
         terms: What was known of the call before it began.
-        request: The method and the URL of the request that the call is, or None.
+        request: The method and the URL of the request that the call makes, or None.
         failure: The failed attempt.
         elapsed: Seconds since the call began.
         before: Number of attempts before the row of failures that limits count.
@@ -159,12 +159,12 @@ def log_retry(message: RetryMessage, /) -> None:
 def calling_frame(depth: int = 1) -> FrameType:
     """Return the frame that made the retried call.
 
-    It is the first frame outside this package, the clients that it extends and
-    event loops; in a thread or task that was started with the call itself, where
-    there is none, the first one outside this package.
+    It is the first frame outside this package, the clients that it extends and event
+    loops. A thread or task that was started with the call itself has none: there it is
+    the first frame outside this package.
 
     Args:
-        depth: How far up the search begins, >= 1: at the caller of this function.
+        depth: How far up the search begins, >= 1; 1 is the caller of this function.
     """
     frame: FrameType | None = sys._getframe(depth)  # noqa: SLF001  as logging does
     outside = None
@@ -223,9 +223,9 @@ def text_of(
 
     Args:
         terms: What was known of the call before it began.
-        request: The method and the URL of the request that the call is, or None.
+        request: The method and the URL of the request that the call makes, or None.
         failure: The failed attempt.
-        last: The text about it; None to make it.
+        last: The text about that attempt; None to make it.
         before: Number of attempts before the row of failures that limits count.
     """
     title = _title(terms, request)

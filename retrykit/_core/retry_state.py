@@ -40,7 +40,7 @@ class RetryState:  # noqa: PLW1641  it changes
     It is a view: it changes as the call goes on, and nobody else can change it.
 
     Args:
-        name: The policy's name, or that of the function; the id of a durable job.
+        name: The name of the policy or the function; the id of a durable job.
         seed: The seed of the call's random delays.
         epoch: When the call began, by the wall clock, in seconds since 1970.
         max_elapsed: Time limit of the call, in seconds; None if unlimited.
@@ -49,7 +49,7 @@ class RetryState:  # noqa: PLW1641  it changes
         max_attempts: Maximum number of attempts; None if unlimited.
         attempt: Number of the running or last attempt, from 1; 0 if the first one was
             refused.
-        attempt_started: When it began, in seconds since the call began.
+        attempt_started: When that attempt began, in seconds since the call began.
         failures: The failed attempts, in order.
         dropped_failures: Number of failures that were not kept.
         total_delay: Sum of the delays so far, in seconds.
@@ -57,16 +57,17 @@ class RetryState:  # noqa: PLW1641  it changes
             one is scheduled.
         stop_reason: Why the call ended; None while it runs.
         stop_detail: The limit that ended the call and its value, as text.
-        retry_in: When the limit that refused an attempt will allow one, in seconds.
+        retry_in: Seconds until the limit that refused an attempt will allow one.
         used_fallback: Whether the call returned the policy's `fallback`.
         elapsed_at_end: The elapsed time of a call that has ended, in seconds.
         rule_counts: Number of failures that each of the policy's rules matched.
-        retry_cost: What the last retry cost the policy's budget; None without one.
-        hedges: Number of sends besides the first ones of the attempts.
+        retry_cost: What the last retry cost the policy's budget; None if there was
+            none.
+        hedges: Number of sends beyond the first of each attempt.
         depth: Number of retried calls around this one.
         nested_state: The state of the nested call whose failure ended this one.
         redact: Whether secrets of requests and URLs are left out of texts about the
-            errors, or the function of the policy that leaves out more of them.
+            errors, or the policy's function that leaves out more of them.
     """
 
     __slots__ = ("__weakref__", "_outcome", "_record")
@@ -128,7 +129,7 @@ class RetryState:  # noqa: PLW1641  it changes
         return view(record)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all is equal that `to_dict` returns."""
+        """Return whether both states have the same data in `to_dict`."""
         if not isinstance(other, RetryState):
             return NotImplemented
         fields = _records().STATE_FIELDS
@@ -136,7 +137,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def name(self) -> str:
-        """The policy's name, or that of the function; the id of a durable job."""
+        """The name of the policy or the function; the id of a durable job."""
         return self._record.terms.name
 
     @property
@@ -222,7 +223,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def hedges(self) -> int:
-        """Number of sends besides the first ones of the attempts, under a `Hedge`."""
+        """Number of sends beyond the first of each attempt, under a `Hedge`."""
         return self._record.hedges
 
     @property
@@ -236,9 +237,9 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def retry_in(self) -> float | None:
-        """When the limit that refused an attempt will allow one, in seconds.
+        """Seconds until the limit that refused an attempt will allow one.
 
-        None if no limit did, or it does not know.
+        None if no limit refused one, or the limit cannot tell.
         """
         return self._record.retry_in
 
@@ -259,7 +260,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def retry_cost(self) -> float | None:
-        """Cost of the last retry to the policy's budget; None without one."""
+        """Cost of the last retry to the policy's budget; None if there was none."""
         return self._record.retry_cost
 
     @property
@@ -271,7 +272,7 @@ class RetryState:  # noqa: PLW1641  it changes
     def nested_state(self) -> "RetryState | None":
         """The state of the nested call whose failure ended this one.
 
-        Of calls nested deeper than 16 the first and the last ones are kept.
+        If more than 16 calls are nested, the first and the last ones are kept.
         """
         nested = self._record.nested_state
         if nested is None or self._outcome is None or nested._outcome is not None:
@@ -282,12 +283,12 @@ class RetryState:  # noqa: PLW1641  it changes
     def function(self) -> Callable[..., Any] | None:
         """The function that is retried; None for a block of code.
 
-        As `args` and `kwargs`, it is known while the call runs, in the policy's
-        `fallback`, too, and is not part of the data. Afterwards it is released.
+        Like `args` and `kwargs`, it is known while the call runs, also in the policy's
+        `fallback`, and is not part of the data. Afterwards it is released.
 
         Raises:
             LookupError: The call is over; or the arguments are not known yet in another
-                thread or task than that of the call.
+                thread or task than the call's.
         """
         return self._record.find_function()
 
@@ -383,10 +384,10 @@ class RetryState:  # noqa: PLW1641  it changes
         """Return this state as plain data, for JSON.
 
         Errors become dicts of type, message and formatted traceback, without the
-        secrets of requests and URLs unless the policy has ``redact=False``; those of
-        a nested call, unless both policies have it. Results stay as they are if they
-        are None, a bool, a string or a finite number; all others become a record of
-        their type and ``repr``.
+        secrets of requests and URLs unless the policy has ``redact=False``; for a
+        nested call, unless both policies have it. Results stay as they are if they are
+        None, a bool, a string or a finite number; all others become a record of their
+        type and ``repr``.
         """
         plain: dict[str, Any] = _records().state_to_dict(self, redact=self.redact)
         return plain

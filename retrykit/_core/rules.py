@@ -56,15 +56,16 @@ got Rule(on=OSError); errors without any belong in the policy's on  \
 [never-retries]
 
     Args:
-        on: The errors, in the forms of a policy's `on`. ``()``, the default, is none.
+        on: The errors, in the forms of a policy's `on`. ``()``, the default, matches
+            none.
         schedule: The delays, in the forms of a policy's schedule, counted from the
-            first of these failures. None, the default: the policy's schedule.
+            first of these failures. None, the default, means the policy's schedule.
         max_attempts: Maximum number of attempts that fail in this way; the last of
             them is not retried. Count, >= 1; None, the default, is unlimited.
-        on_result: The results, a predicate as a policy's `on_result`. None, the
-            default, is none.
-        hint: A hint as a policy's `hint`, in its place. None, the default: the policy's
-            hint.
+        on_result: The results: a predicate like a policy's `on_result`. None, the
+            default, matches none.
+        hint: A hint in place of the policy's `hint`. None, the default, means the
+            policy's hint.
 
     Raises:
         ConfigError: An argument is invalid, there is neither `on` nor `on_result`, or

@@ -1,4 +1,4 @@
-"""The sends of one attempt: their outcomes, and what frees those that do not count."""
+"""The sends of one attempt: their outcomes, and the release of unused results."""
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -33,21 +33,21 @@ class Sends(Protocol):
 
     Attributes:
         ended: Outcomes that `wait` has not returned.
-        release: Frees what the result of a send holds, also after the block; None if
-            that is nothing.
+        release: Frees what the result of a send holds, also after the block; None if it
+            holds nothing.
     """
 
     ended: list[SentOutcome]
     release: Release | None
 
     def start(self, send: Callable[[], Any]) -> bool:
-        """Begin a send; return False if that is impossible, other than the first."""
+        """Begin a send; return False if it cannot begin, which the first always can."""
         ...
 
     def wait(self, delay: float | None) -> SentOutcome | None:
         """Wait for the end of a send, for at most *delay* seconds.
 
-        Of several that have ended, one that succeeded comes first.
+        If several have ended, one that succeeded comes first.
         """
         ...
 
@@ -79,7 +79,7 @@ def release_all(release: Release, outcomes: list[SentOutcome]) -> None:
 
 
 async def arelease_all(release: Release, outcomes: list[SentOutcome]) -> None:
-    """Release the results of sends, all of them even if that is cancelled."""
+    """Release the results of sends, all of them even if this is cancelled."""
     async with AsyncExitStack() as stack:
         for outcome in outcomes:
             if outcome.error is None:

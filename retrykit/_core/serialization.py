@@ -248,8 +248,8 @@ def _timeout(_: str, data: Any) -> object:
         return AsArgument(data["seconds"], data["argument"])
 
 
-# Of the forms that are not numbers or strings: writers and readers of a value, which
-# also get the name of the setting.
+# Writers and readers of values whose form is not a number or a string; they also get
+# the name of the setting.
 _WRITERS: dict[str, Callable[[str, Any], Any]] = {
     "schedule": _schedule_text,
     "errors": _names,

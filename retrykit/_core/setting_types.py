@@ -1,6 +1,6 @@
 """The settings of a policy as keyword arguments, for type checkers and signatures.
 
-Only what shows a signature imports this while a program runs.
+While a program runs, only code that shows a signature imports this.
 """
 
 from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ __all__ = ["EventHooks", "OtherSettings", "PolicySettings"]
 
 
 class EventHooks(TypedDict, total=False):
-    """Observers by the kind of their events; each takes events of its kind."""
+    """Observers keyed by event kind; each takes events of its kind."""
 
     attempt_started: Callable[[AttemptStarted], object]
     hedge_started: Callable[[HedgeStarted], object]

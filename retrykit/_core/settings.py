@@ -1,4 +1,4 @@
-"""The settings of a policy: their validators, advice for unknown ones."""
+"""The settings of a policy: their validators, and advice for unknown ones."""
 
 import functools
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -255,7 +255,7 @@ def check_event_kind(event: StopEvent | None, *, awaited: bool) -> None:
     rule, suggestion = "a threading.Event under retry", "asyncio.Event needs aretry"
     if awaited:
         rule = "an asyncio.Event or a trio.Event under aretry"
-        suggestion = "to wait for a thread's event would block the event loop"
+        suggestion = "waiting for a thread's event would block the event loop"
     raise invalid_setting("stop_event", rule, event, suggestion, code="async-mismatch")
 
 
@@ -271,8 +271,8 @@ class Setting:
         form: Its form as data, as in `retrykit._core.serialization`; ``"code"`` cannot
             be written as data.
         sentence: What it is, for readers of data.
-        none: What None is as data: ``"unlimited"``; ``"null"``, which is left out;
-            ``"absent"``, which is left out, and may be read as ``"unlimited"``; or
+        none: How None is written as data: ``"unlimited"``; ``"null"``, which is left
+            out; ``"absent"``, which is left out, and may be read as ``"unlimited"``; or
             ``""``, where None is not a value.
         options: The words of a choice.
         bounds: The least and the most of a count or a number.
@@ -315,7 +315,7 @@ def _count(
 
 
 def _optional(setting: Setting, none: _None = "null") -> Setting:
-    """Return a setting that may be None, too."""
+    """Return a setting that may also be None."""
     check = setting.check
     setting.check = lambda name, value: None if value is None else check(name, value)
     setting.none = none
@@ -323,7 +323,7 @@ def _optional(setting: Setting, none: _None = "null") -> Setting:
 
 
 def _limit(setting: Setting) -> Setting:
-    """Return a limit, which other libraries take as a function, too."""
+    """Return a limit, which other libraries also take as a function."""
     check = setting.check
 
     def check_limit(name: str, value: object) -> object:
@@ -379,8 +379,8 @@ SETTINGS: dict[str, Setting] = {
         check_condition,
         "errors",
         "Errors to retry: the name of an exception type, or a list of names; [] for "
-        "those of rules only. By default every Exception but those that a mistake in "
-        "the code raises, such as TypeError.",
+        "the errors of rules only. By default every Exception except those that a "
+        "mistake in the code raises, such as TypeError.",
     ),
     "give_up_on": Setting(
         check_condition,
@@ -522,7 +522,7 @@ SETTINGS: dict[str, Setting] = {
         )
     ),
 }
-"""Each setting by its name, in the order of `Policy`."""
+"""The settings keyed by name, in the order of `Policy`."""
 
 
 def suggest_setting(name: str, known: Collection[str]) -> str:
@@ -546,7 +546,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def takes_settings(fn: F) -> F:
-    """Decorate a public function that takes settings by their names."""
+    """Decorate a public function that takes settings by name."""
     return user_facing(fn, guess=guess_setting)
 
 

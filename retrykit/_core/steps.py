@@ -51,7 +51,7 @@ __all__ += ["handle_failure", "handle_result", "judge", "pause", "start"]
 def start(
     controller: RetryController, call: RetryCall, asked: Asked | None = None
 ) -> FallbackValue | None:
-    """Begin a call that is watched or resumed, after the delay that is left of it.
+    """Begin a call that is watched or resumed, after its remaining delay.
 
     Returns:
         None if an attempt begins; the value to return if the call has ended before, or
@@ -70,7 +70,7 @@ def begin(
     """Begin the first attempt of a call, or the next one of a resumed call.
 
     Returns:
-        None if it begins; else how the call has ended, as `handle_failure`.
+        None if it begins; else how the call has ended, as in `handle_failure`.
     """
     delay = controller.resumed_delay(call)
     if delay is not None:
@@ -129,7 +129,7 @@ def pause(controller: RetryController, call: RetryCall, delay: float) -> Outcome
     """Wait for a delay in seconds, and begin the next attempt.
 
     Returns:
-        None if it begins; else how the call has ended, as `handle_failure`.
+        None if it begins; else how the call has ended, as in `handle_failure`.
     """
     policy = controller.policy
     if not wait_delay(policy, controller.clock, delay):
@@ -172,10 +172,10 @@ def admit(
 ) -> Outcome:
     """Ask the limits of the policy for the attempt that is due, and wait for them.
 
-    A queue is waited for until its own end, whatever the policy's `stop_event`.
+    The policy's `stop_event` does not end a wait in the queue of a limit.
 
     Returns:
-        None if it may be made; else how the call has ended, as `handle_failure`.
+        None if it may be made; else how the call has ended, as in `handle_failure`.
     """
     policy = controller.policy
     while True:
@@ -222,8 +222,8 @@ async def aadmit(
 def wait_delay(policy: "Policy", clock: ClockSource[Clock], delay: float) -> bool:
     """Wait for a delay in seconds, and return whether the call goes on.
 
-    Where a test replaces the clock, it replaces the policy's own `sleep`, too, and the
-    event is looked at before and after the delay.
+    If a test replaces the clock, this also replaces the policy's own `sleep`, and the
+    event is checked before and after the delay.
     """
     event, own_sleep = policy.stop_event, policy.sleep
     replaced = clock.current() is not clock.real
@@ -265,7 +265,7 @@ async def await_delay(
 
 
 def use_fallback(policy: "Policy", call: RetryCall) -> FallbackValue:
-    """Return the value in place of an error to raise."""
+    """Return the fallback's value, in place of an error to raise."""
     fallback = policy.fallback
     value = fallback(call.state) if callable(fallback) else fallback
     reject_awaitable("fallback", value)
@@ -273,7 +273,7 @@ def use_fallback(policy: "Policy", call: RetryCall) -> FallbackValue:
 
 
 async def ause_fallback(policy: "Policy", call: RetryCall) -> FallbackValue:
-    """Return the value in place of an error to raise, as `use_fallback` does."""
+    """Return the fallback's value, as `use_fallback` does."""
     fallback = policy.fallback
     value = fallback(call.state) if callable(fallback) else fallback
     if callable(fallback) and is_awaitable(value):
@@ -519,7 +519,7 @@ def withdraw_hedge(budget: "Budget | None") -> bool:
 
 
 def report_failed_send(budget: "Budget | None") -> None:
-    """Tell the budget of a send that failed in an attempt that has another outcome."""
+    """Report to the budget a failed send of an attempt with another outcome."""
     try:
         if budget is not None:
             budget.failed(first=False, retryable=True)
@@ -563,7 +563,7 @@ def _ask_budget(
 
 
 def _check_cost(cost: object) -> float | None:
-    """Return the cost of a retry as `withdraw` returned it."""
+    """Return what `withdraw` returned as the cost of a retry, if it is valid."""
     if cost is None:
         return None
     if isinstance(cost, int | float) and 0 <= cost <= MAX_DELAY:

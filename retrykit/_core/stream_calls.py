@@ -43,7 +43,7 @@ def open_call(
 
 
 def note_failure(mode: StreamMode, call: RetryCall, facts: StreamFacts) -> None:
-    """Note that the attempt that runs has failed, before the policy judges that."""
+    """Note that the running attempt has failed, before the policy judges it."""
     if mode.name == "until-first-item" and facts.items:
         plural = "" if facts.items == 1 else "s"
         facts.ended_because = f"{facts.items} item{plural} had been handed out"
@@ -53,8 +53,7 @@ def note_failure(mode: StreamMode, call: RetryCall, facts: StreamFacts) -> None:
 def note_progress() -> None:
     """Begin a new row with the next failure of the running stream.
 
-    A generator that runs as a stream calls it where it has succeeded in something
-    that hands out no item.
+    A generator that runs as a stream calls it after progress that hands out no item.
     """
     entry = current_entry.get()
     call = None if entry is None else running_call(entry)
@@ -75,7 +74,7 @@ def changed_source(facts: StreamFacts, index: int) -> StreamChangedError:
 
 
 def must_continue(mode: StreamMode, facts: StreamFacts) -> bool:
-    """Return whether the attempt that begins continues behind new items."""
+    """Return whether the attempt that begins continues after new items."""
     return mode.continue_from is not None and facts.items > facts.items_continued
 
 
@@ -103,7 +102,7 @@ def reject_second_use(stream: object) -> NoReturn:
 
 
 def check_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Check that a second attempt gets what the first one got."""
+    """Reject arguments that a second attempt would find empty, such as iterators."""
     given: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
     for name, value in given:
         kind = type(value)
@@ -127,12 +126,12 @@ def continue_with(
     Args:
         fn: The generator function.
         facts: The facts of the stream, to which the position is added.
-        arguments: Those of the call.
+        arguments: The arguments of the call.
         answer: What the function of `streams.resume` has returned.
 
     Raises:
-        ConfigError: It is not a position, or after new items it is the same one as
-            before, or that of the first attempt.
+        ConfigError: *answer* is not a position, or after new items it is the same one
+            as before, or the position of the first attempt.
     """
     gap = None
     if isinstance(answer, Position):

@@ -1,4 +1,4 @@
-"""Facts of a retried stream: items handed out, positions, gaps, its row."""
+"""Facts of a retried stream: items handed out, positions, gaps, failures in a row."""
 
 from collections import deque
 from typing import TYPE_CHECKING, Any, final
@@ -18,9 +18,9 @@ class StreamProgress(Frozen):
 
     Attributes:
         items: Number of items that the consumer got, >= 0.
-        positions: The arguments with which attempts continued, by their names, in
-            order; the last 100 of them.
-        gaps: What could not be read again, as the function of `streams.resume` told
+        positions: The arguments with which attempts continued, as dicts keyed by name,
+            in order; the last 100 of them.
+        gaps: What could not be read again, as the function of `streams.resume` reported
             it in a `Position`; the last 100 of them.
     """
 
@@ -40,8 +40,8 @@ class StreamFacts:
 
     Attributes:
         items: Number of items that the consumer got.
-        items_before: Number of those that earlier attempts had handed out.
-        items_continued: Number of those before the last position.
+        items_before: Number of items that earlier attempts had handed out.
+        items_continued: Number of items before the last position.
         attempts_before: Number of attempts before the row of failures.
         row_began: When that row began, in seconds since the call began.
         positions: The last positions from which attempts continued.

@@ -34,7 +34,7 @@ STREAM_MODES: Final = (
     "'until-first-item', 'restart', streams.restart(skip_seen=True) or "
     "streams.resume(function)"
 )
-"""How a generator function can be retried, as messages tell it."""
+"""How a generator function can be retried, as messages list it."""
 
 FailureCount = Literal["in_a_row", "in_all"]
 """Which failures the limits of a policy count: those since the last item, or all."""
@@ -49,7 +49,7 @@ class Position(Frozen):
 
     Attributes:
         arguments: Arguments of the generator function that differ from those of the
-            call, by the names of its parameters.
+            call, keyed by parameter name.
         gap: What the consumer will not see, of any type; None if nothing is missing.
     """
 
@@ -144,7 +144,7 @@ def make_mode(  # noqa: PLR0913  what a mode may have
 
 
 def check_function(continue_from: Any) -> Callable[..., Any]:
-    """Return the function of `streams.resume`, if it takes what it is given."""
+    """Return the function of `streams.resume`, if it takes an item and the state."""
     rule = "a function of the last item and the state"
     if not callable(continue_from):
         raise invalid_setting("continue_from", rule, continue_from)
@@ -163,7 +163,7 @@ def check_function(continue_from: Any) -> Callable[..., Any]:
 
 
 def as_mode(stream: object) -> StreamMode:
-    """Return the mode that was written as ``stream``."""
+    """Return the mode for a value of ``stream``."""
     if isinstance(stream, StreamMode):
         return stream
     if stream in ("until-first-item", "restart"):

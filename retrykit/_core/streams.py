@@ -1,4 +1,4 @@
-"""Streams: generators that are retried, and hand out items to their consumer.
+"""Streams: retried generators, which hand out items to their consumer.
 
 The async streams are the same program with ``await``; a test compares them.
 """
@@ -135,7 +135,7 @@ def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in one pie
     arguments: Arguments,
     begun: Any,
 ) -> Generator[Any, Any, Any]:
-    """Yield the items of a stream; tell *begun* the state of its call."""
+    """Yield the items of a stream; append the state of its call to *begun*."""
     call: Any = open_call(own, mode, arguments)
     entry, facts, controller = call.entry, call.stream, call.controller
     begun.append(call.state)
@@ -215,7 +215,7 @@ def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in one pie
 def first_item(
     source: Generator[Any, Any, Any], skipped: int, facts: StreamFacts, sent: Any
 ) -> Any:
-    """Return the first item of an attempt, behind those that are left out."""
+    """Return the first item of an attempt, after the skipped ones."""
     for index in range(skipped):
         try:
             next(source)

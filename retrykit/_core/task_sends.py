@@ -1,4 +1,4 @@
-"""Sends of a hedged attempt in tasks of asyncio or trio."""
+"""Sends of a hedged attempt, in asyncio or trio tasks."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ class TaskSends(ABC):
     Attributes:
         number: Number of sends.
         ended: Outcomes that `wait` has not returned; after the block, all of them.
-        release: Frees what the result of a send holds; None if that is nothing.
+        release: Frees what the result of a send holds; None if it holds nothing.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class TaskSends(ABC):
     async def wait(self, delay: float | None) -> SentOutcome | None:
         """Wait for the end of a send, for at most *delay* seconds.
 
-        Of several that have ended, one that succeeded comes first.
+        If several have ended, one that succeeded comes first.
         """
         if not self.ended:
             await self.wait_for_any(delay)
@@ -72,13 +72,13 @@ class TaskSends(ABC):
 
 
 def task_sends() -> TaskSends:
-    """Return sends in the event loop that runs."""
+    """Return sends in the running event loop."""
     trio = running_trio()
     return AsyncioSends() if trio is None else TrioSends(trio)
 
 
 class AsyncioSends(TaskSends):
-    """Sends in tasks of asyncio."""
+    """Sends in asyncio tasks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +95,8 @@ class AsyncioSends(TaskSends):
             try:
                 await asyncio.wait(pending)
             except asyncio.CancelledError:
-                # The caller is cancelled while a send cleans up, which ends that, too.
+                # The caller is cancelled while a send cleans up, which also ends the
+                # cleanup.
                 cancelled = True
             pending = [task for task in pending if not task.done()]
         # Or it would be logged that nobody has seen their errors.
@@ -143,7 +144,7 @@ def _error_of(task: "asyncio.Task[Any]") -> BaseException | None:
 
 
 class TrioSends(TaskSends):
-    """Sends in tasks of trio."""
+    """Sends in trio tasks."""
 
     def __init__(self, trio: ModuleType) -> None:
         super().__init__()
@@ -161,7 +162,7 @@ class TrioSends(TaskSends):
             # Without the error of the block, which would become a group.
             await self._manager.__aexit__(None, None, None)
         except ExceptionGroup:
-            # Of sends that were cancelled.
+            # From sends that were cancelled.
             pass
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None

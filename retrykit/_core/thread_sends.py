@@ -15,14 +15,14 @@ __all__ = ["ThreadSends", "thread_sends"]
 
 
 def thread_sends() -> Sends:
-    """Return sends by this context's clock."""
+    """Return sends that run by this context's clock."""
     clock: Any = sync_clock.current()
     build: Callable[[], Sends] = getattr(clock, "thread_sends", ThreadSends)
     return build()
 
 
 class ThreadSends:
-    """Sends, each in a thread of its own, that end when the program ends."""
+    """Sends, each in a daemon thread of its own."""
 
     def __init__(self) -> None:
         self._outcomes: queue.SimpleQueue[SentOutcome | None] = queue.SimpleQueue()
@@ -40,7 +40,7 @@ class ThreadSends:
         self.collect(None)
 
     def start(self, send: Callable[[], Any]) -> bool:
-        """Begin a send, as `Sends` says."""
+        """Begin a send; see `Sends`."""
         number = self._number + 1
         run: Callable[[], None] = partial(
             self.context(number).run, partial(self.run, number, send)
@@ -82,7 +82,7 @@ class ThreadSends:
             release_all(self.release, late)
 
     def wait(self, delay: float | None) -> SentOutcome | None:
-        """Wait for the end of a send, as `Sends` says."""
+        """Wait for the end of a send; see `Sends`."""
         if not self.ended:
             self.wait_for_any(delay)
         return best_of(self.ended)
@@ -105,7 +105,7 @@ class ThreadSends:
     def collect(
         self, outcome: SentOutcome | None, ended: list[SentOutcome] | None = None
     ) -> None:
-        """Add an outcome, and what else has ended, to a list, or to `ended`."""
+        """Add an outcome and any others that ended to a list, by default `ended`."""
         ended = self.ended if ended is None else ended
         while True:
             if outcome is not None:

@@ -61,7 +61,7 @@ def ask_policy(source: "Policy | PolicySource") -> Policy:
 
 @final
 class WrappedCallable(Frozen):
-    """A callable and its policy, or what is asked for the policy of each call."""
+    """A callable and its policy, or the source of the policy of each call."""
 
     __slots__ = ("awaited", "fn", "source", "stream")
     fn: Callable[..., Any]
@@ -83,7 +83,7 @@ def wrap_callable(
     stream: "StreamMode | None" = None,
 ) -> Any:
     """Return a callable under a policy, of the same kind."""
-    # Its real type: a proxy pretends to have that of its object.
+    # Its real type: a proxy pretends to have its object's.
     kind = type(fn)
     if issubclass(kind, classmethod | staticmethod):
         return kind(wrap_callable(fn.__func__, source, awaited, stream=stream))

@@ -9,13 +9,13 @@ def first_where(condition: Callable[[int], bool], first: int, end: int) -> int:
     """Return the first integer, from *first* on, that satisfies a condition.
 
     The search by `bisect` in a range fails if the range has more numbers than a list
-    could have items: 2**31 of them in a 32-bit Python, such as that of a browser.
+    could have items: 2**31 of them in a 32-bit Python, such as in a browser.
 
     >>> first_where(lambda n: n * n >= 10**40, 0, 10**40)
     100000000000000000000
 
     Args:
-        condition: Once an integer satisfies it, all greater ones do, too.
+        condition: If an integer satisfies it, all greater ones do as well.
         first: The least possible result.
         end: The result if no integer below it satisfies the condition.
     """

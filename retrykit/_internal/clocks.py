@@ -54,7 +54,7 @@ LONGEST_SLEEP = 30 * 86_400.0
 49 days, and `time.sleep` rejects 292 years on all of them."""
 
 TIMER_RESOLUTION: Final = time.get_clock_info("monotonic").resolution
-"""How much too early a timer of an event loop may be, in seconds."""
+"""How early a timer of an event loop may fire, in seconds."""
 
 
 class SystemClock:
@@ -97,7 +97,7 @@ class SystemClock:
                 return
 
     class _MonotonicTime:
-        # Of the class, which is quicker to call than that of an object.
+        # An attribute of the class, which is quicker to call than an object's.
         time = monotonic
 
 
@@ -169,7 +169,7 @@ class ClockSource(Generic[C]):
         self.parts: tuple[Any, Any] | None = getattr(real, "parts", None)
         self.awaited: bool = awaited
         self._override: ContextOverride[C] = ContextOverride(real)
-        # That of a loop is another one for each loop.
+        # Each event loop has a time of its own.
         self._real_now = None if hasattr(real, "reader") else real.now
 
     def current(self) -> C:

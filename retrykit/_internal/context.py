@@ -1,8 +1,8 @@
 """Overrides of a value in one context, or in the whole process.
 
-A context is that of `contextvars`: a thread or a task, with the tasks that it starts.
-Process-wide changes are single list operations, so threads, signal handlers and forks
-need no lock.
+A context is a context of `contextvars`: a thread or a task, with the tasks that it
+starts. Process-wide changes are single list operations, so threads, signal handlers and
+forks need no lock.
 """
 
 from contextlib import suppress

@@ -1,11 +1,11 @@
-"""The distribution as messages name it: its name, how to install it, and its site."""
+"""The distribution's name, the command that installs it, and its site, for messages."""
 
 from typing import Final
 
 __all__ = ["INSTALL", "NAME", "SITE", "installed_by"]
 
 NAME: Final = "pyretrykit"
-"""Unlike that of the package, which another project has on the index."""
+"""Not the name of the package, which another project has on the index."""
 
 # From the first release on: "pip install 'pyretrykit{extras}'".
 INSTALL: Final = "in a clone: pip install '.{extras}'"

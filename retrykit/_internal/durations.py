@@ -179,7 +179,7 @@ def format_duration(duration: float) -> str:
 
 
 def duration_in_words(duration: float) -> str:
-    """Format a duration as part of a sentence, as `format_duration` rounds it.
+    """Format a duration as part of a sentence, rounded like `format_duration`.
 
     >>> [duration_in_words(x) for x in (0, 0.0123, 7.2, 90.4, 3600)]
     ['0 s', '12.3 ms', '7.2 s', '1 min 30 s', '1 h']

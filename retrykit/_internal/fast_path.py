@@ -12,7 +12,7 @@ __all__ = ["block", "blockers", "failure_blockers", "unblock"]
 
 @final
 class Reasons(list[None]):
-    """A list that is pickled by its name: a driver asks that of its own process."""
+    """A list pickled by name, so that a driver asks the list of its own process."""
 
     def __reduce__(self) -> str:
         return "blockers" if self is blockers else "failure_blockers"
@@ -22,7 +22,7 @@ blockers: list[None] = Reasons()
 """One item for each reason to leave the fast path; always the same list."""
 
 failure_blockers: list[None] = Reasons()
-"""One item for each reason to leave it after a failure, those of `blockers` included;
+"""One item for each reason to leave it after a failure, including those in `blockers`;
 always the same list."""
 
 

@@ -55,7 +55,7 @@ HOMES = {
     "retrykit.integrations.urllib3": "RetryPoolManager",
     "retrykit.integrations.grpc": "RetryInterceptor async_interceptors",
 }
-"""Public names, separated by spaces, by the modules that have them."""
+"""Public names, separated by spaces, keyed by the module that has them."""
 
 _ADVICE = {
     "write Policy(...).call(fn)": "AsyncRetrying AsyncRetryingCaller Retrying "
@@ -88,7 +88,7 @@ _ADVICE = {
     ),
     "write sleep=... in the policy": "sleep sleep_using_event",
 }
-"""Names of other libraries, separated by spaces, by what to write."""
+"""Names of other libraries, separated by spaces, keyed by what to write."""
 
 _PREFIXES = {
     "stop_": "write max_attempts=..., max_elapsed=... or both in the policy",

@@ -90,7 +90,7 @@ class Frozen:
         return hash((type(self), *fields_of(self).values()))
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
-        # A user's subclass is pickled as any object.
+        # A user's subclass is pickled like any object.
         if hasattr(self, "__dict__") or type(self)._untyped_slots:
             return super().__reduce_ex__(protocol)
         return type(self), tuple(fields_of(self).values())
@@ -113,7 +113,7 @@ class Frozen:
 
 
 def fields_of(value: Frozen) -> dict[str, Any]:
-    """Return the fields of a value by their names."""
+    """Return the fields of a value, keyed by name."""
     return {name: getattr(value, name) for name in type(value)._field_names}
 
 

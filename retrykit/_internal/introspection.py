@@ -24,7 +24,7 @@ _LATER = _GENERATOR | _COROUTINE | _ITERABLE_COROUTINE | _ASYNC_GENERATOR
 def is_plain_function(value: object) -> bool:
     """Return whether *value* is a Python function that runs when it is called.
 
-    One with attributes may be marked as something else.
+    A function with attributes does not count: it may be marked as something else.
     """
     return (
         type(value) is FunctionType
@@ -83,7 +83,7 @@ def _code_flags(value: object) -> int | None:
 
 
 def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
-    """Return whether a value can be awaited, as `inspect.isawaitable`, but quickly."""
+    """Return whether a value can be awaited, like `inspect.isawaitable` but quicker."""
     if isinstance(value, GeneratorType):
         # Before ``async def``, coroutines were marked generators.
         return bool(value.gi_code.co_flags & _ITERABLE_COROUTINE)
@@ -93,7 +93,7 @@ def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
 def raises_errors(value: object) -> bool:
     """Return whether an observer or a hint ends the call when it fails.
 
-    It has an attribute `raises_errors` that is True; the errors of others are logged.
+    It then has an attribute `raises_errors` that is True; other errors are logged.
     """
     return getattr(value, "raises_errors", False) is True
 
@@ -156,7 +156,7 @@ def qualified_name(fn: object) -> str:
 
 @final
 class LateSignature:
-    """A signature that is made when somebody reads it, since few do.
+    """A signature that is made when it is first read, since few ever are.
 
     `inspect.signature` takes it for an `inspect.Signature`.
 

@@ -1,4 +1,4 @@
-"""Bounded number of objects by key, built on first use: base class of registries."""
+"""A bounded number of keyed objects, built on first use: base class of registries."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 class KeyedObjects(ForkSafe, Generic[T]):
-    """Objects by key. When there are too many, the least recently used is dropped.
+    """Keyed objects. When there are too many, the least recently used is dropped.
 
     Attributes:
         at_most: Maximum number of objects kept. Count, >= 1.
         kind: The base class of the objects.
-        noun: What they are called.
+        noun: The word for such an object.
         example: An expression that builds one.
     """
 

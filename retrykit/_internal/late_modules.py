@@ -1,4 +1,4 @@
-"""Imports while a program runs, which no fork cuts in two; lazy names of packages.
+"""Late imports, which no fork interrupts, and lazy names of packages.
 
 In the child of a fork there is only the thread that forked: an import that another
 thread had begun would never end there, and whoever needs the module would wait forever.
@@ -31,7 +31,7 @@ forking: list[int] = []
 def import_late(name: str) -> Any:
     """Import a module, by its full name, while no other thread forks."""
     thread = get_ident()
-    # A fork that waits for an import waits for those within it, too.
+    # A fork that waits for an import also waits for those within it.
     within = thread in importing
     importing.append(thread)
     try:
@@ -136,7 +136,7 @@ def _unknown_name(package: str, name: str, known: list[str]) -> Exception:
 
 @final
 class LateModule:
-    """A module that takes milliseconds to import, and is when it is first used."""
+    """A module that takes milliseconds to import, imported on first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""The clock of coroutines: that of the running event loop, asyncio's or trio's."""
+"""The clock of coroutines: the time of the running event loop, asyncio's or trio's."""
 
 import asyncio
 import math
@@ -40,7 +40,7 @@ class LoopClock:
             return _trio_parts() or (get_running_loop(), asyncio)
 
     else:
-        # The last loop, if it tells the thread that runs it, as those of asyncio do:
+        # The last loop, if it tells the thread that runs it, as asyncio's loops do:
         # Python 3.11 finds the running loop by a system call.
         _loop: Any = _NoLoop
         _parts: tuple[Any, ModuleType] = _NoLoop, asyncio
@@ -162,14 +162,14 @@ async def wait_for_event(event: Any, delay: float) -> None:
 def move_on_after(delay: float) -> Any:
     """Return a ``with`` block that the event loop cancels after *delay* seconds.
 
-    It is a cancel scope of trio, or has the interface of one.
+    It is a trio cancel scope, or has the interface of one.
     """
     trio = running_trio()
     return trio.move_on_after(delay) if trio else _Scope(delay)
 
 
 class _Scope:
-    """A timeout of asyncio with the interface of trio's cancel scope."""
+    """An asyncio timeout with the interface of a trio cancel scope."""
 
     def __init__(self, delay: float) -> None:
         self._timeout = asyncio.timeout(None if delay == math.inf else delay)

@@ -14,7 +14,7 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 Progress = Callable[[int, int], object]
-"""Is told how many items are done, and how many there are."""
+"""Takes the number of items that are done, and of all items."""
 
 
 def count_processors() -> int:
@@ -54,8 +54,8 @@ class Work(Generic[ItemT, ResultT]):
 
         Args:
             items: The items.
-            processes: How many processes work. Count, >= 1. This one alone does where
-                there are no others, such as in a browser.
+            processes: How many processes work. Count, >= 1. Where there are no others,
+                such as in a browser, this one does all.
             progress: Called in this thread after each part.
         """
         found: list[ResultT] = []

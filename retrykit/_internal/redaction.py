@@ -14,7 +14,7 @@ Redaction = bool | Callable[[str], str]
 
 
 def redact_text(text: str, redact: Redaction) -> str:
-    """Return a text without secrets, by the rule of `redact_urls` and by a function.
+    """Return a text that `redact_urls` and a function have redacted.
 
     >>> redact_text("bob: https://host/p?token=a", lambda text: text[5:])
     'https://host/p?...'
@@ -48,7 +48,7 @@ def redact_urls(text: str) -> str:
     """Remove the user info, the query and possible tokens in the path of each URL.
 
     A segment of a path may be a token if it has more than 16 characters, letters and
-    digits, or a colon. It becomes ``*``. A version such as ``v1`` is none.
+    digits, or a colon. It becomes ``*``. A version such as ``v1`` is not one.
 
     >>> redact_urls("503 for url 'https://bob:secret@host/p?token=secret'")
     "503 for url 'https://host/p?...'"
@@ -180,8 +180,8 @@ def request_summary(error: object) -> str | None:
     'GET host/p'
 
     Returns:
-        Those that are known, without tokens in the path; None if the error is about
-        no request.
+        The parts that are known, without tokens in the path; None if the error has no
+        request.
     """
     response = _get(error, "response")
     request = _get(error, "request", "request_info")
@@ -210,7 +210,7 @@ def request_target(method: str, url: object) -> str:
 
 
 def is_response(error: object) -> bool:
-    """Return whether an error is itself a response, all of which is in its text."""
+    """Return whether an error is itself a response, with all of it in its text."""
     try:
         parts = vars(error)
         return parts["headers"] is not None and {"body", "status"} <= parts.keys()
@@ -245,13 +245,13 @@ def _place(url: object) -> str | None:
 
 
 def _place_in_pool(pool: object, url: object) -> str | None:
-    """Return the place of a request of a pool, whose URL has no host."""
+    """Return the place of a pool's request, whose URL has no host."""
     place = _place(url) or ""
     host, port = _get(pool, "host"), _get(pool, "port")
     if not isinstance(host, str):
         return None
     if place and not place.startswith("/"):
-        # That of a request to a proxy has one.
+        # The URL of a request to a proxy has one.
         return place
     return _join_place(host, port if isinstance(port, int) else None, place)
 

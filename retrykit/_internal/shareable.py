@@ -14,13 +14,13 @@ class Shareable(ForkSafe):
     """An object with settings that can be printed, written as data and pickled.
 
     Only the settings are written, never what the object has counted: copied, pickled
-    or read back, it is new. One with a scope comes back as the object of that scope.
-    Two are equal only if they are the same object.
+    or read back, it is new. An object with a scope comes back as the object of that
+    scope. Two such objects are equal only if they are the same one.
 
     Attributes:
         kind: Its name in data.
-        scope: The scope that `shared` was given for it; None without one.
-        shared_objects: The objects of this process by their scopes.
+        scope: The scope that `shared` was given for it; None if there is none.
+        shared_objects: The objects of this process, keyed by scope.
     """
 
     kind: ClassVar[str]
@@ -30,11 +30,11 @@ class Shareable(ForkSafe):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that it was made with, keyed by name."""
 
     @classmethod
     def default_settings(cls) -> dict[str, Any]:
-        """Return the defaults of the arguments, by name."""
+        """Return the defaults of the arguments, keyed by name."""
         return cls().settings
 
     @property

@@ -8,7 +8,7 @@ __all__ = ["parse_share"]
 
 
 def parse_share(name: str, load: object) -> float:
-    """Return a share of the capacity of a server.
+    """Parse a share of a server's capacity.
 
     >>> parse_share("load", "70%")
     0.7

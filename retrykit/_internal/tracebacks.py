@@ -1,7 +1,7 @@
 """Notes and tracebacks of exceptions.
 
 A traceback holds the frames of its functions, and they hold all local variables. An
-error may be an open response itself, as that of `urllib`, or refer to one.
+error may be an open response itself, as in `urllib`, or refer to one.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ with_traceback = BaseException.with_traceback
 
 
 def drop_own_frame(error: BaseException) -> None:
-    """Remove the first frame of a traceback, of a function that raises it again."""
+    """Remove a traceback's first frame, from a function that only raises it again."""
     trace = error.__traceback__
     with_traceback(error, trace and trace.tb_next)
 
@@ -45,8 +45,8 @@ reduce_error = BaseException.__reduce__
 """Returns the parts of an error for pickle; its class may override the method."""
 
 WITHOUT_DICT = 2
-"""How many parts an error has that has no attributes. Its ``__dict__`` says the same,
-but is created by the question."""
+"""How many parts an error without attributes has. Its ``__dict__`` would tell, but
+reading it creates it."""
 
 
 def has_attributes(error: BaseException) -> bool:
@@ -171,7 +171,7 @@ def _related(error: BaseException | None) -> list[BaseException]:
 
 
 def _held(error: BaseException) -> tuple[object, ...]:
-    """Return an error and its response, by which clients name it."""
+    """Return an error and the response that it refers to."""
     try:
         return error, getattr(error, "response", None)
     except Exception:  # noqa: BLE001  it may be a property
@@ -225,7 +225,7 @@ def format_traceback(error: BaseException, locations: FrameLocations) -> str:
 
 
 def related_errors(error: BaseException) -> list[BaseException]:
-    """Return an error and those that belong to its traceback."""
+    """Return an error and the errors that belong to its traceback."""
     found, seen = [error], {id(error)}
     for each in found:
         others = [each.__cause__, each.__context__]

@@ -76,10 +76,10 @@ class RetrykitError(Exception):
 class ConfigError(RetrykitError, ValueError):
     """An argument or a setting is invalid.
 
-    Every function raises it for an argument outside its documented bounds, where the
-    argument is given. Its text has the form
-    ``{name} must be {rule}, got {value!r}; {suggestion}  [{code}]``. The code is the
-    name of a family of errors, which has a page in the documentation.
+    Every function raises it as soon as it is given an argument outside its documented
+    bounds. Its text has the form ``{name} must be {rule}, got {value!r}; {suggestion}
+    [{code}]``. The code is the name of a family of errors, which has a page in the
+    documentation.
 
     Attributes:
         code: The family, such as ``"out-of-range"``.
@@ -141,7 +141,7 @@ def invalid_setting(
 
 
 def reworded(error: ConfigError, message: str) -> ConfigError:
-    """Return an error of the same family, raised at the same line."""
+    """Return an error with a new message, but the same family and traceback."""
     return ConfigError(message, error.code).with_traceback(error.__traceback__)
 
 
@@ -280,7 +280,7 @@ def check_choice(
 
 
 def check_instance(name: str, value: object, kind: type[T], suggestion: str = "") -> T:
-    """Return *value* if it is a *kind*.
+    """Return *value* if it is an instance of *kind*.
 
     >>> check_instance("policy", 5, str)
     Traceback (most recent call last):
@@ -354,7 +354,7 @@ _NEAREST = 0.65
 
 Advise = Callable[[str, list[str]], str]
 """Returns what to write instead of a parameter that a function does not have, given the
-names of those that it has; empty if that is unknown."""
+names of its parameters; empty if that is unknown."""
 
 Guess = Callable[[Any], str]
 """Returns the argument that was probably meant by a value without a name, such as
@@ -380,7 +380,7 @@ def user_facing(
 
     A `ConfigError` leaves it without the frames of this package, so that the traceback
     ends at the line of the caller. So does the error about arguments that the function
-    does not take, which says what to write.
+    does not take, which suggests what to write.
 
     >>> @user_facing
     ... def exponential(first, *, factor=2.0): ...
@@ -412,7 +412,7 @@ the first, got 3; write factor=3  [wrong-arguments]
                 raise
         raise hide(explain(inner, args, kwargs, advise, guess))
 
-    # doctest looks for functions whose globals are those of the module.
+    # doctest looks for functions whose globals are the module's.
     own = FunctionType(
         checked.__code__, inner.__globals__, None, None, checked.__closure__
     )

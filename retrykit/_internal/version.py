@@ -11,7 +11,7 @@ from retrykit._internal.distribution import NAME
 __all__ = ["UNKNOWN", "__version__", "version_of"]
 
 UNKNOWN = "0.0"
-"""Version of a copy of the package that was not installed, as of one without a tag."""
+"""Version of a copy of the package that is not installed, or has no tag."""
 
 
 def version_of(distribution: str) -> str:

@@ -39,7 +39,7 @@ def figure(
     ['default']
 
     Args:
-        policies: The policies by their names in the legend.
+        policies: The policies, keyed by their names in the legend.
         cumulative: Whether to sum the delays up to each retry.
         log: Whether the time axis is logarithmic; by default it is if the
             longest delay is more than 100 times the shortest above zero.

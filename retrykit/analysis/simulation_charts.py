@@ -80,7 +80,7 @@ def load_figure(simulation: Simulation) -> Figure:
 
 @user_facing
 def basin_figure(basin: Basin, simulation: Simulation | None = None) -> Figure:
-    """Draw from which states the load comes back, and the states of a simulation.
+    """Draw the states from which the load comes back, and the states of a simulation.
 
     The line leads through the queue and the pending retries at the end of each second,
     from just before the outage on. It leaves the picture where the axes end.
@@ -92,7 +92,7 @@ def basin_figure(basin: Basin, simulation: Simulation | None = None) -> Figure:
     'requests in the queue'
 
     Args:
-        basin: The states, by `retrykit.simulate.basin`.
+        basin: The states, from `retrykit.simulate.basin`.
         simulation: The result of a simulation with the same policy, load and server.
     """
     check_instance("basin", basin, Basin)
@@ -127,7 +127,7 @@ def basin_figure(basin: Basin, simulation: Simulation | None = None) -> Figure:
 
 
 def _draw(axes: Axes, numbers: Sequence[float], color: str, name: str) -> None:
-    # Each number is that of a whole second.
+    # Each number covers a whole second.
     middles = [second + 0.5 for second in range(len(numbers))]
     axes.plot(middles, numbers, color=color, linewidth=1.4, label=name)
 

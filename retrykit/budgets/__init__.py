@@ -8,16 +8,16 @@ service share a budget, which stops their retries when too many of them fail.
 (5, 495.0)
 
 `TokenBucket` is refilled by successes, `RatioBudget` by requests, and `Throttle` stops
-retries while many attempts fail. Each process has its own of them; `FleetBudget` is for
+retries while many attempts fail. Each process has its own budget; `FleetBudget` is for
 services that many processes call. Derive your own from `Budget`. Threads and tasks may
 share any of them. A `Registry` holds one budget for each key; `shared` finds one by its
-scope in the whole process, and `balances` lists all of those.
+scope, from anywhere in the process, and `balances` lists all shared ones.
 
 The balance of a budget never leaves its process: copied, pickled or written with
-``to_dict()``, a budget comes back full, and one with a scope comes back as the
-shared one of that scope. The child of a fork continues with the current balance
-and never waits for a thread of its parent. To share a `TokenBucket` between
-processes, see `retrykit.integrations.redis`.
+``to_dict()``, a budget comes back full, and a budget with a scope comes back as the
+shared budget of that scope. The child of a fork continues with the current balance and
+never waits for a thread of its parent. To share a `TokenBucket` between processes, see
+`retrykit.integrations.redis`.
 """
 
 from typing import TYPE_CHECKING

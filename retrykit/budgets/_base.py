@@ -49,7 +49,7 @@ class Budget(ABC):
         """
 
     def failed(self, *, first: bool, retryable: bool) -> None:  # noqa: B027  optional
-        """Record a failed attempt, before a retry of it is paid for.
+        """Record a failed attempt, before its retry is paid for.
 
         Args:
             first: Whether it was the first attempt of its call.

@@ -35,7 +35,7 @@ class FleetBudget(SerializableBudget):
     a timeout, a call of this process must also have succeeded in the last *recent*
     seconds: a server that hangs answers nobody, and a retry only makes its queue
     longer. So a server recovers from a hang as fast as without retries, however many
-    processes call it. Choose it if you do not know how many do.
+    processes call it. Choose it if you do not know how many there are.
 
     >>> budget = FleetBudget()
     >>> budget.withdraw(ConnectionRefusedError()), budget.balance
@@ -47,23 +47,23 @@ class FleetBudget(SerializableBudget):
     1.0
 
     The price: a process that makes less than about five calls in *recent* often does
-    not retry a timeout. To such a process, a timeout of its own and the hang of
-    the server look the same.
+    not retry a timeout. To such a process, its own timeout and a hang of the server
+    look the same.
 
     Args:
         ratio: Retries that each success earns. Dimensionless, 0 <= ratio <= 1000.
         capacity: Size of the bank, which starts full. Retries, 0 to 2**53 - 1.
-        recent: How long a success shows that the server answers. A duration, at most
-            that of the timeout of an attempt; 0 never retries a timeout.
+        recent: How long a success shows that the server answers. A duration, no longer
+            than the timeout of an attempt; 0 never retries a timeout.
         timeouts: What a timeout is: an Exception type, a tuple of them, or a predicate
             of the error. By default a `TimeoutError`, or an error of a type with
-            ``Timeout`` in its name or in that of a base class, as httpx, requests,
+            ``Timeout`` in its name or in a base class's name, as httpx, requests,
             urllib3 and botocore have. An ExceptionGroup is one if an error in it is.
-        clock: Returns the time in seconds, as for `RatioBudget`.
+        clock: Returns the time in seconds, as in `RatioBudget`.
 
     Source:
-        The bank is that of M. Brooker, "Fixing retries with token buckets and circuit
-        breakers", 2022.
+        The bank is the token bucket of M. Brooker, "Fixing retries with token buckets
+        and circuit breakers", 2022.
     """
 
     kind = "fleet_budget"
@@ -99,7 +99,7 @@ class FleetBudget(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that it was made with, keyed by name."""
         names = ("ratio", "capacity", "recent", "timeouts")
         return {name: getattr(self, name) for name in names}
 
@@ -136,7 +136,7 @@ class FleetBudget(SerializableBudget):
 
     @user_facing
     def to_dict(self) -> dict[str, Any]:
-        """Return the budget as plain data, with its timeouts by the names of types."""
+        """Return the budget as plain data, with its timeouts as type names."""
         kinds, names = self.timeouts, partial(type_to_name, "timeouts")
         written = [*map(names, kinds)] if isinstance(kinds, tuple) else names(kinds)
         return super().to_dict() | {"timeouts": written}

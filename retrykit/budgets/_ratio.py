@@ -29,8 +29,8 @@ class RatioBudget(SerializableBudget):
     A call counts as one request, when it succeeds or first fails. The window
     allows *ratio* retries for each request and *reserve* for each second, so
     retries never add more load than that. Choose it to bound the load on a
-    service; the reserve serves callers that make few calls. It is that of each process:
-    ten processes may retry ten times as often.
+    service; the reserve serves callers that make few calls. Each process has its own
+    reserve: ten processes may retry ten times as often.
 
     >>> budget = RatioBudget(0.5, reserve=0)
     >>> budget.deposit(None)  # a call succeeded at its first attempt
@@ -101,7 +101,7 @@ class RatioBudget(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that it was made with, keyed by name."""
         return {"ratio": self.ratio, "reserve": self.reserve, "window": self.window}
 
     @property
@@ -141,10 +141,10 @@ class RatioBudget(SerializableBudget):
             self._filled += self._retry
 
     def _turn(self) -> None:
-        """Count the requests since the last time, and drop slots of the past."""
+        """Count the requests since the last time, and drop past slots."""
         # Read with the lock held, so that time never goes back between threads.
         index = self._now() // self._width
-        # This reading counts as a request, too, and is taken off again.
+        # This reading also counts as a request, and is subtracted again.
         requests = next(self._requests) - self._readings
         self._readings += 1
         self._filled += (requests - self._counted) * self._gain

@@ -47,5 +47,5 @@ class Registry(KeyedObjects[B]):
         super().__init__(make, at_most)
 
     def balances(self) -> dict[Hashable, float]:
-        """Return the balance of each budget by its key, for gauges."""
+        """Return the balances of the budgets, with their keys, for gauges."""
         return {key: budget.balance for key, budget in self.items()}

@@ -15,7 +15,7 @@ __all__ = ["KINDS", "budget_from_dict"]
 KINDS: dict[str, type[SerializableBudget]] = {
     kind.kind: kind for kind in (TokenBucket, Throttle, RatioBudget, FleetBudget)
 }
-"""Budget classes by their kind in data."""
+"""Budget classes, keyed by their kind in data."""
 
 
 @user_facing

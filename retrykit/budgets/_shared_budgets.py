@@ -22,12 +22,12 @@ class SerializableBudget(Shareable, Budget):
 
     Only the settings are written, never the balance: copied, pickled or read
     back, a budget is new and full, since a balance belongs to the calls of one
-    process. One with a scope comes back as the budget of that scope. Budgets
-    are equal only if they are the same object.
+    process. A budget with a scope comes back as the budget of that scope. Budgets are
+    equal only if they are the same object.
 
     Attributes:
         kind: Its name in data.
-        scope: The scope that `shared` was given for it; None without one.
+        scope: The scope that `shared` was given for it; None if there is none.
     """
 
     shared_objects: ClassVar[KeyedObjects[Any]] = _SHARED
@@ -84,7 +84,7 @@ before in this scope, got RatioBudget(); give another budget another scope  \
 
 
 def balances() -> dict[str, float]:
-    """Return the balance of each shared budget by its scope, for gauges.
+    """Return the balance of each shared budget, keyed by scope, for gauges.
 
     Returns:
         A new dict, with the most recently used scope at its end.

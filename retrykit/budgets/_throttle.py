@@ -33,7 +33,8 @@ class Throttle(SerializableBudget):
     5.0 None
 
     Args:
-        max_tokens: Number of tokens at the start and at most. Count, 1 to 2**53 - 1.
+        max_tokens: Number of tokens at the start, which is also the maximum. Count, 1
+            to 2**53 - 1.
         token_ratio: Tokens that a success adds, >= 0.001; further decimals are
             ignored, as in gRPC.
 
@@ -57,7 +58,7 @@ class Throttle(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that it was made with, keyed by name."""
         return {"max_tokens": self.max_tokens, "token_ratio": self.token_ratio}
 
     @property

@@ -28,7 +28,7 @@ class TokenBucket(SerializableBudget):
     succeeds after retries returns the cost of its last one; a call that succeeds
     at once adds *reward*. Short outages are retried through; in a long one the
     load soon drops to that of a caller without retries. Each process has a bucket of
-    its own, so many of them together may retry as much as all buckets hold: if they
+    its own, so many of them together may retry as much as all buckets hold: if there
     are many, choose a `FleetBudget` or a small *capacity*.
 
     >>> bucket = TokenBucket(capacity=12)
@@ -58,7 +58,7 @@ class TokenBucket(SerializableBudget):
         reward: Tokens added by a call that succeeds at its first attempt, 0 to
             2**53 - 1.
         refunds: Whether a call that succeeds after retries returns the cost of its last
-            one; if False, it adds *reward*, too.
+            one; if False, it also adds *reward*.
 
     Source:
         "Retry behavior", AWS SDKs and Tools Reference Guide. The defaults are
@@ -90,7 +90,7 @@ class TokenBucket(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that it was made with, keyed by name."""
         names = ("capacity", "cost", "costs", "reward", "refunds")
         return {name: getattr(self, name) for name in names}
 
@@ -124,7 +124,7 @@ class TokenBucket(SerializableBudget):
 
     @user_facing
     def to_dict(self) -> dict[str, Any]:
-        """Return the bucket as plain data, with its costs by the names of types."""
+        """Return the bucket as plain data, with its costs keyed by error type name."""
         return super().to_dict() | {"costs": self.costs.to_dict()}
 
 
@@ -180,7 +180,7 @@ class Costs(tuple[tuple[Any, int], ...]):
         return cls((type_from_name("costs", text), cost) for text, cost in data.items())
 
     def to_dict(self) -> dict[str, int]:
-        """Return the costs by the names of their types, in order."""
+        """Return the costs keyed by type name, in order."""
         return {type_to_name("costs", kind): cost for kind, cost in self}
 
     def cost_after(self, error: Exception | None, default: int) -> int:

@@ -7,10 +7,10 @@
 >>> policy.to_dict()["on_result"]
 ['http=429', 'http=5xx', 'http=connections']
 
-Exception types need none of them. `ErrorNames` are errors by the names of their
-classes, `HttpFailures` those of HTTP, of any client, and `StatusCodes` those of gRPC;
-`Excluding` are all errors but some, and `any_of` joins conditions. No library is
-imported for them, and unlike other predicates they can be written as data, compared and
+Exception types need no predicate. `ErrorNames` matches errors by class name,
+`HttpFailures` failures of any HTTP client, and `StatusCodes` gRPC status codes;
+`Excluding` matches all errors except some, and `any_of` joins conditions. They import
+no client library, and unlike other predicates they can be written as data, compared and
 pickled.
 """
 

@@ -1,6 +1,6 @@
-"""Failures of HTTP, in errors and responses of all clients, none of which is imported.
+"""HTTP failures in the errors and responses of any client, which is not imported.
 
-Clients are known by the attributes of their errors and responses, and by names.
+Errors and responses are recognized by their attributes and class names.
 """
 
 import socket
@@ -20,7 +20,7 @@ __all__ = ["HttpFailures"]
 
 @final
 class HttpFailures(Frozen):
-    """Predicate of failures of HTTP: responses and errors of any client.
+    """Predicate of HTTP failures: responses and errors of any client.
 
     For `on`, `on_result` or both: a client returns a response, or raises an error that
     has its status or its response.
@@ -36,13 +36,13 @@ class HttpFailures(Frozen):
 
     Args:
         statuses: Statuses, 100 to 599, or all of a class: ``"5xx"``.
-        connections: Whether a connection that could not be made, was lost or was
-            reset, or a timeout, is one; but not a rejected certificate.
-        unprocessed: Whether a request that no server has processed is one: the
+        connections: Whether it is a failure if a connection could not be made, was lost
+            or reset, or timed out; a rejected certificate never is.
+        unprocessed: Whether it is a failure if no server has processed the request: the
             connection could not be made, or HTTP/2 refused the stream.
 
     Raises:
-        ConfigError: A status is none, or nothing is a failure.
+        ConfigError: A status is invalid, or nothing would be a failure.
     """
 
     __slots__ = ("connections", "statuses", "unprocessed")
@@ -110,7 +110,7 @@ _CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx")
 def _status_of(outcome: object) -> int | None:
     """Return the status of a response, or of the response of an error."""
     for value in (outcome, _get(outcome, "response")):
-        # First those of clients: the `code` of SDKs is often one of their own.
+        # First the names that clients use: the `code` of SDKs is often their own.
         for name in ("status_code", "status", "code"):
             status = _get(value, name)
             if isinstance(status, int) and _is_status(int(status)):
@@ -126,9 +126,9 @@ def _get(value: object, name: str) -> Any:
 
 
 def _errors_in(error: Exception) -> Iterator[BaseException]:
-    """Yield an error and those that it names: its cause, its reason and arguments.
+    """Yield an error and the errors that it names as cause, reason or argument.
 
-    The context is none: it may be a failure that was dealt with before.
+    Its context is left out: that failure may have been dealt with already.
     """
     found: list[BaseException] = [error]
     for each in found:

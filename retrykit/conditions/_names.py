@@ -1,4 +1,4 @@
-"""Errors by the names of their classes, and conditions made of others."""
+"""Conditions on the class names of errors, and conditions made of others."""
 
 from collections.abc import Iterable
 from typing import Any, cast, final
@@ -12,10 +12,11 @@ __all__ = ["AnyOf", "ErrorNames", "Excluding", "any_of"]
 
 @final
 class ErrorNames(Frozen):
-    """Predicate of errors whose class has one of some names, without its module.
+    """Predicate of errors by the name of their class, without its module.
 
-    For errors whose class cannot be imported where the policy is written. An error of a
-    subclass has another name. That of an ``ApplicationError`` of Temporal is its type.
+    For errors whose class cannot be imported where the policy is written. A subclass
+    has another name, and does not match. The name of a Temporal ``ApplicationError`` is
+    its type.
 
     >>> ErrorNames(["Busy", "OSError"])(OSError())
     True
@@ -26,7 +27,7 @@ class ErrorNames(Frozen):
         names: The names; at least one.
 
     Raises:
-        ConfigError: There is no name, or one is not a name.
+        ConfigError: There is no name, or one is not a non-empty string.
     """
 
     __slots__ = ("names",)
@@ -52,7 +53,7 @@ _OF_TEMPORAL = ("temporalio.exceptions", "ApplicationError")
 
 @final
 class Excluding(Frozen):
-    """Predicate of all errors but those of some types.
+    """Predicate of all errors except those of some types.
 
     >>> Excluding([TimeoutError])(OSError()), Excluding([OSError])(ConnectionError())
     (True, False)
@@ -101,7 +102,7 @@ class AnyOf(Frozen):
 
 @user_facing
 def any_of(conditions: Iterable[Condition]) -> Condition:
-    """Return the condition that matches what any of some conditions does.
+    """Return a condition that matches if any of some conditions does.
 
     >>> any_of([OSError, (EOFError, OSError)])
     (<class 'OSError'>, <class 'EOFError'>)

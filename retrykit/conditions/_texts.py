@@ -1,8 +1,8 @@
 """Conditions as texts, for policies that are kept as data.
 
 ``OSError`` and ``module:Name`` are exception types, ``name=Busy`` is an error by its
-name, ``http=503``, ``http=5xx`` and ``http=connections`` are failures of HTTP,
-``grpc=UNAVAILABLE`` those of gRPC, and ``not=OSError`` all others.
+class name, ``http=503``, ``http=5xx`` and ``http=connections`` are HTTP failures,
+``grpc=UNAVAILABLE`` is a gRPC status code, and ``not=OSError`` is every other error.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def condition_to_texts(name: str, condition: object) -> list[str]:
     ['OSError', 'name=Busy']
 
     Raises:
-        ConfigError: It is not an exception type and none of `retrykit.conditions`.
+        ConfigError: It is neither an exception type nor one of `retrykit.conditions`.
     """
     match condition:
         case tuple(parts) | AnyOf(conditions=parts):
@@ -53,7 +53,7 @@ def condition_from_texts(name: str, texts: list[Any]) -> Condition:
     HttpFailures([503], connections=True)
 
     Raises:
-        ConfigError: A text has no such form, or names what does not exist.
+        ConfigError: A text has another form, or names what does not exist.
     """
     kinds: dict[str, list[Any]] = {}
     for text in texts:
@@ -127,7 +127,7 @@ def result_from_texts(name: str, value: object) -> Condition:
     HttpFailures([503])
 
     Raises:
-        ConfigError: A text is none of those of `HttpFailures`.
+        ConfigError: A text is not one of an `HttpFailures`.
     """
     texts = [*value] if isinstance(value, list | tuple) else [value]
     if not texts or not all(isinstance(x, str) and x[:5] == "http=" for x in texts):

@@ -28,7 +28,7 @@ from retrykit.presets import zizq
 
 __all__ = ["MUTUALLY_EXCLUSIVE", "VARIABLES", "policy_from_env"]
 
-# The others cannot be written in a line.
+# The others cannot be written on one line.
 _SETTINGS = {
     name.upper(): name
     for name, each in SETTINGS.items()
@@ -73,7 +73,7 @@ def policy_from_env(
     retrykit.errors.ConfigError: --default-retry-limit must be an integer >= 0, \
 got 'many'  [invalid-value]
 
-    The other arguments and the errors are those of `Policy.from_env`.
+    The other arguments and the errors are as in `Policy.from_env`.
     """
     stem = check_instance("prefix", prefix, str).removesuffix("_")
     if not stem:
@@ -82,7 +82,7 @@ got 'many'  [invalid-value]
     start = _find_base(stem, variables, base)
     changes = _zizq_settings(variables, start) | _policy_settings(variables)
     if changes.get("max_elapsed", start.max_elapsed) is None:
-        # Without a limit of time, no other rule applies at its end.
+        # Without a time limit, no other rule applies at its end.
         changes.setdefault("deadline", "stop")
     with _variables_in_errors(variables, *variables.values):
         policy = start._replace(changes, may_idle=True)

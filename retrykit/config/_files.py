@@ -36,7 +36,7 @@ def policy_names(path: str | os.PathLike[str]) -> list[str]:
 
 
 def load_policy(path: str | os.PathLike[str], name: str) -> Policy:
-    """Return a policy from a file, as documented for `Policy.from_toml`."""
+    """Return a policy from a file, as documented in `Policy.from_toml`."""
     policies = _policies(path)
     if check_instance("name", name, str) not in policies:
         rule = f"the name of a policy in {os.fspath(path)}"
@@ -84,7 +84,7 @@ _MAX_COMPARED = 1000
 def _find_chain(
     path: str | os.PathLike[str], policies: dict[str, Any], name: str
 ) -> tuple[list[str], Policy]:
-    """Return the names of a policy and those it extends, and the base of the last."""
+    """Return the names of a policy and the ones it extends, and the last one's base."""
     chain: dict[str, None] = {}
     while True:
         chain[name] = None

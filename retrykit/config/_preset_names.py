@@ -36,7 +36,7 @@ LISTED: Final = "the command retrykit presets lists them"
 """Where to find the names of presets, for messages."""
 
 BUILT_IN: Final = _BuiltIn()
-"""The function of each preset, by its name with hyphens."""
+"""The function of each preset, keyed by its name with hyphens."""
 
 
 def preset_key(text: str) -> str:

@@ -4,11 +4,11 @@
 >>> reading.format, reading.policy.max_attempts
 ('step-functions', 3)
 
-`read` returns the policy of a file, `names` lists those that there are, and `FORMATS`
-are the systems. JSON and TOML need nothing else; YAML and HCL (Terraform) need the
-extras ``yaml`` and ``hcl``. What a policy cannot say exactly is an error with its line;
-with ``closest=True`` the policy comes with a list of its differences. Nothing that is
-read runs code.
+`read` returns a policy of a file, `names` lists all of its policies, and `FORMATS` are
+the formats that can be read. JSON and TOML need nothing else; YAML and HCL (Terraform)
+need the extras ``yaml`` and ``hcl``. What a policy cannot express exactly is an error
+with its line; with ``closest=True`` the policy comes with a list of its differences.
+Nothing that is read runs code.
 """
 
 import os
@@ -45,7 +45,7 @@ class Reading(NamedTuple):
         policy: The policy.
         name: Its name in the file; empty if it has none.
         format: The name of the format, of `FORMATS`.
-        differences: What the policy does otherwise than the system, each with its
+        differences: What the policy does differently from the system, each with its
             place; empty if it is exact.
         notes: What else there is to know, such as which of two settings applies.
     """
@@ -66,7 +66,7 @@ def read(
     closest: bool = False,
     errors: Mapping[str, Condition] | None = None,
 ) -> Reading:
-    """Return a policy of a file of another system.
+    """Return a policy from a file of another system.
 
     >>> delays = {"retryStrategy": {"limit": 3, "backoff": {"duration": "10s"}}}
     >>> read(delays | {"name": "fetch"}, "fetch").policy.max_attempts
@@ -80,12 +80,12 @@ def read(
         format: The format, one of `FORMATS`. None, the default: any that fits.
         closest: Whether a policy that differs from the original is returned, with the
             differences. If False, the default, a difference is an error.
-        errors: What the names of errors in the file are in Python, types or
-            predicates: ``{"java.io.IOException": OSError}``.
+        errors: Python types or predicates for the names of errors in the file:
+            ``{"java.io.IOException": OSError}``.
 
     Raises:
         ConfigError: The file cannot be read or is not valid, there is no such policy,
-            or a policy cannot say exactly what it says.
+            or a policy cannot express exactly what the file says.
         ImportError: The file is in YAML or HCL, and its extra is not installed.
     """
     known = dict(errors or {})
@@ -104,7 +104,7 @@ def read(
     remarks = section.remarks
     if remarks.differences and not closest:
         told = "; ".join(remarks.differences)
-        msg = f"{told}; closest=True reads what can be said"
+        msg = f"{told}; closest=True reads what can be expressed"
         raise ConfigError(truncate(msg, _LONGEST), "not-expressible")
     differences, notes = tuple(remarks.differences), tuple(remarks.notes)
     return Reading(policy, selected, own_format, differences, notes)
@@ -125,8 +125,8 @@ def names(
     ['Get']
 
     Args:
-        source: As for `read`.
-        format: As for `read`.
+        source: As in `read`.
+        format: As in `read`.
 
     Returns:
         The names, in the order of the file; empty if no format fits.
@@ -139,7 +139,7 @@ def names(
 
 
 def _find(source: Source, format_: str | None) -> dict[str, tuple[str, Section]]:
-    """Return the formats and the tables of the policies of a document, by name."""
+    """Return the formats and the tables of a document's policies, keyed by name."""
     if format_ is not None:
         check_choice("format", format_, FORMATS)
     document = _load(source)

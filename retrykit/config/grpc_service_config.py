@@ -52,7 +52,7 @@ def from_service_config(
 
     Disable the channel's own retries (option ``grpc.enable_retries``), or each attempt
     may become several. The timeout limits the retries, not a running attempt: pass it
-    to the stub, too. Pushback from servers is followed, as in gRPC.
+    to the stub as well. Pushback from servers is followed, as in gRPC.
 
     >>> policy = from_service_config('''{
     ...     "maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "1s",
@@ -130,7 +130,7 @@ def to_service_config(
             `grpc_pushback`, without a cap, which gRPC always follows.
         *methods: ``package.Service/Method``, or ``package.Service`` for all methods
             of a service; by default all methods.
-        jitter: As for `from_service_config`.
+        jitter: As in `from_service_config`.
 
     Returns:
         A dict for JSON.
@@ -244,7 +244,7 @@ def _parse_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     settings = {
         "schedule": _parse_delays(retry_policy),
         "max_attempts": min(attempts, _MAX_ATTEMPTS),
-        # A timeout of zero is none.
+        # A timeout of zero means no timeout.
         "max_elapsed": timeout or None,
     }
     codes = _parse_codes(retry_policy["retryableStatusCodes"])
@@ -276,7 +276,7 @@ def _parse_delays(retry_policy: Mapping[str, Any]) -> Schedule:
             "backoffMultiplier", "a number > 0", multiplier, code="out-of-range"
         )
     if factor >= 1:
-        # Infinity is read, too: the second delay is the longest.
+        # Infinity is also read: the second delay is the longest.
         factor = min(factor, sys.float_info.max)
         return exponential(first, factor=factor).cap(longest)
     return sequence([min(first * factor**n, longest) for n in range(_MAX_ATTEMPTS - 1)])
@@ -335,7 +335,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _match(pattern: re.Pattern[str], value: object) -> str:
-    """Return a text that matches a pattern; empty if *value* is none."""
+    """Return *value* if it is a text that matches a pattern, else an empty string."""
     return value if isinstance(value, str) and pattern.fullmatch(value) else ""
 
 
@@ -349,7 +349,7 @@ def _parse_integer(name: str, value: object, at_least: int, at_most: int) -> int
 
 
 def _parse_duration(name: str, value: object, at_least: float) -> float:
-    """Parse a duration in the JSON form of protobuf to seconds."""
+    """Parse a protobuf duration, in its JSON form, to seconds."""
     text = _match(_DURATION, value)
     seconds = float(text.removesuffix("s")) if text else -1.0
     if not at_least <= seconds < _MAX_SECONDS + 1:

@@ -1,4 +1,4 @@
-"""The JSON Schema of policies, made of their settings and of a file of definitions."""
+"""The JSON Schema of policies, made from their settings and a file of definitions."""
 
 import json
 from importlib.resources import files

@@ -164,7 +164,7 @@ def _tuple_expression(parts: Sequence[Expression]) -> Expression:
 
 
 def _condition_expression(setting: str, condition: Any) -> Expression:
-    """Return a condition: its class, its list, and those of its flags that are set."""
+    """Return a condition: its class, its list, and the flags that are set."""
     listed, *rest = fields_of(condition).values()
     members = [
         to_expression("name" if isinstance(each, str | int) else setting, each)

@@ -1,4 +1,4 @@
-"""Reconstructs the state of a job from its name and the number of its attempt.
+"""Reconstructs the state of a job from its name and attempt number.
 
 For engines that keep nothing else. The state is the same in every process.
 """

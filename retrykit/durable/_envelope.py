@@ -85,7 +85,7 @@ class Envelope:
 
     @property
     def key(self) -> str:
-        """The idempotency key of the attempt; it stays the same if it is repeated.
+        """The idempotency key of the attempt; a repeated attempt has the same one.
 
         ``job:attempt``, or ``job#run:attempt`` for a requeued job.
         """
@@ -119,7 +119,7 @@ class Envelope:
         return replace(self, state=after, written=now, due=due, counts=dict(counts))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-serializable data, usually of a few kilobytes."""
+        """Return the envelope as JSON-serializable data, usually a few kilobytes."""
         return {name: getattr(self, name) for name in _PARSERS} | {
             "version": _VERSION,
             "counts": dict(self.counts),
@@ -134,7 +134,7 @@ class Envelope:
             data: That data, or its JSON text.
 
         Raises:
-            ConfigError: It is truncated, inconsistent, or of a newer version.
+            ConfigError: *data* is truncated, inconsistent, or of a newer version.
         """
         if isinstance(data, str | bytes):
             data = from_json("envelope", data)
@@ -159,7 +159,7 @@ class Envelope:
 
 
 def read_own_envelope(data: object, job: str, run: int | None = None) -> Envelope:
-    """Return the stored envelope of a job, after checking that it is its own.
+    """Return the stored envelope of a job, after checking that it belongs to the job.
 
     Args:
         data: The data that `Envelope.to_dict` wrote, or its JSON text.
@@ -225,7 +225,7 @@ def _check_consistency(envelope: Envelope) -> None:
     """Check that no field contradicts the others.
 
     Raises:
-        FieldError: One does.
+        FieldError: A field does.
     """
     for path, consistent in _consistency(envelope):
         if not consistent:
@@ -266,7 +266,7 @@ def compact_state(state: RetryState, redact: Redaction | None = None) -> RetrySt
 
     Args:
         state: The state.
-        redact: The redaction of its texts, by default that of its policy.
+        redact: The redaction of its texts, by default its policy's.
     """
     redact = state.redact if redact is None else redact
     failures = tuple(_compact_failure(each, redact) for each in state.failures)

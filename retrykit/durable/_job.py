@@ -51,7 +51,7 @@ class Job:
     Args:
         fn: The function, sync or async.
         policy: The policy of its jobs.
-        name: Its name in the engine; by default its module and name.
+        name: Its name in the engine; by default the function's module and name.
         previous_names: Former names of its policy, which waiting jobs may still carry.
         max_killed: How often a worker may be killed during the same attempt before the
             job is dead. Count, >= 1; None means any number of times.
@@ -115,7 +115,7 @@ class Job:
             run: The number of this run. Count, >= 1; more for a requeued job.
 
         Raises:
-            ConfigError: *job* is not a valid id, or *run* is not >= 1.
+            ConfigError: *job* is not a valid id, or *run* is below 1.
         """
         if "#" in check_text("job_id", job):
             suggestion = "'#' marks requeued jobs"
@@ -201,7 +201,7 @@ class Job:
     def _adopt(self, envelope: Envelope) -> Envelope:
         """Return the envelope of a waiting job, with this policy."""
         if envelope.status != "waiting":
-            rule, suggestion = "that of a waiting job", "Job.envelope creates a new one"
+            rule, suggestion = "one of a waiting job", "Job.envelope creates a new one"
             raise invalid_setting(
                 "envelope", rule, envelope.status, suggestion, code="wrong-state"
             )

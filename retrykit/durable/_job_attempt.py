@@ -30,7 +30,7 @@ class JobAttempt(Frozen):
     """The outcome of an attempt.
 
     Attributes:
-        envelope: The envelope to store. Its status says whether the job waits, has
+        envelope: The envelope to store. Its status tells whether the job waits, has
             succeeded or is dead.
         result: The result, if the job has succeeded. It may not be serializable.
         error: The final error of a dead job; the error of the attempt if the job
@@ -201,7 +201,7 @@ def protect_worker() -> Iterator[None]:
 
 
 def stopping_failure(error: BaseException) -> JobFailed:
-    """Return the failure of a job that raised what would stop its worker."""
+    """Return the failure of a job whose error would have stopped its worker."""
     return JobFailed(f"the job would have stopped its worker: {safe_repr(error)}")
 
 

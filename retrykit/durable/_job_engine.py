@@ -1,4 +1,4 @@
-"""One face for the jobs of every engine."""
+"""One interface to the jobs of every engine."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -18,8 +18,8 @@ class JobEngine(Frozen):
     """The jobs of one application, to be listed, read and changed, on any engine.
 
     The ``job_engine`` of an engine's integration connects to the application and
-    returns it. A dashboard that is written for it works with every engine, as
-    ``retrykit jobs`` does.
+    returns it. A dashboard that is written for it works with every engine, like
+    ``retrykit jobs``.
 
     >>> from retrykit.integrations.celery import job_engine  # doctest: +SKIP
     >>> with job_engine(app) as engine:  # doctest: +SKIP
@@ -29,11 +29,11 @@ class JobEngine(Frozen):
     Attributes:
         jobs: Returns the reports of jobs: ``jobs(limit=100, **filters)``, with filters
             as in `JobFilters`. A limit of None returns all.
-        kill: Stops the job of an id.
-        requeue: Starts the dead job of an id again.
-        retry_at: Reschedules the next attempt of the waiting job of an id, for an aware
-            datetime.
-        status: Returns the report of the job of an id.
+        kill: Stops the job with an id.
+        requeue: Starts the dead job with an id again.
+        retry_at: Reschedules the next attempt of the waiting job with an id, to an
+            aware datetime.
+        status: Returns the report of the job with an id.
     """
 
     __slots__ = ("jobs", "kill", "requeue", "retry_at", "status")
@@ -56,7 +56,7 @@ class JobEngine(Frozen):
 
 
 def wrong_status(job_id: str, needed: str, status: str) -> ConfigError:
-    """Return the error for a job that cannot be changed in its status.
+    """Return the error for a job that cannot be changed in its current status.
 
     Args:
         job_id: Its id.

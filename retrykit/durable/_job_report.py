@@ -132,7 +132,7 @@ def parse_envelope(stored: object, job: str) -> tuple[Envelope | None, str]:
 
 
 def check_started(job_id: str, stored: T | None) -> T:
-    """Return what an engine stores about a job, after checking that this is anything.
+    """Return what an engine stores about a job, after checking that it is not empty.
 
     Raises:
         ConfigError: It is None or empty: no job was started with this id.

@@ -1,4 +1,4 @@
-"""Choosing jobs among all jobs of an engine, and counting them."""
+"""Selecting and counting the jobs of an engine."""
 
 import math
 from collections import Counter
@@ -28,7 +28,7 @@ _STATUSES: Final[tuple[JobStatus, ...]] = get_args(JobStatus)
 
 
 class JobFilters(TypedDict, total=False):
-    """Properties that jobs must have to be chosen; without any, every job is.
+    """Properties that jobs must have to be chosen; without any, all jobs are chosen.
 
     Attributes:
         status: Their status: ``waiting``, ``running``, ``succeeded`` or ``dead``, or
@@ -54,8 +54,8 @@ class JobCounts(Frozen):
 
     Attributes:
         counts: The number of jobs of each status, for each name.
-        overdue: For how long the job has been due that has been due for longest, in
-            seconds; 0 if none is.
+        overdue: How long the longest overdue job has been due, in seconds; 0 if none is
+            overdue.
         next_due: When the next job is due, in UTC; None if none waits for its time.
     """
 

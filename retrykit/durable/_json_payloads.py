@@ -9,7 +9,7 @@ from retrykit.errors import ConfigError
 
 __all__ = ["as_json", "from_json"]
 
-# Of a text that cannot be read, in characters.
+# How much of an unreadable text is shown, in characters.
 _SHOWN = 80
 
 _RULE = "JSON-serializable: None, bools, finite numbers, strings, lists and dicts"

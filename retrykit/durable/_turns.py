@@ -1,8 +1,8 @@
-"""Turns of attempts whose worker was killed before: one at a time in each worker.
+"""Turns of attempts whose worker was killed: in each worker, one runs at a time.
 
-Some job may have killed it, such as one that uses up the memory. The attempts that ran
-beside it are delivered again together with it. Were they repeated together, that job
-would make them dead with itself.
+One of its jobs may have killed it, for example by using up the memory. The attempts
+that ran at the same time are all delivered again. If they were repeated together, that
+job would kill them again, until all of them are dead.
 """
 
 import hashlib
@@ -22,9 +22,9 @@ _SHORTEST, _LONGEST = 5.0, 15.0
 
 
 def draw_turn_delay() -> float:
-    """Return after how many seconds an attempt tries again to get its turn.
+    """Return the seconds after which an attempt tries again to get its turn.
 
-    The delay is drawn, or those that wait would always come together.
+    The delay is random, or waiting attempts would always come together.
     """
     random = call_random(seed=new_seed(), retry=1)
     return uniform_between(_SHORTEST, _LONGEST, random)
@@ -34,7 +34,7 @@ def draw_turn_delay() -> float:
 def take_turn(worker: str) -> Iterator[bool]:
     """Take the turn of a worker until the block ends; yield False if it is taken.
 
-    The operating system gives it back if the process is killed.
+    The operating system frees the turn if the process is killed.
 
     Args:
         worker: The name of the worker, which all processes of its pool share.

@@ -92,7 +92,7 @@ def read_hint(
         hint: The hint.
         outcome: The error, or the rejected result.
         error: The error; None if the outcome is a result.
-        already_warned: Returns whether a warning was logged before for this call.
+        already_warned: Returns whether a warning was logged for this call before.
         longest: Longest wait in seconds; a longer one counts as none. None is
             unlimited.
 

@@ -37,7 +37,7 @@ def parse_hint(text: object) -> Hint:
         text: ``retry_after``, ``milliseconds:HEADER``, ``grpc_pushback``,
             ``attribute:PATH``, ``attribute:PATH:ms``, ``reset_at``,
             ``reset_at:HEADER`` or ``rate_limit``, or several of these separated by
-            commas, of which the first answer counts.
+            commas; the first answer counts.
 
     Raises:
         ConfigError: The hint is unknown, or an argument of it is invalid.

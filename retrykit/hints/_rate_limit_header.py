@@ -19,8 +19,9 @@ def rate_limit() -> SerializableHint:
     30.0
 
     Services send them with every response, so only exhausted quotas count, of which
-    nothing remains: the longest time until one of them is renewed. If ``RateLimit``
-    does not say when that is, it is the window of the quota in ``RateLimit-Policy``.
+    nothing remains. The hint is the longest time until one of them is renewed; if
+    ``RateLimit`` does not have that time, it is the window of the quota in
+    ``RateLimit-Policy``.
 
     Source:
         "RateLimit header fields for HTTP", IETF draft 11, 2026; and the form of draft

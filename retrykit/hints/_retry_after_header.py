@@ -35,8 +35,9 @@ def retry_after() -> SerializableHint:
     durations such as ``1m30s`` and times of RFC 3339, since services send them.
 
     A date is taken relative to the ``Date`` of the same response, so the clocks need
-    not agree; without one, relative to the wall clock. A past date is 0. If the header
-    was sent repeatedly, the longest wait counts, since it satisfies all of them.
+    not agree; if it has none, relative to the wall clock. A past date counts as 0. If
+    the header was sent repeatedly, the longest wait counts, since it satisfies all of
+    them.
 
     Source:
         RFC 9110, "HTTP Semantics", section 10.2.3, 2022.
@@ -170,7 +171,7 @@ class _Headers(ForkSafe):
 
 
 unread_headers: Final = _Headers()
-"""The headers of which a value was logged as a warning in this process."""
+"""The headers with a value that was logged as a warning in this process."""
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -186,8 +187,8 @@ _TIME = re.compile(
 def parse_http_date(text: str, now: float) -> float | None:
     """Return the time of an HTTP date, in seconds since 1970.
 
-    All three forms of HTTP are read, and those of email. A date without a zone
-    is in UTC.
+    It reads all three forms of HTTP, and the forms of email. A date without a zone is
+    in UTC.
 
     >>> parse_http_date("Thu, 01 Jan 1970 00:02:00 GMT", now=0)
     120.0

@@ -1,4 +1,4 @@
-"""Failures of gRPC: predicate of status codes, and hint of a pushback of the server.
+"""gRPC failures: a predicate for status codes, and a hint from the server's pushback.
 
 gRPC is not imported: an error is recognized by its methods ``code`` and
 ``trailing_metadata``.

@@ -125,7 +125,7 @@ class Schedule(Frozen, ABC):
         """Continue with *other*, from its first delay, when this one ends.
 
         Numbering restarts: the first retry after the end is retry 1 of *other*. To
-        continue it, as `wait_chain` of tenacity does, use `switch`.
+        continue it, like tenacity's `wait_chain`, use `switch`.
 
         >>> from retrykit.schedules import constant, exponential
         >>> list(constant(0.5).take(2).then(exponential(1)).take(5).draw())
@@ -191,10 +191,10 @@ class Schedule(Frozen, ABC):
     def within(self, total: Duration) -> "Schedule":
         """End before the delays could sum to more than *total*.
 
-        The sum is that of the longest possible delays, so the end does not depend on
-        random numbers. Delays are added up one by one: for a retry too far beyond the
-        last one (60,000 divided by the number of parts of this schedule), `bounds` and
-        `delay` raise `ConfigError` unless the end is found before.
+        The longest possible delays are summed, so the end does not depend on random
+        numbers. Delays are added up one by one: for a retry too far beyond the last one
+        (60,000 divided by the number of parts of this schedule), `bounds` and `delay`
+        raise `ConfigError` unless the end is found before.
 
         >>> from retrykit.schedules import constant
         >>> list(constant(4).within(10).draw())
@@ -323,7 +323,7 @@ _SAME = {
     "delays": "intervals schedule values waits",
     "repeat_last": "cycle loop repeat",
 }
-"""Names of other libraries, separated by spaces, by the parameters they stand for."""
+"""Names of other libraries, separated by spaces, keyed by our parameter."""
 
 _METHODS = {
     ".cap(...) on the schedule": (
@@ -409,7 +409,7 @@ def has_user_code(schedule: Schedule) -> bool:
 
 
 def is_uniform(schedule: Schedule) -> bool:
-    """Return whether each delay depends on its number and at most one draw alone.
+    """Return whether each delay depends only on its number and at most one draw.
 
     The delay is then drawn uniformly between its bounds.
 

@@ -22,7 +22,7 @@ __all__ += ["linear", "polynomial", "saturated_product"]
 
 
 class Formula(Schedule):
-    """A schedule with a constructor, whose call is its repr."""
+    """A schedule whose repr is a call of its constructor."""
 
     __slots__ = ()
 
@@ -172,7 +172,7 @@ def decay(first: Duration, *, rate: float = 1.0) -> Schedule:
 
     Args:
         first: Delay before retry 1. A duration, >= 0.
-        rate: Decrease from one delay to the next: ``math.log(2)`` halves it.
+        rate: Decrease from one delay to the next: ``math.log(2)`` halves the delay.
             Dimensionless, >= 0.
 
     Source:
@@ -238,7 +238,7 @@ def _fibonacci_numbers() -> list[float]:
 
 @constructor
 def fibonacci(first: Duration = 1.0) -> Schedule:
-    """Wait the sum of the two previous delays: 1, 1, 2, 3, 5 times *first*.
+    """Wait for the sum of the two previous delays: 1, 1, 2, 3, 5 times *first*.
 
     >>> list(fibonacci("1m").take(6).draw())
     [60.0, 60.0, 120.0, 180.0, 300.0, 480.0]

@@ -119,7 +119,7 @@ class Then(Derived):
         return self.other.bounds(self.later(retry)) if bounds is None else bounds
 
     def later(self, retry: int, /) -> int:
-        """Return the number in the other schedule of a retry after the first one."""
+        """Return a retry's number in the other schedule, after the end of the first."""
         number, ended = self._known
         if not ended:
             after = first_where(lambda n: self.of.bounds(n) is None, number + 1, retry)
@@ -128,7 +128,7 @@ class Then(Derived):
         return retry - number
 
     def _first_bounds(self, retry: int) -> Bounds | None:
-        """Return the bounds by the first schedule; None if it has ended."""
+        """Return the first schedule's bounds; None if it has ended."""
         number, ended = self._known
         if ended and retry > number:
             return None

@@ -1,4 +1,4 @@
-"""The tables of all kinds of schedules, and of their constructors."""
+"""Tables of all kinds of schedules, and of their constructors."""
 
 from collections.abc import Callable
 
@@ -73,7 +73,7 @@ SCHEDULE_KINDS: dict[str, type[Schedule]] = {
         Sequence,
     )
 }
-"""The class of each kind of schedule, by its name. A new kind gets a row here."""
+"""The class of each kind of schedule, keyed by its name. A new kind gets a row here."""
 
 CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
     each.__name__: each
@@ -91,4 +91,4 @@ CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
         uniform,
     )
 }
-"""The constructors by name; other kinds are made by methods and operators."""
+"""The constructors, keyed by name; other kinds are made by methods and operators."""

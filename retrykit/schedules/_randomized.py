@@ -167,7 +167,7 @@ class GoogleInterval(Formula):
 
 @lru_cache
 def google_intervals(first: float, multiplier: float, longest: float) -> list[int]:
-    """Return the intervals of a `GoogleInterval`, of which the last one repeats.
+    """Return the intervals of a `GoogleInterval`; the last one repeats.
 
     >>> google_intervals(0.5, 1.5, 2.0)
     [500, 750, 1125, 1687, 2000]

@@ -25,7 +25,7 @@ __all__ += [
 __all__ += ["seed_of", "uniform_between"]
 
 MAX_DELAY = sys.float_info.max
-"""Delays saturate here, in seconds: the largest float."""
+"""The largest float, in seconds, at which delays saturate."""
 
 
 class Random(Protocol):
@@ -45,9 +45,9 @@ def uniform_between(low: float, high: float, random: Random) -> float:
 
 _MASK = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
-"""Of the state of SplitMix64, from one draw to the next one."""
+"""The step of SplitMix64's state from one draw to the next."""
 FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-"""Of its output."""
+"""The factors of SplitMix64's output."""
 
 
 class CallRandom:
@@ -79,7 +79,7 @@ class CallRandom:
         return ((z ^ (z >> 31)) >> 11) * 2.0**-53
 
     def previous_retry(self) -> "CallRandom":
-        """Return the random numbers of the previous retry, after as many draws."""
+        """Return the random numbers of the previous retry, after equally many draws."""
         previous = CallRandom()
         previous.seed, previous.draw = self.seed, self.draw - (1 << 32)
         return previous
@@ -107,7 +107,7 @@ def previous_random(random: Random) -> Random:
 
 
 SHARED_CALLS = 64
-"""Number of calls that `SharedDraws` are for."""
+"""Number of calls that share a `SharedDraws`."""
 # In bits: room for the product of two numbers of 64 bits.
 _WIDTH = 128
 
@@ -166,7 +166,7 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
 
 
 def new_draws() -> Draws:
-    """Return draws with a new seed, and the number of the seed among theirs.
+    """Return the draws of a new call, and its number among those that share them.
 
     >>> draws, number = new_draws()
     >>> third = draws[3][number] * 2.0**-53

@@ -17,13 +17,13 @@ __all__ = ["Sequence", "sequence"]
 
 @final
 class Sequence(Fixed):
-    """Listed delays, or those of a user's iterable or generator function."""
+    """Delays from a list, or from a user's iterable or generator function."""
 
     __slots__ = ("_begun", "delays")
     kind: ClassVar[str] = "sequence"
     delays: Any
     _begun: dict[int, Iterator[Duration]]
-    """Iterations that go on after the delay with this number, one for each."""
+    """Suspended iterations, keyed by the number of the last delay that they gave."""
 
     def __init__(self, delays: object) -> None:
         Frozen.__init__(self, _check_delays(delays))
@@ -80,10 +80,10 @@ def sequence(
         delays: A list, a tuple or another re-iterable of durations, or a
             generator function without parameters. Without a length, the n-th delay
             is found by iterating from the start, or by continuing an iteration that
-            has stopped at the one before.
-        repeat_last: Whether the last delay repeats without end, as in `wait_chain` of
-            tenacity. *delays* must then be a list or another sized iterable, and not
-            empty.
+            stopped at the delay before it.
+        repeat_last: Whether the last delay repeats without end, as in tenacity's
+            `wait_chain`. *delays* must then be a list or another sized iterable, and
+            not empty.
 
     Returns:
         A schedule that ends after the last delay, unless *repeat_last* is True or the

@@ -39,7 +39,7 @@ def round_down_to(delay: float, unit: float) -> float:
     return min((nearest if exact else math.floor(steps)) * unit, MAX_DELAY)
 
 
-# Ranges of so many retries are remembered.
+# The number of retries whose ranges are remembered.
 _MOST_KNOWN = 256
 
 
@@ -227,7 +227,7 @@ class Take(Derived):
 
 @final
 class Within(Derived):
-    """The delays from the start of a schedule whose longest possible sum is limited."""
+    """The first delays of a schedule, while their longest sum is within a limit."""
 
     __slots__ = ("_known", "total")
     kind: ClassVar[str] = "within"

@@ -2,7 +2,7 @@
 
 - `virtual_time`: retried calls read a fake clock and sleep on it. It returns a
   `FakeClock`, which records every sleep; its `FakeClock.new_event_loop` makes an
-  asyncio loop whose timeouts are virtual, too.
+  asyncio loop whose timeouts are also virtual.
 - `disable_retries`: every function is called once. `limit_retries`: a few times, and
   without delays. Of these and `virtual_time`, the innermost block applies.
 - `record`: the events of every retried call, with assertions about them.

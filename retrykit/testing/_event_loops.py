@@ -23,7 +23,7 @@ Wake = Callable[[BaseException | None], None]
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the event loop of asyncio that runs this code, or None."""
+    """Return the asyncio event loop that runs this code, or None."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
@@ -36,7 +36,7 @@ class Backend(ABC):
     Attributes:
         scheduler: Its virtual time.
         waiting: The sleepers and timeouts of this loop.
-        posted: Those whose time has come, until the loop wakes them.
+        posted: The sleepers and timeouts that are due, until the loop wakes them.
     """
 
     def __init__(self, scheduler: VirtualScheduler) -> None:
@@ -85,10 +85,10 @@ class Backend(ABC):
         return stop
 
     def on_stop(self) -> None:  # noqa: B027  optional
-        """Clean up after a sleeper or timeout is over."""
+        """Clean up after a sleeper or timeout has ended."""
 
     def check(self) -> None:
-        """Raise an error in all that wait, if time has stalled."""
+        """Raise an error in all sleepers and timeouts, if time has stalled."""
         error = self.scheduler.check()
         if error is not None:
             for wake in [*self.waiting]:
@@ -96,7 +96,7 @@ class Backend(ABC):
 
 
 class AsyncioBackend(Backend):
-    """Any event loop of asyncio, through its public interface."""
+    """Any asyncio event loop, through its public interface."""
 
     def __init__(
         self, scheduler: VirtualScheduler, loop: asyncio.AbstractEventLoop

@@ -124,7 +124,7 @@ class FakeClock:
         if self._backend() is None or delay == math.inf:
             self._scheduler.wait_until_woken(arm, delay)
         elif arm(int):
-            # The loop is blocked, and so are those of its tasks that could wake it.
+            # The loop is blocked, and so are its tasks that could wake it.
             self._scheduler.advance(delay)
 
     async def await_until_woken(self, arm: Arm, delay: float, /) -> None:
@@ -156,9 +156,9 @@ class FakeClock:
         return VirtualSends(self._scheduler)
 
     def new_event_loop(self) -> VirtualLoop:
-        """Return a new event loop of asyncio whose time is this clock's.
+        """Return a new asyncio event loop whose time is this clock's.
 
-        On it ``asyncio.timeout`` and ``asyncio.sleep`` are virtual, too.
+        On it, ``asyncio.timeout`` and ``asyncio.sleep`` are also virtual.
 
         >>> import asyncio
         >>> from retrykit.testing import virtual_time
@@ -265,8 +265,8 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
     A schedule of seven days runs in milliseconds: sync, under asyncio and under trio.
     Concurrent calls wake in the order in which they are due. Time stands still while an
     attempt runs, so an attempt that waits for a real socket or thread is not overtaken.
-    Calls are retried as their policies say, also inside a `disable_retries` or
-    `limit_retries`.
+    Calls are retried as their policies say, even inside a `disable_retries` or
+    `limit_retries` block.
 
     The time of an event loop, and with it ``asyncio.timeout``, stays real, unless the
     test runs on `FakeClock.new_event_loop`, or under trio's own `MockClock` without
@@ -288,10 +288,10 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
         process_wide: Whether it applies to every thread and task of the process; by
             default it applies to this one and the tasks that it starts.
         stall_timeout: How long an attempt may run while others sleep, in real time. A
-            duration, >= 0. After that, `TimeStalledError` ends those that sleep.
+            duration, >= 0. After that, `TimeStalledError` ends the calls that sleep.
         allow_real_sleep: Whether an attempt may call ``time.sleep``, or await the
-            sleep of asyncio or trio. By default that is a `RealSleepError`, which is
-            raised again at the end of the block if it was suppressed.
+            sleep of asyncio or trio. By default that raises a `RealSleepError`, again
+            at the end of the block if it was suppressed.
 
     Raises:
         NestingError: It is closed before a block that was opened in it, or in

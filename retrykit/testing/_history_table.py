@@ -1,6 +1,6 @@
 """The history of a call as a plain table, for the report of a failed test.
 
-Aligned here, since no library for tables can be expected where tests run.
+It is aligned here, since no library for tables can be expected where tests run.
 """
 
 from retrykit._core.failures import result_text

@@ -140,7 +140,8 @@ class record(Block[Recording]):  # noqa: N801  used as a function
 
     Args:
         process_wide: Whether the calls of every thread and task of the process
-            are recorded; by default those of this one and the tasks that it starts.
+            are recorded; by default only the calls of this thread or task and the tasks
+            that it starts.
     """
 
     @user_facing

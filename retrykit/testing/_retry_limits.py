@@ -66,8 +66,8 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
     """Limit the attempts of calls, and skip their delays.
 
     Skipped delays count as elapsed time, so `max_elapsed` ends a call at the same
-    attempt. Of several blocks inside each other, also of `disable_retries` and
-    `virtual_time`, the innermost applies.
+    attempt. Of nested blocks, including `disable_retries` and `virtual_time`, the
+    innermost applies.
 
     >>> from retrykit import retry, state_of
     >>> @retry(schedule=["1h"] * 5, max_elapsed="3h")
@@ -166,7 +166,7 @@ class _SkippingClock:
 
 
 class _AsyncSkippingClock:
-    """The same for coroutines."""
+    """A `_SkippingClock` for coroutines."""
 
     def __init__(self, clock: AsyncClock) -> None:
         self.inner: Any = clock

@@ -120,7 +120,7 @@ class VirtualScheduler(ForkSafe):
     """Virtual time for threads and event loops.
 
     Args:
-        start: The time at first, in virtual seconds.
+        start: The initial time, in virtual seconds.
         stall_timeout: How long an attempt may hold time while others sleep, in real
             seconds, >= 0.
 
@@ -172,7 +172,7 @@ class VirtualScheduler(ForkSafe):
             return remaining
 
     def holds_for_loop(self, loop: EventLoop) -> bool:
-        """Return whether an attempt runs on a virtual loop, or no call is tracked."""
+        """Return whether an attempt runs on this loop, or no call is tracked."""
         with self._lock:
             return self._running[loop] > 0 or not self._calls
 
@@ -207,7 +207,7 @@ class VirtualScheduler(ForkSafe):
     def begin_send(self, outer: TrackedCall | None) -> TrackedCall:
         """Track a send of a hedged attempt, or its caller, until `end_send`.
 
-        It holds time unless it sleeps, or what is in it does.
+        It holds time unless it sleeps, or a call inside it does.
         """
         with self._lock:
             around = current_call()
@@ -218,7 +218,7 @@ class VirtualScheduler(ForkSafe):
             return call
 
     def end_send(self, call: TrackedCall, wake: Callable[[], object]) -> None:
-        """End a send, after a function was called with the lock held."""
+        """Call *wake* with the lock held, and end a send."""
         with self._lock:
             wake()
             self._running[None] -= not call.sleepers

@@ -40,7 +40,7 @@ _UNORDERED = (str, bytes, Mapping, AbstractSet)
 
 
 class _Script(ForkSafe):
-    """The part that is the same for sync and async."""
+    """The part that sync and async scripted functions share."""
 
     def __init__(
         self, outcomes: Iterable[object], name: str, clock: ClockSource[Any]
@@ -69,7 +69,7 @@ class _Script(ForkSafe):
 
     @property
     def remaining(self) -> list[object]:
-        """The unused outcomes; one that is repeated remains."""
+        """The unused outcomes; a repeated one remains."""
         used = self._played
         if self._repeats:
             used = min(used, len(self._outcomes) - 2)
@@ -150,7 +150,7 @@ class AsyncScriptedFunction(_Script):
     ...     len(fetch.calls)
     3
 
-    Its arguments, attributes and errors are those of `ScriptedFunction`.
+    It has the arguments, attributes and errors of `ScriptedFunction`.
     """
 
     @user_facing

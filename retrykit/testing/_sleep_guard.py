@@ -76,7 +76,7 @@ def _on_call(  # pragma: no cover
 
 
 def _async_sleep(frame: FrameType) -> str:  # pragma: no cover
-    """Return a long sleep of asyncio or trio as it was called, else an empty str."""
+    """Return a long asyncio or trio sleep as it was called, else an empty string."""
     trio = running_trio()
     module, name = (trio, "trio") if trio else (asyncio, "asyncio")
     if frame.f_code is not module.sleep.__code__:
@@ -86,7 +86,7 @@ def _async_sleep(frame: FrameType) -> str:  # pragma: no cover
 
 
 def _rejection(sleep: str) -> RealSleepError | None:  # pragma: no cover
-    """Return the error for a sleep in a guarded attempt, recorded, or None."""
+    """Record and return the error for a sleep in a guarded attempt, or return None."""
     call = current_call()
     if call is None or call.guarded is None:
         return None
@@ -115,7 +115,7 @@ def _rejection(sleep: str) -> RealSleepError | None:  # pragma: no cover
 
 
 def _current_task() -> Any:
-    """Return the task of asyncio or trio that runs this code, or None."""
+    """Return the asyncio or trio task that runs this code, or None."""
     trio = running_trio()
     if trio is not None:
         return trio.lowlevel.current_task()

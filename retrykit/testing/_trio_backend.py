@@ -14,7 +14,7 @@ __all__ = ["TrioBackend"]
 
 
 class TrioBackend(Backend):
-    """One run of trio.
+    """One trio run.
 
     A system task holds time until all other tasks are blocked.
     """
@@ -40,7 +40,7 @@ class TrioBackend(Backend):
         self._changed.set()
 
     def post(self, wake: Wake) -> None:
-        """Call *wake* in the run of trio, from any thread, and hold time until then."""
+        """Call *wake* in the trio run, from any thread, and hold time until then."""
         self.posted.add(wake)
         try:
             self._token.run_sync_soon(self._deliver, wake)

@@ -1,4 +1,4 @@
-"""Event loop of asyncio whose own time is virtual."""
+"""An asyncio event loop whose own time is virtual."""
 
 import asyncio
 import math
@@ -213,7 +213,7 @@ class _Selector(selectors.BaseSelector):
 
 
 def _is_listening(fd: int) -> bool:
-    """Return whether it is a socket that only waits for clients."""
+    """Return whether a file is a socket that only waits for clients."""
     try:
         sock = socket.socket(fileno=fd)
     except OSError:

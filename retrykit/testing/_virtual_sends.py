@@ -1,4 +1,4 @@
-"""Sends of a hedged attempt in threads, by virtual time."""
+"""Sends of a hedged attempt in threads, in virtual time."""
 
 import queue
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class VirtualSends(ThreadSends):
         self._running: dict[int, TrackedCall] = {}
 
     def __enter__(self) -> Self:
-        # It may be no retried call, but a function that is hedged alone.
+        # It may be a function with a hedge and no policy, not a retried call.
         self._caller = self._scheduler.begin_send(current_call())
         self._outer = self._caller.enter()
         return self

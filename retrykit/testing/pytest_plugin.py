@@ -60,7 +60,7 @@ def _virtual_time(item: pytest.Item) -> "virtual_time":
 def retry_loop(
     retry_clock: "FakeClock", request: pytest.FixtureRequest
 ) -> "Iterator[FakeClock]":
-    """Run an async test of pytest-asyncio on an event loop whose time is virtual.
+    """Run a pytest-asyncio test on an event loop whose time is virtual.
 
     ``asyncio.timeout`` and ``asyncio.sleep`` take no time there. Fixtures with a wider
     ``loop_scope`` than the test keep an ordinary loop.
@@ -82,8 +82,8 @@ def retry_loop(
 def no_retries(request: pytest.FixtureRequest) -> Iterator[None]:
     """Call every function once in this test, in all its threads and tasks.
 
-    Used for many tests, by a fixture with ``autouse`` or a mark of a module, it does
-    not apply to those in virtual time. Used by a test itself, it does.
+    Used for many tests, by an ``autouse`` fixture or a mark of a module, it does not
+    apply to tests in virtual time. Used by a test itself, it does.
     """
     from retrykit.testing import disable_retries  # noqa: PLC0415
 

@@ -190,7 +190,7 @@ def policies(
     and `observers`, which are code; `budget`, which calls share; and `attempt_timeout`,
     which not every function supports. Each policy retries `ConnectionError` and
     `TimeoutError`.
-    Settings that all of them should have are set with ``.map()``, except the schedule,
+    Use ``.map()`` for settings that all policies should have, except the schedule,
     limits, hint and rules, which must fit together:
 
     >>> from hypothesis import find
@@ -335,7 +335,7 @@ _BY_FORM: dict[str, Callable[[Setting], SearchStrategy[object]]] = {
 
 
 def _values(setting: Setting) -> SearchStrategy[object]:
-    """Draw values of a setting whose form says what they are."""
+    """Draw values of a setting, as its form requires."""
     drawn = _BY_FORM[setting.form](setting)
     return st.none() | drawn if setting.none else drawn
 

@@ -220,8 +220,14 @@ class TestCounts:
     @pytest.mark.parametrize(
         ("args", "message"),
         [
-            (["--max-dead", "0", "--status", "waiting"], "--max-dead needs --status"),
-            (["--max-overdue", "1m", "--status", "running"], "--max-overdue needs"),
+            (
+                ["--max-dead", "0", "--status", "waiting"],
+                "--max-dead also needs --status",
+            ),
+            (
+                ["--max-overdue", "1m", "--status", "running"],
+                "--max-overdue also needs",
+            ),
         ],
     )
     def test_a_limit_on_what_is_not_counted_is_rejected(self, hosts, args, message):

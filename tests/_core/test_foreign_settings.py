@@ -39,7 +39,7 @@ ON = "write on"
 PREDICATE = "write on, which may be a predicate of the error"
 ON_OR_RESULT = "write on for errors, on_result for results"
 GIVE_UP = "write give_up_on"
-RESULT = "write on_result, a predicate that is true of results to retry"
+RESULT = "write on_result, a predicate that returns True for results to retry"
 RULES = "write rules, a list of Rule(on=..., schedule=..., max_attempts=...)"
 
 HINT = "write hint, one of retrykit.hints"
@@ -138,7 +138,7 @@ LIBRARIES = {
     "urllib3": {
         ATTEMPTS: "total",
         RULES: "connect read other",
-        "write max_attempts, which counts rejected responses, too": "status",
+        "write max_attempts, which also counts rejected responses": "status",
         REDIRECTS: "redirect raise_on_redirect remove_headers_on_redirect",
         RAISE: "raise_on_status",
         METHODS: "allowed_methods method_whitelist",

@@ -39,12 +39,12 @@ def object_of(module, name):
 
 
 OTHERS = {
-    "an actor of Dramatiq": ("dramatiq.actor", "Actor"),
-    "a task of Huey": ("huey.api", "TaskWrapper"),
-    "a task of Taskiq": ("taskiq.decor", "AsyncTaskiqDecoratedTask"),
-    "a flow of Prefect": ("prefect.flows", "Flow"),
-    "a task of Prefect": ("prefect.tasks", "Task"),
-    "a task of Django": ("django.tasks.base", "Task"),
+    "a Dramatiq actor": ("dramatiq.actor", "Actor"),
+    "a Huey task": ("huey.api", "TaskWrapper"),
+    "a Taskiq task": ("taskiq.decor", "AsyncTaskiqDecoratedTask"),
+    "a Prefect flow": ("prefect.flows", "Flow"),
+    "a Prefect task": ("prefect.tasks", "Task"),
+    "a Django task": ("django.tasks.base", "Task"),
 }
 
 
@@ -82,7 +82,7 @@ def test_a_task_of_celery_is_rejected():
     def shared(): ...
 
     for task in (late, early, shared):
-        rejects(task, "a task of Celery")
+        rejects(task, "a Celery task")
     _on_app_finalizers.intersection_update(before)
 
 
@@ -111,7 +111,7 @@ def test_a_job_of_rq_is_rejected():
     @job("default", connection=redis.Redis())
     def send(): ...
 
-    rejects(send, "a job of RQ")
+    rejects(send, "an RQ job")
 
 
 @pytest.mark.needs("temporalio")
@@ -121,7 +121,7 @@ def test_an_activity_of_temporal_is_rejected():
     @activity.defn
     def send(): ...
 
-    rejects(send, "an activity of Temporal")
+    rejects(send, "a Temporal activity")
 
 
 @pytest.mark.needs("procrastinate")
@@ -134,7 +134,7 @@ def test_a_task_of_procrastinate_is_rejected():
     @app.task
     def send(): ...
 
-    rejects(send, "a task of Procrastinate")
+    rejects(send, "a Procrastinate task")
 
 
 @pytest.mark.needs("click")
@@ -144,7 +144,7 @@ def test_a_command_of_click_is_rejected():
     @click.command
     def main(): ...
 
-    rejects(main, "a command of click")
+    rejects(main, "a click command")
 
 
 def test_a_function_with_an_attribute_of_its_own_is_no_task():

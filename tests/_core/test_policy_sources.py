@@ -361,7 +361,7 @@ def test_a_policy_of_a_call_needs_one(ask):
 
 
 def test_a_parameter_that_the_function_lacks_is_told_where_it_is_decorated():
-    with pytest.raises(ConfigError, match=r"failing has, too, .*; it has no 'tenant'"):
+    with pytest.raises(ConfigError, match=r"failing also has, .*; it has no 'tenant'"):
         retry(policy=lambda tenant: FEW)(failing)
 
 

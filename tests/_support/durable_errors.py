@@ -102,7 +102,7 @@ ERRORS = {
         lambda: JOB.envelope("a#2")
     ),
     "run must be an integer >= 1, got 0": lambda: JOB.envelope("a", 0),
-    "envelope must be that of a waiting job, got 'dead'; Job.envelope creates a new "
+    "envelope must be one of a waiting job, got 'dead'; Job.envelope creates a new "
     "one": attempt(DEAD),
     "policy must be 'hosts', the policy of parse, got 'hostnames'; if it was renamed, "
     "add its old name to previous_names=[...]": attempt(Envelope.from_dict(STORED)),

@@ -110,7 +110,7 @@ ERRORS = {
     "yields it": lambda: chain(pages, pages, default=[]),
     f"policy must be {NOT_CALLED}, got {few!r}; call it yourself, with tenant, for the "
     "policy of one call": lambda: retrying(few),
-    f"policy must be a function whose parameters plain has, too, got {few!r}; it has "
+    f"policy must be a function whose parameters plain also has, got {few!r}; it has "
     "no 'tenant'": lambda: retry(policy=few)(plain),
 }
 

@@ -19,7 +19,7 @@ def found(policy, **thresholds):
 def test_the_reserve_of_ten_processes_is_added_up():
     policy = Policy(budget=RatioBudget(0.3, reserve=10))
     assert found(policy) == {
-        RESERVE: "reserve-of-each-process: reserve=10.0 is that of each process: 10 of "
+        RESERVE: "reserve-of-each-process: reserve=10.0 applies to each process: 10 of "
         "them may make 100 retries a second beyond the ratio, and with 10 a second, a "
         "simulated server of 100 requests a second does not recover from a hang of "
         "10 s at a load of 73 %; FleetBudget(), or RatioBudget(0.3, reserve=0)"

@@ -113,7 +113,7 @@ class TestAnAttempt:
         fn = fail_to_connect if status == "dead" else int
         envelope = failed_envelope(1, PATIENT.replace(max_attempts=1), fn)
         assert envelope.status == status
-        with pytest.raises(ConfigError, match="must be that of a waiting job, got"):
+        with pytest.raises(ConfigError, match="must be one of a waiting job, got"):
             Job(int, PATIENT, "verify").attempt(envelope, [], {})
 
 

@@ -65,11 +65,11 @@ def page(  # noqa: PLR0913  independent options
     If a policy has the name of the preset zizq, google or polly, and that preset can
     produce it, its fields are the parameters of the preset.
 
-    The Python and TOML include settings without a field, such as `on`, and name those
-    that are omitted because they are code.
+    The Python and TOML include settings without a field, such as `on`, and list the
+    names of those that are omitted because they are code.
 
-    A section simulates what the edited policy does to a server after an outage: the
-    verdict is that of `retrykit.simulate.simulate` with seed 1, to the digit.
+    A section simulates what the edited policy does to a server after an outage: it
+    gives the verdict of `retrykit.simulate.simulate` with seed 1, to the digit.
 
     Args:
         policies: The policies by name, at least one; up to six have distinct colors.

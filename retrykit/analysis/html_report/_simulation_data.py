@@ -1,4 +1,4 @@
-"""Data of a policy for the simulation of the page, or why it has none."""
+"""Data of a policy for the page's simulation, or why it has none."""
 
 import hashlib
 import math
@@ -33,7 +33,7 @@ _STREAMS: Final = ("arrivals", "processes", "delays")
 
 
 def simulation_data(policy: Policy) -> dict[str, Any]:
-    """Return what a simulation of a policy needs besides its schedule and limits.
+    """Return what the simulation of a policy needs, except its schedule and limits.
 
     >>> simulation_data(Policy(on=ConnectionError))["reasons"]["refuse"]
     >>> simulation_data(Policy(sleep=print))
@@ -72,7 +72,7 @@ def simulation_data(policy: Policy) -> dict[str, Any]:
 
 
 def _is_hinted(policy: Policy, error: Exception) -> bool:
-    """Return whether a hint says anything to an error, or cannot be asked."""
+    """Return whether a hint has an answer to an error, or fails."""
     hint: Any = policy.hint
     try:
         return hint(error) is not None
@@ -91,7 +91,7 @@ def _budget_data(budget: object, errors: tuple[Exception, ...]) -> dict[str, Any
         counts["refunds"] = budget.refunds
         return {"kind": budget.kind, "costs": costs, **counts}
     if isinstance(budget, Throttle):
-        # In thousandths of a token, as there.
+        # In thousandths of a token, as the budget counts.
         gain = int(Fraction(repr(budget.token_ratio)) * 1000)
         full = budget.max_tokens * 1000
         if full + gain < _EXACT:
@@ -99,7 +99,7 @@ def _budget_data(budget: object, errors: tuple[Exception, ...]) -> dict[str, Any
     if isinstance(budget, FleetBudget):
         return _fleet_data(budget, errors)
     if isinstance(budget, RatioBudget):
-        # In parts of a retry, as there.
+        # In parts of a retry, as the budget counts.
         gained = Fraction(repr(budget.ratio))
         least = Fraction(repr(budget.reserve)) * Fraction(repr(budget.window))
         retry = math.lcm(gained.denominator, least.denominator)
@@ -118,7 +118,7 @@ def _fleet_data(budget: FleetBudget, errors: tuple[Exception, ...]) -> dict[str,
         late = [budget.is_timeout(each) for each in errors]
     except Exception:  # noqa: BLE001  any code may be in it
         return {}
-    # In parts of a retry, as there.
+    # In parts of a retry, as the budget counts.
     gained = Fraction(repr(budget.ratio))
     retry, full = gained.denominator, budget.capacity * gained.denominator
     if full + gained.numerator >= _EXACT:

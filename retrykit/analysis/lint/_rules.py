@@ -363,7 +363,7 @@ def _reserve_of_each_process(context: LintContext) -> Iterator[Advice]:
     together = budget.reserve * processes
     if together >= _MUCH_RESERVE:
         reason = (
-            f"reserve={budget.reserve!r} is that of each process: {processes} of them "
+            f"reserve={budget.reserve!r} applies to each process: {processes} of them "
             f"may make {together:g} retries a second beyond the ratio, and with 10 a "
             "second, a simulated server of 100 requests a second does not recover from "
             "a hang of 10 s at a load of 73 %"

@@ -28,12 +28,12 @@ from retrykit.errors import ConfigError
 __all__ = ["Discovery", "Found", "Progress", "discover"]
 
 Progress = Callable[[int, int], object]
-"""Is told how many files have been read, and how many there are."""
+"""Takes the number of files that have been read, and of all."""
 
 _TARGET_RULE: Final = "a file, a folder or a module"
 _TESTS: Final = ("test", "tests", "test_*.py", "*_test.py", "conftest.py")
 _SHARED: Final = {x: RULES_OF_SITES[x] for x in RULES if x in RULES_OF_SITES}
-"""The rules that can also judge a policy that is known in part."""
+"""The rules that can also judge a policy that is known only in part."""
 
 
 @final
@@ -41,10 +41,9 @@ class Found(Frozen):
     """A policy in source code: of a decorator, a block, a call or a preset.
 
     Attributes:
-        name: The name that it is assigned to, or that of the function that it retries,
-            in its module; "" if it has none.
-        policy: The policy; None if not all that matters is known before the program
-            runs.
+        name: The name that it is assigned to, or the name of the function that it
+            retries, in its module; "" if it has none.
+        policy: The policy; None if something that matters is known only at run time.
         site: Where it is, and what is known of it.
         ignored: The rules that a comment ``# retrykit: ignore[RULE]`` leaves out.
     """
@@ -60,9 +59,10 @@ class Found(Frozen):
         return f"{place}: {self.name}" if self.name else place
 
     def check(self, **limits: Any) -> tuple[Finding, ...]:
-        """Return the warnings about it.
+        """Return the warnings about the policy.
 
-        Of one that is known in part, by the rules that `retrykit.audit` has, too.
+        A policy that is known only in part is checked by the rules that
+        `retrykit.audit` shares.
 
         Args:
             limits: The arguments of `check`.
@@ -106,17 +106,17 @@ def discover(
 ) -> Discovery:
     """Return the policies in source code, without importing or executing it.
 
-    Finds decorators, retried blocks, policies and presets. Settings are literals,
-    constants of the files of the target, and calls of this package; a policy with
-    others is known in part.
+    Finds decorators, retried blocks, policies and presets. It reads settings that are
+    literals, constants in the target's files or calls of this package; a policy with
+    other settings is known only in part.
 
     >>> discover("retrykit.schedules")
     Discovery(found=(), failures=())
 
     Args:
-        target: A file, a folder, or the name of a module or a package. Of a folder,
-            tests are left out, as well as virtual environments, caches, builds, and
-            what is hidden.
+        target: A file, a folder, or the name of a module or a package. In a folder,
+            tests are left out, as are virtual environments, caches, builds and hidden
+            files.
         processes: How many processes read files. Count, >= 1.
         progress: Called with the number of files that have been read, and of all.
 
@@ -149,7 +149,7 @@ def discover(
 
 
 def _path_of(target: str) -> str:
-    """Return the path of a target; of a module, that of its file or folder."""
+    """Return a target's path; for a module, the path of its file or folder."""
     if Path(target).exists():
         return target
     found = _find_module(target.split("."))
@@ -182,7 +182,7 @@ def _ignored(reading: Reading, site: Site) -> Iterator[str]:
 
 
 def _sites(project: Project) -> Iterator[tuple[Site, Call]]:
-    """Yield the sites of this package, not the bases of ``.replace(...)``."""
+    """Yield the sites of this package, except the bases of ``.replace(...)``."""
     calls = [(each, project.call_of(each)) for each in project.sites()]
     bases: dict[tuple[str, int, int], list[Value]] = {}
     for site, call in calls:

@@ -1,4 +1,4 @@
-"""Lint rules of circuit breakers, other limits and hedges, and of the times of each."""
+"""Lint rules for circuit breakers, other limits and hedges, and for their times."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -131,7 +131,7 @@ STAGE_RULES: Final[
         _wait_too_short,
     ),
 }
-"""The summary of each rule and its function of the policy, by the names of the rules.
+"""The summary of each rule and its function of the policy, keyed by rule name.
 
 A function yields the reason and the fix of each warning.
 """

@@ -1,8 +1,8 @@
 """Policies that are made from values in source code, without running it.
 
-Only names of this package are called, and builtin exceptions are used as they are. A
-class of errors that is defined elsewhere is replaced by one of the same name, and what
-the rules of lint do not look at, such as an observer, by another object or nothing.
+Only names of this package are called, and builtin exceptions are used as they are. An
+error class that is defined elsewhere is replaced by one of the same name. Settings that
+no lint rule looks at, such as observers, are replaced or left out.
 """
 
 import builtins
@@ -24,7 +24,8 @@ from retrykit.schedules._base import Schedule
 
 __all__ = ["UnknownValueError", "policy_at"]
 
-# What may be called: its results hold settings, and do nothing when they are made.
+# Names that may be called: their results hold settings, and do nothing when they are
+# made.
 _NAMES: Final = {
     "retrykit": "AsArgument Hedge Policy Rule",
     "retrykit.budgets": "FleetBudget RatioBudget Throttle TokenBucket",
@@ -37,7 +38,7 @@ _NAMES: Final = {
     "retrykit.schedules": "constant decay decorrelated exponential fibonacci "
     "google_interval linear polly_interval polynomial sequence uniform",
 }
-# Of these, every name that is public.
+# All public names of these.
 _WHOLE: Final = ("retrykit.errors", "retrykit.presets")
 _DECORATORS: Final = {
     f"retrykit.{each}" for each in ("retry", "aretry", "retrying", "aretrying")
@@ -83,7 +84,7 @@ class UnknownValueError(Exception):
 
 
 class _AnyCondition:
-    """Judges errors or results in a way that is not known."""
+    """A stand-in for a condition that is not known."""
 
     def __init__(self, own_retries: object = None) -> None:
         self.own_retries = own_retries
@@ -101,7 +102,7 @@ _REPLACED: Final[dict[str, Callable[[], Any]]] = {
     "give_up_on": _AnyCondition,
     "on_result": _AnyCondition,
     "hint": lambda: _any_hint,
-    # It has no reserve that processes add up to.
+    # It has no reserve, which would add up over processes.
     "budget": lambda: RatioBudget(0.1, reserve=0),
     "stop_event": Event,
 }
@@ -164,7 +165,7 @@ class _Builder:
 
         Args:
             value: The value.
-            errors: Whether the name of a class is that of errors.
+            errors: Whether a class that is only known by name is an error class.
         """
         kind = type(value)
         if value is None or kind in (bool, int, float, str):

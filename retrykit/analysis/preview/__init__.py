@@ -59,16 +59,15 @@ class Preview(Frozen):
             on after the last row.
         min_retries: The number of retries if every delay is the longest; None if
             the call may go on even then.
-        limits: Where each setting alone would end the call, by name:
-            `max_attempts`, `max_elapsed` and `schedule`. A setting that does not
-            end it within the rows is missing.
+        limits: Where each setting alone would end the call, keyed by name:
+            `max_attempts`, `max_elapsed` and `schedule`. A setting that does not end it
+            within the rows is missing.
         total_wait: The total delay and the number of attempts; None if some calls go
             on after the last row, or if there is no formula and no sample.
-        attempts: The minimum and the maximum number of attempts; None without an
-            end.
+        attempts: The minimum and the maximum number of attempts; None if *end* is None.
         worst_case: The longest total time in seconds, including the last attempt;
-            None without a bound. If *attempt* is 0, each attempt takes the
-            policy's `attempt_timeout`, or no time without one.
+            None if it is unbounded. If *attempt* is 0, each attempt takes the policy's
+            `attempt_timeout`, or no time if there is none.
         samples: Number of sampled calls.
     """
 
@@ -99,8 +98,9 @@ class Preview(Frozen):
     def never_reached(self) -> tuple[str, ...]:
         """The limits that no call reaches, since another one always ends it sooner.
 
-        `max_elapsed` is one only if an `attempt_timeout` ends long attempts. Empty if
-        rules or hints may change the delays, or if both limits must be reached.
+        `max_elapsed` is among them only if an `attempt_timeout` ends long attempts.
+        Empty if rules or hints may change the delays, or if both limits must be
+        reached.
 
         >>> preview(Policy(max_attempts=20, max_elapsed="1m")).never_reached
         ('max_attempts',)
@@ -215,7 +215,7 @@ def _attempt_limit(policy: Policy) -> float:
 
 
 def _worst_case(policy: Policy, attempt: float, projection: Projection) -> float | None:
-    """Return the longest total time, or None without a bound."""
+    """Return the longest total time, or None if it is unbounded."""
     longest = max((row.start_high for row in projection.rows), default=0.0)
     if projection.end is None:
         # Shorter delays let a call go on, but not beyond max_elapsed.

@@ -68,7 +68,7 @@ def _attempt_caveats(policy: Policy) -> Iterator[str]:
 
 
 def _format_failures(rule: Rule) -> str:
-    """Return the failures of a rule, by their conditions."""
+    """Return the failures of a rule as the expressions of its conditions."""
     errors = [] if rule.on == () else [format_value(rule.on)]
     rejects = rule.on_result
     results = [] if rejects is None else [f"on_result={format_value(rejects)}"]

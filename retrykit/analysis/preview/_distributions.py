@@ -19,8 +19,8 @@ __all__ += ["mixture", "point", "round_down", "saturating_sum", "scale"]
 Piece = tuple[float, float, float]
 """The probability of a piece, and the bounds between which it is uniform."""
 
-# A rounded delay is a mixture of steps; with more than this many only the mean is
-# kept. The work of `mean_of_smaller` grows with their square.
+# A rounded delay is a mixture of steps; if there are more, only the mean is kept. The
+# work of `mean_of_smaller` grows with their square.
 _MAX_STEPS = 100
 
 

@@ -113,12 +113,12 @@ class Projection(Frozen):
 
     Attributes:
         rows: The possible retries, in order.
-        distributions: The distribution of the delay before each of them; None
-            without a formula.
+        distributions: The distribution of the delay before each of them; None if there
+            is no formula.
         end: Where the call ends; None if it may go on.
         min_retries: The number of retries if every delay is the longest; None if the
             call goes on even then.
-        limits: Where each setting alone would end the call, by name.
+        limits: Where each setting alone would end the call, keyed by name.
         steady: Whether no limit shortens or drops a delay, so that every call makes
             all these retries.
     """
@@ -156,7 +156,7 @@ def project(policy: Policy, attempt: float, most: int) -> Projection:
         known,
         _end(whole),
         None if reason is None else len(longest),
-        # A schedule that ends first ends these calls, too.
+        # A schedule that ends first also ends these calls.
         {name: end for name, end in ends.items() if end and name in end.reasons},
         longest == highs,
     )
@@ -207,7 +207,7 @@ class _CachedBounds:
 
 
 class _UnknownDelayError(Exception):
-    """A delay is needed that must not be computed."""
+    """A delay that must not be computed is needed."""
 
 
 class _DelayIterator(Fixed):
@@ -274,9 +274,9 @@ def _rows(
 
 
 def allowed_at(policy: Policy, retry: int) -> float:
-    """Return the time limit of a retry in seconds; infinity without one.
+    """Return the time limit of a retry in seconds; infinity if there is none.
 
-    Joined with a limit of attempts, the time counts once they are used.
+    If both limits must be reached, the time counts once all attempts are used.
     """
     joined = policy.limits == "all" and policy.max_attempts is not None
     if policy.max_elapsed is None or (joined and retry < (policy.max_attempts or 0)):

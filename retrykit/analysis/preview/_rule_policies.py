@@ -1,4 +1,4 @@
-"""The policies that rules stand for, if all failures of a call are of one rule."""
+"""The policies that rules stand for, as if all failures of a call matched one rule."""
 
 from retrykit._core.policy import Policy
 from retrykit._core.rules import Rule

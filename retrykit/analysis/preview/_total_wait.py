@@ -68,7 +68,7 @@ class TotalWait(Frozen):
 
 
 def exact_total_wait(distributions: Sequence[Distribution | None]) -> TotalWait | None:
-    """Return the total of independent delays; None without a feasible formula.
+    """Return the total of independent delays; None if no formula is feasible.
 
     Source:
         The sum of independent uniform variables: W. Feller, "An Introduction
@@ -215,7 +215,7 @@ def _take_until(delays: Iterator[float], allowed: float) -> Iterator[float]:
 def with_means(
     rows: Sequence[RetryRow], calls: Sequence[Sequence[float]]
 ) -> Iterator[RetryRow]:
-    """Yield rows, with means that are unknown estimated from sampled calls."""
+    """Yield rows, with unknown means estimated from sampled calls."""
     for row in rows:
         delays: list[float] = []
         if row.mean is None:

@@ -1,4 +1,4 @@
-"""Formats of other systems, a module each, on documents and sections."""
+"""The formats of other systems, each in a module of its own."""
 
 from importlib import import_module
 

@@ -28,7 +28,7 @@ def _find(root: Section) -> Iterator[tuple[str, Section]]:
     of_argo = of_argo and "Workflow" in string_at(root.data, "kind")
     for key, table in (("", root), *root.tables()):
         strategy = table.data.get("retryStrategy")
-        # Others, such as jobs of AWS Batch, have a table of this name, too.
+        # Others, such as AWS Batch jobs, also have a table of this name.
         if isinstance(strategy, Mapping) and (of_argo or _KEYS & {*strategy}):
             yield string_at(table.data, "name") or key, table
 
@@ -145,7 +145,7 @@ def _read_backoff(strategies: Sequence[Section]) -> dict[str, Any]:
 
 
 def _duration(name: str, value: Any) -> float | None:
-    """Parse whole seconds, or a duration of Go."""
+    """Parse whole seconds, or a Go duration."""
     if not isinstance(value, str):
         raise invalid_setting(name, 'a string such as "10" or "1m30s"', value)
     if re.fullmatch(r"\+?[0-9]{1,15}", value):

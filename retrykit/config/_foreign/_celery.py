@@ -23,7 +23,7 @@ __all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the tasks by the keys of their tables, and the policies of connections."""
+    """Yield the tasks, with the keys of their tables, and the connection policies."""
     for key, table in (("", root), *root.tables()):
         if _is_task(table) or _is_connection(table):
             yield str(key or table.data.get("name") or ""), table
@@ -48,7 +48,7 @@ def _is_connection(table: Section) -> bool:
         return True
     if keys.isdisjoint(_INTERVALS):
         return False
-    # Other tables have an interval_start, too.
+    # Other tables also have an interval_start.
     known = own.endswith(("retry_policy", "transport_options"))
     return known or len(keys & {*_INTERVALS, "max_retries"}) > 1
 
@@ -67,7 +67,7 @@ def _read_task(section: Section) -> Policy:
     errors, kwargs = options.get("autoretry_for"), options.get("retry_kwargs", {})
     backoff = options.get("retry_backoff", 0) if errors else 0
     if not errors:
-        told = "no error is retried but by the task itself; the policy retries each"
+        told = "only the task itself retries errors; the policy retries each"
         section.differs("autoretry_for", told)
     for key in _WITH_BACKOFF if not backoff else ():
         if key in options:
@@ -96,7 +96,7 @@ _WITHOUT_BACKOFF = ("default_retry_delay", "countdown")
 
 
 def _read_options(section: Section) -> dict[str, Any]:
-    """Return the options of a task; those of every task apply before its own."""
+    """Return the options of a task; the options of all tasks override its own."""
     options = _read_table(section)
     everywhere = section.parent.data.get("*") if section.parent else None
     if not isinstance(everywhere, Mapping) or section.place[-1] == "*":
@@ -105,7 +105,7 @@ def _read_options(section: Section) -> dict[str, Any]:
     others = _read_table(Section(section.remarks, place, everywhere))
     for key, value in others.items():
         if options.get(key, value) != value:
-            section.note(key, "that of '*' applies, which Celery sets last")
+            section.note(key, "the one of '*' applies, which Celery sets last")
     return options | others
 
 
@@ -168,7 +168,7 @@ _OF_MESSAGES = (
 
 
 def _read_errors(section: Section, key: str) -> Condition | None:
-    """Return the condition for names of types, or types; None if there are none."""
+    """Return the condition for type names or types; None if there are none."""
     listed = section.get(key, _listed, [])
     found: list[Condition] = []
     for each in listed:
@@ -204,7 +204,7 @@ def _read_connection(section: Section) -> Policy:
     )
     missing = [key for key in _INTERVALS if key not in section]
     if missing:
-        section.note(missing[0], "not given, and so that of kombu itself")
+        section.note(missing[0], "not given, so the default of kombu applies")
     timeout = section.get("timeout", number(0)) or None
     on = _read_retried(section)
     section.ignore("errback", "callback", "on_revive")

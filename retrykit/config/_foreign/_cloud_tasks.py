@@ -1,4 +1,4 @@
-"""Queues of Google Cloud Tasks: of its API, of Terraform and of App Engine.
+"""Queues of Google Cloud Tasks, from its API, Terraform or App Engine.
 
 Source: ``queue.proto`` of the API, version 2; `Retry` and ``queueinfo.py`` in the SDK
 of App Engine for Python 3, August 2026, whose queues Cloud Tasks runs.
@@ -122,7 +122,7 @@ _DEFAULT_LONGEST = 3600.0
 
 
 def _age(name: str, value: Any) -> float:
-    """Parse a time of App Engine, such as ``2d``, to seconds."""
+    """Parse an App Engine time, such as ``2d``, to seconds."""
     pattern = r"([0-9]{1,15}(?:\.[0-9]{0,15})?)([smhd])"
     match = re.fullmatch(pattern, value.strip()) if isinstance(value, str) else None
     if not match or not float(match[1]):

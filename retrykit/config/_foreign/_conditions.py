@@ -18,8 +18,9 @@ def conditions_named(
 ) -> Condition:
     """Return the condition for names of errors.
 
-    Each name is what the user says that it is, or what *known* says. All others are
-    names of Python classes; if they are of another *language*, it is a difference.
+    A name stands for the condition that the user gave for it, or for the one in
+    *known*. All others are names of Python classes; if they belong to another
+    *language*, that is a difference.
     """
     found: list[Condition] = []
     own: list[str] = []

@@ -25,9 +25,9 @@ class Document(NamedTuple):
 
     Attributes:
         name: The name of the file, for errors.
-        data: The documents in the file, one but for YAML; or the text of a file in a
-            format of its own.
-        lines: The lines of values, from 1, by their places.
+        data: The documents in the file, only one except in YAML; or the text of a file
+            in a format of its own.
+        lines: The lines of values, from 1, keyed by place.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Document(NamedTuple):
 
 
 MOST_VALUES = 100_000
-"""The number of values that a file may have, each use of an alias counted."""
+"""The number of values that a file may have, including each use of an alias."""
 
 MOST_LEVELS = 100
 """The number of levels that the values of a file may have."""

@@ -29,7 +29,7 @@ __all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the routes that retry, by their names, or by what they match."""
+    """Yield the routes that retry, with their names or what they match."""
     for key, table in (("", root), *root.tables()):
         action = table.data.get("route")
         host = table.parent.data if table.parent and key == "routes" else {}
@@ -58,7 +58,7 @@ def _name(route: Section, host: Mapping[str, Any]) -> str:
 
 
 def _read(section: Section) -> Policy:
-    """Return the policy of a route: its own, or that of its virtual host."""
+    """Return the policy of a route: its own, or its virtual host's."""
     route = section.respelled(camel)
     [action] = route.sections("route")
     if section.parent is not None and "operation" in section.parent.data:
@@ -97,7 +97,7 @@ def _timeout(action: Section) -> float:
 
 
 def _duration(name: str, value: Any) -> float:
-    """Parse a duration, of which Envoy takes whole milliseconds."""
+    """Parse a duration, cut to whole milliseconds as in Envoy."""
     return int(protobuf_duration(name, value) * 1000 + 1e-6) / 1000
 
 
@@ -139,7 +139,7 @@ def _known(policy: Section, words: list[str]) -> list[str]:
 
 
 def _selected(policy: Section, words: list[str]) -> list[int]:
-    """Return the statuses that are retried, of those that are listed."""
+    """Return the listed statuses that are retried."""
     listed = policy.get("retriable_status_codes", _statuses, [])
     by_status = "retriable-status-codes" in words
     if listed and not by_status:
@@ -147,7 +147,7 @@ def _selected(policy: Section, words: list[str]) -> list[int]:
         policy.note("retriable_status_codes", text_)
     for each in listed:
         if each not in _POSSIBLE:
-            policy.note("retriable_status_codes", f"{each} is no status of HTTP")
+            policy.note("retriable_status_codes", f"{each} is not an HTTP status")
     return [each for each in listed if by_status and each in _POSSIBLE]
 
 
@@ -176,14 +176,14 @@ def _back_off(policy: Section) -> Schedule:
 
 
 def _positive(name: str, value: Any) -> float:
-    """Parse a duration; below a millisecond, it is one."""
+    """Parse a duration > 0; a shorter one than a millisecond counts as one."""
     if not protobuf_duration(name, value):
         raise invalid_setting(name, "a duration above 0", value, code="out-of-range")
     return max(_duration(name, value), 0.001)
 
 
 def _limited_back_off(policy: Section) -> dict[str, Any]:
-    """Return the settings for responses that say how long to wait."""
+    """Return the settings for responses that ask for a delay."""
     table = policy.section("rate_limited_retry_back_off")
     if table is None:
         return {}
@@ -210,7 +210,7 @@ def _reset_header(header: Section) -> Hint | None:
     unit = header.get("format", _format, "SECONDS")
     header.finish()
     if name.lower() == "retry-after" and unit == "SECONDS":
-        header.differs("name", "a date is followed, too, which Envoy ignores")
+        header.differs("name", "a date is obeyed, which Envoy ignores")
         return retry_after()
     if "reset" in name.lower():
         remaining = name.lower().replace("reset", "remaining")

@@ -1,4 +1,4 @@
-"""Retries of Envoy, as its own files and those of Istio set them.
+"""Envoy retries, as set in its own and in Istio's files.
 
 Source:
     Envoy 1.37, ``source/common/router/retry_state_impl.cc`` and
@@ -32,9 +32,10 @@ def build_policy(
     Args:
         route: The table of the timeout of all attempts together.
         section: The table of the retries.
-        retries: How many.
+        retries: The number of retries.
         failures: The conditions; empty if there are none.
-        timeouts: The limits of an attempt, and of all together, in seconds; 0 is none.
+        timeouts: The limits of an attempt, and of all together, in seconds; 0 is
+            unlimited.
         **settings: Other settings, such as the schedule.
     """
     attempt, total = timeouts
@@ -47,7 +48,7 @@ def build_policy(
         section.note("per_try_timeout", text)
         attempt = 0.0
     if total and not attempt:
-        text = "ends a running attempt, too; max_elapsed ends only the retries"
+        text = "also ends a running attempt; max_elapsed ends only the retries"
         route.note("timeout", text)
     if attempt and not _retries_resets(failures["on"]):
         # An attempt timeout is retried unless the policy says otherwise.
@@ -75,7 +76,7 @@ def conditions(
         section: The table, for remarks.
         key: The key of the words in it.
         words: Some of `WORDS`.
-        statuses: Statuses that are retried, besides.
+        statuses: Further statuses that are retried.
 
     Returns:
         The settings `on` and `on_result`; empty if nothing is retried.
@@ -121,10 +122,10 @@ def _remark_unprocessed(section: Section, key: str, words: Collection[str]) -> N
         text = "a connection that is lost before the request is sent is not retried"
         section.differs(key, f"reset-before-request: {text}")
     elif "refused-stream" in words and "connect-failure" not in words:
-        text = "a connection that could not be made is retried, too"
+        text = "a connection that could not be made is also retried"
         section.differs(key, f"refused-stream: {text}")
     elif "connect-failure" in words and "refused-stream" not in words:
-        text = "a stream that HTTP/2 refuses is retried, too"
+        text = "a stream that HTTP/2 refuses is also retried"
         section.differs(key, f"connect-failure: {text}")
 
 
@@ -154,14 +155,14 @@ WORDS = (
 
 
 def back_off(base: float, longest: float | None = None) -> Schedule:
-    """Return the delays between a base and a maximum: whole milliseconds below it.
+    """Return the random delays for a base and a maximum, in whole milliseconds.
 
     >>> back_off(0.025)
     exponential(0.025, factor=2.0).cap(0.25).full_jitter().round_down(0.001)
 
     Args:
-        base: Seconds, > 0; below a millisecond, one.
-        longest: Seconds, not below *base*; by default ten times that.
+        base: Seconds, > 0; at least a millisecond is used.
+        longest: Seconds, not below *base*; by default ten times *base*.
     """
     first = _milliseconds(base)
     most = first * 10 if longest is None else _milliseconds(longest)

@@ -1,4 +1,4 @@
-"""Retry rules of Exim, of the text of its configuration file.
+"""Retry rules of Exim, read from the text of its configuration file.
 
 Source: "Retry configuration", specification of Exim 4.99; ``readconf_retries`` and
 ``retry_update``, code of Exim 4.99.
@@ -23,7 +23,7 @@ __all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the lines of the section by pattern, and by error if several have it."""
+    """Yield the section's lines, named by pattern, and by error if it is repeated."""
     written = root.data.get("retry")
     if isinstance(written, str) and re.match(r"\s*[FGHfgh]\s*,", written):
         yield "", root
@@ -43,7 +43,7 @@ _LINE = re.compile(
 
 
 class _Line(NamedTuple):
-    """A line with those that continue it, and whether it is within an ``.ifdef``."""
+    """A line with its continuation lines, and whether it is within an ``.ifdef``."""
 
     number: int
     text: str
@@ -73,7 +73,7 @@ def _logical_lines(text: str) -> Iterator[_Line]:
 
 
 def _lines_of_section(text: str, name: str) -> Iterator[_Line]:
-    """Yield the lines of a section; that before the first is named main."""
+    """Yield the lines of a section; the part before the first is named main."""
     current = "main"
     for line in _logical_lines(text):
         begin = re.fullmatch(r"begin\s+(\w+)", line.text, re.IGNORECASE)
@@ -84,7 +84,7 @@ def _lines_of_section(text: str, name: str) -> Iterator[_Line]:
 
 
 def _lines_as_tables(root: Section) -> Section:
-    """Return the lines of the section as tables, which know their lines."""
+    """Return the lines of the section as tables, with their line numbers."""
     longest = ""
     for line in _lines_of_section(root.document.data, "main"):
         option = re.fullmatch(r"retry_interval_max\s*=\s*(.*)", line.text)
@@ -111,7 +111,7 @@ class _Rule(NamedTuple):
     thousandths: int
 
     def gap(self, last: int) -> int:
-        """Return the delay after another; of H, the longest."""
+        """Return the delay after another one; for H, the longest."""
         grown = last * self.thousandths // _ONE
         if self.letter == "G" and last >= self.interval:
             return grown

@@ -13,11 +13,11 @@ class Format(NamedTuple):
     """A format in which another system keeps its policies.
 
     Attributes:
-        title: What is read, for people.
+        title: A name of what is read, for people.
         find: Yields the tables that hold a policy, in a document, with their names;
             none if the document is of another format.
-        read: Returns the policy of such a table. What it cannot say exactly is a
-            difference of the table's `Remarks`.
+        read: Returns the policy of such a table. What a policy cannot express exactly
+            is a difference in the table's `Remarks`.
     """
 
     title: str

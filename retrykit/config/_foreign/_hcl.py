@@ -1,4 +1,4 @@
-"""HCL, the language of Terraform, as the data of its syntax in JSON.
+"""HCL, the language of Terraform, as the data of its JSON syntax.
 
 A block is a table under its type and its labels; blocks without labels are a list.
 """
@@ -132,7 +132,7 @@ class _Builder:
         return self._scalar(node, term)
 
     def _key(self, node: Any) -> str:
-        """Return the key of an object; a name is one, too."""
+        """Return an object's key, which may be a bare name."""
         term = _term(node)
         if term.data in {"identifier", "keyword", "string"}:
             return _name(term)
@@ -158,7 +158,7 @@ _LITERALS = {"true": True, "false": False, "null": None}
 
 
 def _term(node: Any) -> Any:
-    """Return what an expression is of, if it has only that."""
+    """Return the only part of an expression, or else the expression itself."""
     first = node.children[0]
     only = node.data == "expr_term" and isinstance(first, Tree)
     return first if only else node
@@ -183,7 +183,7 @@ def _name(node: Any) -> str:
 
 
 def _plain(string: Any) -> str | None:
-    """Return what a string says; None if something must be computed."""
+    """Return the text of a string; None if a part must be computed."""
     parts = [each.children[0] for each in _significant(string)]
     if any(isinstance(each, Tree) for each in parts):
         return None

@@ -1,6 +1,6 @@
-"""HTTP routes of a VirtualService of Istio.
+"""HTTP routes of Istio virtual services.
 
-A route without retries has those of the mesh, whose default is read.
+A route without retries has the retries of the mesh, whose default is read.
 
 Source:
     Istio 1.32, ``pilot/pkg/networking/core/route/retry/retry.go`` and
@@ -52,7 +52,7 @@ def _read(section: Section) -> Policy:
     timeout = route.get("timeout", _duration, 0.0)
     retries = route.section("retries")
     if retries is None:
-        # Those of the mesh, which are in another file.
+        # The retries of the mesh, which are in another file.
         data = {"attempts": 2}
         retries = Section(route.remarks, route.place, data, camel)
         route.note("retries", "none, so those of the mesh apply: 2 by default")
@@ -81,7 +81,7 @@ def _words(name: str, value: Any) -> tuple[list[str], list[int]] | None:
     words: list[str] = []
     statuses: list[int] = []
     for each in text(name, value).split(",") if value != "" else ():
-        # A space before a word is refused, too.
+        # A space before a word is also refused.
         if each in WORDS:
             words.append(each)
         elif each.isascii() and each.isdecimal() and int(each[:4]) in _STATUSES:
@@ -109,4 +109,4 @@ def _duration(name: str, value: Any) -> float:
 
 
 FORMAT: Final = Format("routes of Istio", _find, _read)
-"""HTTP routes of virtual services, with their retries or those of the mesh."""
+"""HTTP routes of virtual services, with their own retries or the mesh's."""

@@ -128,7 +128,7 @@ class _Builder:
             try:
                 return self.loader.construct_object(node)
             except (KeyError, ValueError):
-                # It is not what its tag says.
+                # It is not of the type of its tag.
                 return str(node.value)
         return Expression(f"{node.tag} {node.value}")
 

@@ -1,4 +1,4 @@
-"""Subscriptions of Google Pub/Sub, of its API and of Terraform.
+"""Subscriptions of Google Pub/Sub, from its API or Terraform.
 
 Source: ``pubsub.proto`` of the API, version 1, and "Handle message failures" in the
 documentation.

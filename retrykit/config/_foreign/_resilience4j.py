@@ -148,7 +148,7 @@ def _note_which_applies(level: _Level, base: _Level) -> None:
 
 
 def _first(levels: list[_Level], key: str, default: Any = None) -> Any:
-    """Return what the first level says that says something."""
+    """Return the value of a key in the first level that has one."""
     return next((each.given[key] for each in levels if key in each.given), default)
 
 
@@ -171,7 +171,7 @@ _KNOWN: dict[str, Condition] = {
 def _read_delays(levels: list[_Level], retries: int) -> Schedule:
     """Return the delays of the first level that has a waitDuration.
 
-    The other keys of delays count from there on alone.
+    Other keys about delays count only from there on.
     """
     index = next(
         (i for i, each in enumerate(levels) if "waitDuration" in each.given), -1
@@ -201,7 +201,7 @@ def _read_delays(levels: list[_Level], retries: int) -> Schedule:
 
 
 def _used(levels: list[_Level], *, grows: bool, varies: bool) -> dict[str, Any]:
-    """Return the keys that have an effect: each only if those before it are given."""
+    """Return the keys that have an effect: each needs the keys before it."""
     switches = {"enableExponentialBackoff": grows, "enableRandomizedWait": varies}
     used: dict[str, Any] = {}
     missing = ""

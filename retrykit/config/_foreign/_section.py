@@ -27,10 +27,10 @@ class Remarks:
 
     Attributes:
         document: The document that it is in.
-        differences: What the policy does otherwise than the system.
+        differences: What the policy does differently from the system.
         notes: What the reader of a policy may not expect, such as which of two
             settings applies.
-        errors: The condition for each name of an error, as the user gave them.
+        errors: The conditions that the user gave for names of errors.
     """
 
     def __init__(self, document: Document, errors: Mapping[str, Condition]) -> None:
@@ -43,7 +43,7 @@ class Remarks:
 
 @final
 class Section:
-    """A table of a document, of whose keys each is read once.
+    """A table of a document; each of its keys is read once.
 
     section = Section(document, place, data, remarks)
     retries = section.get("num_retries", whole(0), 1)
@@ -65,13 +65,14 @@ class Section:
         self.data = data
         self.remarks = remarks
         self._spell = spell
-        # By their spelling: the keys that the system knows, and those that are there.
+        # By their spelling: the keys that the system knows, and the keys that are
+        # there.
         self._known: dict[str, str] = {}
         self._keys: dict[str, str] = {}
         for key in data:
             other = self._keys.setdefault(spell(key), key)
             if other != key:
-                rule = f"written once, got it as {other}, too"
+                rule = f"written once, got it as {other} as well"
                 raise invalid_setting(key, rule, data[key])
 
     def __contains__(self, key: str) -> bool:
@@ -132,7 +133,7 @@ class Section:
         return found
 
     def tables(self) -> "Iterator[tuple[str, Section]]":
-        """Yield the tables of this one, or of its lists, and those within, by key."""
+        """Yield the tables in this one and in its lists, at any level, with keys."""
         for key, value in self.data.items():
             several = isinstance(value, list)
             for index, each in enumerate(value if several else [value]):
@@ -147,7 +148,7 @@ class Section:
         return Section(self.remarks, self.place, self.data, spell, self.parent)
 
     def anew(self, errors: Mapping[str, Condition]) -> "Section":
-        """Return this table, of which nothing was read, with remarks of its own."""
+        """Return this table as unread, with remarks of its own."""
         remarks = Remarks(self.document, errors)
         return Section(remarks, self.place, self.data, self._spell, self.parent)
 
@@ -155,7 +156,7 @@ class Section:
         return Section(self.remarks, place, data, self._spell, self)
 
     def ignore(self, *keys: str) -> None:
-        """Know keys that have no effect on retries."""
+        """Accept keys that have no effect on retries."""
         self._known.update((self._spell(key), key) for key in keys)
 
     def finish(self) -> None:
@@ -171,11 +172,11 @@ class Section:
                     raise ConfigError(msg, "unknown-name")
 
     def differs(self, key: str, text: str) -> None:
-        """Remark what the policy does otherwise than the system."""
+        """Record what the policy does differently from the system."""
         self.remarks.differences.append(f"{self.where(key)}: {text}")
 
     def note(self, key: str, text: str) -> None:
-        """Remark what the reader of the policy may not expect."""
+        """Record what the reader of the policy may not expect."""
         self.remarks.notes.append(f"{self.where(key)}: {text}")
 
     def where(self, key: str) -> str:
@@ -200,7 +201,7 @@ class Section:
             with prefix_errors(at) if at else nullcontext():
                 yield
         except ConfigError as error:
-            # Once: the place of a key is more than that of its table.
+            # Once: the place of a key is more precise than its table's.
             self.remarks.located = self.remarks.located or error
             raise self.remarks.located from None
 
@@ -239,7 +240,7 @@ def spelled(key: str) -> str:
 
 
 def string_at(data: Mapping[str, Any], key: str) -> str:
-    """Return the string that a table has; empty if it has none."""
+    """Return the string at a key of a table; empty if there is none."""
     value = data.get(key)
     return value if isinstance(value, str) else ""
 
@@ -254,7 +255,7 @@ def _placeholder(value: str) -> str:
     return str(value) if written else ""
 
 
-# Of Spring and Terraform, and of Argo and Helm.
+# Placeholders of Spring and Terraform, and of Argo and Helm.
 _PLACEHOLDER = re.compile(r"\$\{|\{\{")
 
 

@@ -72,7 +72,7 @@ def _read_attempts(section: Section) -> int:
             section.note("maxAttempts", told)
         return retries + 1
     if attempts is not None:
-        told = "that of Spring Boot 3; 4 does not read it, and makes 3 retries"
+        told = "a key of Spring Boot 3; 4 does not read it, and makes 3 retries"
         section.note("maxAttempts", told)
         return attempts
     told = "by default 3 retries; up to Spring Boot 3, by default 3 attempts"
@@ -106,9 +106,7 @@ def _read_kafka(topic: Section) -> Policy:
     backoff = topic.section("backoff")
     for key in _OLD_KEYS:
         if key in topic:
-            told = (
-                "backoff applies" if backoff else "the policy is that of Spring Boot 3"
-            )
+            told = "backoff applies" if backoff else "the policy is as in Spring Boot 3"
             topic.note(key, f"not read by Spring Boot 4; {told}")
     topic.finish()
     if not backoff:
@@ -146,7 +144,7 @@ def _read_delays(backoff: Section, retries: int) -> Schedule:
 
 
 def _read_delays_of_3(backoff: Section, key: str, retries: int) -> Schedule:
-    """Return the delays of the keys that Spring Boot 3 has."""
+    """Return the delays from the keys of Spring Boot 3."""
     delay = backoff.get("delay", spring_milliseconds, 1000)
     factor = backoff.get("multiplier", number(0), 0)
     longest = backoff.get("maxDelay", spring_milliseconds, 0)
@@ -173,7 +171,7 @@ def _differ_in_draws(backoff: Section, key: str) -> None:
 
 
 def _spread(schedule: Schedule, factor: float) -> Schedule:
-    """Return delays of whole milliseconds, from a schedule to a factor times that."""
+    """Return delays of whole milliseconds, between a schedule and a factor times it."""
     return (schedule + scaled(schedule, factor - 1).full_jitter()).round_down("1ms")
 
 

@@ -1,4 +1,4 @@
-"""Properties of Spring Boot: tables by dotted paths, in any spelling; durations."""
+"""Spring Boot properties: tables at dotted paths, in any spelling, and durations."""
 
 import re
 from collections.abc import Mapping
@@ -81,7 +81,7 @@ def _without_dots(root: Section) -> Section:
     return Section(Remarks(document, root.remarks.errors), root.place, data)
 
 
-# Of words in a key, and of tables that are looked at.
+# The most words in a key, and the most nested tables, that are read.
 _MOST_WORDS = 20
 _MOST_LEVELS = 40
 
@@ -150,7 +150,7 @@ _ISO = rf"P(?:{_DIGITS}D)?(?:T(?:{_DIGITS}H)?(?:{_DIGITS}M)?(?:{_SECONDS}S)?)?"
 
 
 def growing_milliseconds(first: int, factor: float, retries: int) -> Schedule:
-    """Return delays that grow as a `long` of Java does: to whole milliseconds each.
+    """Return delays that grow like a Java `long`, each cut to whole milliseconds.
 
     >>> growing_milliseconds(500, 1.5, 3), growing_milliseconds(500, 1.5, 4)
     (exponential(0.5, factor=1.5), sequence([0.5, 0.75, 1.125, 1.687]))
@@ -171,7 +171,7 @@ def grown_milliseconds(first: int, factor: float, retries: int) -> list[int]:
 
 
 def listed_milliseconds(delays: list[int], retries: int) -> Schedule:
-    """Return listed delays; the last is that of all other retries."""
+    """Return listed delays; the last one is repeated for all other retries."""
     if len(set(delays)) == 1:
         return constant(delays[0] / 1000)
     listed = sequence([delay / 1000 for delay in delays])
@@ -184,5 +184,5 @@ _MOST_LISTED = 1000
 
 
 def scaled(schedule: Schedule, factor: float) -> Schedule:
-    """Return a schedule times a factor; itself if that is 1."""
+    """Return a schedule times a factor; the schedule itself if that is 1."""
     return schedule if factor == 1 else schedule * factor

@@ -1,4 +1,4 @@
-"""Retry policies of Temporal, of protobuf in JSON and of the server's configuration.
+"""Retry policies of Temporal, from protobuf JSON or the server's configuration.
 
 Source: ``EnsureDefaults``, ``Validate`` and ``getBackoffInterval`` of the server of
 Temporal, 2026.
@@ -21,7 +21,7 @@ __all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the retry policies, by the names of what they are for."""
+    """Yield the retry policies, with the names of what they are for."""
     for key, table in (("", root), *root.tables()):
         if _is_policy(key, table.data):
             yield _name(key, table), table
@@ -29,7 +29,7 @@ def _find(root: Section) -> Iterator[tuple[str, Section]]:
 
 def _is_policy(key: str, data: Mapping[str, Any]) -> bool:
     keys = {spelled(str(each)) for each in data}
-    # Others have an initial or a maximum interval, too.
+    # Other tables also have an initial or a maximum interval.
     intervals = keys & _INTERVALS
     own = intervals == _INTERVALS or (intervals and "retrypolicy" in spelled(key))
     return bool(own or keys & _OWN) and not keys & _OTHERS
@@ -77,7 +77,7 @@ def _read(table: Section) -> Policy:
 
 
 def _read_server_configuration(section: Section, settings: dict[str, Any]) -> None:
-    """Put what ``history.defaultActivityRetryPolicy`` has into settings."""
+    """Add the settings of ``history.defaultActivityRetryPolicy``."""
     first = section.get("InitialIntervalInSeconds", number(0))
     settings["initial_interval"] = settings["initial_interval"] or first
     factor = section.get("MaximumIntervalCoefficient", number(0))
@@ -106,7 +106,7 @@ _TIMEOUTS: dict[str, Condition] = {
 
 
 def _with_timeouts(table: Section, policy: Policy) -> Policy:
-    """Return a policy with the limit of time that is beside it."""
+    """Return a policy with the time limit that is given beside it."""
     if table.parent is None:
         return policy
     above = table.parent

@@ -18,7 +18,7 @@ _DEPTH = 3
 def resource_name(resource: Section) -> str:
     """Return the name that a resource has, or else its label in Terraform."""
     name = resource.data.get("name")
-    # What Terraform computes has a subclass.
+    # A value that Terraform computes is of a subclass.
     plain = type(name) is str and name and "${" not in name
     return str(name) if plain else _names(resource)[-1]
 

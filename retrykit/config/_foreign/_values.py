@@ -11,7 +11,7 @@ __all__ += ["texts", "whole"]
 
 
 def whole(at_least: int, at_most: int = LARGEST) -> Callable[[str, Any], int]:
-    """Return the parser of an integer in a range; a string of digits is one, too."""
+    """Return a parser of integers in a range, also as strings of digits."""
 
     def parse(name: str, value: Any) -> int:
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,16}", value):
@@ -29,7 +29,7 @@ def whole(at_least: int, at_most: int = LARGEST) -> Callable[[str, Any], int]:
 
 
 def number(at_least: float, at_most: float = LARGEST) -> Callable[[str, Any], float]:
-    """Return the parser of a number in a range; a decimal string is one, too."""
+    """Return a parser of numbers in a range, also as decimal strings."""
 
     def parse(name: str, value: Any) -> float:
         found = value
@@ -86,7 +86,7 @@ def choice(*choices: str) -> Callable[[str, Any], str]:
 
 
 def go_duration(name: str, value: Any) -> float:
-    """Parse a duration of Go to seconds.
+    """Parse a Go duration to seconds.
 
     >>> go_duration("duration", "1m30s"), go_duration("duration", "1.5h")
     (90.0, 5400.0)
@@ -105,7 +105,7 @@ _GO_PART = rf"({_DECIMAL}|\.[0-9]{{1,15}}|[0-9]{{1,15}}\.)(ns|us|µs|ms|s|m|h)"
 
 
 def protobuf_duration(name: str, value: Any) -> float:
-    """Parse a duration in the JSON of protobuf to seconds.
+    """Parse a protobuf duration, in its JSON form, to seconds.
 
     >>> protobuf_duration("timeout", "0.025s")
     0.025

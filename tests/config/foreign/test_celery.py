@@ -178,13 +178,13 @@ def test_options_of_every_task_apply_before_those_of_one():
     reading = foreign.read(document, "add")
     delays = presets.celery(max_retries=1, retry_backoff=2, retry_jitter="none")
     assert reading.policy == delays.replace(on=OSError)
-    note = "max_retries: that of '*' applies, which Celery sets last"
+    note = "max_retries: the one of '*' applies, which Celery sets last"
     assert reading.notes == (f"task_annotations.add.{note}",)
     assert foreign.read(document, "*", closest=True).policy.max_attempts == 2
 
 
 def test_without_autoretry_for_the_errors_are_a_difference():
-    told = "no error is retried but by the task itself; the policy retries each"
+    told = "only the task itself retries errors; the policy retries each"
     with pytest.raises(ConfigError, match=told):
         read({"default_retry_delay": 9})
     reading = read({"default_retry_delay": 9, "retry_backoff": True}, closest=True)
@@ -307,7 +307,7 @@ def test_keys_that_are_not_given_are_those_of_kombu(name, attempts, delays):
     reading = connection(table, name)
     assert reading.policy.max_attempts == attempts
     assert [reading.policy.schedule.bounds(x)[0] for x in (1, 2, 3)] == delays
-    assert reading.notes[0].endswith(": not given, and so that of kombu itself")
+    assert reading.notes[0].endswith(": not given, so the default of kombu applies")
 
 
 def test_null_is_no_limit_of_a_connection():

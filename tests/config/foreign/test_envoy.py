@@ -115,7 +115,7 @@ def test_a_route_without_a_policy_has_that_of_its_virtual_host(file):
     assert [each.rpartition(": ")[2] for each in reading.notes] == [
         "that of the virtual host applies, since the route has none",
         "15 s for all attempts together, by default",
-        "ends a running attempt, too; max_elapsed ends only the retries",
+        "also ends a running attempt; max_elapsed ends only the retries",
     ]
 
 
@@ -263,7 +263,7 @@ def test_statuses_need_their_word():
     reading = reading_of(retry_on=words, retriable_status_codes=[14, 503])
     assert reading.policy.on == HttpFailures([503])
     assert [each.rpartition(": ")[2] for each in reading.notes] == [
-        "14 is no status of HTTP"
+        "14 is not an HTTP status"
     ]
 
 
@@ -289,7 +289,7 @@ def test_a_timeout_of_an_attempt_beyond_that_of_all_has_no_effect():
             "route.retry_policy.per_try_timeout: has no effect, since all attempts"
             " together have 2 s"
         ),
-        "route.timeout: ends a running attempt, too; max_elapsed ends only the retries",
+        "route.timeout: also ends a running attempt; max_elapsed ends only the retries",
     )
 
 
@@ -309,7 +309,7 @@ def test_headers_say_how_long_to_wait():
     assert policy.on_long_hint == "ignore"
     place = f"route.retry_policy.{LIMITED}"
     assert reading.differences == (
-        f"{place}.reset_headers[0].name: a date is followed, too, which Envoy ignores",
+        f"{place}.reset_headers[0].name: a date is obeyed, which Envoy ignores",
         (
             f"{place}.reset_headers[1].name: ignored while x-ratelimit-remaining is"
             " above 0"
@@ -346,7 +346,10 @@ def test_headers_that_are_not_read():
             "reset-before-request: a connection that is lost before",
         ),
         ({"retry_on": "refused-stream"}, "a connection that could not be made is"),
-        ({"retry_on": "connect-failure"}, "a stream that HTTP/2 refuses is retried"),
+        (
+            {"retry_on": "connect-failure"},
+            "a stream that HTTP/2 refuses is also retried",
+        ),
         (
             {
                 "retry_on": "retriable-status-codes",
@@ -367,7 +370,7 @@ def test_headers_that_are_not_read():
 def test_what_a_policy_cannot_say_is_a_difference(fields, difference):
     [found] = differences_of(**fields)
     assert difference in found
-    with pytest.raises(ConfigError, match="closest=True reads what can be said"):
+    with pytest.raises(ConfigError, match="closest=True reads what can be expressed"):
         policy_of(**fields)
 
 

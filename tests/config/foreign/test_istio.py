@@ -106,7 +106,7 @@ def test_timeouts_are_told():
             " together have 1.5 s"
         ),
         (
-            "spec.http[0].timeout: ends a running attempt, too; max_elapsed ends only"
+            "spec.http[0].timeout: also ends a running attempt; max_elapsed ends only"
             " the retries"
         ),
     )

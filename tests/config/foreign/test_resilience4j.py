@@ -467,4 +467,4 @@ def test_an_unknown_key_is_told_with_the_nearest(tmp_path):
 
 def test_a_key_in_two_spellings_is_refused():
     message = refused({"maxAttempts": 2, "max-attempts": 3})
-    assert "max-attempts must be written once, got it as maxAttempts, too" in message
+    assert "max-attempts must be written once, got it as maxAttempts as well" in message

@@ -97,7 +97,7 @@ def test_the_number_of_retries_is_that_of_spring_boot_4():
 
 def test_the_number_of_attempts_is_that_of_spring_boot_3():
     assert enabled(LISTENER, **{"max-attempts": 5}).max_attempts == 5
-    message = "that of Spring Boot 3; 4 does not read it, and makes 3 retries"
+    message = "a key of Spring Boot 3; 4 does not read it, and makes 3 retries"
     assert notes(LISTENER, enabled=True, maxAttempts=5) == [message]
 
 
@@ -214,7 +214,7 @@ def test_jitter_of_kafka_is_that_of_its_formula(first, factor, longest, jitter):
 )
 def test_keys_of_spring_boot_3_have_its_delays(table, schedule):
     assert enabled(KAFKA, **table).schedule == schedule
-    message = "not read by Spring Boot 4; the policy is that of Spring Boot 3"
+    message = "not read by Spring Boot 4; the policy is as in Spring Boot 3"
     assert notes(KAFKA, enabled=True, **table)[1:] == [message] * len(table)
 
 
