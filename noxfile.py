@@ -97,16 +97,17 @@ def test(session: nox.Session) -> None:
 
 @nox.session(name="test-all", python=False)
 def test_all(session: nox.Session) -> None:
-    """Run the sessions of tests below that need both processors, or little time."""
-    session.notify("full")
-    session.notify("fuzz")
-    # Each test on one server of each engine. With the others it takes twice as long.
-    session.notify("engines", ["-m", "engines and not thorough"])
-    session.notify("airflow")
+    """Run the sessions of tests below, or some of them: ``-- full wheel``."""
+    arguments = {
+        # Each test on one server of each engine: on all it takes twice as long.
+        "engines": ["-m", "engines and not thorough"],
+        "wheel": [f"tests/{room}" for room in [*OWN, "as_installed"]],
+    }
     # On this Python, `full` tests the package, if there is another one.
     others = [each for each in OTHERS if shutil.which(f"python{each}")]
-    own = [f"tests/{room}" for room in [*OWN, "as_installed"]]
-    session.notify(f"wheel-{[CURRENT, *others][-1]}", own)
+    for name in session.posargs or ["full", "fuzz", "engines", "airflow", "wheel"]:
+        python = f"-{[CURRENT, *others][-1]}" if name == "wheel" else ""
+        session.notify(f"{name}{python}", arguments.get(name, []))
 
 
 @nox.session
