@@ -137,7 +137,7 @@ def continue_with(
     if isinstance(answer, Position):
         gap, answer = answer.gap, answer.arguments
     if not isinstance(answer, Mapping):
-        rule = "a dict of arguments by their names, or a Position, from its function"
+        rule = "a dict of arguments keyed by name, or a Position, from its function"
         raise invalid_setting("resume", rule, answer)
     position = dict(answer)
     changed = _replace_arguments(fn, arguments, position)

@@ -60,7 +60,7 @@ class Position(Frozen):
     @user_facing
     def __init__(self, arguments: Mapping[str, Any], gap: object = None) -> None:
         if not isinstance(arguments, Mapping):
-            rule = "a dict of arguments by the names of the parameters"
+            rule = "a dict of arguments keyed by parameter name"
             raise invalid_setting("arguments", rule, arguments)
         super().__init__(arguments, gap)
 

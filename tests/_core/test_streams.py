@@ -238,8 +238,8 @@ def test_errors_of_a_resume_function_are_those_of_the_attempt(kind):
 
 
 ANSWERS = {
-    "no dict": ("tail", "a dict of arguments by their names, or a Position"),
-    "none": (None, "a dict of arguments by their names, or a Position"),
+    "no dict": ("tail", "a dict of arguments keyed by name, or a Position"),
+    "none": (None, "a dict of arguments keyed by name, or a Position"),
     "unknown": ({"offset": 3}, "it has no 'offset'"),
 }
 

@@ -88,7 +88,7 @@ ERRORS = {
         lambda: streams.restart(failures="in_a_row")
     ),
     "skip_seen must be True or False, got 1": lambda: streams.restart(skip_seen=1),
-    "arguments must be a dict of arguments by the names of the parameters, got 3": (
+    "arguments must be a dict of arguments keyed by parameter name, got 3": (
         lambda: Position(3)
     ),
     "attempt_timeout must be None for a stream, which may last as long as its consumer "
@@ -123,7 +123,7 @@ CALL_ERRORS = {
     f"empty, got {ENDED!r}; call the function again, or keep the items in a list": (
         lambda: iter(ENDED)
     ),
-    "resume must be a dict of arguments by their names, or a Position, from its "
+    "resume must be a dict of arguments keyed by name, or a Position, from its "
     "function, got 5": read(5),
     "resume must be another position after new items, or they come again without "
     "end, got {'start': 0}; raise GiveUp where the stream cannot continue": read(
