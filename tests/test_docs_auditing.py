@@ -27,5 +27,12 @@ def test_the_table_has_every_rule():
     assert with_table(text) == text
 
 
+def test_the_hook_reads_the_project_since_calls_cross_files():
+    hooks = (PAGE.parents[1] / ".pre-commit-hooks.yaml").read_text("utf-8")
+    assert "id: retrykit-audit\n" in hooks
+    assert "pass_filenames: false\n" in hooks
+    assert "- id: retrykit-audit\n" in PAGE.read_text("utf-8")
+
+
 if __name__ == "__main__":
     PAGE.write_text(with_table(PAGE.read_text("utf-8")), "utf-8")

@@ -13,6 +13,7 @@ import traceback
 from datetime import datetime, timedelta
 from pathlib import Path
 from subprocess import run
+from types import FunctionType
 from typing import get_args
 
 import pytest
@@ -1461,6 +1462,8 @@ SETTING_ERRORS |= {
 }
 
 
+DECORATED = FunctionType(plain.__code__, {"__name__": "tenacity"})
+DECORATED.__dict__["__wrapped__"] = plain
 TASK = type("TaskWrapper", (), {"__module__": "huey.api", "__call__": print})
 STOP, LOOP_STOP, TRIO_STOP = threading.Event(), asyncio.Event(), trio.Event()
 NOWHERE = (
@@ -1535,6 +1538,9 @@ SETTING_ERRORS |= {
     ),
     f"fn must be a function, not a Huey task, which would run without retries, got "
     f"{TASK!r}; put retry below the other decorator": lambda: retry(TASK()),
+    "fn must be a function that tenacity does not retry, too, so that attempts "
+    f"multiply, got {DECORATED!r}; leave out the decorator of tenacity, or write "
+    'nested="retry" here': lambda: with_policy(DECORATED, max_attempts=2),
 }
 
 

@@ -187,7 +187,8 @@ def command(
         for line in as_github(report):
             click.echo(escape_unprintable(line))
     else:
-        _print(report, quiet=quiet, statistics=statistics)
+        is_partial = known is not None or diff is not None
+        _print(report, quiet=quiet, statistics=statistics, is_partial=is_partial)
     if report.problems:
         return 2
     return 1 if report.findings else 0
@@ -235,7 +236,8 @@ def _explain(code: str) -> None:
             out.print(f"    {line}", soft_wrap=True)
 
 
-def _print(report: Report, *, quiet: bool, statistics: bool) -> None:
+def _print(report: Report, *, quiet: bool, statistics: bool, is_partial: bool) -> None:
+    """Print a report; of a part of the findings, only the sites that have some."""
     out = console()
     if quiet:
         for finding in report.findings:
@@ -245,8 +247,10 @@ def _print(report: Report, *, quiet: bool, statistics: bool) -> None:
             _print_statistics(report)
         return
     for site, findings in by_site(report):
-        _print_site(site, findings)
-        out.print()
+        if findings or not is_partial:
+            _print_site(site, findings)
+            out.print()
+    _print_unused_ignores(report)
     if _print_problems(report):
         out.print()
     if statistics and report.findings:
@@ -289,6 +293,15 @@ def _print_site(site: Site, findings: Sequence[Finding]) -> None:
         rule.rstrip()
         table.add_row(rule, text)
         out.print(table)
+
+
+def _print_unused_ignores(report: Report) -> None:
+    out = console()
+    for each in report.unused_ignores:
+        line = Text.assemble(("unused  ", "yellow"), out.render_str(str(each)))
+        out.print(line, soft_wrap=True)
+    if report.unused_ignores:
+        out.print()
 
 
 def _print_problems(report: Report) -> bool:

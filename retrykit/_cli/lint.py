@@ -10,7 +10,13 @@ import click
 from rich.text import Text
 
 from retrykit._cli.modules import import_here, place_of
-from retrykit._cli.options import PolicyText, attempt, duration, make_command
+from retrykit._cli.options import (
+    PolicyText,
+    attempt,
+    duration,
+    make_command,
+    number_or_text,
+)
 from retrykit._cli.policies import (
     file_of,
     format_config_error,
@@ -113,6 +119,7 @@ _import_option = click.option(
 @click.option(
     "--load",
     metavar="SHARE",
+    callback=number_or_text,
     help="Load of the server without an outage, such as 70%, if it is known.",
 )
 @click.option(

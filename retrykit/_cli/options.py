@@ -18,8 +18,15 @@ from click.types import StringParamType
 from retrykit._internal.durations import parse_duration
 from retrykit.errors import ConfigError
 
-__all__ = ["CONTEXT", "PolicyText", "attempt", "complete_words", "debug", "duration"]
-__all__ += ["make_command", "policy_argument", "retries", "samples"]
+__all__ = ["CONTEXT", "PolicyText", "Share", "attempt", "complete_words", "debug"]
+__all__ += [
+    "duration",
+    "make_command",
+    "number_or_text",
+    "policy_argument",
+    "retries",
+    "samples",
+]
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
 """Context settings of every command."""
@@ -76,6 +83,33 @@ class PolicyText(StringParamType):
         # Shells read one item per line, so a name must not have line breaks.
         values = _complete_policy(incomplete)
         return [CompletionItem(value) for value in values if value.isprintable()]
+
+
+class Share(click.FloatRange):
+    """A share of something, as a number or in percent: 0.5, 50%."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the share as a number."""
+        number, sign, rest = str(value).strip().partition("%")
+        try:
+            share = float(number) / (100 if sign else 1)
+        except ValueError:
+            rest = number
+        if rest:
+            self.fail(f"{value!r} is not a share such as 0.5 or 50%.", param, ctx)
+        return float(super().convert(share, param, ctx))
+
+
+def number_or_text(
+    _ctx: click.Context, _param: click.Parameter, value: str | None
+) -> str | float | None:
+    """Return a number, or the text that is none, such as a share in percent."""
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return value
 
 
 def _complete_policy(typed: str) -> Iterator[str]:

@@ -41,6 +41,7 @@ _FIGURES = {
     "minutes": ("minutes",),
     "hours": ("hours",),
     "cumulative": ("cumulative_low", "cumulative_high"),
+    "start": ("start_low", "start_high"),
     "at": ("at_low", "at_high"),
 }
 _COLUMNS = (*_FIGURES,)
@@ -111,8 +112,9 @@ def command(
 
     A summary shows where retries end, how many attempts are made, and how long a call
     that fails every time waits. For random delays, the table has the shortest, the mean
-    and the longest. Rules of a policy have tables of their own. Without POLICY, the
-    default policy of @retry is shown.
+    and the longest. The column cumulative sums the delays; start has when the retry
+    starts, after these and the attempts before it. Rules of a policy have tables of
+    their own. Without POLICY, the default policy of @retry is shown.
     """
     if as_json and (as_csv or columns):
         other = "--csv" if as_csv else "--columns"
@@ -187,6 +189,7 @@ def _figures(
         "minutes": [None if mean is None else round(mean / 60, 6)],
         "hours": [None if mean is None else round(mean / 3600, 6)],
         "cumulative": [row.total_low, row.total_high],
+        "start": [row.start_low, row.start_high],
         "at": [earliest and earliest.isoformat(), latest and latest.isoformat()],
     }
     chosen = [value for name in columns for value in figures[name]]
@@ -235,7 +238,7 @@ def _print(
     start: datetime | None,
     columns: Sequence[str] | None,
 ) -> None:
-    columns = columns or _default_columns(rows, start)
+    columns = columns or _default_columns(rows, start, preview.attempt)
     random = any(row.low != row.high for row in preview.rows)
     headings = _HEADINGS if random else {}
     heads = [head for column in columns for head in headings.get(column, [column])]
@@ -251,13 +254,16 @@ def _print(
     out.print(build_pairs(summarize(preview)))
 
 
-def _default_columns(rows: Sequence[RetryRow], start: datetime | None) -> list[str]:
+def _default_columns(
+    rows: Sequence[RetryRow], start: datetime | None, attempt: float
+) -> list[str]:
     """Return the columns that suit the delays and fit a terminal."""
     if start:
         return ["seconds", "cumulative", "at"]
     longest = max((row.high for row in rows), default=0.0)
     units = [name for name, unit in _UNITS.items() if longest >= unit]
-    return ["seconds", *units, "cumulative"]
+    # Without attempts that take time, a retry starts at the sum of the delays.
+    return ["seconds", *units, "cumulative", *(["start"] if attempt else [])]
 
 
 _HEADINGS = {
@@ -277,6 +283,8 @@ def _cells(
             yield from ("?" if x is None else format_decimal(x, 3) for x in figures)
         elif column == "cumulative":
             yield format_range(row.total_low, row.total_high)
+        elif column == "start":
+            yield format_range(row.start_low, row.start_high)
         elif column == "at":
             yield _format_dates(*row.at(start)) if start else ""
         else:

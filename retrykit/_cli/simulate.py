@@ -10,7 +10,13 @@ import click
 from rich.progress import Progress
 
 from retrykit._cli.modules import find_attribute
-from retrykit._cli.options import PolicyText, duration, make_command
+from retrykit._cli.options import (
+    PolicyText,
+    Share,
+    duration,
+    make_command,
+    number_or_text,
+)
 from retrykit._cli.policies import policy_flags, select_policies
 from retrykit._cli.simulation_report import (
     as_csv,
@@ -78,15 +84,6 @@ def _choice(name: str, words: object, text: str) -> Callable[..., Any]:
     )
 
 
-def _parse_load(
-    _ctx: click.Context, _param: click.Parameter, value: str
-) -> str | float:
-    try:
-        return float(value)
-    except ValueError:
-        return value
-
-
 def _parse_errors(
     ctx: click.Context, param: click.Parameter, values: Sequence[str]
 ) -> dict[str, object] | None:
@@ -136,7 +133,7 @@ def _make_error(option: str, text: str, error: object) -> Exception:
     metavar="SHARE",
     default="70%",
     show_default=True,
-    callback=_parse_load,
+    callback=number_or_text,
     help="Share of the server's capacity that calls take, without an outage.",
 )
 @click.option(
@@ -151,8 +148,8 @@ def _make_error(option: str, text: str, error: object) -> Exception:
 @click.option(
     "--failing",
     metavar="SHARE",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=1.0,
+    type=Share(0, 1, min_open=True),
+    default="100%",
     show_default=True,
     help="Share of the requests that fail in it.",
 )
@@ -161,8 +158,8 @@ def _make_error(option: str, text: str, error: object) -> Exception:
 @click.option(
     "--share",
     "shares",
-    metavar="N",
-    type=float,
+    metavar="SHARE",
+    type=Share(0, min_open=True),
     multiple=True,
     help="Weight of the clients of each POLICY, in their order.",
 )

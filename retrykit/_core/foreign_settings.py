@@ -1,6 +1,8 @@
 """Parameters of other retry libraries, and what to write in their place."""
 
-__all__ = ["ADVICE", "advice_for"]
+import re
+
+__all__ = ["ADVICE", "RETRY_NAMES", "advice_for"]
 
 ADVICE = {
     # Limits
@@ -178,6 +180,14 @@ ADVICE = {
 """Names of parameters, separated by spaces, keyed by the advice for them."""
 
 _BY_NAME = {name: advice for advice, names in ADVICE.items() for name in names.split()}
+
+_OF_RETRIES = re.compile("attempt|backoff|jitter|retr|tries")
+_TIME_LIMITS = {"max_elapsed_time", "max_time"}
+
+RETRY_NAMES = frozenset(
+    name for name in _BY_NAME if name in _TIME_LIMITS or _OF_RETRIES.search(name)
+)
+"""Those that hardly mean anything else, wherever they stand."""
 
 _IN_MILLISECONDS = (
     "stop_max_delay wait_exponential_max wait_exponential_multiplier wait_fixed "

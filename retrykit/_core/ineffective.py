@@ -5,7 +5,7 @@ A warning is logged once for each name of a call.
 
 from collections.abc import Callable
 from sys import modules
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._core.call import RetryCall
@@ -20,10 +20,10 @@ from retrykit.schedules._base import has_user_code
 if TYPE_CHECKING:
     from retrykit._core.policy import Policy
 
-__all__ = ["LAZY", "RETRYING_LIBRARIES", "longest_first_delay", "reject_task"]
-__all__ += ["searched", "warn_of_blocking", "warn_of_clients", "warn_of_frozen_time"]
-__all__ += ["warn_of_lazy_result", "warn_of_product", "warn_of_repeated_client"]
-__all__ += ["warn_once", "warned", "would_block"]
+__all__ = ["LAZY", "RETRYING_LIBRARIES", "longest_first_delay", "reject_retried"]
+__all__ += ["reject_task", "searched", "warn_of_blocking", "warn_of_clients"]
+__all__ += ["warn_of_frozen_time", "warn_of_lazy_result", "warn_of_product"]
+__all__ += ["warn_of_repeated_client", "warn_once", "warned", "would_block"]
 
 _OTHERS: Final = {
     ("_pytest.fixtures", "FixtureFunctionDefinition"): "a pytest fixture",
@@ -70,6 +70,39 @@ def reject_task(fn: object) -> None:
         suggestion = "put retry below the other decorator"
         # Not the task itself, which may have any repr.
         raise invalid_setting("fn", rule, kind, suggestion, code="not-retryable")
+
+
+_RETRYING: Final = frozenset({"backoff", "retrying", "stamina", "tenacity"})
+"""The modules of libraries whose decorators retry."""
+
+
+def reject_retried(fn: object, policy: "Policy") -> None:
+    """Reject a function that another library retries: attempts would multiply.
+
+    ``nested="retry"`` says that they may.
+    """
+    if policy.nested == "retry" or policy.max_attempts == 1:
+        return
+    library = _retrying_library(fn)
+    if library:
+        rule = f"a function that {library} does not retry, too, so that attempts "
+        rule += "multiply"
+        suggestion = f"leave out the decorator of {library}, or write "
+        suggestion += 'nested="retry" here'
+        raise invalid_setting("fn", rule, fn, suggestion, code="other-library")
+
+
+def _retrying_library(fn: object) -> str:
+    """Return the library that retries a function, or what it wraps; maybe empty."""
+    if type(fn) is MethodType:
+        fn = fn.__func__
+    while type(fn) is FunctionType:
+        # A decorated function is one of the module of its decorator.
+        library = str(fn.__globals__.get("__name__")).partition(".")[0]
+        fn = vars(fn).get("__wrapped__")
+        if library in _RETRYING and fn is not None:
+            return library
+    return ""
 
 
 _ENTERED: Final = {"_GeneratorContextManager", "_AsyncGeneratorContextManager"}

@@ -696,8 +696,9 @@ the first attempt counts; None is unlimited  [out-of-range]
             environ: The variables; by default the current ones of this process.
 
         Raises:
-            ConfigError: A variable is invalid, misspelled or contradicts another,
-                or part of the formula is missing.
+            ConfigError: A variable is invalid, misspelled or contradicts another, has
+                the name of a setting of another library or of one that is written in
+                code, or part of the formula is missing.
         """
         from retrykit.config._environment import policy_from_env  # noqa: PLC0415
 

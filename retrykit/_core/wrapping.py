@@ -12,7 +12,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, cast, final
 
 from retrykit._core.drivers import build_driver
-from retrykit._core.ineffective import reject_task
+from retrykit._core.ineffective import reject_retried, reject_task
 from retrykit._core.policy import Policy
 from retrykit._core.settings import guess_setting
 from retrykit._internal.frozen import Frozen
@@ -112,6 +112,7 @@ def wrap_callable(
     awaited = is_coroutine_function(fn) if awaited is None else awaited
     wrapped = WrappedCallable(fn, source, awaited, stream)
     if isinstance(source, Policy):
+        reject_retried(fn, source)
         call = build_driver(source, fn, awaited=awaited, stream=stream)
     else:
         # Imported with its class.

@@ -4,6 +4,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from retrykit._internal.validation import check_integer, did_you_mean, user_facing
 from retrykit.audit._baseline import Baseline, fingerprint
@@ -90,7 +91,9 @@ def audit(  # noqa: PLR0913  settings, by name
         if not _is_ignored(each, by_path[each.site.path])
         and each.rule not in _ignored_codes(each.site.path, per_file, base)
     ]
-    findings = _with_fingerprints(findings)
+    unused = _unused_ignores(found, by_path, rules)
+    modules = {each.path: each.module for each in files}
+    findings = _with_fingerprints(findings, modules)
     if known is not None:
         findings = known.remove(findings)
     ignored = len(found) - len(findings)
@@ -111,6 +114,7 @@ def audit(  # noqa: PLR0913  settings, by name
         len(files),
         sum(each.lines for each in readings),
         ignored,
+        tuple(unused),
     )
 
 
@@ -160,16 +164,47 @@ def _unknown_codes(readings: Mapping[str, Reading]) -> Iterator[Problem]:
 
 def _is_ignored(finding: Finding, reading: Reading) -> bool:
     """Return whether a comment ignores a finding."""
+    return next(_ignoring_lines(finding, reading), None) is not None
+
+
+def _ignoring_lines(finding: Finding, reading: Reading) -> Iterator[int]:
+    """Yield the lines of the comments that ignore a finding."""
     if not reading.ignored:
-        return False
+        return
     site = finding.site
     # A call may be longer than a line; in a loop, any other statement may stand.
     last = site.line if site.library == "loop" else site.end_line
     for line in (*range(site.line, last + 1), finding.line):
         codes = reading.ignored.get(line)
         if codes is not None and (not codes or finding.rule in codes):
-            return True
-    return False
+            yield line
+
+
+def _unused_ignores(
+    found: Iterable[Finding],
+    readings: Mapping[str, Reading],
+    rules: Mapping[str, Rule],
+) -> Iterator[Problem]:
+    """Yield the comments that ignore none of the findings.
+
+    Only those whose rules are all applied: another audit may need the others.
+    """
+    used = {
+        (each.site.path, line)
+        for each in found
+        for line in _ignoring_lines(each, readings[each.site.path])
+    }
+    for path, reading in readings.items():
+        for line, codes in reading.ignored.items():
+            if (path, line) not in used and rules.keys() >= {*(codes or RULES)}:
+                place, number = _place(path, line, reading.cells)
+                yield Problem(place, number, _UNUSED)
+
+
+_UNUSED: Final = (
+    "no finding to ignore here; the comment belongs on the line of the finding, which "
+    "of a loop is its first line"
+)
 
 
 def _ignored_codes(
@@ -187,7 +222,9 @@ def _ignored_codes(
     }
 
 
-def _with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
+def _with_fingerprints(
+    findings: Iterable[Finding], modules: Mapping[str, str]
+) -> list[Finding]:
     """Return findings with hashes that stay the same if their lines move."""
     lines: dict[str, list[str]] = {}
     found = []
@@ -195,7 +232,8 @@ def _with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
         path = each.site.path
         if path not in lines:
             lines = {path: read_lines(path)}
-        found.append(each.replace(fingerprint=fingerprint(each, lines[path])))
+        made = fingerprint(each, lines[path], modules[path])
+        found.append(each.replace(fingerprint=made))
     return found
 
 

@@ -1,7 +1,7 @@
 """Baselines: known findings, which are not reported again.
 
-A finding is recognized by its file, its function, its rule and the text of its site, so
-that it may move within the file.
+A finding is recognized by its file, its function there, its rule and the text of its
+site, so that it may move within the file, whichever path the audit is given.
 """
 
 import hashlib
@@ -19,21 +19,26 @@ from retrykit.audit._notebooks import file_of
 
 __all__ = ["Baseline", "fingerprint"]
 
-_VERSION = 1
+_VERSION = 2
 _KEYS = ("path", "function", "rule", "hash")
 _Key = tuple[str, str, str, str]
 
 
-def fingerprint(finding: Finding, lines: Sequence[str]) -> str:
+def fingerprint(finding: Finding, lines: Sequence[str], module: str) -> str:
     """Return a hash of a finding that stays the same if its lines move.
 
     Args:
         finding: The finding.
         lines: The lines of its file.
+        module: The name of its file, which depends on the folder that is audited.
     """
     site = finding.site
     words = " ".join(" ".join(lines[site.line - 1 : site.end_line]).split())
-    text = f"{site.function}\n{finding.rule}\n{words}"
+    # Of a function of another file, that name depends on the folder, too.
+    name = site.function.rpartition(".")[2]
+    if site.function.startswith(f"{module}."):
+        name = site.function.removeprefix(f"{module}.")
+    text = f"{name}\n{finding.rule}\n{words}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -68,7 +73,8 @@ class Baseline:
             raise _invalid(path, str(reason)) from None
         version = data.get("version") if isinstance(data, dict) else None
         if version != _VERSION:
-            raise _invalid(path, f"its version is not {_VERSION}")
+            reason = f"its version is not {_VERSION}: write it again"
+            raise _invalid(path, reason)
         entries = data.get("findings")
         if not isinstance(entries, list) or not all(map(_is_entry, entries)):
             raise _invalid(path, f"it has no list of findings with {', '.join(_KEYS)}")
@@ -106,7 +112,8 @@ class Baseline:
     def _key(self, finding: Finding) -> _Key:
         site = finding.site
         path = relative_path(file_of(site.path), self._root)
-        return path, site.function, finding.rule, finding.fingerprint
+        name = site.function.rpartition(".")[2]
+        return path, name, finding.rule, finding.fingerprint
 
 
 def _invalid(path: str | Path, reason: str) -> ConfigError:

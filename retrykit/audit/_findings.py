@@ -46,7 +46,7 @@ class Finding(Frozen):
 
 @final
 class Problem(Frozen):
-    """A file or folder that could not be read.
+    """A file or folder that could not be read, or a comment without an effect.
 
     Attributes:
         path: Its path.
@@ -75,12 +75,22 @@ class Report(Frozen):
         files: How many files were read.
         lines: How many lines they have.
         ignored: How many findings a comment, a setting or the baseline leaves out.
+        unused_ignores: Comments that leave out nothing.
     """
 
-    __slots__ = ("files", "findings", "ignored", "lines", "problems", "sites")
+    __slots__ = (
+        "files",
+        "findings",
+        "ignored",
+        "lines",
+        "problems",
+        "sites",
+        "unused_ignores",
+    )
     sites: tuple[Site, ...]
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
     files: int
     lines: int
     ignored: int
+    unused_ignores: tuple[Problem, ...]

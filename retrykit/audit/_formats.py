@@ -48,6 +48,10 @@ def as_data(report: Report) -> dict[str, Any]:
         "files": report.files,
         "lines": report.lines,
         "ignored": report.ignored,
+        "unused_ignores": [
+            {"path": each.path, "line": each.line, "reason": each.reason}
+            for each in report.unused_ignores
+        ],
         "sites": [
             {
                 "path": site.path,
@@ -124,8 +128,8 @@ def as_sarif(report: Report, version: str) -> dict[str, Any]:
             "ruleId": each.rule,
             "ruleIndex": codes.index(each.rule),
             "level": _level(each.rule),
-            **_located(each.site.path, each.line, _sentence(each), read),
-            "partialFingerprints": {"retrykit/v1": each.fingerprint},
+            **_located(each.site.path, each.line, _text(each), read),
+            "partialFingerprints": {"retrykit/v2": each.fingerprint},
         }
         for each in report.findings
     ]
@@ -167,12 +171,14 @@ def _level(code: str) -> str:
     return "error" if code in _ERRORS else "warning"
 
 
-def _as_sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def _as_sentence(summary: str) -> str:
+    """Return a summary, which begins with no name of code, as a sentence."""
+    return f"{summary[:1].upper()}{summary[1:]}."
 
 
-def _sentence(finding: Finding) -> str:
-    return f"{_as_sentence(finding.message)} Fix: {finding.fix}."
+def _text(finding: Finding) -> str:
+    # As it is: a message may begin with a name such as `time.sleep`.
+    return f"{finding.message}; {finding.fix}"
 
 
 def _in_file(place: str, line: int, text: str) -> tuple[int, str]:
@@ -225,8 +231,10 @@ def as_github(report: Report) -> Iterator[str]:
     """
     for each in report.problems:
         yield _command("error", each.path, each.line, "not read", each.reason)
+    for each in report.unused_ignores:
+        yield _command("notice", each.path, each.line, "unused ignore", each.reason)
     for finding in report.findings:
-        kind, text = _level(finding.rule), _sentence(finding)
+        kind, text = _level(finding.rule), _text(finding)
         yield _command(kind, finding.site.path, finding.line, finding.rule, text)
 
 

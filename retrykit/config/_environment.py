@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from retrykit._core.foreign_settings import RETRY_NAMES, advice_for
 from retrykit._core.limits import find_idle_limit
 from retrykit._core.policy import Policy
 from retrykit._core.serialization import UNLIMITED, settings_from_dict
@@ -34,6 +35,10 @@ _SETTINGS = {
     for name, each in SETTINGS.items()
     if each.form not in {"code", "rules", "budget", "limits", "hedge"}
 }
+_ONLY_IN_CODE = {
+    name.upper(): name for name in SETTINGS if name.upper() not in _SETTINGS
+}
+_OF_OTHERS = {name.upper(): name for name in RETRY_NAMES}
 _FORMULA = ("BACKOFF_BASE", "BACKOFF_EXPONENT", "BACKOFF_JITTER")
 _ZIZQ = ("RETRY_LIMIT", *_FORMULA)
 
@@ -108,16 +113,42 @@ def _find_variables(
             continue
         if key in VARIABLES:
             values[key] = check_encodable(name, text)
+            continue
+        if key in _ONLY_IN_CODE:
+            raise _unknown(name, "a setting that a variable can have", _in_code(key))
         for near in difflib.get_close_matches(key, VARIABLES, n=1, cutoff=0.85):
             # SCHEDULER, NAMES or LIMIT may well be a variable of the program itself.
             own = key == "LIMIT" or ("_" not in near and key.startswith(near))
-            if key != near and not own:
-                # The value may be a secret.
-                msg = f"{name} is not a policy setting; did you mean {stem}_{near}?"
-                raise ConfigError(msg, "unknown-name")
+            if not own:
+                raise _unknown(name, "a policy setting", f"did you mean {stem}_{near}?")
+        if advice := _advice(stem, _OF_OTHERS.get(key, "")):
+            raise _unknown(name, "a policy setting", advice)
     names = {key: f"{stem}_{key}" for key in VARIABLES}
     shown = {key: display_names.get(name, name) for key, name in names.items()}
     return _Variables(values, shown)
+
+
+def _unknown(name: str, kind: str, suggestion: str) -> ConfigError:
+    # Without the value, which may be a secret.
+    return ConfigError(f"{name} is not {kind}; {suggestion}", "unknown-name")
+
+
+def _advice(stem: str, name: str) -> str:
+    """Return what to write instead of a setting of another library; maybe nothing."""
+    advice = advice_for(name)
+    found = _WRITTEN.match(advice)
+    key = found[1].upper() if found else ""
+    if key in _ONLY_IN_CODE:
+        return _in_code(key)
+    written = advice.replace(f"write {key.lower()}", f"write {stem}_{key}", 1)
+    return written if key in _SETTINGS else ""
+
+
+def _in_code(key: str) -> str:
+    return f"write base=Policy({_ONLY_IN_CODE[key]}=...)"
+
+
+_WRITTEN = re.compile(r"write (\w+)")
 
 
 def _find_base(stem: str, variables: _Variables, base: Policy | None) -> Policy:

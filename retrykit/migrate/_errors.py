@@ -1,4 +1,4 @@
-"""Tenacity names that do not retry: `RetryError`, `TryAgain` and attributes."""
+"""Errors of tenacity and retrying: `RetryError` and `TryAgain`."""
 
 import libcst as cst
 from libcst import matchers
@@ -6,9 +6,7 @@ from libcst import matchers
 from retrykit.migrate import _tenacity
 from retrykit.migrate._blocks import Edit, Edits
 from retrykit.migrate._expressions import OURS, code, parse
-from retrykit.migrate._findings import Untranslatable
-from retrykit.migrate._settings import Use, ordered
-from retrykit.migrate._source import Arguments, Source
+from retrykit.migrate._source import Source
 from retrykit.migrate._usages import Site
 
 __all__ = ["migrate_errors"]
@@ -19,18 +17,16 @@ _LIBRARIES = {"tenacity", "retrying"}
 def migrate_errors(source: Source, sites: list[Site]) -> Edits:
     """Return the edits of the errors of tenacity and retrying.
 
-    Usages are left as they are if the file reads details of such an error, or other
-    attributes of their functions.
+    Usages are left as they are if a file reads details of such an error.
     """
     edits: Edits = {}
-    for site in sites:
-        reason = _attribute_read(source, site, edits)
-        if reason:
-            site.leave(reason)
     for library in _LIBRARIES:
         mine = [x for x in sites if x.library == library]
         again = source.find({(library, "TryAgain")})
-        if again:
+        if source.surroundings.mention("raise TryAgain"):
+            for site in mine:
+                site.leave("another file raises TryAgain for its callers")
+        elif again and mine:
             edits |= _try_again(source, mine, again)
         edits |= _retry_errors(source, library, mine)
     return edits
@@ -152,68 +148,3 @@ def _is_raised(source: Source, use: cst.CSTNode) -> bool:
     if isinstance(around, cst.Call) and not around.args:
         around = source.parent(around)
     return isinstance(around, cst.Raise)
-
-
-_ATTRIBUTES = {"retry", "statistics", "retry_with"}
-
-
-def _attribute_read(source: Source, site: Site, edits: Edits) -> str:
-    """Return why a function stays decorated by tenacity; edit ``retry_with``."""
-    if site.function is None or site.library != "tenacity" or site.settings is None:
-        return ""
-    name = site.function.name.value
-    for attribute in _ATTRIBUTES:
-        if source.surroundings.mention(f"{name}.{attribute}"):
-            return f"another file reads {name}.{attribute}"
-        for node in source.attributes(attribute):
-            owner = code(node.value).rpartition(".")[2]
-            if owner != name:
-                continue
-            if attribute != "retry_with" or not _with_policy(source, site, node, edits):
-                return f"the file reads {name}.{attribute}"
-    return ""
-
-
-def _with_policy(source: Source, site: Site, node: cst.Attribute, edits: Edits) -> bool:
-    """Edit a call of ``retry_with``; return whether that was possible."""
-    call = source.parent(node)
-    if not isinstance(call, cst.Call) or not isinstance(node.value, cst.Name):
-        return False
-    if "policy" in (site.settings or {}):
-        return False
-    try:
-        changed = Arguments(source, call, _tenacity.PARAMETERS)
-        if changed.dictionaries:
-            return False
-        own = site.arguments
-        merged = Arguments(source, None, "")
-        merged.values = {**({} if own is None else own.values), **changed.values}
-        settings = _tenacity.settings(merged, Use("function", None, site.function))
-    except Untranslatable:
-        return False
-    old = site.settings or {}
-    new = {name: text for name, text in settings.items() if old.get(name) != text}
-    for name in old.keys() - settings.keys():
-        new[name] = _UNSET.get(name, "")
-    if "" in new.values():
-        return False
-    named = ", ".join(f"{name}={text}" for name, text in ordered(new).items())
-    text = f"{OURS}.with_policy({code(node.value)}{', ' if named else ''}{named})"
-    edits[call] = lambda _node: parse(text)
-    return True
-
-
-_UNSET = {
-    "give_up_on": "()",
-    "on_result": "None",
-    "max_attempts": "None",
-    "max_elapsed": "None",
-    "deadline": '"stop"',
-    "limits": '"any"',
-    "hint": "None",
-    "raises": '"last"',
-    "observers": "()",
-    "stop_event": "None",
-    "sleep": "None",
-    "name": "None",
-}

@@ -67,6 +67,10 @@ _ATTRIBUTE: Final = re.compile(
 )
 """What tenacity adds to functions, with their names, and attributes of a `Retry`."""
 
+_RENAMED: Final = re.compile(
+    r"\b(\w+) as (\w+)|^[ \t]*(\w+) = (?:\w+\.)*(\w+)$", re.MULTILINE
+)
+
 _NOT_SOURCES: Final = {
     *("__pycache__", "node_modules", "site-packages", "dist-packages"),
     *("venv", "env", "build", "dist"),
@@ -160,7 +164,7 @@ def migrate_paths(
     return Report(tuple(found), tuple(problems))
 
 
-_ASKED: Final = frozenset({*LIBRARIES, "RetryError", "last_attempt"})
+_ASKED: Final = frozenset({*LIBRARIES, "RetryError", "last_attempt", "raise TryAgain"})
 """Words that a file may ask about although it does not have them."""
 
 
@@ -249,8 +253,26 @@ def _read(path: Path) -> _Text:
     lines = iter(content.splitlines(keepends=True))
     encoding, _ = tokenize.detect_encoding(lambda: next(lines, b""))
     text = content.decode(encoding)
-    words = {*_WORD.findall(text), *_ATTRIBUTE.findall(text)}
-    return _Text(path, content, encoding, text, frozenset(words))
+    return _Text(path, content, encoding, text, frozenset(_words(text)))
+
+
+def _words(text: str) -> set[str]:
+    """Return what another file may ask for: words, and attributes with their owners."""
+    words = {*_WORD.findall(text)}
+    found = {*_ATTRIBUTE.findall(text)}
+    owners: dict[str, set[str]] = {}
+    for name, alias, left, right in _RENAMED.findall(text) if found else ():
+        owners.setdefault(alias or left, set()).add(name or right)
+    for each in found:
+        owner, _, attribute = each.partition(".")
+        names = {"", owner, *owners.get(owner, ())}
+        words |= {f"{name}.{attribute}" for name in names}
+    if "TryAgain" in words and words.isdisjoint(_RETRYING):
+        words.add("raise TryAgain")
+    return words
+
+
+_RETRYING: Final = frozenset({"retry", "Retrying", "AsyncRetrying"})
 
 
 def write_file(file: FileMigration) -> Problem | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
+from retrykit.migrate._attributes import keep_attributes
 from retrykit.migrate._blocks import Edit, Edits
 from retrykit.migrate._comments import with_comment, without_comment
 from retrykit.migrate._dictionaries import share_policies
@@ -13,7 +14,7 @@ from retrykit.migrate._findings import Migration, Usage
 from retrykit.migrate._imports import settle_imports
 from retrykit.migrate._nesting import allow_nesting
 from retrykit.migrate._source import Source, Surroundings, imports_library
-from retrykit.migrate._usages import Site, find_sites
+from retrykit.migrate._usages import Site, find_sites, leave_shared
 
 __all__ = ["migrate_text"]
 
@@ -56,8 +57,8 @@ def _find_edits(source: Source, sites: list[Site]) -> dict[cst.CSTNode, list[Edi
         for node, edit in found.items():
             edits.setdefault(node, []).append(edit)
 
-    add(migrate_errors(source, sites))
-    allow_nesting(source, sites)
+    keep_attributes(source, sites)
+    add(_settle(source, sites))
     add(share_policies(source, sites))
     for site in sites:
         if site.settings is not None:
@@ -68,6 +69,21 @@ def _find_edits(source: Source, sites: list[Site]) -> dict[cst.CSTNode, list[Edi
     for node in _obsolete(source, sites):
         add({node: lambda _node: cst.RemoveFromParent()})
     return edits
+
+
+def _settle(source: Source, sites: list[Site]) -> Edits:
+    """Leave usages until no other depends on one that is left; return what changes."""
+    while True:
+        before = _count_left(sites)
+        edits = migrate_errors(source, sites)
+        allow_nesting(source, sites)
+        leave_shared(sites)
+        if _count_left(sites) == before:
+            return edits
+
+
+def _count_left(sites: list[Site]) -> int:
+    return sum(site.settings is None for site in sites)
 
 
 class _Editing(cst.CSTTransformer):

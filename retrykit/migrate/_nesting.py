@@ -39,6 +39,10 @@ def allow_nesting(source: Source, sites: list[Site]) -> None:
         )
         if not inner:
             continue
+        if site.kind == "function" and site.edits:
+            # What `retry_with` sets would come beside what is set here.
+            site.leave(f"{inner} is retried inside it, and the file reads retry_with")
+            continue
         if "max_elapsed" in site.settings:
             # The policy's own limit would also end the delays of the calls within.
             try:

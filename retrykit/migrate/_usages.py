@@ -24,7 +24,7 @@ from retrykit.migrate._objects import (
 from retrykit.migrate._settings import Settings, Use, ordered
 from retrykit.migrate._source import Arguments, Source
 
-__all__ = ["Site", "find_sites"]
+__all__ = ["Site", "find_sites", "leave_shared"]
 
 
 _SHARED: Final = "another object of this variable is left as it is"
@@ -301,8 +301,13 @@ def find_sites(source: Source) -> list[Site]:
             sites.append(Site(source, node, found))
     for site in sites:
         site.translate()
+    leave_shared(sites)
+    return sites
+
+
+def leave_shared(sites: list[Site]) -> None:
+    """Leave an object as it is whose variable has one that is left."""
     left = {site.variable for site in sites if site.settings is None} - {None}
     for site in sites:
         if site.settings is not None and site.variable in left:
             site.leave(_SHARED)
-    return sites

@@ -134,6 +134,29 @@ def test_writes_a_baseline_and_leaves_out_what_is_in_it(folder):
     assert printed.out.startswith("known.json: 1 finding\nnot read  ./b.py:1: ")
 
 
+def test_with_a_baseline_only_sites_with_new_findings_are_printed(folder):
+    run(folder, "--write-baseline", "known.json")
+    (folder / "b.py").write_text(ENDLESS)
+    printed = run(folder, "--baseline", "known.json").out
+    assert "./b.py:4  fetch  tenacity\n" in printed
+    assert "a.py" not in printed
+    assert printed.endswith(
+        "3 findings at 1 of 2 sites, in 2 files with 10 lines; 3 ignored.\n"
+    )
+
+
+def test_a_comment_without_an_effect_is_told_and_fails_nothing(folder):
+    (folder / "a.py").write_text("retry = 1  # retrykit: ignore\n")
+    printed = run(folder)
+    assert printed.code == 0
+    assert printed.out == (
+        "unused  ./a.py:1: no finding to ignore here; the comment belongs on the line "
+        "of the finding, which of a loop is its first line\n\n"
+        "no findings at no sites, in 1 file with 1 line.\n"
+    )
+    assert not run(folder, "--quiet").out
+
+
 def test_settings_of_the_project_apply(folder):
     (folder / "pyproject.toml").write_text(
         "[tool.retrykit.audit]\nignore = ['unbounded']\nexclude = ['b.py']\n"

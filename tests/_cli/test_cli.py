@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,11 +81,28 @@ def test_columns_of_csv_can_be_chosen():
     ]
 
 
+@pytest.mark.parametrize("args", [(), ("--json",), ("--csv",)])
+def test_each_retry_tells_when_it_starts_if_attempts_take_time(args):
+    show = ("show", "--schedule", "[1, 5]", "--attempt", "2s", *args)
+    printed = run_command(*show).out
+    if not args:
+        assert re.findall(r"^ +\d .*", printed, re.MULTILINE) == [
+            "    1        1          1s     3s",
+            "    2        5          6s    10s",
+        ]
+        assert " start" not in run_command("show", "zizq:retry_limit=1").out
+        return
+    data = csv.DictReader(printed.splitlines())
+    rows = json.loads(printed)["rows"] if args == ("--json",) else [*data]
+    assert [float(each["start_low"]) for each in rows] == [3, 10]
+    assert [float(each["start_high"]) for each in rows] == [3, 10]
+
+
 def test_csv_of_a_policy_without_retries_has_its_columns():
     printed = run_command("show", "requests", "--csv")
     assert printed.out == (
         "retry,seconds_low,seconds,seconds_high,minutes,hours,cumulative_low,"
-        "cumulative_high\n"
+        "cumulative_high,start_low,start_high\n"
     )
 
 

@@ -51,7 +51,20 @@ def test_a_picture_in_no_folder_is_refused_before_the_simulation():
     )
 
 
-@pytest.mark.parametrize("share", ["0", "2"])
+def test_every_share_may_be_in_percent(tmp_path):
+    mixed = ("simulate", "requests", "zizq", "--load", "20%", *QUICK)
+    args = ("--failing", "50%", "--share", "25%", "--share", "75 %", "--json")
+    as_numbers = ("--failing", "0.5", "--share", "0.25", "--share", "0.75", "--json")
+    assert run_command(*mixed, *args).out == run_command(*mixed, *as_numbers).out
+
+
+def test_the_load_may_be_a_number_where_it_may_be_in_percent():
+    found = {run_command("lint", "zizq", "--load", load).out for load in ("0.7", "70%")}
+    assert len(found) == 1
+    assert found != {""}
+
+
+@pytest.mark.parametrize("share", ["0", "2", "half", "150%", "50%%"])
 def test_the_option_of_a_partial_outage_is_named(share):
     printed = run_command(*CALM, "--failing", share)
     assert printed.err.startswith("retrykit: Invalid value for '--failing': ")

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import importlib
 import sys
 import threading
 import time
@@ -11,7 +12,16 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from retrykit import ConfigError, Policy, Rule, aretry, aretrying, retry, retrying
+from retrykit import (
+    ConfigError,
+    Policy,
+    Rule,
+    aretry,
+    aretrying,
+    retry,
+    retrying,
+    with_policy,
+)
 from retrykit._core.ineffective import warned
 from retrykit.testing import virtual_time
 from tests._support.optional_trio import trio
@@ -60,6 +70,54 @@ def rejects(task, noun):
         message = caught.value.message
         assert f"a function, not {noun}, which would run without retries" in message
         assert message.endswith("; put retry below the other decorator")
+
+
+DECORATORS = {
+    "tenacity": "tenacity.retry",
+    "tenacity, with arguments": "tenacity.retry(reraise=True)",
+    "backoff": "backoff.on_exception(backoff.expo, OSError)",
+    "backoff, of results": "backoff.on_predicate(backoff.fibo)",
+    "stamina": "stamina.retry(on=OSError)",
+    "retrying": "retrying.retry",
+    "retrying, with arguments": "retrying.retry(wait_fixed=1)",
+}
+
+
+@pytest.mark.needs("tenacity", "backoff", "stamina", "retrying")
+@pytest.mark.parametrize("name", DECORATORS)
+def test_a_function_that_another_library_retries_is_rejected(name):
+    library = name.partition(",")[0]
+    decorate = eval(DECORATORS[name], {library: importlib.import_module(library)})  # noqa: S307
+
+    def fetch(): ...
+
+    async def find(): ...
+
+    class Client:
+        get = decorate(fetch)
+
+    retried = decorate(fetch)
+    around = functools.update_wrapper(lambda: retried(), retried)  # noqa: PLW0108
+    functions = [retried, Client().get, around]
+    if library != "retrying":
+        functions.append(decorate(find))
+    for function in functions:
+        for ours in (retry, retry(Policy()), with_policy):
+            with pytest.raises(ConfigError, match=f"that {library} does not") as caught:
+                ours(function)
+            assert caught.value.code == "other-library"
+        assert retry(nested="retry")(function) is not function
+        # It makes one call: what it adds is a limiter, or a log.
+        assert retry(max_attempts=1)(function) is not function
+    assert retry(fetch) is not fetch
+
+
+@pytest.mark.needs("tenacity")
+def test_a_function_of_such_a_library_is_not_rejected_for_its_home():
+    import tenacity
+
+    assert retry(tenacity.stop_after_attempt.__init__)
+    assert retry(tenacity.after_log)
 
 
 @pytest.mark.needs("celery")

@@ -84,10 +84,10 @@ ERRORS = {
     "baseline must be a file that --write-baseline has written, got 'b.json'; No such "
     "file or directory": with_baseline(None),
     "baseline must be a file that --write-baseline has written, got 'b.json'; its "
-    "version is not 1": with_baseline("[]"),
+    "version is not 2: write it again": with_baseline("[]"),
     "baseline must be a file that --write-baseline has written, got 'b.json'; it has "
     "no list of findings with path, function, rule, hash": (
-        with_baseline('{"version": 1, "findings": [1]}')
+        with_baseline('{"version": 2, "findings": [1]}')
     ),
     "diff must be a revision of git, got '--output'": since("--output"),
     "diff needs git, which is not installed": since("main", path=""),

@@ -9,6 +9,7 @@ from hypothesis import Phase, given, settings, strategies as st
 from retrykit import Policy, Rule, presets, schedules as s
 from retrykit.analysis.html_report._policy_data import policy_data
 from retrykit.config.rendering import to_data
+from retrykit.schedules._parsing import parse_schedule
 from retrykit.testing import strategies
 from tests._support.page_scripts import run_in_node
 from tests._support.schedule_data import schedule_data
@@ -119,13 +120,22 @@ UNREADABLE = {
     "policy=a%20%26%20b&on=%22KeyError%22": 'on must be "OSError", got "KeyError"',
 }
 EXPRESSIONS = {
-    "": "it ends too soon",
+    "": 'delays such as "1s, 5s, 1m", or an expression',
     "constant(1": "write , or )",
     "sequence([1": "write , or ]",
     "constant(1))": "it ends too late",
     "constant(": "it ends too soon",
-    "constant": "write (",
-    "exponential(0.1)": "give exponential factor",
+    "constant": 'delays such as "1s, 5s, 1m", or an expression',
+    "constant.cap(1)": "write (",
+    "exponential()": "give exponential first",
+    "exponential(factor=2)": "give exponential first",
+    "uniform(1)": "give uniform high",
+    "1, 2": 'schedule[0] must be a duration such as "12.5s"',
+    "1s,": "schedule[1] must be a duration",
+    "[1] + constant(1)": "write the schedule before the operator",
+    "sequence([], repeat_last=True)": "give a last delay to repeat",
+    "sequence('1s')": "write a list",
+    "constant([1])": "an expression of schedules",
     "constant(1, 2)": "constant takes wait",
     "constant(1, wiat=2)": "constant takes wait",
     "constant(-1)": "wait must be a finite number >= 0, got -1",
@@ -134,18 +144,43 @@ EXPRESSIONS = {
     "constructor(1)": "an expression of schedules",
     "cap(1)": "an expression of schedules",
     "constant(1).sum(2)": "the methods are at_least, cap",
-    "constant(1).then([1])": "an expression of schedules",
+    "constant(1).then([1])": "schedule must be finite",
     "constant(1).then(constant(2))": "schedule must be finite",
-    "1 + 2": "an expression of schedules",
+    "(1 + 2)": "an expression of schedules",
     "constant(1) @ 2": "an expression, got ' @ 2'",
     "(" * 200: "write at most 100 levels",
-    "1" * 10_001: "at most 10000 characters, got 10001",
+    "(" + "1" * 10_000: "at most 10000 characters, got 10001",
 }
+AS_ON_THE_COMMAND_LINE = [
+    "1s,5s,1m",
+    " 500ms , 1 s ",
+    "[1, '5s']",
+    "[]",
+    "exponential(0.5).cap(20).full_jitter()",
+    "exponential(first='500ms')",
+    *("decay(1)", "decorrelated(1)", "fibonacci()", "google_interval()", "linear(5)"),
+    *("polly_interval()", "polynomial(2)", "sequence([1])", "constant(1).cap(limit=2)"),
+    "sequence([1, 5], repeat_last=True)",
+    "sequence([1, 5], repeat_last=False)",
+    "2 * constant(1)",
+    "constant(1) + [1, 2]",
+    "constant(1).take(2).then([1, '5s'])",
+    "constant(1).take(2).then(other=constant(5))",
+    "constant(1).switch(after=2, to=[1])",
+    "(uniform(1, 3) + decorrelated(1).jitter(0.5)).cap(9).without_jitter()",
+    "(google_interval() | polly_interval().equal_jitter()).without_jitter()",
+]
 
 
 @pytest.mark.parametrize("address", UNREADABLE)
 def test_what_cannot_be_read_is_named(address):
     assert UNREADABLE[address] in read(address, POLICIES)
+
+
+def test_a_schedule_is_read_as_on_the_command_line():
+    script = "return given[0].map((text) => expression(parseSchedule(text)))"
+    expected = [repr(parse_schedule(text)) for text in AS_ON_THE_COMMAND_LINE]
+    assert run_in_node(script, AS_ON_THE_COMMAND_LINE) == expected
 
 
 def test_expressions_that_cannot_be_read_are_told_why():

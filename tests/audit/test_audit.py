@@ -68,6 +68,7 @@ def test_a_comment_ignores_findings(tmp_path, comment, left):
     assert codes(report) == left
     assert report.ignored == 3 - len(left)
     assert not report.problems
+    assert not report.unused_ignores
 
 
 def test_a_comment_may_be_on_any_line_of_a_call_but_not_of_a_loop(tmp_path):
@@ -186,3 +187,17 @@ def test_a_rule_warns_of_its_bad_example_and_not_of_its_good_one(tmp_path, code)
 def test_processes_must_be_a_count():
     with pytest.raises(ConfigError, match="processes must be an integer >= 1, got 0"):
         audit([], processes=0)
+
+
+def test_a_comment_without_an_effect_is_told(tmp_path):
+    loop = (
+        "import time\n\n\ndef f():\n    while True:\n        try:\n"
+        "            return g()\n        except OSError:  # retrykit: ignore\n"
+        "            time.sleep(1)  # retrykit: ignore[no-jitter]\n"
+    )
+    write(tmp_path, text=loop)
+    report = audit([tmp_path])
+    assert [each.line for each in report.unused_ignores] == [8, 9]
+    assert "which of a loop is its first line" in report.unused_ignores[0].reason
+    # Others may be for a rule that is not applied.
+    assert not audit([tmp_path], select=["unbounded"]).unused_ignores

@@ -49,7 +49,7 @@ def test_a_second_one_of_the_same_text_is_new(tmp_path, known):
 
 def test_the_file_is_sorted_and_has_relative_paths(known):
     data = json.loads(known.read_text())
-    assert data["version"] == 1
+    assert data["version"] == 2
     assert [each["rule"] for each in data["findings"]] == sorted(CODES)
     assert {each["path"] for each in data["findings"]} == {"a.py"}
 
@@ -58,11 +58,11 @@ def test_the_file_is_sorted_and_has_relative_paths(known):
     ("text", "message"),
     [
         ("{", "Expecting property name"),
-        ("[]", "; its version is not 1"),
-        ('{"version": 2}', "; its version is not 1"),
-        ('{"version": 1}', "; it has no list of findings with path, "),
+        ("[]", "; its version is not 2: write it again"),
+        ('{"version": 1}', "; its version is not 2: write it again"),
+        ('{"version": 2}', "; it has no list of findings with path, "),
         (
-            '{"version": 1, "findings": [{}]}',
+            '{"version": 2, "findings": [{}]}',
             "; it has no list of findings with path, ",
         ),
     ],
@@ -82,3 +82,38 @@ def test_a_missing_file_is_told_with_what_makes_one():
         "baseline must be a file that --write-baseline has written, got 'no.json'; "
         "No such file or directory"
     )
+
+
+NESTED = """\
+import tenacity
+
+
+class Client:
+    @tenacity.retry
+    def fetch(self): ...
+"""
+
+
+@pytest.mark.parametrize("written", [".", "app", "app/a.py"])
+@pytest.mark.parametrize("is_package", [True, False])
+def test_a_finding_is_known_whichever_path_is_audited(
+    tmp_path, monkeypatch, written, is_package
+):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "app"
+    folder.mkdir()
+    write(folder, text=ENDLESS + NESTED)
+    if is_package:
+        write(folder, "__init__.py", "")
+    Baseline.of(audit([written]).findings, "known.json").write("known.json")
+    for path in (".", "app", "app/a.py", folder / "a.py"):
+        report = audit([path], baseline="known.json")
+        assert (report.findings, report.ignored) == ((), 6)
+
+
+def test_a_method_of_another_class_is_another_function(tmp_path):
+    write(tmp_path, text=NESTED)
+    file = tmp_path / "known.json"
+    Baseline.of(audit([tmp_path]).findings, file).write(file)
+    write(tmp_path, text=NESTED.replace("Client", "Other"))
+    assert codes(audit([tmp_path], baseline=file)) == CODES

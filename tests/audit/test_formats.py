@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from retrykit.audit import audit
-from retrykit.audit._formats import as_data, as_github
+from retrykit.audit._formats import as_data, as_github, as_sarif
 from retrykit.audit._page import as_page, summary
 from tests.audit.test_audit import CODES, ENDLESS, write, write_notebook
 
@@ -75,8 +75,8 @@ def test_annotations_escape_what_would_end_them(tmp_path, monkeypatch):
         ),
         (
             "::error file=a%2Cb%3Ac%25.py,line=4,title=retrykit%3A "
-            "unbounded::Nothing ends a "
-            "call that fails every time. Fix: limit the number of attempts or the time."
+            "unbounded::nothing ends a "
+            "call that fails every time; limit the number of attempts or the time"
         ),
     ]
 
@@ -88,7 +88,7 @@ def test_annotations_of_a_notebook_tell_the_cell(tmp_path, monkeypatch):
     assert bad.startswith("::error file=a.ipynb,line=1,title=retrykit%3A not read::")
     assert bad.endswith("::In cell 3, line 1: not Python: '(' was never closed")
     assert found.startswith("::error file=a.ipynb,line=1,")
-    assert "::In cell 2, line 4: Nothing ends" in found
+    assert "::In cell 2, line 4: nothing ends" in found
 
 
 class Tags(HTMLParser):
@@ -143,3 +143,37 @@ def test_the_summary_counts_what_is_ignored(tmp_path):
     assert summary(audit([tmp_path])) == (
         "no findings at 1 site, in 1 file with 5 lines; 3 ignored"
     )
+
+
+BLOCKING = """\
+import asyncio, time
+
+
+async def fetch():
+    for number in range(3):
+        try:
+            return await get()
+        except OSError:
+            time.sleep(number)
+"""
+
+
+def test_a_name_that_begins_a_message_is_written_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, text=BLOCKING)
+    report = audit(["."], select=["blocking-sleep"])
+    [line] = as_github(report)
+    [result] = as_sarif(report, "1")["runs"][0]["results"]
+    assert "::time.sleep" in line
+    assert result["message"]["text"].startswith("time.sleep")
+
+
+def test_an_unused_comment_is_told_in_data_and_annotations(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, text="x = 1  # retrykit: ignore\n" + ENDLESS)
+    report = audit(["."], ignore=["unbounded"])
+    assert not report.unused_ignores
+    report = audit(["."])
+    [told] = as_data(report)["unused_ignores"]
+    assert (told["path"], told["line"]) == ("./a.py", 1)
+    assert next(as_github(report)).startswith("::notice file=a.py,line=1,")

@@ -54,7 +54,7 @@ def test_a_result_names_its_rule_and_its_line(tmp_path, run):
     first = found["results"][0]
     assert found["tool"]["driver"]["rules"][first["ruleIndex"]]["id"] == CODES[0]
     assert first["level"] == "error"
-    assert first["message"]["text"].startswith("Nothing ends")
+    assert first["message"]["text"].startswith("nothing ends")
     assert artifact(first) == {"uri": "a%20b.py", "uriBaseId": "%SRCROOT%"}
     assert region(first) == {
         "startLine": 3,
@@ -104,7 +104,7 @@ def test_the_text_tells_the_cell_of_a_notebook(tmp_path, run):
     first = found["results"][0]
     assert artifact(first)["uri"] == "a.ipynb"
     assert region(first)["startLine"] == 1
-    assert first["message"]["text"].startswith("In cell 2, line 4: Nothing ends")
+    assert first["message"]["text"].startswith("In cell 2, line 4: nothing ends")
     assert notices(found)[0]["message"]["text"].startswith("In cell 3, line 1: not P")
 
 

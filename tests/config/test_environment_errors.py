@@ -205,3 +205,39 @@ def test_a_misspelled_variable_is_rejected(key, meant):
         assert error_of(**{key: "s3cret"}) == (
             f"APP_RETRY_{key} is not a policy setting; did you mean APP_RETRY_{meant}?"
         )
+
+
+MEANT = {
+    "ATTEMPTS": "write APP_RETRY_MAX_ATTEMPTS, which includes the first attempt",
+    "MAX_RETRIES": "write APP_RETRY_MAX_ATTEMPTS, which includes the first attempt",
+    "TRIES": "write APP_RETRY_MAX_ATTEMPTS, which includes the first attempt",
+    "MAX_TIME": "write APP_RETRY_MAX_ELAPSED",
+    "BACKOFF_FACTOR": "write APP_RETRY_SCHEDULE=exponential(first, factor=...)",
+    "RETRY_BUDGET": "write base=Policy(budget=...)",
+}
+
+
+@pytest.mark.parametrize(("key", "advice"), MEANT.items(), ids=MEANT)
+def test_a_setting_of_another_library_is_rejected(key, advice):
+    assert error_of(**{key: "s3cret"}) == (
+        f"APP_RETRY_{key} is not a policy setting; {advice}"
+    )
+
+
+CODE = ["RULES", "BUDGET", "ADMISSION", "HEDGE", "FALLBACK", "STOP_EVENT", "SLEEP"]
+
+
+@pytest.mark.parametrize("key", [*CODE, "OBSERVERS"])
+def test_a_setting_that_is_written_in_code_is_rejected(key):
+    assert error_of(**{key: "s3cret"}) == (
+        f"APP_RETRY_{key} is not a setting that a variable can have; "
+        f"write base=Policy({key.lower()}=...)"
+    )
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["RETRY_METHODS", "RATE", "LOG_LEVEL", "TIMEOUT", "TOTAL", "WORKERS", "attempts"],
+)
+def test_a_variable_that_may_be_for_something_else_is_left_alone(key):
+    assert policy_of(**{key: "s3cret"}) == Policy()

@@ -148,3 +148,30 @@ def test_a_function_whose_attributes_a_test_sets_stays(tmp_path):
     )
     [usage] = [usage for _, usage in migrate_paths([tmp_path]).usages]
     assert usage.reason == "another file reads fetch.retry"
+
+
+def test_a_function_is_known_by_the_name_that_another_file_gives_it(tmp_path):
+    (tmp_path / "a.py").write_text(SHARED)
+    (tmp_path / "b.py").write_text("from a import fetch as get\nget.retry_with()\n")
+    [usage] = [usage for _, usage in migrate_paths([tmp_path]).usages]
+    assert usage.reason == "another file reads fetch.retry_with"
+
+
+def test_a_decorator_for_other_files_stays_if_one_reads_statistics(tmp_path):
+    (tmp_path / "a.py").write_text(
+        "import tenacity\n\npatient = tenacity.retry(reraise=True)\n"
+    )
+    (tmp_path / "b.py").write_text("from a import patient\nprint(get.statistics)\n")
+    [usage] = [usage for _, usage in migrate_paths([tmp_path]).usages]
+    assert usage.reason == "another file uses patient, and one reads statistics"
+
+
+def test_a_try_again_for_functions_of_another_file_stays_as_they_do(tmp_path):
+    (tmp_path / "a.py").write_text(SHARED)
+    (tmp_path / "b.py").write_text(
+        "import tenacity\n\n\ndef check():\n    raise tenacity.TryAgain\n"
+    )
+    report = migrate_paths([tmp_path])
+    [usage] = [usage for _, usage in report.usages]
+    assert usage.reason == "another file raises TryAgain for its callers"
+    assert "RetryAfter" not in "".join(x.migration.after for x in report.files)
