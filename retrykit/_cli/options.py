@@ -5,6 +5,7 @@ they are needed.
 """
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterator
 from glob import escape, glob
@@ -96,8 +97,8 @@ class Share(click.FloatRange):
         try:
             share = float(number) / (100 if sign else 1)
         except ValueError:
-            rest = number
-        if rest:
+            share = math.nan
+        if rest or math.isnan(share):
             self.fail(f"{value!r} is not a share such as 0.5 or 50%.", param, ctx)
         return float(super().convert(share, param, ctx))
 
