@@ -195,7 +195,7 @@ def command(
 
 
 def _check_output(output: str | None, formats: Mapping[str, bool]) -> None:
-    """Check that there is at most one format, and that its file can be written."""
+    """Raise an error if there are several formats, or the file cannot be written."""
     given = [each for each, is_set in formats.items() if is_set]
     if len(given) > 1:
         msg = f"{' and '.join(given)} cannot be given together"

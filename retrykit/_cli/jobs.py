@@ -369,7 +369,7 @@ def _choose(
 def _check_counted(
     statuses: Sequence[str], max_overdue: float | None, max_dead: int | None
 ) -> None:
-    """Check that limits apply to jobs that are counted, so no monitor is misled."""
+    """Raise an error if a limit applies to jobs that are not counted."""
     unchecked = ""
     if max_dead is not None and "dead" not in statuses:
         unchecked = "--max-dead also needs --status dead."

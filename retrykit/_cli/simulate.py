@@ -368,7 +368,7 @@ def _settings(policies: Sequence[Policy], options: Mapping[str, Any]) -> dict[st
 
 
 def _check_basin(clients: Sequence[Clients], file: Path | None) -> None:
-    """Check that a basin can be drawn, before a simulation that may take minutes."""
+    """Raise an error if no basin can be drawn, before minutes of simulation."""
     if file is not None and any(map(has_layers, clients)):
         rule = "left out for a policy with limits or a hedge"
         suggestion = "its state is more than a queue and calls that wait"

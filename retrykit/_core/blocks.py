@@ -341,7 +341,7 @@ class _RetriedBlock:
 
     @classmethod
     def _check(cls, policy: Policy) -> None:
-        """Check that a policy suits a block."""
+        """Raise a ConfigError if a policy does not suit a block."""
         suggestion = "put the block into a function under aretry"
         check_sync_compatible(policy, can_cancel=cls._can_cancel, suggestion=suggestion)
         if isinstance(policy.attempt_timeout, AsArgument):

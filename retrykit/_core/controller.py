@@ -647,7 +647,7 @@ class RetryController:
         return self._give_up(call, reason, failure, error, failed_now=False)
 
     def give_back(self, call: RetryCall) -> None:
-        """Return the leases of an attempt that is not made."""
+        """Give back the leases of an attempt that is not made."""
         if call.leases:
             admission.give_back(call.leases)
 

@@ -149,7 +149,7 @@ def _add_timeout(
 
 
 def _check_sync(policy: "Policy") -> None:
-    """Check that a policy suits a sync function."""
+    """Raise an error unless a policy suits a sync function."""
     check_event_kind(policy.stop_event, awaited=False)
     check_sleep_kind(policy.sleep, awaited=False)
     check_sync_compatible(policy)
@@ -157,14 +157,14 @@ def _check_sync(policy: "Policy") -> None:
 
 
 def _check_async(policy: "Policy") -> None:
-    """Check that a policy suits a coroutine function."""
+    """Raise an error unless a policy suits a coroutine function."""
     check_event_kind(policy.stop_event, awaited=True)
     check_sleep_kind(policy.sleep, awaited=True)
     check_limits_of(policy)
 
 
 def check_limits_of(policy: "Policy") -> None:
-    """Check that a policy may ask its limits, which other policies may share."""
+    """Raise a ConfigError if a policy cannot share its limits with other policies."""
     if policy.admission:
         # Imported here: few policies have limits.
         from retrykit._core.admission import join_limits  # noqa: PLC0415
@@ -175,7 +175,7 @@ def check_limits_of(policy: "Policy") -> None:
 def check_no_hedge(
     policy: "Policy", suggestion: str = "put what is hedged into a function"
 ) -> None:
-    """Check that a policy does not hedge, where no function can be sent twice."""
+    """Raise an error if a policy hedges where no function can be sent twice."""
     if policy.hedge is not None:
         rule = "None where nothing can be sent twice: in a block, a stream, a job or a "
         rule += "gRPC call"
@@ -183,7 +183,7 @@ def check_no_hedge(
 
 
 def check_retryable(fn: object) -> None:
-    """Check that *fn* can be retried by calling it again."""
+    """Raise an error unless *fn* can be retried by calling it again."""
     if is_plain_function(fn):
         return
     if not callable(fn):
@@ -207,7 +207,7 @@ def check_retryable(fn: object) -> None:
 
 
 def check_no_stream(fn: object) -> None:
-    """Check that *fn* does not return streams that are retried already."""
+    """Raise an error if *fn* returns streams that are retried already."""
     found: Any = getattr(fn, "__retrykit__", None)
     # Objects with dynamic attributes, such as remote ones, have any attribute.
     if type(found).__name__ == "WrappedCallable" and found.stream is not None:
@@ -219,7 +219,7 @@ def check_no_stream(fn: object) -> None:
 def check_sync_compatible(
     policy: "Policy", *, can_cancel: bool = False, suggestion: str = NEEDS_ARETRY
 ) -> None:
-    """Check that a policy needs no event loop."""
+    """Raise an error if a policy needs an event loop."""
     check_predicates(policy, suggestion)
     budget, timeout = policy.budget, policy.attempt_timeout
     if is_coroutine_function(budget and budget.withdraw):
@@ -237,7 +237,7 @@ def check_sync_compatible(
 
 
 def check_resumable(state: RetryState) -> None:
-    """Check that a call can be resumed from a state."""
+    """Raise an error unless a call can be resumed from a state."""
     check_instance("state", state, RetryState, "RetryState.from_dict makes one")
     if state.status == "succeeded":
         rule = "of a call that has not succeeded"

@@ -181,7 +181,7 @@ def has_value(fallback: object, failure: Failure | None) -> bool:
 
 
 def check_no_fallback(policy: "Policy") -> None:
-    """Check that a policy has no fallback, where no function returns it."""
+    """Raise an error if a policy has a fallback that no function could return."""
     if policy.fallback is not NO_FALLBACK:
         rule = "left out where no function can return it: in a block, a client, a job "
         rule += "or a stream"

@@ -220,7 +220,7 @@ def _with_direct_result(call: Callable[..., Any], name: str) -> Callable[..., An
 
 
 def check_promise(hedge: Hedge) -> None:
-    """Check that a hedge may send a function several times at once."""
+    """Raise a ConfigError unless a hedge is marked as idempotent."""
     if not hedge.idempotent:
         rule = "True for a function that is hedged, which may run twice at once"
         suggestion = "write idempotent=True if that does no harm"

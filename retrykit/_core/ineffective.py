@@ -1,4 +1,4 @@
-"""Errors and warnings about retries that have no effect, or too much.
+"""Errors and warnings about retries that have no effect, or too great an effect.
 
 A warning is logged once for each name of a call.
 """

@@ -80,7 +80,7 @@ class PolicySource:
         return PolicySource(self._function, self._changes | changes)
 
     def check_alone(self) -> None:
-        """Check that the function needs no arguments of a call."""
+        """Raise an error if the function needs arguments of a call."""
         if self.parameters:
             rule = "a function without parameters where no call has arguments for them"
             names = ", ".join(each.name for each in self.parameters)
@@ -90,7 +90,7 @@ class PolicySource:
             )
 
     def check_call(self, fn: Callable[..., Any]) -> "Signature | None":
-        """Check that calls of *fn* have arguments for each parameter.
+        """Raise an error unless calls of *fn* have arguments for each parameter.
 
         Returns:
             The signature of *fn*; None if the policy does not depend on the call.

@@ -219,7 +219,7 @@ def read_seconds(value: object) -> float:
 
 
 def read_delay(value: object) -> float | None:
-    """Return *value* if it is a number of seconds, >= 0, or None."""
+    """Return *value* if it is None or a number of seconds, >= 0."""
     return None if value is None else read_seconds(value)
 
 

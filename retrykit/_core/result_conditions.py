@@ -58,7 +58,7 @@ def check_result_condition(name: str, value: object) -> object:
 
 
 def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:
-    """Check that no function of a policy is async."""
+    """Raise an error if a function of a policy is async."""
     predicates: list[tuple[str, object]] = [("give_up_on", policy.give_up_on)]
     conditions: tuple[Rule | Policy, ...] = (policy, *policy.rules)
     for each in conditions:

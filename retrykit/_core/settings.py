@@ -226,7 +226,7 @@ def check_sleep(name: str, value: Any) -> Any:
 
 
 def check_sleep_kind(sleep: SleepFunction | None, *, awaited: bool) -> None:
-    """Check that a function that waits does not block the event loop."""
+    """Raise an error if a function that waits blocks the event loop."""
     if sleep is None or not awaited:
         return
     function: Any = sleep
@@ -249,7 +249,7 @@ _BLOCKING = {
 
 
 def check_event_kind(event: StopEvent | None, *, awaited: bool) -> None:
-    """Check that an event can be waited for, by a thread or by a task."""
+    """Raise an error unless an event can be waited for, by a thread or by a task."""
     if event is None or is_coroutine_function(event.wait) is awaited:
         return
     rule, suggestion = "a threading.Event under retry", "asyncio.Event needs aretry"

@@ -193,7 +193,7 @@ def is_async_stream(fn: Any, *, awaited: bool | None) -> bool:
 
 
 def check_stream(mode: StreamMode, policy: "Policy", fn: Any, *, awaited: bool) -> None:
-    """Check that *fn* is a generator function, and that mode and policy suit it."""
+    """Raise an error unless *fn* is a generator function that mode and policy suit."""
     if not matches_underlying(is_generator_function, fn):
         rule = "None for what is not a generator function"
         suggestion = "leave it out, or yield the items"
@@ -213,7 +213,7 @@ def check_stream(mode: StreamMode, policy: "Policy", fn: Any, *, awaited: bool) 
 
 
 def _check_policy(policy: "Policy") -> None:
-    """Check that a policy suits a stream."""
+    """Raise an error unless a policy suits a stream."""
     check_no_fallback(policy)
     timeout = policy.attempt_timeout
     if isinstance(timeout, int | float):

@@ -1,4 +1,4 @@
-"""Calls within expressions, and other parts that tell something about retries."""
+"""Calls in expressions, and other signs of retries: statuses and words."""
 
 import ast
 import re

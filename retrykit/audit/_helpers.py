@@ -1,4 +1,4 @@
-"""Functions of a module that sleep for its loops, count for them, or find delays."""
+"""Functions that loops call to sleep, to limit attempts, or to compute a delay."""
 
 import ast
 import builtins

@@ -210,7 +210,7 @@ def _of_silence(
 
 
 def _hands_over(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler gives the error to a method that ends with it."""
+    """Return whether a handler passes the error to ``set_exception``, ``fail``, ..."""
     return any(
         _FINISHES.search(last_name(call.func))
         and handler.name in {x.id for x in call.args if isinstance(x, ast.Name)}
@@ -238,7 +238,7 @@ def _ends_silently(body: Sequence[ast.stmt]) -> bool:
 
 
 def _tells_nothing(node: ast.expr | None) -> bool:
-    """Return whether a value is None, a constant, empty, or not a number."""
+    """Return whether a value is empty, NaN, None or another constant."""
     match node:
         case ast.UnaryOp(operand=node):
             return _tells_nothing(node)

@@ -185,7 +185,7 @@ def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[P
 
 
 def _asks_counter(call: ast.Call) -> bool:
-    """Return whether a call is a method of an object for retries, or ``next`` of it."""
+    """Return whether a call uses a retry object: one of its methods, or ``next()``."""
     match call:
         case ast.Call(func=ast.Name(id="next"), args=[ast.Name(id=name), *_]):
             return bool(_RETRIES.search(name))

@@ -254,7 +254,7 @@ def _flags_in(test: ast.expr) -> set[str]:
 
 
 def _names_state(node: ast.AST) -> bool:
-    """Return whether a state is compared with that of work that goes on."""
+    """Return whether a state is compared with one of work in progress."""
     match node:
         case ast.Compare(
             left=left, ops=[ast.Lt() | ast.LtE()], comparators=[ast.Attribute()]

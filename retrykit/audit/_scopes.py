@@ -289,7 +289,7 @@ def _instance(parameter: ast.arg, outer: Names) -> Value:
 
 
 def _is_bound(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether a decorator has ``bind=True``, as for a Celery task."""
+    """Return whether a decorator has ``bind=True``, as a bound Celery task does."""
     return any(
         keyword.arg == "bind"
         and isinstance(keyword.value, ast.Constant)

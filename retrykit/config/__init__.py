@@ -1,3 +1,3 @@
-"""Policies from files, environment variables, gRPC service configs and Python text."""
+"""Policies read from files and environment variables, and written as source code."""
 
 __all__: list[str] = []

@@ -21,7 +21,7 @@ _UNKNOWN = ErrorRecord("unknown", "not kept by the engine", "")
 
 
 def check_replayable(policy: Policy) -> None:
-    """Check that a policy works without the errors of earlier attempts."""
+    """Raise an error unless a policy works without the errors of earlier attempts."""
     if policy.rules:
         rule = "empty on an engine that keeps no errors to count"
         suggestion = "list the retried errors in on, and their delays in schedule"

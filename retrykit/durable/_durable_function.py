@@ -74,7 +74,7 @@ class DurableFunction(ABC, Generic[P, T]):
         """Start a job under this id from a coroutine, as `start_as` does."""
 
     def _check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Check that any worker can call the function with these arguments."""
+        """Raise an error if workers cannot call the function with these arguments."""
         as_json("args", list(args))
         as_json("kwargs", dict(kwargs))
         # AsArgument adds an argument later, which may be a required one.

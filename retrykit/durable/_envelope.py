@@ -222,7 +222,7 @@ _PARSERS = {
 
 
 def _check_consistency(envelope: Envelope) -> None:
-    """Check that no field contradicts the others.
+    """Raise an error if a field contradicts another one.
 
     Raises:
         FieldError: A field does.

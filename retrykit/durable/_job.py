@@ -175,7 +175,7 @@ class Job:
         return running.take_outcome()
 
     def check_killed(self, envelope: Envelope, killed: int) -> None:
-        """Check that a job may repeat an attempt during which workers were killed.
+        """Raise an error if a job may not repeat an attempt whose workers were killed.
 
         >>> job = Job(int, Policy(schedule=["1h"]), "parse")
         >>> job.check_killed(job.envelope("parse-7"), 2)
@@ -219,7 +219,7 @@ class Job:
 
 
 def check_job_policy(policy: Policy) -> None:
-    """Check that a policy leaves the end and the waits of a job to its engine."""
+    """Raise an error if a policy itself stops or delays a job, as its engine should."""
     check_no_fallback(policy)
     check_no_hedge(policy)
     if policy.admission:

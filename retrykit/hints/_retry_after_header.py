@@ -72,8 +72,9 @@ def parse_wait(text: str, sent_at: float) -> float | None:
     (90.0, 90.0)
 
     Args:
-        text: An HTTP date, a time of RFC 3339, or a duration with its unit.
-        sent_at: The time that a date is relative to, in seconds since 1970.
+        text: An HTTP date, an RFC 3339 timestamp, or a duration with a unit.
+        sent_at: When the header was sent, in seconds since 1970; the wait until a
+        date counts from then.
     """
     try:
         if _TIME.fullmatch(text):

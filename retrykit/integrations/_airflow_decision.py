@@ -38,7 +38,7 @@ class TryDecision(NamedTuple):
 
 
 def check_policy(policy: object) -> int:
-    """Check that Airflow supports a policy, and return its number of tries."""
+    """Return a policy's number of tries; raise an error if Airflow cannot apply it."""
     suggestion = "write AirflowPolicy(Policy(...))"
     policy = check_instance("policy", policy, Policy, suggestion)
     check_replayable(policy)

@@ -42,7 +42,7 @@ class Hook(Adapter):
 
     @property
     def logs_retries(self) -> bool:
-        """True for hooks before a delay: these libraries log nothing else."""
+        """True for hooks called before a delay, where other libraries log retries."""
         return self.kind == "retry_scheduled"
 
     def __call__(self, event: Event, /) -> object:

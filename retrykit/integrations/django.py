@@ -151,7 +151,7 @@ def _begin(alias: Any, commit: Commit) -> Iterator[Any]:
 
 
 def _check_idle(connection: Any) -> bool:
-    """Check that a transaction can begin, except in a test of Django's TestCase."""
+    """Raise an error if no transaction can begin, except in Django's TestCase."""
     if connection.in_atomic_block:
         blocks = getattr(connection, "atomic_blocks", [])
         if not (blocks and getattr(blocks[-1], "_from_testcase", False)):
@@ -184,7 +184,7 @@ def _immediate(connection: Any) -> Iterator[None]:
 
 
 def _check_not_aborted(connection: Any) -> None:
-    """Check that COMMIT will not roll back, which PostgreSQL does not report."""
+    """Raise an error if COMMIT would roll back, which PostgreSQL does not report."""
     info = getattr(connection.connection, "info", None)
     if getattr(info, "transaction_status", None) == _IN_ERROR:
         msg = "the function has caught an error that has aborted its transaction"

@@ -198,14 +198,14 @@ async def _abegin(factory: Any, commit: Commit) -> AsyncIterator[Any]:
 
 
 def _check_idle(connection: Any) -> None:
-    """Check that a transaction can begin, and not only a savepoint in another."""
+    """Raise an error if only a savepoint in another transaction could begin."""
     if connection.info.transaction_status == TransactionStatus.INTRANS:
         rule = "a pool or a function whose connections are in no transaction"
         raise invalid_setting("factory", rule, connection, code="other-library")
 
 
 def _check_not_aborted(connection: Any) -> None:
-    """Check that COMMIT will not roll back, which psycopg does not report."""
+    """Raise an error if COMMIT would roll back, which psycopg does not report."""
     if connection.info.transaction_status != TransactionStatus.INTRANS:
         msg = "the function has caught an error that has aborted its transaction"
         raise InFailedSqlTransaction(msg)

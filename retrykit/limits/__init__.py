@@ -13,11 +13,11 @@ outcome is reported, or with a `Refusal`.
 A `CircuitBreaker` refuses calls for a time after too many of them failed. `Concurrency`
 limits how many calls run at once, and `RateLimit` how many there are in any period:
 others wait, or are refused. An `AdaptiveRateLimit` delays calls once a service
-throttled one of them. `Adapted` takes a limiter of another library. Limits stand in the
-`admission` of a policy, decorate functions, and guard blocks: ``with
-breaker.guard():``. Threads and tasks may share them. A `Registry` holds one for each
-key, such as a host; `shared` returns the one of a scope, for the whole process, and
-`states` lists their states.
+has throttled one of them. `Adapted` wraps a limiter from another library. Limits go in
+the `admission` of a policy, decorate functions, and guard blocks: ``with
+breaker.guard():``. Threads and tasks may share them. A `Registry` holds one limit for
+each key, such as a host; `shared` returns the limit that the whole process shares for a
+scope, and `states` lists the states of these shared limits.
 
 `AIMD`, `Gradient2` and `Vegas` adapt how many calls may run at once to how long calls
 take.

@@ -116,7 +116,7 @@ class AdaptedLease(Lease):
         return None if self._held else _TOO_LONG
 
     def succeeded(self) -> None:
-        """Return the permit."""
+        """Give the permit back to the limiter."""
         self.ignored()
 
     def failed(self, error: Exception | None = None) -> None:  # noqa: ARG002

@@ -56,7 +56,7 @@ class AdaptiveLimit(ABC):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that the algorithm was made with, keyed by name."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data, for JSON and TOML."""
@@ -147,7 +147,7 @@ class AIMD(AdaptiveLimit):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that the algorithm was made with, keyed by name."""
         names = ("initial_limit", "min_limit", "max_limit", "backoff_ratio", "timeout")
         return {name: getattr(self, name) for name in names}
 
@@ -235,7 +235,7 @@ class Vegas(AdaptiveLimit):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that the algorithm was made with, keyed by name."""
         names = ("initial_limit", "max_limit", "alpha", "beta", "smoothing")
         return {name: getattr(self, name) for name in (*names, "probe_every", "seed")}
 
@@ -355,7 +355,7 @@ class Gradient2(AdaptiveLimit):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that the algorithm was made with, keyed by name."""
         names = ("initial_limit", "min_limit", "max_limit", "smoothing", "queue_size")
         return {
             name: getattr(self, name) for name in (*names, "long_window", "tolerance")

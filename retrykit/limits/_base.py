@@ -78,7 +78,7 @@ class Limit(ABC):
         return None
 
     def join(self, conditions: Conditions, /) -> None:  # noqa: B027  optional
-        """Check that a policy with these conditions may ask this limit.
+        """Raise an error unless a policy with these conditions may ask this limit.
 
         Raises:
             ConfigError: Another policy that asks it judges failures differently.

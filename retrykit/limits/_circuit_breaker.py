@@ -1,4 +1,4 @@
-"""Circuit breaker: refuses calls for a time after too many of them failed."""
+"""Circuit breaker, which refuses calls for a time after too many have failed."""
 
 import math
 import sys
@@ -209,7 +209,7 @@ class CircuitBreaker(SerializableLimit):
 
     @property
     def metrics(self) -> CircuitMetrics:
-        """Its counts of calls, for gauges and counters."""
+        """The counts of calls, for gauges and counters."""
         with self._lock:
             calls, failures, slow = self._state.count(self._now())
             succeeded = self._succeeded + self._successes.total()
@@ -273,7 +273,7 @@ class CircuitBreaker(SerializableLimit):
 
     @user_facing
     def join(self, conditions: Conditions, /) -> None:
-        """Check that all its policies judge failures alike, unless it has an `on`."""
+        """Raise an error if policies judge failures differently, without an own `on`."""
         if self.on is not default_condition:
             return
         with self._lock:

@@ -71,7 +71,7 @@ def _names(source: Source, node: cst.CSTNode, seen: set[cst.CSTNode]) -> Iterato
 def _known_as(
     source: Source, target: cst.BaseExpression, seen: set[cst.CSTNode]
 ) -> Iterator[str]:
-    """Yield a name, and those of what is made of it."""
+    """Yield a name, and the names of variables and attributes made from it."""
     yield code(target).rpartition(".")[2]
     if isinstance(target, cst.Name):
         for use in source.references(target):
@@ -88,7 +88,7 @@ def _shared_decorator(source: Source, site: Site) -> str:
 
 
 def _is_another(source: Source, node: cst.BaseExpression, site: Site) -> bool:
-    """Return whether a name is certainly that of another function."""
+    """Return whether a name certainly refers to another function."""
     found = source.function(node)
     return not (found is None or site.function is None or found is site.function)
 

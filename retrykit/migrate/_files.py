@@ -90,7 +90,7 @@ class _Task(NamedTuple):
 
     Attributes:
         file: The file.
-        elsewhere: The words that other files have, among those that it may ask about.
+        elsewhere: The words of other files that its translation may look up.
         complete: The libraries whose usages are all translated.
     """
 

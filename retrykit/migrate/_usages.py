@@ -202,7 +202,7 @@ class Site:
                 )
 
     def _check_unread(self) -> None:
-        """Check that nobody reads attributes that the new value does not have."""
+        """Raise an error if attributes are read that the new value does not have."""
         for name in _urllib3.READ:
             for node in self.source.attributes(name):
                 if "retr" in code(node.value).rpartition(".")[2].lower():

@@ -30,7 +30,7 @@ _OPENINGS: Final = range(1, 9)
 
 
 def check_limits(policy: Policy) -> None:
-    """Check that the limits of a policy can be simulated.
+    """Raise an error unless the limits of a policy can be simulated.
 
     Raises:
         ConfigError: They cannot.

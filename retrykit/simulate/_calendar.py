@@ -1,4 +1,4 @@
-"""Events to come, sorted a short time at a time."""
+"""Future events, sorted one short page of time after another."""
 
 from bisect import insort
 from collections import defaultdict

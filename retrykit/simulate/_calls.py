@@ -387,7 +387,7 @@ _NOT_SIMULATED: Final[dict[str, Any]] = {
 
 
 def _check_user_code(policy: Policy, errors: Sequence[Exception]) -> None:
-    """Check that no predicate and no hint fails on the simulated errors."""
+    """Raise an error if a predicate or a hint fails on the simulated errors."""
     asked: list[tuple[str, Any]] = [
         ("on", policy.on),
         ("give_up_on", policy.give_up_on),
@@ -421,7 +421,7 @@ def _needs_more(name: str, code: object, error: Exception, fault: Exception) -> 
 
 
 def _check_budget(budget: Budget | None) -> None:
-    """Check that each process can have a budget of its own, in virtual time."""
+    """Raise an error if processes cannot have budgets of their own in virtual time."""
     if budget is None or isinstance(budget, SerializableBudget):
         return
     rule = "a budget of retrykit.budgets, or one that copy.deepcopy can copy"

@@ -50,7 +50,7 @@ def check_chain(value: object) -> Chain:
 
 
 def check_slots(chain: Chain, rate: float, network: float) -> None:
-    """Check that each server has enough slots to wait for the next one.
+    """Raise an error unless each server has enough slots to wait for the next one.
 
     Args:
         chain: The servers.
@@ -75,7 +75,7 @@ def check_slots(chain: Chain, rate: float, network: float) -> None:
 
 
 def check_timeouts(chain: Chain, clients: Sequence[Clients], network: float) -> None:
-    """Check that an attempt can succeed: that a request may take less than its timeout.
+    """Raise an error if every request takes longer than its timeout.
 
     Args:
         chain: The servers. A server with random service times may be quick.

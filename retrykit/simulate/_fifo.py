@@ -1,4 +1,4 @@
-"""A server whose ends of service are known at arrival: first in, first out."""
+"""A first-in, first-out server, which knows on arrival when it will serve a request."""
 
 from collections import deque
 from collections.abc import Callable

@@ -82,7 +82,7 @@ class Watcher:
 
 
 def check_progress(progress: object) -> Progress | None:
-    """Return a function that gets the progress, or None."""
+    """Return *progress* if it is None or a function."""
     if progress is not None and not callable(progress):
         rule = "a function of two numbers, or None"
         raise invalid_setting("progress", rule, progress)

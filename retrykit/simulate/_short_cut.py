@@ -1,7 +1,7 @@
-"""Simulations of a server whose ends of service are known at arrival.
+"""Simulations that know when a request will be served as soon as it arrives.
 
-An attempt is one event, as its end, and what follows it, is known when it is sent. With
-budgets it is two, since a budget answers in the order of time.
+An attempt is one event, since its end and what follows are known when it is sent. With
+budgets it is two events, since a budget must be asked in chronological order.
 """
 
 from bisect import insort
@@ -72,7 +72,7 @@ def run_arrays(
     watcher: Watcher,
     events: Events,  # noqa: ARG001  no budget reads the clock
 ) -> bool:
-    """Run a simulation to which `arrays_apply` with numpy, as a `ShortCut`."""
+    """Run a simulation with numpy, as a `ShortCut`; it must satisfy `arrays_apply`."""
     arrays = import_module("retrykit.simulate._arrays")
     with suppress(AmbiguousOrderError):
         arrays.run_windows(scene, recorder, watcher)

@@ -1,4 +1,4 @@
-"""Retries of redis-py: those of ``Retry``, and the default ones of its clients.
+"""Retries of redis-py: with ``Retry``, or by default in its clients.
 
 Source: redis 8.1.0. ``Retry(backoff, retries)``: the n-th delay of an exponential
 backoff is ``base * 2 ** n``, at most ``cap``; a negative number of retries is

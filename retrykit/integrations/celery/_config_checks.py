@@ -76,7 +76,7 @@ def capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
 
 
 def check_route(app: Celery, options: dict[str, Any], name: str) -> None:
-    """Check that jobs of a task, sent with these options, can be delayed.
+    """Raise an error unless jobs of a task, sent with these options, can be delayed.
 
     Raises:
         ConfigError: They go to a quorum queue with a direct exchange. A worker would
@@ -93,7 +93,7 @@ def check_route(app: Celery, options: dict[str, Any], name: str) -> None:
 
 
 def check_time_limit(app: Celery, limit: float | None) -> None:
-    """Check that neither a task nor its app has a hard time limit.
+    """Raise an error if a task or its app has a hard time limit.
 
     Raises:
         ConfigError: One of them has. The limit would kill the process of the attempt,

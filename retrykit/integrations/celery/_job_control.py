@@ -63,7 +63,7 @@ def job_engine(app: Celery) -> Iterator[JobEngine]:
 
 
 def _check_results(backend: str) -> None:
-    """Check that a SQLite file for results exists, since Celery would create it."""
+    """Raise an error if a SQLite file for results is missing."""
     path = backend.removeprefix("db+sqlite:///").partition("?")[0]
     if path not in {backend, "", ":memory:"} and not Path(path).exists():
         rule = "that of a file in which a worker has stored results"

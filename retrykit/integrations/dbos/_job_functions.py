@@ -122,7 +122,7 @@ def find_job(name: str) -> Job:
 
 
 def check_jobs() -> None:
-    """Check that this process has imported any jobs."""
+    """Raise an error unless this process has imported any jobs."""
     if not _jobs:
         rule = "imported before listen(...), or due jobs would be marked as dead"
         raise invalid_setting(
@@ -228,7 +228,7 @@ async def _run_attempt(
 
 
 def check_own(envelope: Envelope, workflow_id: str) -> None:
-    """Check that an envelope belongs to the attempt that a workflow makes."""
+    """Raise an error if an envelope belongs to another attempt of the workflow."""
     # A workflow that was forked by hand has an id from DBOS.
     if workflow_id.rpartition(":")[2].isdecimal() and envelope.key != workflow_id:
         rule = f"that of the attempt {workflow_id}, with which it is stored"

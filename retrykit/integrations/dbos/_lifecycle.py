@@ -153,7 +153,7 @@ def _is_launched() -> bool:
 
 
 def _check_exclusive(database: str, executor: str) -> None:
-    """Check that no other process has this executor id on a SQLite database."""
+    """Raise an error if another process has this executor id on a SQLite database."""
     if not database.startswith(SQLITE):
         return
     file = Path(database.removeprefix(SQLITE).partition("?")[0])
@@ -175,7 +175,7 @@ def check_sqlite(
     python: tuple[int, ...] = sys.version_info[:2],
     sqlite: tuple[int, ...] = sqlite3.sqlite_version_info,
 ) -> None:
-    """Check that DBOS can use the installed SQLite.
+    """Raise an error unless DBOS can use the installed SQLite.
 
     On Python 3.12 and later, DBOS calls a time function that SQLite has since 3.42.
     """

@@ -109,7 +109,7 @@ def mark_launched() -> None:
 
 
 def check_launched() -> None:
-    """Check that `listen` or `connect` has launched DBOS in this process."""
+    """Raise an error unless `listen` or `connect` has launched DBOS in this process."""
     if not _launched.is_set():
         rule = "launched by connect(...) or listen(...) first"
         suggestion = "call connect(config(...)) when this process starts"

@@ -105,7 +105,7 @@ async def put_back_unfinished(app: App, worker_id: int | None) -> list[int]:
 
 
 def check_prepared(app: App) -> None:
-    """Check that an application was prepared for durable jobs.
+    """Raise an error unless an application was prepared for durable jobs.
 
     Raises:
         ConfigError: Call `prepare` first.

@@ -202,7 +202,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return self.breaker.refusal_after(delay)
 
     def join(self, conditions: Conditions, /) -> None:
-        """Check that its policies judge failures alike, as `CircuitBreaker` does."""
+        """Raise an error if its policies judge failures differently."""
         self.breaker.join(conditions)
 
     def error_of(self, refusal: Refusal) -> CircuitOpenError:

@@ -94,7 +94,7 @@ class _BaseRedisRateLimit(Limit, Generic[Client]):
         return self.local.acquire() if failures is None else _Lease(self, failures)
 
     def ask(self, failures: int, at_most: float | None) -> Refusal | None:  # noqa: ARG002
-        """Wait for the time of a call, as `Lease.wait` does."""
+        """Raise a TypeError; `RedisRateLimit` waits here until the call may begin."""
         raise self._wrong_kind()
 
     async def ask_async(
