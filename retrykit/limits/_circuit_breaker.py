@@ -273,7 +273,10 @@ class CircuitBreaker(SerializableLimit):
 
     @user_facing
     def join(self, conditions: Conditions, /) -> None:
-        """Raise an error if policies judge failures differently, without an own `on`."""
+        """Raise an error if policies that share the breaker judge failures differently.
+
+        A breaker with an `on` of its own judges them itself.
+        """
         if self.on is not default_condition:
             return
         with self._lock:
