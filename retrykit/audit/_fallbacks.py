@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from retrykit.audit._flow import inner_nodes
+from retrykit.audit._flow import inner_nodes, without_handlers
 from retrykit.audit._handlers import last_name, only_tells
-from retrykit.audit._loop_words import EVIDENCE, Statement, names_in
+from retrykit.audit._loop_words import EVIDENCE, Statement, names_in, tells
 from retrykit.audit._turns import Turn
 
 __all__ = ["is_enlargement", "is_fallback", "uses_free_place"]
@@ -18,6 +18,11 @@ _ANOTHER = re.compile(
     re.IGNORECASE,
 )
 _PORTS = re.compile(r"port$|(^|_)port", re.IGNORECASE)
+# The end of attempts to find a name that nobody has.
+_NONE_FREE = re.compile(
+    r"\b(unique|unused|collisions?)\b|\bgenerate an? ([\w-]+ )*(id|name)\b",
+    re.IGNORECASE,
+)
 _PLACES = re.compile(r"(^|_)(name|path|file|filename|link|key|dir)$", re.IGNORECASE)
 _TAKEN = re.compile(r"Exists|Conflict|Duplicat|Integrity|^(OS|IO)Error$|^error$")
 _MOVES_ON = re.compile(
@@ -40,7 +45,9 @@ def is_fallback(turn: Turn) -> bool:
         or _takes_next(turn.loop)
         or _asks_for_next(turn)
         or uses_free_place(turn.loop, turn.caught, turn.attempt.body)
+        or tells(turn.end, _NONE_FREE)
         or _moves_on(turn)
+        or _excludes_failed(turn)
     )
 
 
@@ -54,7 +61,7 @@ def _takes_next(loop: Statement) -> bool:
         and isinstance(each.func, ast.Attribute)
         and each.func.attr in {"pop", "popleft"}
         and names_in(each.func.value) & left
-        for each in _without_handlers(loop.body)
+        for each in without_handlers(loop.body)
     )
 
 
@@ -134,7 +141,7 @@ def _acting(body: Sequence[ast.stmt]) -> list[ast.AST]:
         if isinstance(each, ast.Call) and only_tells(each.func)
         for x in ast.walk(each)
     }
-    return [each for each in _without_handlers(body) if id(each) not in told]
+    return [each for each in without_handlers(body) if id(each) not in told]
 
 
 def _calls_item(turn: Turn) -> bool:
@@ -186,11 +193,44 @@ def uses_free_place(
 
 def _moves_on(turn: Turn) -> bool:
     """Return whether a handler chooses the next server, or something similar."""
-    return any(
+    handled = [x for each in turn.handlers for x in inner_nodes(each.body)]
+    if any(
         isinstance(each, ast.Call) and _MOVES_ON.search(last_name(each.func))
+        for each in handled
+    ):
+        return True
+    taken: set[str] = set()
+    for each in handled:
+        match each:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Name(id="next")),
+            ):
+                taken.add(name)
+    return any(
+        names_in(each) & taken for each in _given([*inner_nodes(turn.attempt.body)])
+    )
+
+
+def _excludes_failed(turn: Turn) -> bool:
+    """Return whether each turn chooses something that has not failed before."""
+    failed = {
+        name
         for handler in turn.handlers
         for each in inner_nodes(handler.body)
-    )
+        if isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Attribute)
+        and each.func.attr in {"add", "append"}
+        for name in names_in(each.func.value)
+    }
+    for each in without_handlers(turn.loop.body):
+        match each:
+            case (
+                ast.BinOp(op=ast.Sub(), right=excluded)
+                | ast.Compare(ops=[ast.NotIn()], comparators=[excluded])
+            ) if names_in(excluded) & failed:
+                return True
+    return False
 
 
 def is_enlargement(turn: Turn) -> bool:
@@ -209,7 +249,7 @@ def is_enlargement(turn: Turn) -> bool:
         for each in inner_nodes(turn.attempt.body)
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
     }
-    body = _without_handlers(turn.loop.body)
+    body = without_handlers(turn.loop.body)
     for each in body:
         if isinstance(each, ast.Assign) and names_in(each.value) & changed:
             changed |= {y.id for x in each.targets for y in _names_of(x)}
@@ -242,17 +282,6 @@ def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
 def _is_other_form(node: ast.expr) -> bool:
     """Return whether a value is an empty collection, in place of one that had items."""
     return isinstance(node, ast.List | ast.Tuple) and not node.elts
-
-
-def _without_handlers(body: Sequence[ast.stmt]) -> list[ast.AST]:
-    """Return the nodes of a block, without its handlers."""
-    handled = {
-        id(x)
-        for each in inner_nodes(body)
-        if isinstance(each, ast.ExceptHandler)
-        for x in ast.walk(each)
-    }
-    return [each for each in inner_nodes(body) if id(each) not in handled]
 
 
 def _given(body: Sequence[ast.AST]) -> Iterator[ast.expr]:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-__all__ = ["LEAVES", "child_nodes", "flow", "inner_nodes", "leaves"]
+__all__ = ["LEAVES", "child_nodes", "flow", "inner_nodes", "leaves", "without_handlers"]
 
 Outcomes = frozenset[str]
 
@@ -57,6 +57,17 @@ def inner_nodes(body: Sequence[ast.AST], *, loops: bool = True) -> Iterator[ast.
         if isinstance(node, _DEFINITIONS) or (not loops and isinstance(node, _LOOPS)):
             continue
         stack += reversed(child_nodes(node))
+
+
+def without_handlers(body: Sequence[ast.stmt]) -> list[ast.AST]:
+    """Return the nodes of a block, without its handlers."""
+    handled = {
+        id(x)
+        for each in inner_nodes(body)
+        if isinstance(each, ast.ExceptHandler)
+        for x in ast.walk(each)
+    }
+    return [each for each in inner_nodes(body) if id(each) not in handled]
 
 
 def child_nodes(node: ast.AST) -> list[ast.AST]:

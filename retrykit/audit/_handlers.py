@@ -96,7 +96,9 @@ def last_name(node: ast.expr) -> str:
 
 def only_tells(function: ast.expr) -> bool:
     """Return whether a function only logs or prints, by its name and its owner's."""
-    if _LOG_METHODS.search(last_name(function)):
+    name = last_name(function)
+    # Other than `future.set_exception(error)`.
+    if _LOG_METHODS.search(name) and not name.startswith("set_"):
         return True
     owner = function.value if isinstance(function, ast.Attribute) else None
     return owner is not None and bool(_LOGGERS.search(last_name(owner)))

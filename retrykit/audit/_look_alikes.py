@@ -45,6 +45,8 @@ _EXPECTED = re.compile(
     r"^(parent|expected|if_(none_)?match|if_generation|etag|cas$)", re.IGNORECASE
 )
 _EXISTS = re.compile(r"already[_ ]?exists|duplicate|unique", re.IGNORECASE)
+# Errors that tell that something is not there.
+_ABSENT = re.compile("NotFound|DoesNotExist|Missing|NoSuch|Unknown(Key|Name)")
 _ASKS = frozenset(["getpass", "input", "prompt", "raw_input"])
 # The names of functions and of objects that ask a person; a service may be asked, too.
 _DIALOGUES = re.compile(
@@ -141,7 +143,7 @@ def _is_compare_and_set(turn: Turn) -> bool:
         return True
     if _expects_what_it_read(turn) or _asks_for_version(turn):
         return True
-    if _ends_with_conflict(turn):
+    if _ends_with_conflict(turn) or any(map(_raises_others, turn.handlers)):
         return True
     # Such as `if error.code != ALREADY_EXISTS: raise`.
     return bool(turn.handlers) and all(
@@ -152,6 +154,21 @@ def _is_compare_and_set(turn: Turn) -> bool:
             for each in inner_nodes(handler.body)
         )
         for handler in turn.handlers
+    )
+
+
+def _raises_others(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler is like ``if error.errno != EEXIST: raise``."""
+    return any(
+        isinstance(each, ast.If)
+        and leaves(each.body)
+        and any(
+            isinstance(x, ast.Compare)
+            and isinstance(x.ops[0], ast.NotEq)
+            and "EEXIST" in names_in(x.comparators[0])
+            for x in ast.walk(each.test)
+        )
+        for each in handler.body
     )
 
 
@@ -203,6 +220,8 @@ def _is_no_failure(turn: Turn) -> bool:
     """Return whether a caught error means an end, or data that another turn reads."""
     if not turn.caught:
         return False
+    if not turn.always_ends and all(map(_ABSENT.search, turn.caught)):
+        return True
     if turn.caught <= NOT_FAILURES or turn.caught == {"KeyError"} & turn.caught:
         return not _is_counted_retry(turn.loop)
     return not turn.pauses and turn.caught <= OF_DATA | NOT_FAILURES

@@ -471,6 +471,8 @@ class _Reader:
 
     def test_cap(self, name: str) -> float | None:
         """Return the cap of ``if delay > cap: delay = cap``; infinity without a cap."""
+        if isinstance(self.loop, ast.While) and _compares(self.loop.test, name):
+            return None
         for each in inner_nodes(self.loop.body):
             if isinstance(each, ast.If) and _compares(each.test, name):
                 return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from types import NoneType
 
-from retrykit.audit._flow import flow, inner_nodes
+from retrykit.audit._flow import flow, inner_nodes, leaves
 from retrykit.audit._handlers import Attempt, last_name, only_tells
 from retrykit.audit._loop_words import (
     CLOCK_WORDS,
@@ -43,7 +43,11 @@ def find_ending(
     if "raises" in raised or any(map(partial(_returns, kept), after)):
         return "raises"
     again = _calls_once_more(handlers, loop, after)
-    told = [x for x in after if not _only_logs([x]) and not isinstance(x, ast.Raise)]
+    told: list[ast.AST] = [
+        x for x in after if not _only_logs([x]) and not isinstance(x, ast.Raise)
+    ]
+    # Such as `while timer.goes_on()` with a timer that has got the error.
+    told += [loop.test] if isinstance(loop, ast.While) else []
     if again or "?" in raised or _uses(told, kept):
         return "?"
     if raised:
@@ -273,6 +277,7 @@ def _ends_with_error(
         id(node)
         for each in inner_nodes(handler.body, loops=False)
         if isinstance(each, ast.If)
+        and not leaves([each])
         and _asks_which(names_in(each.test), derived, counted)
         for node in inner_nodes([*each.body, *each.orelse], loops=False)
         if not _is_last(each, counted)
@@ -362,7 +367,7 @@ def _is_text(node: ast.AST) -> bool:
     return False
 
 
-def _uses(body: Sequence[ast.stmt], names: set[str]) -> bool:
+def _uses(body: Sequence[ast.AST], names: set[str]) -> bool:
     return bool(names) and any(names_in(each) & names for each in body)
 
 

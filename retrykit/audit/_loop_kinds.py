@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from retrykit.audit._fallbacks import uses_free_place
-from retrykit.audit._flow import flow, inner_nodes, leaves
+from retrykit.audit._flow import flow, inner_nodes, leaves, without_handlers
 from retrykit.audit._handlers import NOT_FAILURES, OF_DATA, last_name
 from retrykit.audit._look_alikes import asks_person, looks_alike
 from retrykit.audit._loop_words import (
@@ -17,7 +17,12 @@ from retrykit.audit._loop_words import (
     numbers_in,
     words_in,
 )
-from retrykit.audit._polls import WAITS, asks_whether_ready, looks_at_state
+from retrykit.audit._polls import (
+    WAITS,
+    asks_whether_ready,
+    looks_at_state,
+    sleeps_first,
+)
 from retrykit.audit._turns import Turn
 
 __all__ = ["is_failure", "is_retry", "is_retry_of_results"]
@@ -43,6 +48,10 @@ _RETRIES = re.compile("retr(y|ies)", re.IGNORECASE)
 _HTTP_STATUS = re.compile(r"^(ok|status_?code|http_?status)$", re.IGNORECASE)
 _ANSWERS = re.compile(r"^(ok|is_success|status_?code|status)$", re.IGNORECASE)
 _CHECKS = re.compile(r"_*(check|is|has|exists|verify|discover)(_|$)", re.IGNORECASE)
+# What tells how good a result is.
+_GRADES = re.compile(
+    r"(^|_)(accuracy|confidence|quality|score|similarity)(_|$)", re.IGNORECASE
+)
 
 
 def is_retry(turn: Turn) -> bool:
@@ -99,7 +108,7 @@ def is_retry_of_results(
     """
     outcomes = flow(loop.body)
     again = _asks_again(loop, before)
-    ends = again or {"break", "return"} & outcomes
+    ends = again or ({"break", "return"} & outcomes and _leaves_after_result(loop))
     if not ends or not {"next", "continue"} & outcomes:
         return False
     words = counters(loop, inner=False)
@@ -122,11 +131,35 @@ def is_retry_of_results(
     if not told or WAITS.search(name):
         return False
     asks = again or _asks_for_status(loop) or _iterates_over_retries(loop)
-    return asks or (sleeps() and not _begins_with_sleep(loop))
+    waits = not sleeps_first(loop) and not _looks_through(loop)
+    return asks or (waits and sleeps())
 
 
-def _is_sleep(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) == "sleep"
+def _leaves_after_result(loop: Statement) -> bool:
+    """Return whether a loop is left after a result, not only after an error."""
+    return any(
+        isinstance(each, ast.Break | ast.Return) for each in without_handlers(loop.body)
+    )
+
+
+def _looks_through(loop: Statement) -> bool:
+    """Return whether each turn looks at several things, until one of them is there."""
+    return any(
+        isinstance(each, ast.For | ast.AsyncFor) and "return" in flow(each.body)
+        for each in loop.body
+    )
+
+
+def _wants_better(loop: Statement) -> bool:
+    """Return whether a loop goes on until a result is good enough."""
+    return any(
+        isinstance(each, ast.Compare)
+        and isinstance(each.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        and any(map(_GRADES.search, names_in(each)))
+        for node in inner_nodes(loop.body)
+        if isinstance(node, ast.If)
+        for each in ast.walk(node.test)
+    )
 
 
 def _returns_good_answer(loop: Statement) -> bool:
@@ -148,8 +181,8 @@ def _returns_good_answer(loop: Statement) -> bool:
 
 
 def _does_something_else(loop: Statement) -> bool:
-    """Return whether a loop polls, follows redirects, or visits items."""
-    return _counts_others(loop) or _visits_items(loop)
+    """Return whether a loop polls, follows redirects, or visits or grades items."""
+    return _counts_others(loop) or _visits_items(loop) or _wants_better(loop)
 
 
 def _counts_others(loop: Statement) -> bool:
@@ -170,7 +203,7 @@ def _visits_items(loop: Statement) -> bool:
             return not EVIDENCE.search(item) and any(
                 isinstance(each, ast.Call) and item in names_in(each)
                 for each in inner_nodes(loop.body)
-                if not (isinstance(each, ast.Call) and _is_sleep(each))
+                if not (isinstance(each, ast.Call) and last_name(each.func) == "sleep")
             )
     return False
 
@@ -180,20 +213,6 @@ def _iterates_over_retries(loop: Statement) -> bool:
     return isinstance(loop, ast.For) and any(
         map(_RETRIES.search, names_in(loop.target) | names_in(loop.iter))
     )
-
-
-def _begins_with_sleep(loop: Statement) -> bool:
-    """Return whether each turn, including the first one, sleeps only before it asks."""
-    if sum(map(_is_sleep, inner_nodes(loop.body))) > 1:
-        return False
-    begins = [each for each in loop.body if not isinstance(each, ast.AugAssign)]
-    match begins[0] if begins else None:
-        case (
-            ast.Expr(value=ast.Await(value=ast.Call(func=function)))
-            | ast.Expr(value=ast.Call(func=function))
-        ):
-            return last_name(function) == "sleep"
-    return False
 
 
 def _asks_for_status(loop: Statement) -> bool:

@@ -2,43 +2,52 @@
 
 import ast
 import re
+from collections.abc import Sequence
 
 from retrykit.audit._flow import inner_nodes
 
-__all__ = ["CLOCK_WORDS", "COUNT_WORDS", "ENDLESS", "EVIDENCE", "Statement"]
-__all__ += [
+__all__ = [
+    "CLOCK_WORDS",
+    "COUNT_WORDS",
+    "ENDLESS",
+    "EVIDENCE",
+    "Statement",
     "control_words",
     "counters",
     "names_in",
     "numbers_in",
     "target_names",
+    "tells",
     "texts_in",
+    "words_in",
 ]
-__all__ += ["texts_in", "words_in"]
 
 Statement = ast.For | ast.AsyncFor | ast.While
 """A loop."""
 
 COUNT_WORDS = re.compile(
-    r"retr(y|ies)|attempt|tries|\btry\b|_try|failures|errors?_count|num_err|n_err|fails"
-    r"|backoff|count|remaining|left$|max_",
+    r"retr(y|ies)|attempt|tries|\btry\b|_try|failures|errors?_count|num_err|n_err"
+    r"|fails|backoff|count|remaining|left$|max_",
     re.IGNORECASE,
 )
+"""Words of a number of attempts or failures."""
 EVIDENCE = re.compile(
-    r"retr(y|ies|ying)|attempt|\btries\b|_tries|tries_|_try\b|back_?off", re.IGNORECASE
+    r"retr(y|ies|ying)|attempt|\btries\b|_tries|tries_|_try\b|back_?off",
+    re.IGNORECASE,
 )
 """Words of retries: one of them in a loop says that it is one."""
 CLOCK_WORDS = re.compile(
-    r"deadline|elapsed|expir|timer|timeout|time_?out|time_left|start_time|(?<!re)started|end_time|max_wait"
-    r"|max_time|time_limit|stop_at",
+    r"deadline|elapsed|expir|timer|timeout|time_?out|time_left|start_time"
+    r"|(?<!re)started|end_time|max_wait|max_time|time_limit|stop_at",
     re.IGNORECASE,
 )
-# In the condition of a loop that another part of the program ends.
+"""Words of a limit in time."""
 ENDLESS = re.compile(
     r"run|stop|clos|shut|exit|quit|alive|active|connected|done|terminat|cancel"
     r"|enabled",
     re.IGNORECASE,
 )
+"""Words in the condition of a loop that another part of the program ends."""
 
 
 def names_in(node: ast.AST | None) -> set[str]:
@@ -79,6 +88,16 @@ def texts_in(node: ast.AST) -> set[str]:
         for each in ast.walk(node)
         if isinstance(each, ast.Constant) and isinstance(each.value, str)
     }
+
+
+def tells(body: Sequence[ast.AST], pattern: re.Pattern[str]) -> bool:
+    """Return whether a pattern matches a text of a block, or an f-string."""
+    return any(
+        pattern.search(ast.unparse(each))
+        for each in inner_nodes(body)
+        if isinstance(each, ast.JoinedStr)
+        or (isinstance(each, ast.Constant) and isinstance(each.value, str))
+    )
 
 
 def numbers_in(node: ast.AST) -> set[object]:

@@ -27,6 +27,7 @@ from retrykit.audit._pauses import (
     asks_counter,
     find_pauses,
     iterates_over_counter,
+    iterator_may_wait,
     may_sleep_elsewhere,
     pauses_within,
 )
@@ -111,7 +112,7 @@ class Place(NamedTuple):
 def read_loop(loop: Statement, place: Place) -> Loop | None:
     """Return what a loop does, or None if it does not retry."""
     pauses = list(find_pauses(loop.body, place.scope))
-    turn = find_turn(loop, pauses, place.function)
+    turn = find_turn(loop, pauses, place.function, place.following)
     if turn is None:
         if not _repeats_results(loop, pauses, place):
             return None
@@ -214,6 +215,7 @@ def _find_delays(
     waits = may_sleep_elsewhere(failing) or helpers.may_wait(
         failing, [each.node for each in pauses]
     )
+    waits = waits or iterator_may_wait(loop, place.before)
     return UNKNOWN_DELAYS if waits or iterates_over_counter(loop) else delays
 
 

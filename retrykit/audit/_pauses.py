@@ -2,8 +2,8 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from retrykit.audit._borrowed import FunctionNode
 from retrykit.audit._flow import inner_nodes
@@ -16,6 +16,7 @@ __all__ = [
     "asks_counter",
     "find_pauses",
     "iterates_over_counter",
+    "iterator_may_wait",
     "may_sleep_elsewhere",
     "pauses_within",
     "sleeps",
@@ -35,6 +36,13 @@ _READS = re.compile(
 )
 _WAITING = re.compile(
     f"{_PAUSE_WORDS.pattern}|wait|throttle|rate_?limit", re.IGNORECASE
+)
+# Functions that return what never sleeps: numbers, collections and their parts.
+_PLAIN_ITERATORS: Final = frozenset(
+    """
+    arange chain count cycle dict enumerate filter getattr islice items keys list map
+    product range repeat reversed set sorted split splitlines tuple values xrange zip
+    """.split()  # noqa: SIM905  a list of words
 )
 # The libraries whose functions sleep for seconds.
 _OF_SECONDS = frozenset(
@@ -141,6 +149,23 @@ def iterates_over_counter(loop: Statement) -> bool:
         and each.value.id == loop.target.id
         for each in inner_nodes(loop.body)
     )
+
+
+def iterator_may_wait(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
+    """Return whether what a loop iterates over may sleep between the attempts.
+
+    Args:
+        loop: The loop.
+        before: The values that names were last assigned before the loop.
+    """
+    if isinstance(loop, ast.While):
+        return False
+    iterator = loop.iter
+    if isinstance(iterator, ast.Name):
+        iterator = before.get(iterator.id, iterator)
+    if isinstance(iterator, ast.Call):
+        return last_name(iterator.func) not in _PLAIN_ITERATORS
+    return bool(_DELAY_NAMES.search(last_name(iterator)))
 
 
 def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:

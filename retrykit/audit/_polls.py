@@ -12,12 +12,19 @@ from retrykit.audit._loop_words import (
     counters,
     names_in,
     numbers_in,
+    tells,
     texts_in,
     words_in,
 )
 from retrykit.audit._turns import Turn
 
-__all__ = ["WAITS", "asks_whether_ready", "is_poll", "looks_at_state"]
+__all__ = [
+    "WAITS",
+    "asks_whether_ready",
+    "is_poll",
+    "looks_at_state",
+    "sleeps_first",
+]
 
 WAITS = re.compile(
     r"(^|_)(wait|poll|polling|until|ready|healthy|watch|monitor|listen|consume|worker|forever"
@@ -44,6 +51,8 @@ _WAITS_FOR = re.compile(r"_*(wait|poll)(_|[A-Z]|$)")
 _READY = re.compile(
     r"(^|_)(ready|healthy|is_up|available|reachable|listening)(_|$)", re.IGNORECASE
 )
+# The end of a name such as `check_server_ready`.
+_NAMED_READY = re.compile(r"_(is_)?(ready|healthy|reachable)$")
 _NOW_READY = re.compile(
     r"\b(is|are|now|became) (now )?(ready|healthy|online|available|up)\b(?! to date)",
     re.IGNORECASE,
@@ -71,7 +80,8 @@ _ENDED = re.compile("^(poll|returncode|is_alive|exitcode)$")
 
 def is_poll(turn: Turn) -> bool:
     """Return whether a function waits for something that is not there yet."""
-    if _WAITS_FOR.match(turn.function) and not EVIDENCE.search(turn.function):
+    waits = _WAITS_FOR.match(turn.function) or _NAMED_READY.search(turn.function)
+    if waits and not EVIDENCE.search(turn.function):
         return True
     if _asks_for_state(turn) or _reads_file(turn) or _takes_lock(turn):
         return True
@@ -84,7 +94,12 @@ def is_poll(turn: Turn) -> bool:
         return False
     counted = counters(turn.loop)
     polls = any(re.match("_*polls?(_|$)", each) for each in counted)
-    return polls or bool(WAITS.search(turn.function)) or _asks_process(turn)
+    return (
+        polls
+        or bool(WAITS.search(turn.function))
+        or _asks_process(turn)
+        or sleeps_first(turn.loop)
+    )
 
 
 def _tells_ready(turn: Turn) -> bool:
@@ -95,13 +110,8 @@ def _tells_ready(turn: Turn) -> bool:
 
 def _tells_unready(turn: Turn) -> bool:
     """Return whether a handler, or the end, tells that something is not ready."""
-    told = [*turn.loop.orelse, *(x for each in turn.handlers for x in each.body)]
-    return any(
-        _NOT_DONE.search(ast.unparse(each))
-        for each in inner_nodes(told)
-        if isinstance(each, ast.JoinedStr)
-        or (isinstance(each, ast.Constant) and isinstance(each.value, str))
-    )
+    handled = [x for each in turn.handlers for x in each.body]
+    return tells([*turn.end, *handled], _NOT_DONE)
 
 
 def _waits_until(turn: Turn) -> bool:
@@ -195,6 +205,31 @@ def asks_whether_ready(loop: Statement) -> bool:
         and any(map(_READY.search, names_in(each.operand)))
         for each in ast.walk(loop.test)
     )
+
+
+def sleeps_first(loop: Statement) -> bool:
+    """Return whether each turn, including the first one, sleeps before it asks."""
+    nodes = [*inner_nodes(loop.body)]
+    changed = {
+        each.id
+        for each in [*nodes, *([] if isinstance(loop, ast.While) else [loop.target])]
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
+    if sum(map(_is_sleep, nodes)) > 1:
+        return False
+    begins = [each for each in loop.body if not isinstance(each, ast.AugAssign)]
+    match begins[0] if begins else None:
+        case (
+            ast.Expr(value=ast.Await(value=ast.Call() as call))
+            | ast.Expr(value=ast.Call() as call)
+        ):
+            # One that changes may be 0 at first.
+            return _is_sleep(call) and not names_in(call) & changed
+    return False
+
+
+def _is_sleep(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) == "sleep"
 
 
 def _asks_process(turn: Turn) -> bool:

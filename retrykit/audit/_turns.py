@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from retrykit.audit._flow import flow, inner_nodes
@@ -22,6 +23,7 @@ class Turn(NamedTuple):
         handlers: The handlers after which the loop goes on.
         pauses: The sleeps in the loop.
         function: The name of the function around it, without its module.
+        following: The statements that follow the loop.
     """
 
     loop: Statement
@@ -30,6 +32,7 @@ class Turn(NamedTuple):
     handlers: list[ast.ExceptHandler]
     pauses: list[Pause]
     function: str
+    following: Sequence[ast.stmt]
 
     @property
     def success(self) -> list[ast.stmt]:
@@ -43,12 +46,27 @@ class Turn(NamedTuple):
         return ends or _sets_flag(self.loop, self.attempt)
 
     @property
+    def end(self) -> list[ast.stmt]:
+        """The statements that raise an error after the last attempt, or tell of it."""
+        told = [
+            *takewhile(lambda x: isinstance(x, ast.Expr | ast.Raise), self.following)
+        ]
+        # What raises nothing may follow a success.
+        raises = any(isinstance(each, ast.Raise) for each in told)
+        return [*self.loop.orelse, *(told if raises else [])]
+
+    @property
     def caught(self) -> set[str]:
         """The names of the errors after which the loop goes on."""
         return {name for each in self.handlers for name in caught_by(each)}
 
 
-def find_turn(loop: Statement, pauses: list[Pause], function: str) -> Turn | None:
+def find_turn(
+    loop: Statement,
+    pauses: list[Pause],
+    function: str,
+    following: Sequence[ast.stmt],
+) -> Turn | None:
     """Return a turn of a loop that goes on after an error; None if there is none."""
     for attempt, rest in _attempts(loop.body, []):
         after = flow(rest)
@@ -60,7 +78,8 @@ def find_turn(loop: Statement, pauses: list[Pause], function: str) -> Turn | Non
         if handlers:
             name = function.rpartition(".")[2]
             later = _find_later(rest) if _falls_through(handlers) else None
-            return Turn(loop, *(later or (attempt, rest, handlers)), pauses, name)
+            found = later or (attempt, rest, handlers)
+            return Turn(loop, *found, pauses, name, following)
     return None
 
 

@@ -136,9 +136,134 @@ POLLS = {
         """,
         ("time.sleep(15)", "log.info('again'); time.sleep(15)"),
     ),
+    "an end that tells what has not started, after the loop": (
+        """
+        tries = 0
+        while tries < 99:
+            try:
+                return greet(url)
+            except ConnectionError:
+                time.sleep(0.5)
+                tries += 1
+        raise RuntimeError("the shop {0}")
+        """,
+        ("did not start in time", "refused all attempts"),
+    ),
+    "a sleep before the first question": (
+        """
+        for _ in range(9):
+            {0}
+            try:
+                parcel = find(number)
+            except ParcelError:
+                continue
+            break
+        """,
+        ("time.sleep(5)", "log.info('looking')"),
+    ),
+    "things that are looked at in each turn": (
+        """
+        for attempt in range(9):
+            {0}:
+                found = look_at(shelf)
+                if found:
+                    return found
+            time.sleep(5)
+        """,
+        ("for shelf in shelves", "if shelf"),
+    ),
+    "a page that must be gone": (
+        """
+        retries = 9
+        for _ in range(9):
+            try:
+                page = read(url)
+            except PageError as error:
+                if error.code == 404:
+                    break
+                raise
+            {0}
+            retries = retries - 1
+            time.sleep(5)
+        """,
+        ("log.info('there')", "if page.status_code == 200: break"),
+    ),
+    "a value that another part of the program writes": (
+        """
+        for attempt in range(9):
+            try:
+                if read("order") == "paid":
+                    break
+            except {0}:
+                pass
+            time.sleep(5)
+        """,
+        ("OrderNotFound", "ConnectionError"),
+    ),
 }
 
 OTHERS = {
+    "a folder that another program has made": (
+        """
+        for attempt in range(9):
+            try:
+                return make(name_of(now))
+            except OSError as error:
+                if attempt == 8 or error.errno != errno.{0}:
+                    raise
+        """,
+        ("EEXIST", "ECONNRESET"),
+    ),
+    "a number that nobody has": (
+        """
+        attempts = 0
+        while attempts < 9:
+            try:
+                number = draw_number()
+                add(number)
+                return number
+            except ShopError:
+                attempts += 1
+        raise ShopError("Could not {0}")
+        """,
+        ("generate a free order id", "reach the shop"),
+    ),
+    "a result that is graded": (
+        """
+        for attempt in range(max_retries + 1):
+            text = write(topic)
+            if {0}:
+                return text
+        """,
+        ("score_of(text) >= least", "is_there(text)"),
+    ),
+    "a choice without those that have failed": (
+        """
+        retries = 9
+        failed = set()
+        while retries > 0:
+            shop = best({0})
+            try:
+                return buy(shop)
+            except ShopError as error:
+                failed.add(error.shop)
+                retries -= 1
+        """,
+        ("shops - failed", "shops"),
+    ),
+    "the next one of an iterator": (
+        """
+        for attempt in itertools.count():
+            try:
+                buy(shop)
+                break
+            except ShopError:
+                if attempt == 9:
+                    raise
+                {0} = next(others)
+        """,
+        ("shop", "number"),
+    ),
     "data that is read in another way": (
         """
         for number in range(5):
@@ -186,12 +311,12 @@ OTHERS = {
     ),
     "the next server, which is asked for": (
         """
-        for tried in count():
+        for failed in count():
             server = self.{0}()
             try:
                 return fetch(server)
             except OSError:
-                if tried > 9:
+                if failed > 9:
                     raise
         """,
         ("_next", "server"),
@@ -370,3 +495,18 @@ def test_a_poll_is_no_retry(source, words):
 def test_a_look_alike_is_no_retry(source, words):
     for found, word in enumerate(words):
         assert len(loops(source.replace("{0}", word), is_async=True)) == found, word
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("check_server_ready", 0), ("use_server", 1), ("retry_until_server_ready", 1)],
+)
+def test_a_function_may_be_named_by_what_is_ready(name, found):
+    source = """
+    for attempt in range(9):
+        try:
+            return greet(url)
+        except OSError:
+            time.sleep(1)
+    """
+    assert len(loops(source, name=name)) == found

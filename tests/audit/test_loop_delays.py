@@ -170,3 +170,39 @@ def test_a_counter_of_itertools_begins_where_it_is_told():
             time.sleep(1)
     """)
     assert site.behavior.calls == 3
+
+
+@pytest.mark.parametrize(
+    ("turns", "shape"),
+    [
+        ("Turns(3)", "unknown"),
+        ("range(3)", "none"),
+        ("list(range(3))", "none"),
+        ("(1, 2, 3)", "none"),
+    ],
+)
+def test_what_is_iterated_over_may_sleep(turns, shape):
+    source = f"""
+    turns = {turns}
+    for attempt in {{turns}}:
+        try:
+            return fetch()
+        except OSError:
+            log.info("failed")
+    """
+    for each in ("turns", turns):
+        [site] = loops(source.replace("{turns}", each))
+        assert site.behavior.delays.shape == shape
+
+
+def test_a_delay_may_be_capped_by_the_condition_of_its_loop():
+    [site] = loops("""
+    delay = 1
+    while delay < 60:
+        try:
+            return fetch()
+        except OSError:
+            time.sleep(delay)
+            delay *= 2
+    """)
+    assert site.behavior.delays.cap is None

@@ -266,3 +266,43 @@ def test_an_error_may_be_handed_over(method, ending):
             time.sleep(1)
     """)
     assert site.behavior.ending == ending
+
+
+@pytest.mark.parametrize(
+    ("other", "ending"), [("raise Error(str(error))", "raises"), ("pass", "hidden")]
+)
+def test_each_kind_of_error_may_be_raised(other, ending):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            return fetch()
+        except (OSError, ShopError) as error:
+            if attempt == 2:
+                if isinstance(error, ShopError):
+                    raise
+                else:
+                    {other}
+            time.sleep(1)
+    raise Error("failed")
+    """)
+    assert site.behavior.ending == ending
+
+
+@pytest.mark.parametrize(
+    ("test", "ending"), [("timer.runs()", "?"), ("n < 9", "hidden")]
+)
+def test_a_condition_may_raise_the_error_that_it_has_got(test, ending):
+    [site] = loops(f"""
+    n = 0
+    while {test}:
+        try:
+            answer = fetch()
+            break
+        except OSError as error:
+            timer.set_exception(error)
+            time.sleep(1)
+            n += 1
+    if not answer:
+        raise RuntimeError("nothing")
+    """)
+    assert site.behavior.ending == ending
