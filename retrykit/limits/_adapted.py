@@ -116,7 +116,7 @@ class AdaptedLease(Lease):
         return None if self._held else _TOO_LONG
 
     def succeeded(self) -> None:
-        """Give the permit back to the limiter."""
+        """Hand the permit back to the limiter."""
         self.ignored()
 
     def failed(self, error: Exception | None = None) -> None:  # noqa: ARG002
