@@ -1,4 +1,4 @@
-"""The command line as ``python -m retrykit``."""
+"""Entry point of ``python -m retrykit``."""
 
 import sys
 

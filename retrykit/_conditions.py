@@ -49,7 +49,7 @@ has_no_programming_error: Final = _PROGRAMMING_ERRORS.isdisjoint
 
 
 class DefaultCondition:
-    """The default condition, of a policy without `on`.
+    """The default condition, which applies to a policy without `on`.
 
     It matches every error except those that a mistake in the code raises, which no
     retry fixes: `AssertionError`, `AttributeError`, `ImportError`, `NameError`,

@@ -54,7 +54,7 @@ class OwnRetries(Frozen):
 
     @property
     def library(self) -> str:
-        """The top-level package of its clients."""
+        """The top-level package of the library."""
         return "".join(self.types[:1]).partition(".")[0]
 
     def count(self, client: Any) -> int | None:

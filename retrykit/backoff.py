@@ -49,7 +49,7 @@ class Backoff:
         ConfigError: *policy* is not a `Policy`, or *clock* has no method `now`.
 
     Source:
-        The interface is that of `BackOff`, Google HTTP Client Library for Java.
+        The interface follows `BackOff`, Google HTTP Client Library for Java.
     """
 
     @user_facing

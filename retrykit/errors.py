@@ -406,7 +406,7 @@ class GiveUp(Signal):
 
 
 def requested_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:
-    """Return the seconds that a hint's answer or a signal requests; None if none."""
+    """Return the seconds that a hint or a signal requests; None without a request."""
     if isinstance(answer, GiveUp):
         return None
     return answer.delay if isinstance(answer, RetryAfter) else answer

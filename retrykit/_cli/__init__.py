@@ -16,7 +16,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        args: Arguments after the program name; by default those of this process.
+        args: Arguments after the program name; by default this process's own.
 
     Returns:
         The exit code: 0; 1 if `lint` has warnings; 2 for an error in the arguments,

@@ -237,7 +237,7 @@ def _explain(code: str) -> None:
 
 
 def _print(report: Report, *, quiet: bool, statistics: bool, is_partial: bool) -> None:
-    """Print a report; of a part of the findings, only the sites that have some."""
+    """Print a report; if it is partial, only the sites that have findings."""
     out = console()
     if quiet:
         for finding in report.findings:

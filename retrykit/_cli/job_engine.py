@@ -19,7 +19,7 @@ def open_engine(text: str) -> AbstractContextManager[JobEngine]:
     """Import an application; entering the returned context connects to its engine.
 
     Args:
-        text: Its module and name, as in ``mypackage.jobs:SETTINGS``.
+        text: Its module and name, such as ``mypackage.jobs:SETTINGS``.
 
     Raises:
         ConfigError: There is no such application.

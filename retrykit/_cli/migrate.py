@@ -1,4 +1,4 @@
-"""``retrykit migrate``: usages of other libraries, translated to retrykit."""
+"""``retrykit migrate``: uses of other libraries, translated to retrykit."""
 
 import difflib
 import json

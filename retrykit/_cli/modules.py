@@ -100,7 +100,7 @@ def import_script(path: str, text: str) -> ModuleType:
 def policies_in(module: ModuleType) -> dict[str, Policy]:
     """Return the policies that a module of a file defines, keyed by name.
 
-    They are attributes of the module or of a class of it: a `Policy`, or a decorated
+    They are attributes of the module or of its classes: a `Policy`, or a decorated
     function or method. A function that returns the policy of each call is asked; if it
     raises, it is left out.
     """
@@ -163,7 +163,7 @@ def _on_path(folders: Sequence[Path], *, forget: bool) -> Iterator[None]:
 
 
 def _import(name: str, text: str) -> ModuleType:
-    """Import a module; errors name it by what the user wrote."""
+    """Import a module; errors name it as the user wrote it."""
     try:
         with redirect_stdout(sys.stderr):
             return import_module(name)

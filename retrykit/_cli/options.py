@@ -69,7 +69,7 @@ def complete_words(
 
 
 class PolicyText(StringParamType):
-    """A POLICY, as `retrykit._cli.policies.find_policies` reads it."""
+    """The type of a POLICY, which `retrykit._cli.policies.find_policies` reads."""
 
     name = "policy"
 
@@ -106,7 +106,7 @@ class Share(click.FloatRange):
 def number_or_text(
     _ctx: click.Context, _param: click.Parameter, value: str | None
 ) -> str | float | None:
-    """Return a number, or the text that is none, such as a share in percent."""
+    """Return a number, or the text itself if it is none, such as ``70%``."""
     try:
         return None if value is None else float(value)
     except ValueError:

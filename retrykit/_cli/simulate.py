@@ -73,7 +73,7 @@ def _duration(name: str, default: str | None, text: str) -> Callable[..., Any]:
 
 
 def _choice(name: str, words: object, text: str) -> Callable[..., Any]:
-    """Return an option that is one of some words, by default the first."""
+    """Return an option that takes one of several words, by default the first."""
     choices = [str(each).replace("_", "-") for each in get_args(words)]
     return click.option(
         name,
@@ -87,7 +87,7 @@ def _choice(name: str, words: object, text: str) -> Callable[..., Any]:
 def _parse_errors(
     ctx: click.Context, param: click.Parameter, values: Sequence[str]
 ) -> dict[str, object] | None:
-    """Return errors made with one text, keyed by how an attempt fails."""
+    """Return the errors that options name, keyed by how an attempt fails."""
     errors: dict[str, object] = {}
     for value in () if ctx.resilient_parsing else values:
         name, _, text = value.partition("=")
@@ -303,7 +303,7 @@ def command(
 
 
 def _check_outputs(options: Mapping[str, Any]) -> None:
-    """Check the output files, before a simulation that may take minutes."""
+    """Reject invalid output files before a simulation that may take minutes."""
     if options["as_json"] and options["wants_csv"]:
         msg = "--json and --csv cannot be used together."
         raise click.UsageError(msg, click.get_current_context())

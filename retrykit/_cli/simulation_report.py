@@ -18,7 +18,7 @@ __all__ = ["as_csv", "as_data", "count_verdicts", "print_change", "print_report"
 
 
 def count_verdicts(results: Sequence[Simulation]) -> str:
-    """Return the verdict of several seeds."""
+    """Return the verdict on the simulations of one or more seeds."""
     if len(results) == 1:
         return results[0].verdict
     if results[0].outage is None:

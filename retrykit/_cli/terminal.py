@@ -37,7 +37,7 @@ class _Console(Console):
         return super().render_str(escape_unprintable(text), **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print, without trailing spaces unless to a terminal."""
+        """Print, without trailing spaces unless the output is a terminal."""
         if self.is_terminal:
             super().print(*objects, **options)
             return
@@ -55,11 +55,11 @@ def console(*, stderr: bool = False) -> Console:
 def show_progress(
     title: str, *, after: float = 0.25
 ) -> Iterator[Callable[[float, float], None]]:
-    """Show a bar on a terminal, unless all is done soon.
+    """Show a progress bar on a terminal, unless the work is done soon.
 
     Args:
         title: What is done.
-        after: Seconds after which the bar is drawn, and drawn again.
+        after: Seconds before the bar is drawn, and between its updates.
 
     Yields:
         A function that takes how much has been done, and how much there is.

@@ -1,6 +1,6 @@
-"""Admission: limits allow each attempt, and are told its outcome.
+"""Admission control: limits that allow each attempt, and are told its outcome.
 
-They are asked in order, and their leases are reported or given back in reverse.
+The limits are asked in order; their leases are reported or given back in reverse.
 """
 
 import math
@@ -89,7 +89,7 @@ def at_host(policy: "Policy", host: str | None) -> "Policy":
 
 
 def give_back(leases: list[Lease]) -> None:
-    """Return leases whose attempt was not made, or does not count."""
+    """Hand back leases whose attempt was not made, or does not count."""
     while leases:
         lease = leases.pop()
         try:
@@ -186,7 +186,7 @@ def ask(
 def refuse(
     controller: "RetryController", call: "RetryCall", refusal: Refusal
 ) -> float | Exception:
-    """Handle a refusal by the limit of the last lease, as `ask` does."""
+    """Handle a refusal by the limit that gave the last lease, as `ask` does."""
     leases = cast("list[Lease]", call.leases)
     # It was given back.
     leases.pop()
@@ -233,7 +233,7 @@ def report(
 
 
 def note_refusal(call: "RetryCall", limit: Limit, refusal: Refusal) -> Exception:
-    """Keep a limit's reason for ending a call; return the limit's error."""
+    """Record why a limit ended a call, and return the limit's error."""
     error = limit.error_of(refusal)
     call.stop_detail, call.retry_in = str(error), refusal.retry_in
     return error

@@ -1,4 +1,4 @@
-"""Async driver: runs attempts, and sleeps between them.
+"""Async driver, which runs attempts and sleeps between them.
 
 The sync driver is the same program without ``await``; a test compares them.
 """

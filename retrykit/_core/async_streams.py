@@ -78,7 +78,7 @@ def make_stream_driver(
 class AsyncStream(AsyncGenerator[Item_co, Sent_contra]):
     """The items of an async generator function that is retried when it fails.
 
-    An async generator, also for ``async with``, which closes it. It is iterated once.
+    An async generator that can be iterated once; ``async with`` closes it.
     """
 
     __slots__ = ("_begun", "_items")

@@ -1,4 +1,4 @@
-"""Attempt timeouts: cancel a coroutine, or pass the timeout as an argument.
+"""Attempt timeouts, which cancel a coroutine or are passed as an argument.
 
 The timeout is computed for every attempt, since the remaining time shrinks.
 """

@@ -1,6 +1,6 @@
 """Retried blocks of code: `retrying` and `aretrying`.
 
-An error that is not retried leaves the block as it would leave any other.
+An error that is not retried leaves the block as it would leave any other block.
 """
 
 import sys
@@ -385,7 +385,7 @@ class AsyncAttempts(_RetriedBlock):
 def _caller() -> str:
     """Return the name of the function around a block.
 
-    The frames of `retrying` and its decorator are between the two.
+    The frames of `retrying` and its decorator are skipped.
     """
     frame = sys._getframe(3)  # noqa: SLF001  documented, and logging does it too
     module, name = frame.f_globals.get("__name__"), frame.f_code.co_qualname

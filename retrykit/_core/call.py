@@ -134,7 +134,7 @@ copyreg.pickle(ContextVar, _reduce_variable)
 
 
 class RetryCall(CallFacts):
-    """A running call whose state is needed: its entry as an object.
+    """A running call whose state is needed; for other calls, a plain `Entry` is enough.
 
     `RetryController.ensure_call` creates it.
 
@@ -152,8 +152,8 @@ class RetryCall(CallFacts):
             yet.
         rule: The index of the rule that rejected the last result, or None.
         leases: The leases of the running attempt, in the order of the policy's limits.
-        warning_issued: Whether a warning was logged for this call: its hint
-            fails, or its clock stands still.
+        warning_issued: Whether a warning was logged for this call: its hint failed, or
+            its clock stood still.
     """
 
     __slots__ = ("controller", "entry", "tape")
@@ -179,7 +179,7 @@ class RetryCall(CallFacts):
 
     @property
     def before(self) -> Entry | None:
-        """The entry before this call's, or None."""
+        """The entry that was current before this call; None if there was none."""
         before: Entry | None = self.entry[BEFORE]
         return before
 
@@ -285,7 +285,7 @@ class RetryCall(CallFacts):
             self.unrecorded += 1
 
     def resume(self, other: RetryState) -> None:
-        """Continue the call of a state."""
+        """Continue the call that a state describes."""
         record, tape = other._record, self.tape
         tape[FIRST:] = other.failures
         attempt = first = record.attempt
@@ -308,7 +308,7 @@ class RetryCall(CallFacts):
 
     @property
     def state(self) -> RetryState:
-        """The view of the call, the same one as long as somebody has it."""
+        """The view of the call; the same object as long as somebody refers to it."""
         state = self._view()
         if state is None:
             made = view(self)
@@ -320,7 +320,7 @@ class RetryCall(CallFacts):
         return state
 
     def copy(self) -> CallRecord:
-        """Return a record of one moment, while the call may go on."""
+        """Return a snapshot of the record; the call may still be running."""
         self.know_epoch()
         still = RetryCall()
         # What is written after the tape is read before it.
@@ -506,7 +506,7 @@ def current_state() -> RetryState:
     Returns:
         The state of the innermost call: the number of the attempt, the
         failures so far, the time that remains, how deep it is nested. It
-        changes as the call goes on. Do not keep it in a local variable: the
+        changes while the call runs. Do not keep it in a local variable: the
         variable, the errors in the state and the frames in their tracebacks
         would be a reference cycle, which only the garbage collector frees.
 

@@ -65,7 +65,7 @@ class Terms:
         max_failures: Maximum number of failures kept.
         max_attempts: Maximum number of attempts; None if unlimited.
         redact: The redaction of the policy.
-        polls: Whether the policy has ``on=()``, so that rejected results are no news.
+        polls: Whether the policy has ``on=()``, so that rejected results are expected.
         names: The names of the functions of a chain; None for other calls.
     """
 
@@ -246,13 +246,13 @@ class CallFacts:
         return record
 
     def record_for(self, outcome: object) -> "CallFacts":
-        """Return a record to attach to an outcome, for which `ITSELF` stands in."""
+        """Return a record to attach to an outcome, with `ITSELF` in place of it."""
         record = self.copy()
         record.failures = [swap_outcome(x, outcome, ITSELF) for x in record.failures]
         return record
 
     def take_rest(self, other: "CallFacts") -> None:
-        """Take over the facts that most calls never have."""
+        """Copy the facts that most calls never have from another record."""
         vars(self).update({x: y for x, y in vars(other).items() if x in _KEPT})
         if self.frame_locations is not None:
             self.frame_locations = self.frame_locations.copy()
@@ -343,7 +343,7 @@ _KEPT: Final = vars(CallFacts).keys() - {"arguments", "function"}
 
 
 class CallRecord(CallFacts):
-    """The record of a call that does not run here."""
+    """The stored record of a call, which is not running here."""
 
     __slots__ = ("attempt", "attempt_started", "failures", "next_delay", "total_delay")
 
@@ -389,7 +389,7 @@ def new_record(terms: Terms, seed: int) -> CallRecord:
 
 
 def clock_id(read_clock: Callable[[], float] | None) -> int:
-    """Return the identity of a clock, given the method that reads it, or 0."""
+    """Return the identity of a clock, given the method that reads it; 0 for None."""
     return 0 if read_clock is None else id(getattr(read_clock, "__self__", read_clock))
 
 

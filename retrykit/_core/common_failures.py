@@ -1,4 +1,4 @@
-"""Answers common failures in one step.
+"""Fast answers to common failures, found in one step.
 
 Most failures are common: the policy retries errors of this type, no limit is near, and
 nothing else has a say, such as a rule, a hint or an observer. All others are left to
@@ -74,17 +74,17 @@ _MAX_KNOWN: Final = 256
 
 
 def answer_of(policy: "Policy") -> Answer:
-    """Return the answer to the common failures of a policy, which is made once."""
+    """Return the function that answers a policy's common failures, made once."""
     return policy._derive(_make_answer)
 
 
 def evaluator_of(policy: "Policy") -> Evaluator:
-    """Return the evaluator of the usual errors of a policy, which is made once."""
+    """Return the function that evaluates a policy's usual errors, made once."""
     return policy._derive(_make_evaluator)
 
 
 def _is_by_type(policy: "Policy") -> bool:
-    """Return whether all conditions of a policy are types, and no schedule is code."""
+    """Return whether a policy's conditions are types, and its schedules built in."""
     rules = policy.rules
     conditions = (policy.on, policy.give_up_on, *(rule.on for rule in rules))
     schedules = (policy.schedule, *(x.schedule for x in rules if x.schedule))

@@ -1,4 +1,4 @@
-"""Records and reports retried calls: state, tracebacks, events, final error.
+"""Controllers, which record retried calls, trim tracebacks and notify observers.
 
 `retrykit._core.steps` decides what is recorded.
 """
@@ -137,7 +137,8 @@ class RetryController:
         limits: The limits that are asked before each attempt.
         admits: Whether there are such limits.
         parts: The parts of the clock.
-        begins_late: Whether the first attempt waits for the rest of a delay, or limits.
+        begins_late: Whether the first attempt waits for the rest of a delay, or for
+            limits.
         plain: The type of the last result that could be returned as it is, shared by
             most results; None if there was none, or the policy has a budget.
         judges: The conditions on results of the policy and its rules.
@@ -402,7 +403,7 @@ class RetryController:
     ) -> RetryCall:
         """Return the `RetryCall` of a call that begins now, by its context's clock.
 
-        Nobody else knows the entry yet. The arguments are as in `ensure_call`.
+        Nobody else knows the entry yet. The arguments are the same as in `ensure_call`.
         """
         read_clock, started, epoch = self.clock.reader(), entry[START], None
         if read_clock is not None:
@@ -448,7 +449,7 @@ class RetryController:
         return call
 
     def _resume(self, call: RetryCall, state: RetryState) -> None:
-        """Continue the call of a state."""
+        """Continue the call that a state describes."""
         # The time that was spent before counts.
         call.started -= state.elapsed_at_end
         call.terms = call.terms.replace(name=state.name)
@@ -469,7 +470,7 @@ class RetryController:
             self._notify(call, events.AttemptStarted)
 
     def resumed_delay(self, call: RetryCall) -> float | None:
-        """Return the delay that is left of a resumed call, in seconds, or None."""
+        """Return what is left of a resumed call's delay, in seconds, or None."""
         delay = None if self._resumed is None else call.next_delay
         if delay is None:
             return None
@@ -479,7 +480,7 @@ class RetryController:
         return max(delay - waited, 0.0)
 
     def attach_clock(self, call: RetryCall) -> Callable[[], float]:
-        """Return the reader of a clock that could not be found when the call began."""
+        """Return the reader of the clock, which was unknown when the call began."""
         # Drivers run in the event loop, where there always is one.
         reader = cast("Callable[[], float]", self.clock.reader())
         call.read_clock = reader
@@ -612,8 +613,8 @@ class RetryController:
         """Ask the limits for the first attempt of a call that nothing else watches.
 
         Returns:
-            The leases, or None if the call must be watched; and in that case what was
-            asked already, or None.
+            The leases, or None if the call must be watched; and the answers that limits
+            have already given to such a call, or None.
         """
         if self._is_watched or fast_path.blockers:
             return None, None
@@ -647,7 +648,7 @@ class RetryController:
         return self._give_up(call, reason, failure, error, failed_now=False)
 
     def give_back(self, call: RetryCall) -> None:
-        """Give back the leases of an attempt that is not made."""
+        """Hand back the leases of an attempt that is not made."""
         if call.leases:
             admission.give_back(call.leases)
 
@@ -706,7 +707,7 @@ class RetryController:
         return final_error
 
     def expect_repetition(self) -> None:
-        """Look at the next failure: if it is retried, a client repeats its retries."""
+        """Have the next failure checked: a retry would repeat a client's retries."""
         self._has_not_failed = self._client_gave_up = True
         self.answer = None
 
@@ -715,8 +716,8 @@ class RetryController:
 
         Args:
             call: The call.
-            waited: Whether this process has waited for the delay. Others wait for a
-                durable job, which may begin before it is due.
+            waited: Whether this process has waited for the delay. A durable job's delay
+                passes elsewhere, and the job may begin before it is due.
         """
         call.begin_attempt(call.elapsed)
         call.entry[GIVE_UPS] = give_ups.count
@@ -778,7 +779,7 @@ class RetryController:
             events.discard(call.pending)
 
     def record_suspension(self, call: RetryCall) -> None:
-        """Record that the call goes on elsewhere, from its state."""
+        """Record that the call continues elsewhere, from its state."""
         call.controller = None
         self._notify(call, events.Suspended)
 

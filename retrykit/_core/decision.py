@@ -325,7 +325,7 @@ def find_hint(
     matched: StopReason | int | None,
     already_warned: Callable[[], bool] | None = None,
 ) -> float | RetryAfter | GiveUp | None:
-    """Return the answer of the hint of the rule that matched, or of the policy.
+    """Return the answer of a hint: the matching rule's, or else the policy's.
 
     For an ExceptionGroup it is a `GiveUp` for one of its errors, or else the longest
     delay.
@@ -514,7 +514,7 @@ def _delay_by_rule(
     index: int | None,
     random: CallRandom,
 ) -> float | StopReason | None:
-    """Return the delay by the schedule of the rule that matched, or of the policy.
+    """Return the delay from the schedule of the matching rule, or of the policy.
 
     Each schedule counts its own failures and has its own previous delay.
     """
@@ -539,7 +539,7 @@ def _delay_by_rule(
 def _previous_delay(
     policy: "Policy", record: CallFacts, source: int | None
 ) -> float | None:
-    """Return the last delay by the schedule of a rule, or of the policy."""
+    """Return the last delay from the schedule of a rule, or of the policy."""
     rules = policy.rules
     # From the end, since there may be thousands.
     for failure in record.failures_backwards():

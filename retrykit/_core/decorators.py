@@ -352,7 +352,7 @@ def resume(
     /,
     **changes: Unpack[PolicySettings],
 ) -> F:
-    """Return a function that resumes the call of a state.
+    """Return a function that resumes the call that a state describes.
 
     It waits for the scheduled delay and makes the next attempt, with the delays that
     the interrupted call would have had. The time that the call had spent counts, the

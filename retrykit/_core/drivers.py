@@ -1,4 +1,4 @@
-"""Builds the driver of a function: checks it, and adds its attempt timeout."""
+"""Construction of a function's driver, with checks and its attempt timeout."""
 
 from collections.abc import Callable
 from functools import partial

@@ -2,7 +2,7 @@
 
 An observer runs in the middle of the call, so it should be quick. An error that it
 raises is logged; if it has an attribute `raises_errors` that is True, the error ends
-the call. It is not notified of retried calls that it makes itself.
+the call. An observer is not notified of retried calls that it makes itself.
 
 An event refers to the live state of its call: for a snapshot, call `state.to_dict()`.
 """
@@ -133,7 +133,7 @@ class AttemptFailed(CallEvent):
 
 @final
 class HedgeStarted(CallEvent):
-    """The running attempt was sent again, since it takes long: send *number*, >= 2.
+    """The running attempt was sent again, since it is slow: send *number*, >= 2.
 
     It is not another attempt; see `retrykit.Hedge`.
     """

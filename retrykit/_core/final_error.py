@@ -91,7 +91,7 @@ def state_of(outcome: object) -> RetryState | None:
     True
 
     The state holds the errors, and they hold the frames in which they were raised:
-    to keep it for long, keep its `to_dict`.
+    to keep a state for a long time, keep its `to_dict`.
 
     Args:
         outcome: The exception that an ``except`` clause caught; or a response of a

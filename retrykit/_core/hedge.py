@@ -41,12 +41,12 @@ _RESERVE: Final = 0.1
 
 @final
 class Hedge(ForkSafe):
-    """Sends an attempt again when it takes long; the first success counts.
+    """Sends an attempt again when it is slow; the first success counts.
 
     A slow answer is often the fault of one server, or of one lost packet, and another
     try is quick. The other sends of an attempt are cancelled once there is a result,
     and awaited. Sends of sync functions run in threads, which cannot be cancelled: they
-    go on, and their results are dropped.
+    run to their end, and their results are dropped.
 
     >>> from retrykit import Policy
     >>> Policy(hedge=Hedge("50ms", idempotent=True)).hedge
@@ -55,8 +55,8 @@ class Hedge(ForkSafe):
     A hedge can also decorate a function, without a policy. As in gRPC, a send that
     fails with an error that the policy may retry is followed by the next one at once,
     or after the delay that a hint asks for; any other error ends the attempt. If a hint
-    is `GiveUp`, nothing more is sent, and the sends in flight go on. If all fail, the
-    attempt fails as its first send did, or as the send with that hint did.
+    is `GiveUp`, nothing more is sent, and the sends in flight continue. If all fail,
+    the attempt fails as its first send did, or as the send with that hint did.
 
     Args:
         delay: Time after which the next send goes out, if none has succeeded. A
@@ -162,7 +162,7 @@ class Hedge(ForkSafe):
         self._budget.deposit(None)
 
     def note(self, seconds: float) -> None:
-        """Note how long an attempt took until its first send was answered."""
+        """Record how long an attempt took until its first send was answered."""
         if self.quantile is None:
             return
         with self._lock:
@@ -175,7 +175,7 @@ class Hedge(ForkSafe):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments that it was made with, keyed by name."""
+        """The arguments that the hedge was made with, keyed by name."""
         return {name: getattr(self, name) for name in _SETTINGS}
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Hedging: one attempt is sent several times, and the first success counts."""
+"""Hedging, which sends one attempt several times and takes the first success."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -102,7 +102,7 @@ def hedged(
 
 
 def _is_disabled() -> bool:
-    """Return whether every function is called once, in tests."""
+    """Return whether a test has switched retries and hedges off."""
     return bool(fast_path.blockers) and retry_overrides.get().disabled
 
 
@@ -152,7 +152,7 @@ class Race:
         return max(self._due - now, 0.0) if self._left else None
 
     def sent(self, now: float) -> int:
-        """Note that another send goes out; return its number."""
+        """Record that another send begins; return its number."""
         self._left -= 1
         self.running += 1
         self._due = now + self._delay
@@ -179,7 +179,7 @@ class Race:
 
     @property
     def standing(self) -> SentOutcome | None:
-        """The outcome of the attempt if no send ends any more; None if one must."""
+        """The outcome that counts if no further send ends; None if none does."""
         return self.outcome or self._standing
 
     def drop_others(self, counting: SentOutcome | None) -> list[SentOutcome]:
@@ -428,7 +428,7 @@ def _may_send(policy: "Policy", hedge: "Hedge") -> bool:
 
 
 def _notify(policy: "Policy", number: int) -> None:
-    """Record a hedge in the call whose attempt this is, if it is a retried one."""
+    """Record a hedge in the retried call that it belongs to, if there is one."""
     call = _hedged_call(policy)
     if call is not None:
         cast("RetryController", call.controller).record_hedge(call, number)

@@ -79,7 +79,7 @@ _RETRYING: Final = frozenset({"backoff", "retrying", "stamina", "tenacity"})
 def reject_retried(fn: object, policy: "Policy") -> None:
     """Reject a function that another library retries: attempts would multiply.
 
-    ``nested="retry"`` says that they may.
+    ``nested="retry"`` allows it.
     """
     if policy.nested == "retry" or policy.max_attempts == 1:
         return
@@ -93,7 +93,7 @@ def reject_retried(fn: object, policy: "Policy") -> None:
 
 
 def _retrying_library(fn: object) -> str:
-    """Return the library that retries a function, or what it wraps; maybe empty."""
+    """Return the library that retries a function or what it wraps; empty if none."""
     if type(fn) is MethodType:
         fn = fn.__func__
     while type(fn) is FunctionType:

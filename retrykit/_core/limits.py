@@ -39,7 +39,7 @@ _SEARCHED: Final = 1_000
 def default_limits(
     written: Collection[str], schedule: Schedule, max_elapsed: float | None
 ) -> dict[str, Any]:
-    """Return the limits of a policy that were not written.
+    """Return the default values of the limits that a policy does not set.
 
     >>> from retrykit.schedules import constant
     >>> default_limits((), constant(1), None)
@@ -63,7 +63,7 @@ def default_limits(
 
 
 def _ends(schedule: Schedule) -> bool:
-    """Return whether a schedule ends; if it is user code, by its retry 1,000."""
+    """Return whether a schedule ends: within 1,000 retries, if it is user code."""
     try:
         if has_user_code(schedule):
             return schedule.bounds(_SEARCHED) is None
@@ -168,7 +168,7 @@ def shift_time_limit(policy: "Policy", seconds: float) -> "Policy":
 
 
 def check_limits(policy: "Policy") -> None:
-    """Raise `ConfigError` if nothing is ever retried, or no call can end as limited.
+    """Raise `ConfigError` if nothing is ever retried, or a limit is never reached.
 
     With ``limits="any"``, one limit may always be reached before the other. With
     ``"all"``, nothing may end a call before it has made all attempts. A single attempt

@@ -123,7 +123,7 @@ class ManualCall:
         """Wait for the rest of the delay of a resumed call, and begin an attempt.
 
         Returns:
-            None, or the error to raise if the call has ended before.
+            None, or the error to raise if the call has ended already.
         """
         if self._call is None:
             return None
@@ -234,7 +234,7 @@ class ManualCall:
         return None if outcome is None else self._end_with(outcome)
 
     def next(self) -> None:
-        """Begin the next attempt at once, since others have waited for its delay."""
+        """Begin the next attempt at once, since its delay has passed elsewhere."""
         self._controller.start_next_attempt(self._ensure_call(), waited=False)
 
     def suspend(self) -> None:

@@ -1,4 +1,4 @@
-"""Nested calls: an outer call does not repeat what an inner one has given up.
+"""Nested calls, where an outer call does not repeat what an inner one gave up.
 
 An inner call marks its final error with the marker of the call around it. An error
 that comes from elsewhere, such as an executor or another process, is recognized by the

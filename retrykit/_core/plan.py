@@ -18,7 +18,7 @@ __all__ = ["Plan"]
 
 @final
 class Plan:
-    """A policy as its controllers need it, whatever the function and the clock.
+    """Facts about a policy that its controllers need, for any function and clock.
 
     Attributes:
         can_be_stopped: Whether the policy has a `stop_event`.
@@ -27,7 +27,7 @@ class Plan:
             replaced registries by the limits of a host.
         limits_judge: Whether one of these limits judges results.
         keeps_frames: Whether errors before the last keep their frames.
-        most_attempts: How many attempts a call makes at most; None if not known.
+        most_attempts: How many attempts a call makes at most; None if unknown.
         only_sleeps: Whether the pause before a retry is nothing but a sleep, unless
             observers are awaited.
         plain: The type of the last result that could be returned as it is; None if

@@ -348,7 +348,7 @@ the first attempt counts; None is unlimited  [out-of-range]
     def _replace(
         self, changes: Mapping[str, object], *, may_idle: bool = False
     ) -> Self:
-        """Return a copy with some settings changed, which may never retry."""
+        """Return a copy with some settings changed, perhaps one that never retries."""
         other = object.__new__(type(self))
         other._set(changes, vars(self), self._written, may_idle=may_idle)
         return other
@@ -605,7 +605,7 @@ the first attempt counts; None is unlimited  [out-of-range]
         Policy(schedule=sequence([1.0, 60.0]), on=OSError)
 
         Exception types are written as ``OSError`` or ``module:Name``; no module is
-        imported to find them. A rule is a dict of ``on`` and of ``schedule``,
+        imported to find them. A rule is a dict of ``on`` and ``schedule``,
         ``max_attempts`` or ``hint``; a hint is a string such as ``retry_after`` (see
         `retrykit.hints.parse_hint`); a budget is a dict of its ``kind``, its settings
         and its ``scope`` (see `retrykit.budgets.budget_from_dict`); and an `AsArgument`
@@ -669,14 +669,14 @@ the first attempt counts; None is unlimited  [out-of-range]
         >>> Policy.from_env("APP_RETRY", environ=environ)
         Policy(max_attempts=8, on=OSError)
 
-        The variable of a setting is the prefix and its name in capitals. A duration
-        has its unit, as in ``90s``; where None is no limit, ``unlimited`` is. A
-        schedule is a list of durations as ``1s, 5s, 1m``, or an expression such as
+        The variable of a setting is the prefix and its name in capitals. A duration has
+        a unit, such as ``90s``; ``unlimited`` sets a limit to None. A schedule is a
+        list of durations such as ``1s, 5s, 1m``, or an expression such as
         ``exponential("500ms").cap("1m").full_jitter()``; `on` and `give_up_on` are
-        names of exception types, separated by commas; a hint is an expression such
-        as ``retry_after``; a flag is ``true`` or ``false``. APP_RETRY_EXTENDS is a
-        preset such as ``zizq:retry_limit=10`` that replaces *base*. Rules, budgets,
-        limits, hedges and code have no variable; they come from *base*.
+        names of exception types, separated by commas; a hint is an expression such as
+        ``retry_after``; a flag is ``true`` or ``false``. APP_RETRY_EXTENDS is a preset
+        such as ``zizq:retry_limit=10`` that replaces *base*. Rules, budgets, limits,
+        hedges and code have no variable; they come from *base*.
 
         The variables of the job queue Zizq are _RETRY_LIMIT, _BACKOFF_BASE,
         _BACKOFF_EXPONENT and _BACKOFF_JITTER; base and jitter are milliseconds, or

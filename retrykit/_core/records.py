@@ -123,7 +123,7 @@ class FieldError(ValueError):
         self.value, self.fault = value, fault
 
     def as_setting(self, name: str) -> ConfigError:
-        """Return the error about the stored data *name*, on one line."""
+        """Return a ConfigError about this field of the data *name*, on one line."""
         where = truncate(f"{name}{self.path}", 80)
         got, fault = truncate(safe_repr(self.value), 80), truncate(self.fault, 100)
         text = f"{where} must be as retrykit wrote it, got {got}; {fault}"
@@ -256,7 +256,7 @@ _FAILURE: dict[str, Reader] = {
 def state_to_dict(state: RetryState, *, redact: Redaction) -> dict[str, Any]:
     """Return a state as plain data, for JSON; see `RetryState.to_dict`."""
     if state._record.stop_reason is None:
-        # Of one moment, since the call may go on in another thread.
+        # Of one moment, since the call may continue in another thread.
         state = view(state._record.copy(), state._outcome)
     locations, inner = state._record.locations(), state.nested_state
     within = combine_redactions(redact, redact if inner is None else inner.redact)
@@ -274,7 +274,7 @@ def state_to_dict(state: RetryState, *, redact: Redaction) -> dict[str, Any]:
 
 
 def read_state(data: object) -> RetryState:
-    """Return the state that `RetryState.to_dict` wrote, as part of other data.
+    """Return the state that `RetryState.to_dict` wrote, from a part of other data.
 
     Raises:
         FieldError: It has another version, or a field is invalid.

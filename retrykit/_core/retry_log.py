@@ -1,9 +1,9 @@
 """The log record of every scheduled retry, and the texts of all records.
 
 Scheduled retries are warnings of the logger ``retrykit.retries``, unless an observer of
-the call logs them. Those of rejected results are of level DEBUG if the policy has
-``on=()``: such a call polls. The location of a record is the line of the caller. This
-switches them off: ``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
+the call logs them. Retries of rejected results are logged at level DEBUG if the policy
+has ``on=()``: such a call polls. The location of a record is the line of the caller.
+``logging.getLogger("retrykit.retries").setLevel("ERROR")`` switches the records off.
 """
 
 import os
@@ -123,7 +123,7 @@ class RetryMessage:
                 before=self._before,
             )
             self._text = escape_unprintable(text)
-            # The record may be kept for long, and must not keep the error.
+            # The record may be kept for a long time, and must not keep the error.
             self._failure = self._request = None
         return self._text
 

@@ -35,9 +35,9 @@ Status = Literal["running", "succeeded", "dead"]
 
 @final
 class RetryState:  # noqa: PLW1641  it changes
-    """The history of one call, up to now.
+    """The history of one call so far.
 
-    It is a view: it changes as the call goes on, and nobody else can change it.
+    It is a read-only view, which changes while the call runs.
 
     Args:
         name: The name of the policy or the function; the id of a durable job.

@@ -1,4 +1,4 @@
-"""Rules: some errors of a policy with their own schedules and limits."""
+"""Rules, which give some failures their own schedule, limit or hint."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, final

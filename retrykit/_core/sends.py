@@ -11,7 +11,7 @@ __all__ = ["Release", "Sends", "SentOutcome", "arelease_all", "best_of", "releas
 
 
 class SentOutcome(NamedTuple):
-    """The end of a send.
+    """The outcome of a send.
 
     Attributes:
         number: The number of the send in its attempt, from 1.
@@ -29,7 +29,7 @@ Release = Callable[[Any], Any]
 
 
 class Sends(Protocol):
-    """Sends that run in threads, at the same time.
+    """Sends that run concurrently, in threads.
 
     Attributes:
         ended: Outcomes that `wait` has not returned.
@@ -41,7 +41,7 @@ class Sends(Protocol):
     release: Release | None
 
     def start(self, send: Callable[[], Any]) -> bool:
-        """Begin a send; return False if it cannot begin, which the first always can."""
+        """Begin a send; return False if it cannot begin. The first always can."""
         ...
 
     def wait(self, delay: float | None) -> SentOutcome | None:

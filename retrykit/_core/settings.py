@@ -86,7 +86,7 @@ class StopEvent(Protocol):
 
     @property
     def wait(self) -> Callable[..., Any]:
-        """Waits for the event; its result is awaitable in asyncio, trio and anyio."""
+        """Wait for the event; its result is awaitable in asyncio, trio and anyio."""
         ...
 
 
@@ -275,7 +275,7 @@ class Setting:
             out; ``"absent"``, which is left out, and may be read as ``"unlimited"``; or
             ``""``, where None is not a value.
         options: The words of a choice.
-        bounds: The least and the most of a count or a number.
+        bounds: The lower and the upper bound of a count or a number.
     """
 
     __slots__ = ("bounds", "check", "form", "none", "options", "sentence")
@@ -323,7 +323,7 @@ def _optional(setting: Setting, none: _None = "null") -> Setting:
 
 
 def _limit(setting: Setting) -> Setting:
-    """Return a limit, which other libraries also take as a function."""
+    """Return a limit that rejects functions, which other libraries accept."""
     check = setting.check
 
     def check_limit(name: str, value: object) -> object:

@@ -54,8 +54,8 @@ def start(
     """Begin a call that is watched or resumed, after its remaining delay.
 
     Returns:
-        None if an attempt begins; the value to return if the call has ended before, or
-        its error is raised.
+        None if an attempt begins; the fallback's value if the call has ended already.
+        Without a fallback, the error of such a call is raised.
     """
     if controller.begins_late:
         return _raise_error(begin(controller, call, asked))
@@ -220,7 +220,7 @@ async def aadmit(
 
 
 def wait_delay(policy: "Policy", clock: ClockSource[Clock], delay: float) -> bool:
-    """Wait for a delay in seconds, and return whether the call goes on.
+    """Wait for a delay in seconds, and return whether the call may continue.
 
     If a test replaces the clock, this also replaces the policy's own `sleep`, and the
     event is checked before and after the delay.
@@ -241,7 +241,7 @@ def wait_delay(policy: "Policy", clock: ClockSource[Clock], delay: float) -> boo
 async def await_delay(
     policy: "Policy", clock: ClockSource[AsyncClock], delay: float
 ) -> bool:
-    """Wait for a delay, and return whether the call goes on, as `wait_delay` does."""
+    """Wait for a delay as `wait_delay` does; return whether the call may continue."""
     event, own_sleep = policy.stop_event, policy.sleep
     replaced = clock.current() is not clock.real
     if event is not None and event.is_set():
@@ -519,7 +519,7 @@ def withdraw_hedge(budget: "Budget | None") -> bool:
 
 
 def report_failed_send(budget: "Budget | None") -> None:
-    """Report to the budget a failed send of an attempt with another outcome."""
+    """Report a failed send whose outcome does not count to the budget."""
     try:
         if budget is not None:
             budget.failed(first=False, retryable=True)

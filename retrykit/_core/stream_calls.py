@@ -1,4 +1,4 @@
-"""The call of a stream: what sync and async streams have in common."""
+"""The retried call behind a stream, shared by sync and async streams."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -21,7 +21,7 @@ __all__ += ["open_call", "reject_second_use", "state_of_stream"]
 
 
 class StreamController(RetryController):
-    """Records and reports the streams of one generator function."""
+    """Controller of the streams of one generator function."""
 
     __slots__ = ()
 

@@ -14,7 +14,7 @@ __all__ = ["StreamFacts", "StreamProgress"]
 
 @final
 class StreamProgress(Frozen):
-    """The progress of a retried stream, up to now.
+    """The progress of a retried stream so far.
 
     Attributes:
         items: Number of items that the consumer got, >= 0.
@@ -74,7 +74,7 @@ class StreamFacts:
         self.kept: Any = None
 
     def progress(self) -> StreamProgress:
-        """Return the progress of the stream, up to now."""
+        """Return the progress of the stream so far."""
         return StreamProgress(self.items, tuple(self.positions), tuple(self.gaps))
 
     def begin_row(self, record: "CallFacts") -> None:
@@ -102,7 +102,7 @@ class StreamFacts:
         return elapsed if flows else self.row_began
 
     def judge(self, evaluation: Evaluation) -> Evaluation:
-        """Return an evaluation, without a retry if the stream cannot go on."""
+        """Return an evaluation, without a retry if the stream cannot continue."""
         failure, decision, retryable = evaluation
         if self.ended_because is None or isinstance(decision, str):
             return evaluation

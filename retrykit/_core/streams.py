@@ -66,7 +66,7 @@ def make_stream_driver(
 class Stream(Generator[Item_co, Sent_contra, Returned_co]):
     """The items of a generator function that is retried when it fails.
 
-    A generator, also for ``with``, which closes it. It is iterated once.
+    A generator that can be iterated once; ``with`` closes it.
     """
 
     __slots__ = ("_begun", "_items")

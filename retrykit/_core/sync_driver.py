@@ -1,4 +1,4 @@
-"""Sync driver: runs attempts, and sleeps between them.
+"""Sync driver, which runs attempts and sleeps between them.
 
 The async driver is the same program with ``await``; a test compares them. The clock is
 read through a local name, since tools that freeze time patch module attributes.

@@ -1,4 +1,4 @@
-"""Sends of a hedged attempt, in asyncio or trio tasks."""
+"""The sends of a hedged attempt, in asyncio or trio tasks."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ _Send = Callable[[], Awaitable[Any]]
 
 
 class TaskSends(ABC):
-    """Sends that run in tasks; leaving the block cancels and awaits the others.
+    """Sends that run in tasks; leaving the block cancels and awaits unfinished ones.
 
     Attributes:
         number: Number of sends.
@@ -72,7 +72,7 @@ class TaskSends(ABC):
 
 
 def task_sends() -> TaskSends:
-    """Return sends in the running event loop."""
+    """Return the `TaskSends` for the running event loop."""
     trio = running_trio()
     return AsyncioSends() if trio is None else TrioSends(trio)
 

@@ -1,4 +1,4 @@
-"""Sends of a function, each in a thread of its own."""
+"""The sends of a hedged attempt, each in a thread of its own."""
 
 import math
 import queue
@@ -15,7 +15,7 @@ __all__ = ["ThreadSends", "thread_sends"]
 
 
 def thread_sends() -> Sends:
-    """Return sends that run by this context's clock."""
+    """Return the `Sends` for this context's clock."""
     clock: Any = sync_clock.current()
     build: Callable[[], Sends] = getattr(clock, "thread_sends", ThreadSends)
     return build()

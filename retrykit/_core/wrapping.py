@@ -1,4 +1,4 @@
-"""Wraps a callable without changing its type or signature.
+"""The wrapping of callables, which keeps their type and signature.
 
 A decorated function stays a function, which Python binds, pickles and copies like any
 other. Other callables get a proxy.

@@ -102,7 +102,7 @@ class SystemClock:
 
 
 def wake_thread(woken: Any) -> None:
-    """Release the lock for which a thread waits, unless it is released."""
+    """Release the lock that a thread waits for, unless it is free already."""
     # Another thread may do so at the same time.
     try:  # noqa: SIM105  no code of others runs under the lock of virtual time
         woken.release()
@@ -115,7 +115,7 @@ _NOTICEABLE = 0.1
 
 
 def time_passed(delay: float, passed: float) -> bool:
-    """Return whether a clock advanced in a delay, or it was too short to tell."""
+    """Return whether a clock advanced in a delay, or the delay is too short to tell."""
     return delay < max(_NOTICEABLE, 2 * passed)
 
 

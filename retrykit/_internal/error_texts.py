@@ -76,7 +76,7 @@ def log_fault(level: int, fault: Exception, message: str, *args: object) -> None
 
 
 def note_policy_fault(error: Exception, fault: Exception) -> None:
-    """Note on the user's error, and log, that the policy failed on it."""
+    """Add a note that the policy failed to the user's error, and log it."""
     text = f"{type_name(type(fault))}: {error_text(fault)}"
     add_note_once(error, f"not retried, because its policy failed with {text}")
     log_fault(logging.ERROR, fault, "not retried, because the policy failed")

@@ -10,7 +10,7 @@ __all__ = ["needs"]
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Import libraries of an extra in a ``with`` block.
+    """Return a ``with`` block in which libraries of an extra are imported.
 
     Raises:
         ImportError: One of them is not installed.

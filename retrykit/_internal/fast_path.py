@@ -12,7 +12,7 @@ __all__ = ["block", "blockers", "failure_blockers", "unblock"]
 
 @final
 class Reasons(list[None]):
-    """A list pickled by name, so that a driver asks the list of its own process."""
+    """A list pickled by name: an unpickled driver reads the list of its process."""
 
     def __reduce__(self) -> str:
         return "blockers" if self is blockers else "failure_blockers"

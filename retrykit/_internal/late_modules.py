@@ -1,8 +1,8 @@
 """Late imports, which no fork interrupts, and lazy names of packages.
 
-In the child of a fork there is only the thread that forked: an import that another
-thread had begun would never end there, and whoever needs the module would wait forever.
-So a fork waits for these imports, and they wait for a fork.
+A forked child process has only the thread that forked: an import that another thread
+had begun would never end there, and whoever needs the module would wait forever. So a
+fork waits for these imports to end, and they do not begin during a fork.
 """
 
 import os

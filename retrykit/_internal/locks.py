@@ -11,7 +11,7 @@ __all__ = ["ForkSafe", "renew_locks"]
 
 
 class ForkSafe:
-    """Base class with a lock, which is replaced in the child of a fork.
+    """Base class with a lock, which is replaced in a forked child process.
 
     A change that another thread was making at the fork stays incomplete there, so
     an incomplete change must do no lasting harm.
@@ -35,7 +35,7 @@ _living: WeakValueDictionary[int, ForkSafe] = WeakValueDictionary()
 
 
 def renew_locks() -> None:
-    """Replace all locks by released ones, in the child of a fork."""
+    """Replace all locks by released ones, in a forked child process."""
     for locked in list(_living.values()):
         locked._renew()  # noqa: SLF001  of this module
 

@@ -22,13 +22,13 @@ class _NoLoop:
 
 
 class LoopClock:
-    """The loop's own time, which may be virtual."""
+    """The clock of the running event loop, whose time may be virtual."""
 
     # It is read at every call.
     if sys.version_info >= (3, 12):  # pragma: no cover  (covered on 3.12 and 3.13)
 
         def now(self) -> float:
-            """Return the loop's own time."""
+            """Return the loop's own time, in seconds."""
             if "trio" not in modules:
                 return get_running_loop().time()
             return self.reader()()
@@ -46,7 +46,7 @@ class LoopClock:
         _parts: tuple[Any, ModuleType] = _NoLoop, asyncio
 
         def now(self) -> float:
-            """Return the loop's own time."""
+            """Return the loop's own time, in seconds."""
             loop = self._loop
             if loop._thread_id != get_ident() or "trio" in modules:
                 loop, _ = self._find_loop()

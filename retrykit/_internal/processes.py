@@ -1,4 +1,4 @@
-"""A function called for many items, by this process or by several."""
+"""Parallel work: one function called for many items, in one process or several."""
 
 import os
 import sys
@@ -25,13 +25,13 @@ def count_processors() -> int:
 
 
 class Work(Generic[ItemT, ResultT]):
-    """A function that processes call for the items that they are given.
+    """A function to be called for many items, in this process or in several.
 
     Args:
         function: Raises nothing, and can be pickled, as can its items and results.
         failed: Returns the result for an item that ends the process.
         chunk: How many items a process is given at a time.
-        few: Below this number of items, processes are not worth their start.
+        few: Below this number of items, starting processes does not pay.
         prepare: Called at the start of each process.
     """
 
@@ -55,7 +55,7 @@ class Work(Generic[ItemT, ResultT]):
         Args:
             items: The items.
             processes: How many processes work. Count, >= 1. Where there are no others,
-                such as in a browser, this one does all.
+                such as in a browser, this one does all the work.
             progress: Called in this thread after each part.
         """
         found: list[ResultT] = []
@@ -95,7 +95,7 @@ class Work(Generic[ItemT, ResultT]):
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _one_by_one(self, items: Sequence[ItemT]) -> Iterator[ResultT]:
-        """Yield the results of a part in which an item has ended its process."""
+        """Yield the results of a part in which an item has crashed its process."""
         from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415  late
 
         pool = self._start(1)

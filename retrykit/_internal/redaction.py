@@ -1,4 +1,4 @@
-"""Redaction: removes the secrets of URLs and requests from texts.
+"""Redaction, which removes the secrets of URLs and requests from texts.
 
 No client is imported: a request is recognized by its attributes.
 """
@@ -14,7 +14,7 @@ Redaction = bool | Callable[[str], str]
 
 
 def redact_text(text: str, redact: Redaction) -> str:
-    """Return a text that `redact_urls` and a function have redacted.
+    """Return a text redacted by `redact_urls` and by *redact*, if that is a function.
 
     >>> redact_text("bob: https://host/p?token=a", lambda text: text[5:])
     'https://host/p?...'
@@ -170,7 +170,7 @@ def _query_start(word: str) -> int:
 
 
 def request_summary(error: object) -> str | None:
-    """Return method, host, port, path and status of the request of an error.
+    """Return the method, host, port, path and status of an error's request.
 
     >>> from urllib.request import Request
     >>> error = OSError("cannot connect to https://host/p?token=secret")

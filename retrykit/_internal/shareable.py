@@ -1,4 +1,4 @@
-"""Objects with settings that can be written as data, and found by a scope."""
+"""Shareable objects, which can be written as data and found by their scope."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
@@ -30,7 +30,7 @@ class Shareable(ForkSafe):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """The arguments that it was made with, keyed by name."""
+        """The arguments that the object was made with, keyed by name."""
 
     @classmethod
     def default_settings(cls) -> dict[str, Any]:

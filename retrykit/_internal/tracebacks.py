@@ -36,7 +36,7 @@ with_traceback = BaseException.with_traceback
 
 
 def drop_own_frame(error: BaseException) -> None:
-    """Remove a traceback's first frame, from a function that only raises it again."""
+    """Remove the first frame of a traceback, of a function that only re-raises."""
     trace = error.__traceback__
     with_traceback(error, trace and trace.tb_next)
 
@@ -50,7 +50,7 @@ reading it creates it."""
 
 
 def has_attributes(error: BaseException) -> bool:
-    """Return whether an error has attributes, or notes, without making its dict."""
+    """Return whether an error has attributes, or notes, without creating its dict."""
     return len(reduce_error(error)) > WITHOUT_DICT
 
 

@@ -15,9 +15,9 @@ scope, from anywhere in the process, and `balances` lists all shared ones.
 
 The balance of a budget never leaves its process: copied, pickled or written with
 ``to_dict()``, a budget comes back full, and a budget with a scope comes back as the
-shared budget of that scope. The child of a fork continues with the current balance and
-never waits for a thread of its parent. To share a `TokenBucket` between processes, see
-`retrykit.integrations.redis`.
+shared budget of that scope. A forked child process continues with the current balance
+and never waits for a thread of its parent. To share a `TokenBucket` between processes,
+see `retrykit.integrations.redis`.
 """
 
 from typing import TYPE_CHECKING

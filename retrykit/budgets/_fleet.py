@@ -29,7 +29,7 @@ __all__ = ["FleetBudget", "read_timeouts"]
 
 @final
 class FleetBudget(SerializableBudget):
-    """Retries that successes earn, and after a timeout only while calls succeed.
+    """Allows retries that successes earn; after a timeout, only while calls succeed.
 
     A retry takes one from a small bank, and each call that succeeds adds *ratio*. After
     a timeout, a call of this process must also have succeeded in the last *recent*
@@ -46,7 +46,7 @@ class FleetBudget(SerializableBudget):
     >>> budget.withdraw(TimeoutError())
     1.0
 
-    The price: a process that makes less than about five calls in *recent* often does
+    The price: a process that makes fewer than about five calls in *recent* often does
     not retry a timeout. To such a process, its own timeout and a hang of the server
     look the same.
 
@@ -99,7 +99,7 @@ class FleetBudget(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments that it was made with, keyed by name."""
+        """The arguments that the budget was made with, keyed by name."""
         names = ("ratio", "capacity", "recent", "timeouts")
         return {name: getattr(self, name) for name in names}
 

@@ -101,7 +101,7 @@ class RatioBudget(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments that it was made with, keyed by name."""
+        """The arguments that the budget was made with, keyed by name."""
         return {"ratio": self.ratio, "reserve": self.reserve, "window": self.window}
 
     @property
@@ -141,7 +141,7 @@ class RatioBudget(SerializableBudget):
             self._filled += self._retry
 
     def _turn(self) -> None:
-        """Count the requests since the last time, and drop past slots."""
+        """Count the requests since the last call, and drop past slots."""
         # Read with the lock held, so that time never goes back between threads.
         index = self._now() // self._width
         # This reading also counts as a request, and is subtracted again.

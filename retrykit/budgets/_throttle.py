@@ -58,7 +58,7 @@ class Throttle(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments that it was made with, keyed by name."""
+        """The arguments that the budget was made with, keyed by name."""
         return {"max_tokens": self.max_tokens, "token_ratio": self.token_ratio}
 
     @property

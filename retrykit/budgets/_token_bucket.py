@@ -90,7 +90,7 @@ class TokenBucket(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments that it was made with, keyed by name."""
+        """The arguments that the budget was made with, keyed by name."""
         names = ("capacity", "cost", "costs", "reward", "refunds")
         return {name: getattr(self, name) for name in names}
 

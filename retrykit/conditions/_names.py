@@ -53,7 +53,7 @@ _OF_TEMPORAL = ("temporalio.exceptions", "ApplicationError")
 
 @final
 class Excluding(Frozen):
-    """Predicate of all errors except those of some types.
+    """Predicate of all errors except some types.
 
     >>> Excluding([TimeoutError])(OSError()), Excluding([OSError])(ConnectionError())
     (True, False)
@@ -84,7 +84,7 @@ class Excluding(Frozen):
 
 @final
 class AnyOf(Frozen):
-    """Predicate of errors that match one of some conditions; made by `any_of`."""
+    """Predicate of errors that match one of several conditions; made by `any_of`."""
 
     __slots__ = ("conditions",)
     conditions: tuple[Any, ...]
@@ -102,7 +102,7 @@ class AnyOf(Frozen):
 
 @user_facing
 def any_of(conditions: Iterable[Condition]) -> Condition:
-    """Return a condition that matches if any of some conditions does.
+    """Return a condition that matches if any of the given conditions does.
 
     >>> any_of([OSError, (EOFError, OSError)])
     (<class 'OSError'>, <class 'EOFError'>)

@@ -1,4 +1,4 @@
-"""Conditions as texts, for policies that are kept as data.
+"""Conditions as texts, for policies stored as data.
 
 ``OSError`` and ``module:Name`` are exception types, ``name=Busy`` is an error by its
 class name, ``http=503``, ``http=5xx`` and ``http=connections`` are HTTP failures,

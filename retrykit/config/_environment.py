@@ -1,4 +1,4 @@
-"""Policies from environment variables, including those of the Zizq job queue."""
+"""Policies from environment variables, such as those of the Zizq job queue."""
 
 import difflib
 import re
@@ -134,7 +134,7 @@ def _unknown(name: str, kind: str, suggestion: str) -> ConfigError:
 
 
 def _advice(stem: str, name: str) -> str:
-    """Return what to write instead of a setting of another library; maybe nothing."""
+    """Return what to write instead of a setting of another library; may be empty."""
     advice = advice_for(name)
     found = _WRITTEN.match(advice)
     key = found[1].upper() if found else ""
@@ -264,7 +264,7 @@ def _variables_in_errors(variables: _Variables, *keys: str) -> Iterator[None]:
 
 @contextmanager
 def _rule_in_errors(name: str, rule: str, text: str) -> Iterator[None]:
-    """Replace the rule in errors about a duration with the one for this variable."""
+    """Replace the rule in errors about a duration with this variable's rule."""
     try:
         yield
     except ConfigError as error:

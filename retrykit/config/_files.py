@@ -84,7 +84,7 @@ _MAX_COMPARED = 1000
 def _find_chain(
     path: str | os.PathLike[str], policies: dict[str, Any], name: str
 ) -> tuple[list[str], Policy]:
-    """Return the names of a policy and the ones it extends, and the last one's base."""
+    """Return the names of a policy and its ancestors, and the base of the last."""
     chain: dict[str, None] = {}
     while True:
         chain[name] = None

@@ -1,4 +1,4 @@
-"""Presets by name, with parameters, as in ``zizq:retry_limit=10``."""
+"""Presets by name, with parameters, such as ``zizq:retry_limit=10``."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, final, get_args, get_type_hints

@@ -8,7 +8,7 @@
 the formats that can be read. JSON and TOML need nothing else; YAML and HCL (Terraform)
 need the extras ``yaml`` and ``hcl``. What a policy cannot express exactly is an error
 with its line; with ``closest=True`` the policy comes with a list of its differences.
-Nothing that is read runs code.
+Reading runs no code.
 """
 
 import os
@@ -44,7 +44,7 @@ class Reading(NamedTuple):
     Attributes:
         policy: The policy.
         name: Its name in the file; empty if it has none.
-        format: The name of the format, of `FORMATS`.
+        format: The name of the format, one of `FORMATS`.
         differences: What the policy does differently from the system, each with its
             place; empty if it is exact.
         notes: What else there is to know, such as which of two settings applies.

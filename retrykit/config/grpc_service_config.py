@@ -68,8 +68,8 @@ def from_service_config(
         config: A service config with its ``methodConfig``, or a single retryPolicy; a
             dict or JSON. ``retryThrottling`` becomes a new `Throttle`. gRPC has one for
             all methods of a server; to share it, use ``.replace(budget=first.budget)``.
-        method: ``package.Service/Method``. Its own entry applies, or else that of its
-            service, or else the default entry. None if there is only one retryPolicy.
+        method: ``package.Service/Method``. Its own entry applies, or else its
+            service's, or else the default one. None if there is only one retryPolicy.
         jitter: ``"proportional"``, as in all clients since 2024, and earlier in C++
             and Python; or ``"full"``, as in the other clients before 2024.
 

@@ -15,8 +15,8 @@ def policy_schema() -> dict[str, Any]:
     """Return the JSON Schema, draft 2020-12, of a file of policies.
 
     It also describes ``[tool.retrykit]`` in pyproject.toml. Its definition ``policy``
-    is a single policy, as `Policy.from_dict` reads it. Its description lists the rules
-    that only the loader can check.
+    is a single policy, as `Policy.from_dict` reads it. The schema's own description
+    lists the rules that only the loader can check.
 
     >>> schema = policy_schema()
     >>> schema["$id"], schema["required"]

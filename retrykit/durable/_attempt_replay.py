@@ -1,4 +1,4 @@
-"""Reconstructs the state of a job from its name and attempt number.
+"""The state of a job, reconstructed from its name and attempt number.
 
 For engines that keep nothing else. The state is the same in every process.
 """

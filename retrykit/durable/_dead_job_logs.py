@@ -25,7 +25,7 @@ _filter = _DeadJobFilter()
 def log_dead_jobs_on_one_line(logger: str) -> None:
     """Make the logger of an engine write one line for each dead job.
 
-    Its report has the errors and the last traceback.
+    The job's report has the errors and the last traceback.
     """
     logging.getLogger(logger).addFilter(_filter)
 

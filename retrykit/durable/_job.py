@@ -240,8 +240,8 @@ def fingerprint(policy: Policy) -> str:
     """Return a hash of a policy's settings: 16 hexadecimal digits.
 
     It is the same in every process. The name, the observers, and the settings for
-    keeping and redacting failures are left out, since they do not affect retries, and
-    `hint_jitter` where it is the default. Predicates are included by name.
+    keeping and redacting failures are left out, since they do not affect retries; so is
+    a `hint_jitter` that has its default. Predicates are included by name.
 
     >>> fingerprint(Policy(name="a")) == fingerprint(Policy(name="b"))
     True

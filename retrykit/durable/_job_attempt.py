@@ -95,8 +95,8 @@ class RunningAttempt:
     """Context manager that records the outcome of one attempt.
 
     After its end it holds no reference to the error, whose traceback holds the frame
-    that holds this object. `_Context` refers to it weakly, so that it also ends if an
-    interrupt skips ``__exit__``.
+    that holds this object. `_Context` refers to it weakly, so that the attempt also
+    ends if an interrupt skips ``__exit__``.
     """
 
     def __init__(
@@ -188,9 +188,9 @@ def _resumed_state(envelope: Envelope) -> RetryState:
 def protect_worker() -> Iterator[None]:
     """Fail the job if it raises an error that is not an Exception, such as SystemExit.
 
-    It would stop the worker, or interrupt the attempt, which would be repeated forever
-    or remain without an outcome. A cancellation from outside is passed on: the attempt
-    has to be repeated.
+    Such an error would stop the worker, or interrupt the attempt, which would be
+    repeated forever or remain without an outcome. A cancellation from outside is passed
+    on: the attempt has to be repeated.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Selecting and counting the jobs of an engine."""
+"""Selection and counts of an engine's jobs."""
 
 import math
 from collections import Counter
@@ -34,7 +34,7 @@ class JobFilters(TypedDict, total=False):
         status: Their status: ``waiting``, ``running``, ``succeeded`` or ``dead``, or
             a collection of these.
         name: The name of their function.
-        error: The type of their last error, as in ``ConnectionError`` or
+        error: The type of their last error, such as ``ConnectionError`` or
             ``httpx.ReadTimeout``, with or without its module.
         overdue: They have not ended, although they have been due for longer than this.
             A duration.

@@ -1,8 +1,8 @@
 """Turns of attempts whose worker was killed: in each worker, one runs at a time.
 
-One of its jobs may have killed it, for example by using up the memory. The attempts
-that ran at the same time are all delivered again. If they were repeated together, that
-job would kill them again, until all of them are dead.
+One of these jobs may have killed the worker, for example by using up the memory. The
+attempts that ran at the same time are all delivered again. If they were repeated
+together, that job would kill them again, until all of them are dead.
 """
 
 import hashlib

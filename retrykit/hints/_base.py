@@ -1,4 +1,4 @@
-"""Hints: their protocol, the base of the built-in ones, and the reader of any hint."""
+"""Hints: their protocol, the base class of built-in hints, and their reader."""
 
 from collections.abc import Callable
 from types import FunctionType
@@ -62,12 +62,12 @@ class SerializableHint(Frozen):
     read: Callable[..., Duration | RetryAfter | GiveUp | None]
 
     def __call__(self, outcome: object, /) -> Duration | RetryAfter | GiveUp | None:
-        """Return the request of an error or a result, if any."""
+        """Return the delay or the signal that an error or a result asks for, if any."""
         return self.read(outcome, *self.arguments)
 
     @property
     def text(self) -> str:
-        """Its name and its arguments, as `parse_hint` reads them."""
+        """The hint as a string for `parse_hint`: its name and its arguments."""
         return ":".join([self.kind, *self.arguments])
 
     def __repr__(self) -> str:
@@ -177,7 +177,7 @@ class FirstOf(Frozen):
     hints: tuple[Hint, ...]
 
     def __call__(self, outcome: object, /) -> float | RetryAfter | GiveUp | None:
-        """Return the first request of an error or a result, if any."""
+        """Return the answer of the first hint that has one, else None."""
         # By type(), since __class__ may be a property of the user's.
         failed = issubclass(type(outcome), Exception)
         error = cast("Exception", outcome) if failed else None

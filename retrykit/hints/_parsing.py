@@ -1,4 +1,4 @@
-"""Built-in hints as strings, for policies that are kept as data."""
+"""Built-in hints as strings, for policies stored as data."""
 
 from collections.abc import Callable
 

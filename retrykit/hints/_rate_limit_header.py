@@ -18,9 +18,9 @@ def rate_limit() -> SerializableHint:
     >>> rate_limit()(response)
     30.0
 
-    Services send them with every response, so only exhausted quotas count, of which
-    nothing remains. The hint is the longest time until one of them is renewed; if
-    ``RateLimit`` does not have that time, it is the window of the quota in
+    Services send both with every response, so a quota counts only if nothing of it
+    remains. The hint is the longest time until such a quota is renewed; if
+    ``RateLimit`` does not give that time, it is the window of the quota in
     ``RateLimit-Policy``.
 
     Source:

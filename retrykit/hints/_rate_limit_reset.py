@@ -25,7 +25,7 @@ def reset_at(header: str = "x-ratelimit-reset") -> SerializableHint:
     duration in seconds (up to 31 years); one from there to 10**11 is a time in seconds
     since 1970 (from 2001 on), relative to the ``Date`` of the response; and one from
     10**12 to 10**14 is such a time in milliseconds. Others are ignored. A text is a
-    duration such as ``6m0s``, a time of RFC 3339 or an HTTP date.
+    duration such as ``6m0s``, an RFC 3339 timestamp or an HTTP date.
 
     Services send it with every response, so it is ignored while requests remain,
     according to the header whose name has ``remaining`` in place of ``reset``.

@@ -31,8 +31,8 @@ def retry_after() -> SerializableHint:
     >>> hint(HTTPError("http://[::1]/", 503, "busy", {"Retry-After": "120"}, None))
     120.0
 
-    Fractions of a second are read, although the standard has none, and so are
-    durations such as ``1m30s`` and times of RFC 3339, since services send them.
+    Fractions of a second are read, although the standard has none, and so are durations
+    such as ``1m30s`` and RFC 3339 timestamps, since services send them.
 
     A date is taken relative to the ``Date`` of the same response, so the clocks need
     not agree; if it has none, relative to the wall clock. A past date counts as 0. If
@@ -88,7 +88,7 @@ def parse_wait(text: str, sent_at: float) -> float | None:
 
 
 def response_date(outcome: object, now: Callable[[], float]) -> float:
-    """Return the ``Date`` of a response in seconds since 1970; else now."""
+    """Return the ``Date`` of a response in seconds since 1970; by default, now."""
     time = now()
     dates = (parse_http_date(each, time) for each in header_values(outcome, "date"))
     return next((date for date in dates if date is not None), time)
@@ -152,7 +152,7 @@ def log_unread(header: str, values: Collection[str]) -> None:
 
 @final
 class _Headers(ForkSafe):
-    """Names of headers. Threads may share it."""
+    """A set of header names that threads may share."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()

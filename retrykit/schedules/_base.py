@@ -1,6 +1,6 @@
 """Base class of schedules, with the methods that build one from another.
 
-Their results are the classes of `retrykit.schedules._transforms` and
+They return instances of the classes in `retrykit.schedules._transforms` and
 `retrykit.schedules._composition`.
 """
 
@@ -346,7 +346,7 @@ def constructor(fn: F) -> F:
 
 
 def _advise(name: str, known: list[str]) -> str:
-    """Return what to write instead of a parameter.
+    """Return what to write instead of an unknown parameter.
 
     >>> _advise("multiplier", ["first", "factor"]), _advise("max", ["first"])
     ('write first or factor', 'write .cap(...) on the schedule')

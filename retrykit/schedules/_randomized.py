@@ -23,7 +23,7 @@ MAX_MILLISECONDS = 2**31 - 1
 """The longest interval and delay of `GoogleInterval`: a Java int of milliseconds."""
 
 MAX_INTERVAL = MAX_MILLISECONDS / 1000
-"""The same, in seconds."""
+"""That longest interval, in seconds."""
 
 MAX_INTERVALS = 1_000
 """Maximum number of different intervals of a `GoogleInterval`."""
@@ -240,7 +240,7 @@ def google_interval(
 
 @final
 class PollyInterval(Formula):
-    """Delays between random times, one in each step of an exponential growth."""
+    """Delays between random times, one drawn in each step of exponential growth."""
 
     __slots__ = ("median_first_retry_delay",)
     kind: ClassVar[str] = "polly_interval"

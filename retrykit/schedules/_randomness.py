@@ -97,7 +97,7 @@ def call_random(seed: int, retry: int) -> CallRandom:
 
 
 def previous_random(random: Random) -> Random:
-    """Return the random numbers of the previous retry, or *random* if not known.
+    """Return the random numbers of the previous retry, or *random* if they are unknown.
 
     >>> first, second = call_random(seed=7, retry=1), call_random(seed=7, retry=2)
     >>> previous_random(second).random() == first.random()
@@ -114,10 +114,10 @@ _WIDTH = 128
 
 @final
 class SharedDraws(dict[int, memoryview]):
-    """The first draws of retries, for 64 calls, whose seeds are consecutive.
+    """The first draw of each retry, for 64 calls with consecutive seeds.
 
-    The item of a retry has the draw of each call, in units of 2**-53. They are made
-    together, as one large integer: most of the time of a draw is spent on making
+    The item of a retry has the draw of each call, in units of 2**-53. The draws are
+    made together, as one large integer: most of the time of a draw is spent on making
     integers, hardly any on their length.
 
     Attributes:

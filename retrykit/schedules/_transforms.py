@@ -1,4 +1,4 @@
-"""Schedules made from one other by a method of `Schedule` or by ``*``."""
+"""Schedules derived from another one, by a method of `Schedule` or by ``*``."""
 
 import math
 from abc import abstractmethod
@@ -44,7 +44,7 @@ _MOST_KNOWN = 256
 
 
 class Derived(Schedule):
-    """A schedule made from another by the method named like its kind."""
+    """A schedule made from another one by the method that is named after its kind."""
 
     __slots__ = ("of",)
     of: Schedule

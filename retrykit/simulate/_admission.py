@@ -190,7 +190,7 @@ class Admitted:
         return max(limit - elapsed, 0.0)
 
     def _delay_until_allowed(self, refusal: Refusal) -> float | None:
-        """Return how long to wait before a limit is asked again; None if not at all."""
+        """Return how long to wait before a limit is asked again; None to give up."""
         if self._admission.policy.on_refused != "wait":
             return None
         delay = _POLLING if refusal.retry_in is None else refusal.retry_in
@@ -222,7 +222,7 @@ class Admitted:
         return None if until is None else max(until, delay)
 
     def stop(self) -> None:
-        """Wait no longer, and return the leases: nothing more is sent."""
+        """Stop waiting, and give back the leases: nothing more is sent."""
         self._stop_timer()
         self._leave_queue()
         give_back(self._leases)

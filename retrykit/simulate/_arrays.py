@@ -228,7 +228,7 @@ _UNKNOWN: Final = -1
 
 
 def _in_order(parts: Sequence[_Sends]) -> _Sends:
-    """Return attempts in the order of their sends."""
+    """Return attempts in the order in which they were sent."""
     sends = np.concatenate(parts, axis=1)
     order = np.argsort(sends[_SENT], kind="stable")
     times = sends[_SENT, order]

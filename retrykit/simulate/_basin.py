@@ -1,4 +1,4 @@
-"""The basin of no return: states from which the load does not come back by itself."""
+"""The basin of no return: states from which the load does not recover by itself."""
 
 import csv
 import io
@@ -38,12 +38,12 @@ _TIMEOUTS: Final = 3
 
 @final
 class Basin(Frozen):
-    """States of a server and its clients, and whether the load comes back from each.
+    """States of a server and its clients, and whether the load recovers from each.
 
     Attributes:
         queue: Numbers of requests in the queue, in ascending order.
         pending: Numbers of calls that wait to retry, in ascending order.
-        returns: For each number of pending calls, whether the load comes back from each
+        returns: For each number of pending calls, whether the load recovers from each
             length of the queue.
         settings: All settings, as they are written.
     """
@@ -98,12 +98,12 @@ def basin(  # noqa: PLR0913  as `simulate`
     steps: int = _STEPS,
     progress: Progress | None = None,
 ) -> Basin:
-    """Simulate from which states the load does not come back by itself.
+    """Simulate from which states the load does not recover by itself.
 
     There is no outage, but the simulation begins with requests in the queue for which
     no client waits any more, and with calls whose first attempt has timed out, and
-    which retry it within the delay of the policy. Where the load does not come back,
-    the end of an outage does not help: the load must be taken away, or the queue.
+    which retry it within the delay of the policy. Where the load does not recover, the
+    end of an outage does not help: the load must be taken away, or the queue.
 
     >>> from retrykit import Policy
     >>> three_retries = Policy(schedule=[0, 0, 0])
@@ -117,7 +117,7 @@ def basin(  # noqa: PLR0913  as `simulate`
         server: As in `simulate`.
         network: As in `simulate`.
         late_answers: As in `simulate`.
-        horizon: How long the load may take to come back: the server must recover within
+        horizon: How long the load may take to recover: the server must recover within
             three quarters of it, and must not fail again when calls with long delays
             return. A duration, >= 10 s; 1 min by default.
         errors: As in `simulate`.
@@ -165,7 +165,7 @@ def find_basin(  # noqa: PLR0913  as `basin`
     watcher: Callable[..., Watcher] = Watcher,
     **settings: Any,
 ) -> Basin:
-    """Simulate from which states the load does not come back, as `basin` does.
+    """Simulate from which states the load does not recover, as `basin` does.
 
     Args:
         policy: As in `basin`.
@@ -175,7 +175,7 @@ def find_basin(  # noqa: PLR0913  as `basin`
         steps: As in `basin`.
         progress: As in `basin`.
         horizon: As in `basin`.
-        watcher: Makes the watcher that warns if the simulations take long.
+        watcher: Makes the watcher that warns if the simulations take a long time.
         settings: All others, as in `simulate`.
     """
     clients = check_clients(policy)

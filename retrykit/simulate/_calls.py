@@ -296,7 +296,7 @@ class Process:
         return self.pay(call, kind, self.rules.delay_after(call, now, kind))
 
     def pay(self, call: Call, kind: int, delay: float | None) -> float | None:
-        """Return the delay if the budget pays for a retry after it, or None."""
+        """Return the delay if the budget pays for a retry after it, else None."""
         budget = self.budget
         if budget is None:
             return delay

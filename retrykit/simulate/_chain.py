@@ -24,7 +24,7 @@ class Chain(NamedTuple):
 
     Attributes:
         servers: The servers, one or more.
-        between: Between each two, the clients with which the first calls the second.
+        between: For each two in a row, the clients with which one calls the next.
     """
 
     servers: tuple[Server, ...]

@@ -168,7 +168,7 @@ def find_change(  # noqa: PLR0913  as `smallest_change`
         server: As in `smallest_change`.
         seed: As in `smallest_change`.
         progress: As in `smallest_change`.
-        watcher: Warns if the search takes long.
+        watcher: Warns if the search takes a long time.
         settings: All others, as in `simulate`.
     """
     clients = tuple(check_clients(policy))
@@ -205,7 +205,7 @@ class _Setup(NamedTuple):
 
 
 class _Dial(NamedTuple):
-    """A setting that can be changed by 1 step, the least, or by up to *steps*."""
+    """A setting that can be changed by 1 to *steps* steps; 1 is the least change."""
 
     steps: int
     turned: Callable[[int], _Setup]

@@ -167,7 +167,7 @@ class Fleet:
         self._load.start(self._events, self._seed, self._begin)
 
     def _begin(self, user: int | None) -> None:
-        """Begin a call of some process."""
+        """Begin a call by one of the processes."""
         self._recorder.begun += 1
         self._send(self._new_call(self._events.now, user))
 
@@ -192,7 +192,7 @@ class Fleet:
                 call.timer = self._events.at(time, self._resending, call)
 
     def _new_call(self, began: int, user: int | None) -> Call:
-        """Return a new call of some process."""
+        """Return a new call by one of the processes."""
         process, draws = self._next_process(), next(self._draws)
         if process.seed is not None:
             draws = SharedDraws(process.seed), 0
@@ -223,7 +223,7 @@ class Fleet:
         return call.waiting is attempt
 
     def answer(self, attempt: Attempt, failure: int | None) -> None:
-        """Take the answer of the server: None is a success."""
+        """Handle the server's answer; without a failure, it is a success."""
         call = attempt.call
         if call.waiting is not attempt and (
             not self._late_answers or failure is not None or call.timer is None

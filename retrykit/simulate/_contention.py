@@ -32,7 +32,7 @@ _WITHIN: Final = 1.96
 
 @final
 class WriteConflict(Exception):  # noqa: N818  what it is
-    """Stands for the error of a write whose row has changed since it was read."""
+    """A stand-in for the error of a write whose row has changed since it was read."""
 
     def __init__(self) -> None:
         super().__init__("the row has changed since it was read")
@@ -178,8 +178,8 @@ class _Row:
     def update(self, clients: int) -> tuple[int, int, int]:
         """Return the number of writes, the end in nanoseconds, and how many gave up.
 
-        A write succeeds if no other one has succeeded since its read. So it is the only
-        event of an attempt.
+        A write succeeds if no other one has succeeded since its read. So the write is
+        the only event of an attempt.
         """
         calls, heap = self._calls(clients), []
         random, times, number_of_times = self._random, self._times, len(self._times)

@@ -1,4 +1,4 @@
-"""The processes that make calls, and the draws of the calls' delays."""
+"""The assignment of calls to processes, and the random draws of their delays."""
 
 from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence

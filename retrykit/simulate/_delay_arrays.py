@@ -22,7 +22,7 @@ _UNIT: Final = 2.0**-53
 
 
 def delay_draws(seeds: Array, retry: int | Array, number: int = 1) -> Array:
-    """Return each call's draw before a retry, in units of 2**-53, as `CallRandom`.
+    """Return each call's draw before a retry, in units of 2**-53, like `CallRandom`.
 
     Args:
         seeds: The seeds of the calls.
@@ -59,7 +59,7 @@ class DelayArrays:
     def find(self, attempts: Array, seeds: Array) -> Array:
         """Return the delays after failed attempts, in seconds.
 
-        A delay is infinity if only the schedule can tell it, or the schedule has ended.
+        A delay is infinity if only the schedule can compute it, or if it has ended.
 
         Args:
             attempts: The numbers of the attempts, at least one.
@@ -93,7 +93,7 @@ class DelayArrays:
 
 
 def _compute(schedule: Schedule) -> Callable[[int, Array], Array]:
-    """Return a function that draws delays before a retry; infinity is no retry."""
+    """Return a function that draws delays before a retry; infinity means no retry."""
     random = [part for _, part in iter_parts(schedule) if part.kind in RANDOM_KINDS]
     if any(part.kind not in _EXACT for part in random):
         return lambda retry, seeds: _ask(schedule, retry, seeds)
@@ -174,7 +174,7 @@ def _ranged(spread: Callable[[Any, Any], Any]) -> Callable[[Any], _Drawing]:
 def _joined(
     join: Callable[[Any, Any], Any], *, both: bool
 ) -> Callable[[Any], _Drawing]:
-    """Return the drawing of two joined schedules, while both or either go on."""
+    """Return the drawing of two joined schedules, while both or either continue."""
 
     def drawing(schedule: Any) -> _Drawing:
         left, right = _drawing(schedule.left), _drawing(schedule.right)

@@ -18,8 +18,8 @@ TERMS: Final = tuple(range(23, 0, -2))
 class Stream:
     """Draws for one purpose, which draws for other purposes do not change.
 
-    `random.Random` is the same on each Python. The logarithms of two machines may
-    differ in their last digit, so they are computed here, by additions,
+    `random.Random` gives the same numbers in every Python. The logarithms of two
+    machines may differ in their last digit, so they are computed here, by additions,
     multiplications and divisions alone, which IEEE 754 defines to the bit.
 
     Args:
@@ -35,7 +35,7 @@ class Stream:
         self._generator: Final = generator
 
     def state(self) -> tuple[int, ...]:
-        """Return the state of its generator, the Mersenne Twister, and the position."""
+        """Return the state of the generator, a Mersenne Twister, and its position."""
         found: tuple[int, ...] = self._generator.getstate()[1]
         return found
 
@@ -52,7 +52,7 @@ class Stream:
         return next(self.exponentials(mean))
 
     def exponentials(self, mean: int) -> Iterator[int]:
-        """Yield such times endlessly."""
+        """Yield exponentially distributed times, in nanoseconds, endlessly."""
         draw, log = self.random, math.log
         while True:
             number = 1.0 - draw()

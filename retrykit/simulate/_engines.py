@@ -32,7 +32,7 @@ attempts at a time, with numpy.
 
 @final
 class VirtualClock:
-    """The clock that budgets read."""
+    """The clock that budgets read in a simulation."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -47,7 +47,7 @@ class VirtualClock:
 
 @final
 class Run:
-    """A run of a simulation, by the fastest engine that applies and pays.
+    """A run of a simulation, by the fastest engine that applies and pays off.
 
     Args:
         scene: What is simulated.
@@ -56,7 +56,7 @@ class Run:
 
     Attributes:
         recorder: The counts of the requests to the first server.
-        behind: The same for each server behind it.
+        behind: The counts for each server behind the first one.
     """
 
     def __init__(self, scene: Scene, watcher: Watcher, told: Told | None) -> None:
@@ -99,7 +99,7 @@ class Run:
             self._run_events(state, since)
 
     def _counted(self, run: ShortCut) -> bool:
-        """Return whether a short cut has simulated everything."""
+        """Try a short cut, and return whether it has simulated everything."""
         try:
             if run(self._scene, self.recorder, self._watcher, self._events):
                 return True
@@ -110,7 +110,7 @@ class Run:
         return False
 
     def _run_events(self, state: tuple[int, int] | None, since: int | None) -> None:
-        """Run it event by event."""
+        """Run the simulation event by event."""
         scene, events, recorder = self._scene, self._events, self.recorder
         common: Any = {
             "seed": scene.seed,

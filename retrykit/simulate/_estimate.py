@@ -154,7 +154,7 @@ class _Call(NamedTuple):
 
 
 def _call(clients: Clients, answer: float, seconds: float) -> _Call:
-    """Return a call of some clients, cut off after some seconds."""
+    """Return a call of these clients, cut off after a number of seconds."""
     each = 1
     if clients.sdk is not None:
         own = timeout_seconds(clients.policy.attempt_timeout)

@@ -34,10 +34,10 @@ def nanoseconds(seconds: float) -> int:
 
 @final
 class Events:
-    """The events to come. Simultaneous ones happen in the order of their making.
+    """Future events. Simultaneous ones happen in the order in which they were made.
 
     Only the events that are due soon are in a heap, which is small. The others, such as
-    timeouts, are in pages, each of which has the events of another short time, in any
+    timeouts, are in pages, each of which has the events of another short period, in any
     order. Cancelled events are removed together, once they outnumber those that stayed
     the last time.
 
@@ -84,7 +84,7 @@ class Events:
         heapify(heap)
 
     def at(self, time: int, action: Callable[[Any], object], argument: Any) -> Event:
-        """Call an action at a time that must not be over.
+        """Call an action at a time that must not be past.
 
         Returns:
             The event, for `cancel`.

@@ -39,7 +39,7 @@ class Response(NamedTuple):
 
 @final
 class ServiceUnavailable(Exception):  # noqa: N818  the name of the status
-    """Stands for the error that a client raises after a 503.
+    """A stand-in for the error that a client raises after a 503.
 
     Attributes:
         response: Its status and its headers, in the form of `requests` and httpx.

@@ -31,7 +31,7 @@ class Hedges:
         self.hedge: Final = Hedge(**given.settings)
 
     def send(self, whole: Whole, deadline: int, done: Done, /) -> "Hedged":
-        """Send an attempt, and send it again if it takes long."""
+        """Send an attempt, and send it again if it is slow."""
         self.hedge.begin()
         hedged = Hedged(self, whole, deadline, done)
         hedged.begin()
@@ -103,7 +103,7 @@ class Hedged:
         self._sent[number] = send(self._whole, self._deadline, done)
 
     def _wait(self) -> None:
-        """Make the event of the next send, if there is one."""
+        """Schedule the next send, if there is one."""
         events = self._hedges.line.events
         delay = self._race.time_to_next(self._now())
         if delay is not None:

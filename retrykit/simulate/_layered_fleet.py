@@ -128,7 +128,7 @@ class LayeredFleet:
             self._load.start(self._events, self._seed, self._begin)
 
     def _begin(self, user: int | None) -> None:
-        """Begin a call of some process."""
+        """Begin a call by one of the processes."""
         load = self._load
 
         def end(_: object) -> None:
@@ -138,11 +138,11 @@ class LayeredFleet:
         self.begin(user, end)
 
     def begin(self, user: int | None, end: Callable[[int | None], None]) -> None:
-        """Begin a call of some process.
+        """Begin a call by one of the processes.
 
         Args:
             user: The number of the user who makes it.
-            end: Called with how it failed; None is a success.
+            end: Called with how it failed; None means success.
         """
         recorder, whole = self._recorder, Whole(user)
         began = self._events.now
@@ -166,7 +166,7 @@ class LayeredFleet:
         return request.open or late
 
     def answer(self, request: Request, failure: int | None) -> None:
-        """Take the answer of the server: None is a success."""
+        """Handle the server's answer; without a failure, it is a success."""
         if request.open:
             request.connections.end(request, succeeded=failure is None)
             request.done(failure)

@@ -1,4 +1,4 @@
-"""The load: when calls begin."""
+"""The load of a simulation: when calls begin."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
@@ -77,7 +77,7 @@ class OpenLoad:
         self.mean = nanoseconds(1 / rate)
 
     def start(self, events: Events, seed: int, begin: Begin) -> None:
-        """Make the events at which calls begin, one after another."""
+        """Schedule the beginnings of calls, one after another."""
         times = self.times(seed)
 
         def arrive(_: object) -> None:
@@ -87,7 +87,7 @@ class OpenLoad:
         events.at(next(times), arrive, None)
 
     def times(self, seed: int) -> Iterator[int]:
-        """Return when calls begin, in nanoseconds, ascending endlessly."""
+        """Return when calls begin, in nanoseconds, ascending and without an end."""
         return accumulate(Stream(seed, "arrivals").exponentials(self.mean))
 
 
@@ -109,7 +109,7 @@ class RecordedLoad:
         self.text = f"{len(times)} recorded calls"
 
     def start(self, events: Events, seed: int, begin: Begin) -> None:
-        """Make the events at which calls begin, one after another."""
+        """Schedule the beginnings of calls, one after another."""
         times = self.times(seed)
 
         def arrive(_: object) -> None:
@@ -147,14 +147,14 @@ class ClosedLoad:
         self.text = repr(users)
 
     def start(self, events: Events, seed: int, begin: Begin) -> None:
-        """Make the event at which each user makes the first call, after thinking."""
+        """Schedule the first call of each user, after thinking."""
         self._events, self._begin = events, begin
         self._thinking = Stream(seed, "thinking").exponentials(self._mean)
         for user in range(self.users.number):
             self.end(user)
 
     def end(self, user: int | None) -> None:
-        """Make the event at which a user whose call has ended makes the next one."""
+        """Schedule the next call of a user whose call has ended."""
         later = self._events.now + next(self._thinking)
         self._events.at(later, self._begin, user)
 
@@ -164,7 +164,7 @@ Arrivals = OpenLoad | RecordedLoad | ClosedLoad
 
 
 def parse_load(load: object, server: Server) -> Arrivals:
-    """Return when calls begin.
+    """Return the load that an argument of `simulate` describes.
 
     Raises:
         ConfigError: The load has another form, or the server cannot serve it.

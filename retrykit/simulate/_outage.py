@@ -1,4 +1,4 @@
-"""An outage: from when to when a server fails, and how."""
+"""An outage: when a server fails, for how long, and how."""
 
 from typing import Final, Literal, final
 
@@ -29,7 +29,7 @@ _KINDS: Final = ("hang", "refuse", "error")
 
 @final
 class Outage(NamedValue):
-    """A time in which a server fails.
+    """A period in which a server fails.
 
     >>> Outage("10s", "error", retry_after="5s")
     Outage(duration=10.0, kind='error', begin=10.0, share=1.0, retry_after=5.0, \

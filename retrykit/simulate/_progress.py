@@ -1,4 +1,4 @@
-"""Progress of a simulation: how long it may take, how far it is, its interruption."""
+"""Progress of simulations: estimates, reports, and what an interruption leaves."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -14,7 +14,7 @@ __all__ = ["Estimate", "Progress", "Watcher", "attach_simulation", "check_progre
 __all__ += ["run_seconds", "simulation_of"]
 
 Progress = Callable[[int, int], object]
-"""Gets the number of seconds that have been simulated, and of all seconds."""
+"""Takes the number of seconds that have been simulated, and of all seconds."""
 
 _LONG: Final = 60.0
 _ATTRIBUTE: Final = "retrykit_simulation"
@@ -33,10 +33,10 @@ class Estimate(NamedTuple):
 
 
 class Watcher:
-    """Reports the progress of a simulation, and warns if it takes long.
+    """Reports the progress of a simulation, and warns if it will take a long time.
 
     Args:
-        progress: Called with how far it is.
+        progress: Called with the number of seconds so far, and of all.
         runs: Number of simulations, like the first one, that it watches; 0 once their
             estimate was checked.
         name: What they are for.
@@ -51,7 +51,7 @@ class Watcher:
         self._progress, self._runs, self._name = progress, runs, name
 
     def expect(self, estimate: Callable[[], Estimate]) -> None:
-        """Warn once if all simulations take long, by the estimate of the first one."""
+        """Warn once if all simulations, estimated by the first, take a long time."""
         runs, self._runs = self._runs, 0
         if not runs:
             return
@@ -65,7 +65,7 @@ class Watcher:
             )
 
     def warn(self, text: str) -> None:
-        """Warn of a simulation that takes long."""
+        """Warn of a simulation that takes a long time."""
         logging.getLogger("retrykit").warning("%s", text)
 
     def reach(self, time: int, recorder: Recorder) -> None:
@@ -76,7 +76,7 @@ class Watcher:
             self.advance(second, whole)
 
     def advance(self, seconds: int, of: int) -> None:
-        """Report how far the simulation is."""
+        """Report the progress of the simulation."""
         if self._progress is not None:
             self._progress(seconds, of)
 
@@ -101,7 +101,7 @@ def run_seconds(
 
     Args:
         events: Its events.
-        recorder: Counts them, for some seconds.
+        recorder: Counts what happens, for a number of seconds.
         queue_length: Returns the present length of the queue.
         watcher: Is told after each second.
         since: Stop as soon as attempts succeed again after this time, which is in

@@ -17,7 +17,7 @@ _MANY: Final = 4096
 
 @final
 class Waits:
-    """Times, kept as the numbers of similar ones.
+    """A histogram of times, in which similar ones are counted together.
 
     Attributes:
         total: Their sum, in nanoseconds.

@@ -21,7 +21,7 @@ NEVER = 1 << 100
 """A time that no simulation reaches, in nanoseconds."""
 
 Done = Callable[[int | None], None]
-"""Takes how a send ended: None is a success."""
+"""Takes how a send ended: None means success."""
 
 
 @final
@@ -64,7 +64,7 @@ class Layer(Protocol):
         Args:
             whole: The call that it belongs to.
             deadline: When it is cancelled, in nanoseconds.
-            done: Called at its end, later than this returns.
+            done: Called at its end, after this method has returned.
         """
         ...
 
@@ -122,7 +122,7 @@ class Request:
         self.arrives = self.number = -1
 
     def cancel(self, *, succeeded: bool | None) -> None:
-        """Wait no longer for its answer."""
+        """Stop waiting for the answer."""
         self.connections.end(self, succeeded=succeeded)
 
 

@@ -19,7 +19,7 @@ __all__ = ["Draws", "RetriedCall", "Retries"]
 
 @final
 class Draws:
-    """The draws of the delays of calls, 64 of which share an object.
+    """The random draws for the delays of calls; 64 calls share an object.
 
     Args:
         seed: The seed of the simulation.
@@ -192,7 +192,7 @@ class RetriedCall:
             told(self.call, cast("Attempt", self._attempt), now, failure, delay)
 
     def succeed(self) -> None:
-        """End the call, as the answer to an earlier request has come."""
+        """End the call, since the answer to an earlier request has come."""
         self._stop_timer()
         sending = self._sending
         if sending is not None:

@@ -33,8 +33,8 @@ class Scene:
         made_by: The process of each call; None if each is drawn.
         load: When their calls begin.
         servers: The servers of a chain, the first of which gets their requests.
-        between: Between each two of them, the clients with which the first calls the
-            second.
+        between: For each two of them in a row, the clients with which one calls the
+            next.
         outage: The outage of the last server.
         seed: The seed of all draws.
         network: Time from a client to its server, in nanoseconds.

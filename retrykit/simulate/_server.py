@@ -124,7 +124,7 @@ class Answers(Protocol):
     """The clients, as a server sees them."""
 
     def answer(self, attempt: Any, failure: int | None, /) -> None:
-        """Tell how an attempt ended: None is a success."""
+        """Handle the answer to an attempt; without a failure, it is a success."""
         ...
 
     def awaits(self, attempt: Any, /) -> bool:
@@ -134,7 +134,7 @@ class Answers(Protocol):
 
 @final
 class SimulatedServer:
-    """A server that runs.
+    """A running server, with its queue and its slots.
 
     Args:
         server: Its settings.
@@ -221,7 +221,7 @@ class SimulatedServer:
         self._queue.append(attempt)
 
     def _look(self, attempt: "Attempt") -> bool:
-        """Return whether the arrival of a request is an event of its own, or never."""
+        """Handle an arrival that changes something; return False if it only queues."""
         events, outage, arrives = self._events, self._outage, attempt.arrives
         if (
             outage is not None
@@ -252,7 +252,7 @@ class SimulatedServer:
             self._serve()
 
     def _wait_for(self, attempt: "Attempt") -> None:
-        """Make the event of the arrival of a request that can be served at once."""
+        """Schedule the arrival of a request that can be served at once."""
         self._waking = True
         self._events.put([attempt.arrives, attempt.number, self._wake, None])
 
@@ -314,6 +314,6 @@ class SimulatedServer:
 def slow_start(duration: int, passed: int, ramp: int) -> int:
     """Return how long a request takes in the slow start after an outage.
 
-    It falls from ten times as long to as long as before.
+    The time falls from ten times the normal one to the normal one.
     """
     return duration * 10 * ramp // (ramp + 9 * passed)

@@ -112,7 +112,7 @@ _WAYS: Final = {"hang": TIMED_OUT, "refuse": REFUSED, "error": FAILED}
 def run_one_by_one(
     scene: Scene, recorder: Recorder, watcher: Watcher, events: Events
 ) -> bool:
-    """Run a simulation an attempt at a time, as a `ShortCut`."""
+    """Run a simulation one attempt at a time, as a `ShortCut`."""
     with suppress(AmbiguousOrderError):
         if has_budgets(scene):
             _run_with_budgets(scene, recorder, watcher, events)
@@ -125,7 +125,7 @@ def run_one_by_one(
 
 @final
 class Anywhere:
-    """Stands for the unknown number of an event."""
+    """A stand-in for the unknown number of an event."""
 
     def __lt__(self, other: object) -> bool:
         raise AmbiguousOrderError
@@ -145,8 +145,8 @@ SUCCESS: Final = -1
 def _run_freely(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:  # noqa: C901, PLR0912, PLR0915
     """Run a simulation without budgets: each send is an event.
 
-    Simultaneous events are in the order of their making. A retry is made by the failure
-    before it, which is made by its send; the beginning of a call is made by the
+    Simultaneous events are in the order in which they are made. A retry is made by the
+    failure before it, which is made by its send; the beginning of a call is made by the
     beginning of the call before it. So retries are ordered by their times, then by the
     times of the failures, then by the numbers of the sends.
     """
@@ -259,9 +259,9 @@ def _run_with_budgets(  # noqa: C901, PLR0912, PLR0915
 ) -> None:
     """Run a simulation with budgets: each send, failure and success is an event.
 
-    Simultaneous events are in the order of their making, by the number of the event
-    that makes them. A success is made when its service starts: the number of that event
-    is unknown, but its time is known.
+    Simultaneous events are in the order in which they are made, by the number of the
+    event that makes them. A success is made when its service starts: the number of that
+    event is unknown, but its time is known.
     """
     end, network = recorder.end, scene.network
     calls, succeeded, failed = recorder.calls, recorder.succeeded, recorder.failed

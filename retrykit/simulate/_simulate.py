@@ -163,7 +163,7 @@ def run(  # noqa: PLR0913  as `simulate`
         until_rest: Whether to stop as soon as the server has recovered, its queue is
             empty, and no call waits to retry.
         engine: The fastest engine that may be used; one that does not apply gives way
-            to a slower one. By default the fastest one that pays.
+            to a slower one. By default the fastest one that pays off.
         hopeless: Whether to accept that no attempt can succeed, where only failures
             matter.
     """

@@ -1,6 +1,6 @@
 """Base class of the ``with`` blocks of this package.
 
-Unlike those of `contextlib.contextmanager`, they cannot decorate: on a coroutine
+Unlike blocks made by `contextlib.contextmanager`, they cannot decorate: on a coroutine
 function the block would be closed before the first line runs.
 """
 

@@ -99,7 +99,7 @@ class FakeClock:
             self._scheduler.advance(seconds)
 
     async def asleep(self, delay: Duration, /) -> None:
-        """Sleep for a duration, >= 0, under asyncio or trio; other tasks go on.
+        """Sleep for a duration, >= 0, under asyncio or trio; other tasks continue.
 
         Raises:
             ConfigError: It is not a duration >= 0.
@@ -110,7 +110,7 @@ class FakeClock:
         await backend.sleep(self._record(delay))
 
     def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
-        """Wait until woken, for at most *delay* seconds; it is not a sleep.
+        """Wait until woken, for at most *delay* seconds; `sleeps` does not list it.
 
         Retried calls that wait for their turn use it.
 
@@ -128,7 +128,7 @@ class FakeClock:
             self._scheduler.advance(delay)
 
     async def await_until_woken(self, arm: Arm, delay: float, /) -> None:
-        """Wait as `wait_until_woken` does, under asyncio or trio; other tasks go on.
+        """Wait as `wait_until_woken` does, under asyncio or trio; other tasks continue.
 
         Raises:
             RuntimeError: No event loop runs here.
@@ -137,7 +137,7 @@ class FakeClock:
         await self._running("await_until_woken()").wait_until_woken(arm, delay)
 
     def timeout_scope(self, timeout: float, /) -> TimeoutScope:
-        """Return a ``with`` block of a coroutine that takes at most *timeout*.
+        """Return a ``with`` block for coroutines that takes at most *timeout*.
 
         Args:
             timeout: Virtual seconds. They pass while the attempt sleeps in virtual
@@ -170,7 +170,7 @@ class FakeClock:
         return VirtualLoop(self._scheduler)
 
     def on_event(self, event: Event) -> None:
-        """Track the call of an event; an observer."""
+        """Track the call that an event is about; used as an observer."""
         backend = self._backend()
         if backend is not None:
             backend.hold()
@@ -237,7 +237,7 @@ class FakeClock:
 
 
 class _AsyncClock:
-    """The same clock, as coroutines see it."""
+    """A `FakeClock`, as coroutines see it."""
 
     def __init__(self, clock: FakeClock) -> None:
         self.now = clock.now

@@ -141,7 +141,7 @@ spend each other's time."""
 
 
 def _without_skipping(clock: Any) -> Any:
-    """Return the clock around which a block skips delays, or *clock* itself."""
+    """Return the clock inside a skipping clock, or *clock* itself if it skips none."""
     skips = isinstance(clock, _SkippingClock | _AsyncSkippingClock)
     return clock.inner if skips else clock
 

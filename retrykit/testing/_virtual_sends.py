@@ -1,4 +1,4 @@
-"""Sends of a hedged attempt in threads, in virtual time."""
+"""The sends of a hedged attempt, in threads that run in virtual time."""
 
 import queue
 from collections.abc import Callable

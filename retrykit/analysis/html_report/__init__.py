@@ -72,7 +72,8 @@ def page(  # noqa: PLR0913  independent options
     gives the verdict of `retrykit.simulate.simulate` with seed 1, to the digit.
 
     Args:
-        policies: The policies by name, at least one; up to six have distinct colors.
+        policies: The policies keyed by name, at least one; up to six have distinct
+            colors.
         cumulative: Whether the chart first sums the delays up to each retry.
         log: Whether the time axis is logarithmic at first; by default it is if
             the longest delay is more than 100 times the shortest above zero.

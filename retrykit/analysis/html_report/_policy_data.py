@@ -82,8 +82,8 @@ def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, A
     Returns:
         A dict of ``python`` and ``toml``, each a dict: ``settings``, the lines of the
         settings that differ from the default or the preset; ``omitted``, the names of
-        the settings that are code; and, for Python, ``imports``, the import lines
-        without those of the schedule.
+        the settings that are code; and, for Python, ``imports``, the import lines,
+        except the schedule's.
     """
     python: dict[str, Any] = {"settings": [], "omitted": []}
     toml: dict[str, Any] = {"settings": [], "omitted": []}

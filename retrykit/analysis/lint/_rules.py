@@ -107,7 +107,7 @@ class LintContext(Frozen):
 
     @property
     def attempt_limit(self) -> int:
-        """The maximum number of attempts; if there is none, the minimum."""
+        """The maximum number of attempts; if that is unknown, the minimum."""
         if self.preview.attempts:
             return self.preview.attempts[1]
         soonest = self.preview.min_retries

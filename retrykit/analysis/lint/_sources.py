@@ -28,7 +28,7 @@ from retrykit.errors import ConfigError
 __all__ = ["Discovery", "Found", "Progress", "discover"]
 
 Progress = Callable[[int, int], object]
-"""Takes the number of files that have been read, and of all."""
+"""Takes the number of files that have been read, and of all files."""
 
 _TARGET_RULE: Final = "a file, a folder or a module"
 _TESTS: Final = ("test", "tests", "test_*.py", "*_test.py", "conftest.py")
@@ -118,7 +118,7 @@ def discover(
             tests are left out, as are virtual environments, caches, builds and hidden
             files.
         processes: How many processes read files. Count, >= 1.
-        progress: Called with the number of files that have been read, and of all.
+        progress: Called with the number of files that have been read, and of all files.
 
     Raises:
         ConfigError: There is no such file, folder or module.

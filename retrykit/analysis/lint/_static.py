@@ -112,7 +112,7 @@ _CONDITIONS: Final = frozenset(["on", "give_up_on"])
 
 
 def policy_at(call: Call, project: Project) -> Policy:
-    """Return the policy of a site of this package.
+    """Return the policy at a site, where source code uses this package.
 
     Args:
         call: The call of the site: of a decorator, a block, a policy or a preset.
@@ -317,7 +317,7 @@ def _is_replace(owner: object, name: str) -> bool:
 
 
 def _public(name: str) -> Any:
-    """Return the object of a public name of this package."""
+    """Return the object that a public name of this package refers to."""
     module, _, last = name.rpartition(".")
     if module in _NAMES:
         known = last in _NAMES[module].split()

@@ -55,15 +55,15 @@ class Preview(Frozen):
         policy: The policy.
         attempt: How long each attempt takes, in seconds.
         rows: The possible retries, in order.
-        end: Where the call ends, by all settings together; None if it may go
-            on after the last row.
-        min_retries: The number of retries if every delay is the longest; None if
-            the call may go on even then.
+        end: Where the call ends, by all settings together; None if it may continue
+            after the last row.
+        min_retries: The number of retries if every delay is the longest; None if the
+            call may continue even then.
         limits: Where each setting alone would end the call, keyed by name:
             `max_attempts`, `max_elapsed` and `schedule`. A setting that does not end it
             within the rows is missing.
-        total_wait: The total delay and the number of attempts; None if some calls go
-            on after the last row, or if there is no formula and no sample.
+        total_wait: The total delay and the number of attempts; None if some calls
+            continue after the last row, or if there is no formula and no sample.
         attempts: The minimum and the maximum number of attempts; None if *end* is None.
         worst_case: The longest total time in seconds, including the last attempt;
             None if it is unbounded. If *attempt* is 0, each attempt takes the policy's
@@ -218,7 +218,7 @@ def _worst_case(policy: Policy, attempt: float, projection: Projection) -> float
     """Return the longest total time, or None if it is unbounded."""
     longest = max((row.start_high for row in projection.rows), default=0.0)
     if projection.end is None:
-        # Shorter delays let a call go on, but not beyond max_elapsed.
+        # Shorter delays let a call continue, but not beyond max_elapsed.
         bounded = projection.min_retries is not None and policy.deadline != "overshoot"
         if not bounded or policy.max_elapsed is None:
             return None

@@ -113,7 +113,7 @@ def _sum(schedule: Any, retry: int, previous: _Result) -> _Result:
 
 def _union_or_intersection(schedule: Any, retry: int, previous: _Result) -> _Result:
     union = schedule.kind == "union"
-    # A union may go on with one of its parts; an intersection needs both.
+    # A union may continue with one of its parts; an intersection needs both.
     parts = [part for part in (schedule.left, schedule.right) if part.bounds(retry)]
     if len(parts) == 1:
         return _distribution(parts[0], retry, previous)

@@ -115,9 +115,9 @@ class Projection(Frozen):
         rows: The possible retries, in order.
         distributions: The distribution of the delay before each of them; None if there
             is no formula.
-        end: Where the call ends; None if it may go on.
+        end: Where the call ends; None if it may continue.
         min_retries: The number of retries if every delay is the longest; None if the
-            call goes on even then.
+            call continues even then.
         limits: Where each setting alone would end the call, keyed by name.
         steady: Whether no limit shortens or drops a delay, so that every call makes
             all these retries.
@@ -166,7 +166,7 @@ _Walk = tuple[list[float], StopReason | None]
 
 
 def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> _Walk:
-    """Return the delays of a call, and why it ends; None if it may go on."""
+    """Return the delays of a call, and why it ends; None if it may continue."""
     limits = override(policy, schedule=_DelayIterator(iter(delays)))
     record, elapsed = new_record(Terms(""), seed=0), 0.0
     waited: list[float] = []
@@ -207,7 +207,7 @@ class _CachedBounds:
 
 
 class _UnknownDelayError(Exception):
-    """A delay that must not be computed is needed."""
+    """The bounds of a delay are needed, but no more may be computed."""
 
 
 class _DelayIterator(Fixed):
@@ -238,7 +238,7 @@ _SETTINGS = {
 def _limit(
     walks: Callable[[Policy], tuple[_Walk, _Walk]], policy: Policy
 ) -> EndOfCall | None:
-    """Return where a policy ends; None if it may go on, or if that is unknown."""
+    """Return where a policy ends; None if it may continue, or if that is unknown."""
     try:
         return _end(walks(policy))
     except _UnknownDelayError:

@@ -7,7 +7,7 @@ __all__ = ["has_only_rules", "rule_policies"]
 
 
 def has_only_rules(policy: Policy) -> bool:
-    """Return whether a policy retries nothing but what its rules match.
+    """Return whether a policy retries only what its rules match.
 
     >>> has_only_rules(Policy(rules=[Rule(on=OSError, max_attempts=2)], on=()))
     True

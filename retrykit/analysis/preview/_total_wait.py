@@ -193,7 +193,7 @@ def sample_calls(
 def _sample_uniform(
     bounds: Sequence[tuple[float, float]], seed: int, samples: int
 ) -> Iterator[Sequence[float]]:
-    """Yield delays between bounds, as the calls of these seeds draw them."""
+    """Yield delays between bounds, drawn as calls with these seeds draw them."""
     steps = [(low, (high - low) * 2.0**-53) for low, high in bounds]
     for first in range(0, samples, SHARED_CALLS):
         draws = SharedDraws(seed + first)

@@ -1,4 +1,4 @@
-"""The formats of other systems, each in a module of its own."""
+"""Formats in which other systems keep policies, each in a module of its own."""
 
 from importlib import import_module
 

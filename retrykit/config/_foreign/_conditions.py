@@ -1,4 +1,4 @@
-"""Conditions on errors that a file of another system names."""
+"""Conditions for the error names in files of other systems."""
 
 from collections.abc import Iterable, Mapping
 

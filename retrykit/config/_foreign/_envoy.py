@@ -97,7 +97,7 @@ def _timeout(action: Section) -> float:
 
 
 def _duration(name: str, value: Any) -> float:
-    """Parse a duration, cut to whole milliseconds as in Envoy."""
+    """Parse a duration, truncated to whole milliseconds, as Envoy does."""
     return int(protobuf_duration(name, value) * 1000 + 1e-6) / 1000
 
 
@@ -176,7 +176,7 @@ def _back_off(policy: Section) -> Schedule:
 
 
 def _positive(name: str, value: Any) -> float:
-    """Parse a duration > 0; a shorter one than a millisecond counts as one."""
+    """Parse a duration > 0; less than a millisecond counts as one millisecond."""
     if not protobuf_duration(name, value):
         raise invalid_setting(name, "a duration above 0", value, code="out-of-range")
     return max(_duration(name, value), 0.001)

@@ -1,4 +1,4 @@
-"""Envoy retries, as set in its own and in Istio's files.
+"""Envoy's retries, as set in files of Envoy and Istio.
 
 Source:
     Envoy 1.37, ``source/common/router/retry_state_impl.cc`` and
@@ -30,7 +30,7 @@ def build_policy(
     """Return the policy for a number of retries and for two timeouts.
 
     Args:
-        route: The table of the timeout of all attempts together.
+        route: The table with the timeout for all attempts together.
         section: The table of the retries.
         retries: The number of retries.
         failures: The conditions; empty if there are none.
@@ -74,7 +74,7 @@ def conditions(
 
     Args:
         section: The table, for remarks.
-        key: The key of the words in it.
+        key: The key of the words in that table.
         words: Some of `WORDS`.
         statuses: Further statuses that are retried.
 

@@ -217,7 +217,7 @@ _ONE = 1000
 
 
 def _runs(rules: list[_Rule], longest: int) -> Iterator[tuple[int, int]]:
-    """Yield the delays, each with the number of times that it comes in a row."""
+    """Yield the delays, each with how often it repeats in a row."""
     elapsed = last = 0
     for rule in rules:
         while elapsed <= rule.cutoff:

@@ -1,4 +1,4 @@
-"""The form of a format: how the policies of another system are found and read."""
+"""File formats: how the policies of another system are found and read."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -13,7 +13,7 @@ class Format(NamedTuple):
     """A format in which another system keeps its policies.
 
     Attributes:
-        title: A name of what is read, for people.
+        title: A name for what is read, for people.
         find: Yields the tables that hold a policy, in a document, with their names;
             none if the document is of another format.
         read: Returns the policy of such a table. What a policy cannot express exactly

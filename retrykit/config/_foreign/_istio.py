@@ -77,7 +77,7 @@ _DEFAULT = ("connect-failure", "refused-stream", "unavailable", "cancelled")
 
 
 def _words(name: str, value: Any) -> tuple[list[str], list[int]] | None:
-    """Return words and statuses; None if there are none, for the default."""
+    """Return words and statuses; None, for the default, if there are none."""
     words: list[str] = []
     statuses: list[int] = []
     for each in text(name, value).split(",") if value != "" else ():

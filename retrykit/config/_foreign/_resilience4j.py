@@ -235,7 +235,7 @@ def _check_positive(levels: list[_Level], key: str, value: int) -> None:
 
 
 def _randomized(schedule: Schedule, factor: float) -> Schedule:
-    """Return delays of whole milliseconds, uniform around those of a schedule."""
+    """Return delays of whole milliseconds, uniform around a schedule's delays."""
     if not factor:
         return schedule
     # Every millisecond from the shortest to the longest is as likely as the others.

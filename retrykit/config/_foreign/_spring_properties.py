@@ -39,7 +39,7 @@ def matching_key(data: Mapping[str, Any], word: str) -> str:
 
 
 def _without_dots(root: Section) -> Section:
-    """Return a document in which each key is one word; it knows its lines."""
+    """Return a document in which each key is one word, with its line numbers."""
     lines: dict[Place, int] = {}
 
     def line(new: Place, old: Place) -> None:
@@ -150,7 +150,7 @@ _ISO = rf"P(?:{_DIGITS}D)?(?:T(?:{_DIGITS}H)?(?:{_DIGITS}M)?(?:{_SECONDS}S)?)?"
 
 
 def growing_milliseconds(first: int, factor: float, retries: int) -> Schedule:
-    """Return delays that grow like a Java `long`, each cut to whole milliseconds.
+    """Return delays that grow like a Java `long`, each truncated to milliseconds.
 
     >>> growing_milliseconds(500, 1.5, 3), growing_milliseconds(500, 1.5, 4)
     (exponential(0.5, factor=1.5), sequence([0.5, 0.75, 1.125, 1.687]))

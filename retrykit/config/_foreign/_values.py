@@ -29,7 +29,7 @@ def whole(at_least: int, at_most: int = LARGEST) -> Callable[[str, Any], int]:
 
 
 def number(at_least: float, at_most: float = LARGEST) -> Callable[[str, Any], float]:
-    """Return a parser of numbers in a range, also as decimal strings."""
+    """Return a parser of numbers in a range, which also accepts decimal strings."""
 
     def parse(name: str, value: Any) -> float:
         found = value
@@ -65,7 +65,7 @@ def text(name: str, value: Any) -> str:
 
 
 def texts(name: str, value: Any) -> list[str]:
-    """Return strings: a list, or one string with commas."""
+    """Return a list of strings, which may be given as one string with commas."""
     listed = value.split(",") if isinstance(value, str) else value
     if not isinstance(listed, list):
         raise invalid_setting(name, "a list of strings", value)
@@ -73,7 +73,7 @@ def texts(name: str, value: Any) -> list[str]:
 
 
 def choice(*choices: str) -> Callable[[str, Any], str]:
-    """Return the parser of one of some words."""
+    """Return a parser that accepts one of these words."""
 
     def parse(name: str, value: Any) -> str:
         if value not in choices:
