@@ -62,8 +62,8 @@ class Arguments:
         """Return an argument.
 
         Returns:
-            Its value. If it is not given, UNKNOWN if unknown arguments may contain it,
-            and the default otherwise.
+            The value. If none is given: UNKNOWN if unknown arguments may contain it,
+            otherwise the default.
         """
         if name in self._given:
             return self._given[name]
@@ -71,12 +71,12 @@ class Arguments:
 
 
 def count(value: Value) -> float | None:
-    """Return a number of calls; None if it is not known."""
+    """Return a value as a number of calls; None if it is not known."""
     return float(value) if is_number(value) else None
 
 
 def seconds(value: Value) -> float | None:
-    """Return a duration, or a ``timedelta``, in seconds; None if it is not known."""
+    """Return a number or a ``timedelta`` in seconds; None if it is not known."""
     if is_number(value):
         return float(value)
     if type(value) is Call and type(value.function) is Reference:

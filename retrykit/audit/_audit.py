@@ -55,14 +55,15 @@ def audit(  # noqa: PLR0913  settings, by name
         select: The codes of the only rules to apply; None for all.
         ignore: The codes of rules to skip.
         exclude: Patterns of paths or names to skip in folders, relative to *root*.
-        per_file_ignores: For patterns of paths, the codes of rules to skip.
+        per_file_ignores: The codes of rules to skip, keyed by pattern of paths.
         root: The folder that patterns are relative to; None for the current one.
         baseline: A file of known findings, which are left out.
-        diff: A revision of git: findings on lines that have not changed since then are
+        diff: A git revision: findings on lines that have not changed since then are
             left out.
         processes: How many processes read files. Count, >= 1. A script that uses more
-            must be importable, as `multiprocessing` demands.
-        progress: Called with the number of files read so far, and of all files.
+            must be importable, as `multiprocessing` requires.
+        progress: Called with the number of files read so far, and the number of all
+            files.
 
     Raises:
         ConfigError: A path does not exist; a code is unknown; the baseline
@@ -150,7 +151,7 @@ def _folder(paths: Sequence[str]) -> str:
 
 
 def _unknown_codes(readings: Mapping[str, Reading]) -> Iterator[Problem]:
-    """Yield the comments that ignore rules that do not exist."""
+    """Yield a problem for each comment that ignores an unknown rule."""
     for path, reading in readings.items():
         for line, codes in reading.ignored.items():
             for code in codes:
@@ -172,7 +173,7 @@ def _ignoring_lines(finding: Finding, reading: Reading) -> Iterator[int]:
     if not reading.ignored:
         return
     site = finding.site
-    # A call may be longer than a line; in a loop, any other statement may stand.
+    # A call may be longer than a line; a loop may contain any other statement.
     last = site.line if site.library == "loop" else site.end_line
     for line in (*range(site.line, last + 1), finding.line):
         codes = reading.ignored.get(line)
@@ -185,9 +186,9 @@ def _unused_ignores(
     readings: Mapping[str, Reading],
     rules: Mapping[str, Rule],
 ) -> Iterator[Problem]:
-    """Yield the comments that ignore none of the findings.
+    """Yield a problem for each comment that ignores no finding.
 
-    Only those whose rules are all applied: another audit may need the others.
+    Only for comments whose rules are all applied: another audit may need the others.
     """
     used = {
         (each.site.path, line)

@@ -1,7 +1,7 @@
 """Baselines: known findings, which are not reported again.
 
-A finding is recognized by its file, its function there, its rule and the text of its
-site, so that it may move within the file, whichever path the audit is given.
+A finding is recognized by its file, function and rule, and by the text of its site. So
+it may move within the file, and the audit may be given another path to the file.
 """
 
 import hashlib
@@ -30,11 +30,12 @@ def fingerprint(finding: Finding, lines: Sequence[str], module: str) -> str:
     Args:
         finding: The finding.
         lines: The lines of its file.
-        module: The name of its file, which depends on the folder that is audited.
+        module: The module name of the file, which depends on the folder that is
+            audited.
     """
     site = finding.site
     words = " ".join(" ".join(lines[site.line - 1 : site.end_line]).split())
-    # Of a function of another file, that name depends on the folder, too.
+    # The full name of another file's function also depends on the folder.
     name = site.function.rpartition(".")[2]
     if site.function.startswith(f"{module}."):
         name = site.function.removeprefix(f"{module}.")
@@ -44,10 +45,10 @@ def fingerprint(finding: Finding, lines: Sequence[str], module: str) -> str:
 
 @final
 class Baseline:
-    """Findings that are known.
+    """Known findings.
 
     Args:
-        keys: Path, function, rule and hash of each.
+        keys: The path, function, rule and hash of each finding.
         root: The folder that paths are relative to.
     """
 

@@ -15,10 +15,10 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Borrowed(NamedTuple):
-    """Functions of other modules.
+    """Functions of other modules that loops need.
 
     Attributes:
-        called: The functions that loops call, keyed by the names they have there.
+        called: The functions that loops call, keyed by the names that the loops use.
         others: The other functions of the same modules, which these may call.
     """
 
@@ -52,7 +52,7 @@ def may_tell_delays(function: FunctionNode) -> bool:
 
 
 def called_name(value: Value) -> str:
-    """Return the full name of a function, or of a method of a new object, or ""."""
+    """Return the full name of a function or of a new object's method, else ""."""
     if type(value) is Reference:
         return value.name
     if type(value) is Operation and value.sign == "." and type(value.left) is Call:

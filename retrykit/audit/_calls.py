@@ -29,7 +29,7 @@ _NAMES = frozenset(
     for each in readers.values()
     for name in each
 )
-# Libraries of which every name may be that of a client.
+# Libraries whose every name may be a client's.
 _WHOLE = frozenset(library for library, names in LIBRARIES.items() if "*" in names)
 _RETRIES = re.compile("retr(y|ies)|backoff|attempts|tries", re.IGNORECASE)
 _THROTTLED = (429, 503)
@@ -45,7 +45,7 @@ class Found:
 
     Args:
         names: The names that are known there.
-        candidates: The list to which calls that may be of a retry library are added.
+        candidates: The list to which possible calls to retry libraries are added.
 
     Attributes:
         calls: In a function, the calls.
@@ -178,7 +178,7 @@ def _text(node: ast.expr) -> str:
 
 
 def _is_throttled(node: ast.Compare) -> bool:
-    """Return whether a comparison is with 429 or 503, or with several codes."""
+    """Return whether a comparison is with 429 or 503, alone or among other codes."""
     for each in (node.left, *node.comparators):
         for part in getattr(each, "elts", [each]):
             if isinstance(part, ast.Constant) and part.value in _THROTTLED:

@@ -1,4 +1,4 @@
-"""Lines that have changed since a revision of git."""
+"""Lines that have changed since a git revision."""
 
 import os
 import re

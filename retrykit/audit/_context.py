@@ -64,7 +64,7 @@ _IDEMPOTENT = re.compile("idempot", re.IGNORECASE)
 
 
 def with_context(site: Site, repeated: Repeated) -> Site:
-    """Return a site, completed with what the calls that it repeats tell about it."""
+    """Return a site, completed with what is known from the calls that it repeats."""
     if site.library != "loop" and site.library not in RETRIERS:
         return site
     calls = [*repeated.calls(site)]
@@ -123,7 +123,7 @@ def _may_do_twice(site: Site, within: list[Definition]) -> bool:
 
 
 def _method(repeated: Repeated, call: Called) -> str:
-    """Return the method of a request that may take effect twice, or ""."""
+    """Return the HTTP method of a request that may take effect twice, else ""."""
     method = _last(call.function)
     if method == "request" and call.first.lower() in _METHODS:
         method = call.first.lower()
@@ -140,7 +140,7 @@ def _is_request(repeated: Repeated, call: Called) -> bool:
             return made.last in _CLIENTS
     if type(function) is Reference and function.library in _HTTP:
         return True
-    # Its name may be all that is known, as of `self.session.post`.
+    # Perhaps only its name is known, as for `self.session.post`.
     parts = call.function.name.split(".") if type(call.function) is Reference else []
     owner = "".join(parts[-2:-1])
     return _CLIENT_WORD.search(owner) is not None and not _BODIES.isdisjoint(call.named)

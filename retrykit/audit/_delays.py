@@ -33,9 +33,9 @@ class Delays(Frozen):
         cap: The longest delay in seconds, including what is added; infinity if there is
             no limit; None if it is unknown.
         jitter: Whether the delays are random; None if that is unknown.
-        low: The least value of a delay, as a share of it. From 0 to 1.
-        added: The most random seconds that are added.
-        at_once: The number of retries at the beginning that have no delay.
+        low: The shortest random delay, as a share of the whole delay, 0 to 1.
+        added: The longest random time that is added, in seconds.
+        at_once: The number of retries that come first, without a delay.
         least: The shortest of the other delays before they are made random, in seconds.
         listed: If the shape is "listed", each delay in seconds; the last one repeats.
     """
@@ -86,7 +86,7 @@ class Delays(Frozen):
         delays: Sequence[float | None],
         jitter: bool | None = False,  # noqa: FBT001, FBT002  a field
     ) -> "Delays":
-        """Return delays that are written one by one; None stands for an unknown one."""
+        """Return delays that are written one by one; None is an unknown delay."""
         known = tuple(each for each in delays if each is not None)
         first = delays[0] if delays else None
         if not known or len(known) != len(delays):

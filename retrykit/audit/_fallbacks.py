@@ -85,7 +85,7 @@ def _asks_for_next(turn: Turn) -> bool:
 
 
 def _uses_items(turn: Turn) -> bool:
-    """Return whether each turn uses another item of what is iterated over."""
+    """Return whether each turn uses another item of the loop's iterable."""
     loop = turn.loop
     if isinstance(loop, ast.While):
         return False
@@ -120,7 +120,7 @@ def _before_attempt(turn: Turn, *, commands: bool) -> list[ast.stmt]:
 
     Args:
         turn: The turn.
-        commands: Whether only calls are asked for whose results nobody uses.
+        commands: Whether to return only calls whose results are not used.
     """
     pauses = {id(each.node) for each in turn.pauses}
     found: list[ast.stmt] = []
@@ -145,7 +145,7 @@ def _acting(body: Sequence[ast.stmt]) -> list[ast.AST]:
 
 
 def _calls_item(turn: Turn) -> bool:
-    """Return whether each attempt is another function."""
+    """Return whether each attempt calls another function."""
     names = names_in(turn.loop.target) if not isinstance(turn.loop, ast.While) else ()
     return any(
         isinstance(each, ast.Call)
@@ -156,7 +156,7 @@ def _calls_item(turn: Turn) -> bool:
 
 
 def _items(loop: ast.For | ast.AsyncFor) -> set[str]:
-    """Return the names that are iterated over, without the name of a number."""
+    """Return the names that a loop assigns, without the index of ``enumerate``."""
     match loop:
         case ast.For(
             target=ast.Tuple(elts=[_, item]),
@@ -280,7 +280,7 @@ def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
 
 
 def _is_other_form(node: ast.expr) -> bool:
-    """Return whether a value is an empty collection, in place of one that had items."""
+    """Return whether a value is an empty list or tuple, in place of a filled one."""
     return isinstance(node, ast.List | ast.Tuple) and not node.elts
 
 

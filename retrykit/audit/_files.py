@@ -1,4 +1,4 @@
-"""Files of source code: where they are, and the names by which they are imported."""
+"""Source files: where they are, and the names by which they are imported."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ class SourceFile(NamedTuple):
     Attributes:
         path: Its path, as the user would write it.
         module: The dotted name by which it is imported.
-        package: The package that its relative imports begin at.
+        package: The package that its relative imports start from.
         alias: Another name by which files beside it may import it, or "".
     """
 

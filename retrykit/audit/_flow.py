@@ -27,7 +27,8 @@ def flow(body: Iterable[ast.stmt]) -> Outcomes:
 
     Returns:
         Some of "next" (what follows the block runs), "continue" and "break" of the loop
-        around it, "return" and "raise". Errors of what it calls are not considered.
+        around it, "return" and "raise". Errors that called functions may raise are not
+        considered.
     """
     found: set[str] = set()
     for each in body:

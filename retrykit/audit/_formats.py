@@ -34,7 +34,7 @@ def by_site(report: Report) -> Iterator[tuple[Site, list[Finding]]]:
     for finding in report.findings:
         found[finding.site].append(finding)
     for site in report.sites:
-        # Two sites may be equal: the findings are told once.
+        # Two sites may be equal: their findings are reported once.
         yield site, found.pop(site, [])
 
 
@@ -158,7 +158,7 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
     marked = [rule.why, "Don't:", code.format(rule.bad), "Do:", code.format(rule.good)]
     return {
         "id": rule.code,
-        # A name must be another text than the code.
+        # A name must differ from the code.
         **({"name": "".join(map(str.capitalize, words))} if words[1:] else {}),
         "shortDescription": {"text": _as_sentence(rule.summary)},
         "fullDescription": {"text": rule.why},
@@ -172,7 +172,7 @@ def _level(code: str) -> str:
 
 
 def _as_sentence(summary: str) -> str:
-    """Return a summary, which begins with no name of code, as a sentence."""
+    """Return a summary as a sentence. It must not begin with a name in code."""
     return f"{summary[:1].upper()}{summary[1:]}."
 
 
@@ -209,7 +209,7 @@ def _located(
 
 
 def _region(line: int, lines: list[str]) -> dict[str, int]:
-    """Return the SARIF region of a line, with all numbers that GitHub asks for."""
+    """Return the SARIF region of a line, with all numbers that GitHub requires."""
     text = lines[line - 1].rstrip() if line <= len(lines) else ""
     start = len(text) - len(text.lstrip()) + 1
     end = max(len(text), start) + 1

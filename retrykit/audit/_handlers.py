@@ -1,4 +1,4 @@
-"""Handlers of a loop: the errors that they catch and the ones that they let through."""
+"""Handlers in loops: the errors that they catch, retry or let through."""
 
 import ast
 import re
@@ -45,7 +45,7 @@ NOT_FAILURES: Final = frozenset(
     UnicodeError WouldBlock
     """.split()  # noqa: SIM905  a list of words
 )
-"""Errors that tell of an end, or of nothing there yet: no failure of a call."""
+"""Errors that mean an end, or nothing there yet, rather than a failed call."""
 OF_DATA: Final = frozenset(
     """
     FileExistsError FileNotFoundError JSONDecodeError KeyError NotImplementedError
@@ -95,7 +95,7 @@ def last_name(node: ast.expr) -> str:
 
 
 def only_tells(function: ast.expr) -> bool:
-    """Return whether a function only logs or prints, by its name and its owner's."""
+    """Return whether names suggest that a function only logs or prints."""
     name = last_name(function)
     # Other than `future.set_exception(error)`.
     if _LOG_METHODS.search(name) and not name.startswith("set_"):
@@ -132,9 +132,9 @@ def retried_errors(
 
     Args:
         caught: The names of the errors that the handlers catch.
-        handlers: The handlers after which the loop goes on.
+        handlers: The handlers after which the loop continues.
         before: All handlers of the attempt.
-        rest: What follows them in the loop.
+        rest: The statements that follow them in the loop.
     """
     broad = [each for each in handlers if _EVERYTHING & {*caught_by(each)}]
     if broad and _sorts_out(before[: before.index(broad[0])]):
@@ -150,7 +150,11 @@ def retried_errors(
 def retried_from(
     handler: ast.ExceptHandler, attempt: Attempt
 ) -> tuple[str, ...] | None:
-    """Return the names of the errors after which a handler retries by a call."""
+    """Return the names of the errors after which a handler's call retries.
+
+    Returns:
+        The names; None if they are not known.
+    """
     caught = caught_by(handler)
     before = attempt.handlers[: attempt.handlers.index(handler)]
     if _EVERYTHING & {*caught} and (_sorts_out(before) or _asks_which(handler)):
@@ -177,7 +181,7 @@ def _derived(handler: ast.ExceptHandler, nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _sorts_out(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether some errors that are not cancellations are raised.
+    """Return whether handlers raise some errors that are not cancellations.
 
     An error after which the loop is left in another way may be a success: for example,
     what is to be deleted is not there.
@@ -189,7 +193,7 @@ def _sorts_out(handlers: Sequence[ast.ExceptHandler]) -> bool:
 
 
 def _filters(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
-    """Return whether a handler tests which error it is before the loop goes on."""
+    """Return whether a handler tests which error it is before the loop continues."""
     nodes = [*inner_nodes([*handler.body, *rest])]
     derived = _derived(handler, nodes)
     for each in nodes:
@@ -212,7 +216,8 @@ def _filters(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
 def _asks_for_state(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler raises, except in a state that it has not set itself.
 
-    Such as ``if not session.begun: continue`` before ``raise``. A count is no state.
+    For example, ``if not session.begun: continue`` before ``raise``. A counter is not
+    such a state.
     """
     if not leaves(handler.body[-1:]):
         return False
@@ -245,7 +250,7 @@ def _is_count(node: ast.Name | ast.Attribute, own: set[str]) -> bool:
 
 
 def _asks_elsewhere(handler: ast.ExceptHandler) -> bool:
-    """Return whether another function gets the error, and decides by its name."""
+    """Return whether the error is passed to a function whose name says it decides."""
     for each in inner_nodes(handler.body):
         if isinstance(each, ast.Call) and handler.name:
             name = " ".join(names_in(each.func))

@@ -100,7 +100,7 @@ class Helpers:
         return any(name in names for name, _ in self._called(body))
 
     def _called(self, body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
-        """Yield the calls of functions that may be known, with their names."""
+        """Yield the name and the call of each function that may be known."""
         for each in inner_nodes(body):
             match each:
                 case ast.Call(
@@ -123,7 +123,7 @@ class Helpers:
         return None
 
     def pauses(self, body: Sequence[ast.AST]) -> Iterator[Pause]:
-        """Yield the sleeps of functions of the module that a block calls."""
+        """Yield the sleeps in the known functions that a block calls."""
         for name, call in self._called(body):
             if name not in self._waiting:
                 continue
@@ -179,7 +179,7 @@ def _by_name(functions: Sequence[FunctionNode]) -> dict[str, list[FunctionNode]]
 
 
 def _is_small(name: str) -> bool:
-    """Return whether a function with this name only does its work."""
+    """Return whether a name suggests a class, a question or a small step: no wait."""
     if name[:1].isupper() or _ASKS.search(name):
         return True
     return bool(_SMALL.match(name)) and not _RETRIES.search(name)
@@ -198,7 +198,7 @@ def _name(name: str) -> Reference:
 
 
 def _seen(pause: Pause, call: ast.Call, function: FunctionNode) -> Pause:
-    """Return a sleep of a function as its caller sees it."""
+    """Return a sleep in a function, as its caller sees it."""
     blocking = pause.blocking and isinstance(function, ast.FunctionDef)
     outside = inner_nodes(function.body, loops=False)
     if all(each is not pause.node for each in outside):

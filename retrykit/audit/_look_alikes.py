@@ -100,7 +100,7 @@ def _takes_work(loop: Statement) -> bool:
 
 
 def _runs_until_stopped(turn: Turn) -> bool:
-    """Return whether an attempt gets the event that stops the loop."""
+    """Return whether the event that stops the loop is passed to an attempt."""
     if not isinstance(turn.loop, ast.While):
         return False
     events = {
@@ -173,7 +173,7 @@ def _raises_others(handler: ast.ExceptHandler) -> bool:
 
 
 def _tells_conflict(test: ast.expr) -> bool:
-    """Return whether a test is about what exists already, and no other phrase."""
+    """Return whether a test only asks if something exists already."""
     words = words_in(test)
     told = {x for x in words if _EXISTS.search(x)}
     return bool(told) and not any(" " in x for x in words - told)
@@ -200,7 +200,7 @@ def _asks_for_version(turn: Turn) -> bool:
 
 
 def _expects_what_it_read(turn: Turn) -> bool:
-    """Return whether an attempt names the version that the same turn has read."""
+    """Return whether an attempt uses the version that the same turn has read."""
     read = {
         target.id
         for each in inner_nodes(turn.loop.body)
@@ -217,7 +217,7 @@ def _expects_what_it_read(turn: Turn) -> bool:
 
 
 def _is_no_failure(turn: Turn) -> bool:
-    """Return whether a caught error means an end, or data that another turn reads."""
+    """Return whether a caught error is an end or absent data, rather than a failure."""
     if not turn.caught:
         return False
     if not turn.always_ends and all(map(_ABSENT.search, turn.caught)):
@@ -284,14 +284,14 @@ def _is_dialogue(function: ast.expr) -> bool:
 
 
 def _ends_from_outside(loop: Statement) -> bool:
-    """Return whether a loop goes on until another part of the program ends it."""
+    """Return whether a loop continues until another part of the program ends it."""
     return isinstance(loop, ast.While) and bool(
         ENDLESS.search(" ".join(names_in(loop.test)))
     )
 
 
 def _only_stops(turn: Turn) -> bool:
-    """Return whether each turn goes on, unless the program stops."""
+    """Return whether each turn leads to the next, unless the program stops."""
     asked = {
         id(x)
         for each in inner_nodes(turn.success)

@@ -1,4 +1,4 @@
-"""The delays of a loop that retries."""
+"""The delays of a loop that retries, as its sleeps and variables show."""
 
 import ast
 import math
@@ -60,7 +60,7 @@ def find_delays(
         pauses: Its sleeps.
         scope: Returns the value of a name.
         before: The values that names were last assigned before the loop.
-        find: Returns the called function, if it is one of the module.
+        find: Returns the called function, if the module defines it.
     """
     if not pauses:
         return NO_DELAYS
@@ -82,7 +82,7 @@ def find_delays(
 
 
 def _without_unit(delays: Delays) -> Delays:
-    """Return delays that may be in milliseconds, without large numbers."""
+    """Return delays without large numbers, which may be milliseconds."""
     numbers = [delays.first, delays.growth, delays.cap]
     if not any(x is not None and _LONG <= x < math.inf for x in numbers):
         return delays
@@ -94,7 +94,7 @@ _TELLING = ("listed", "exponential", "linear", "constant", "unknown", "none")
 
 
 def _best(found: list[Delays]) -> Delays:
-    """Return the delays of several that tell the most; random if any of them are."""
+    """Return the delays that are known best; random if any of them are."""
     best = min(found, key=lambda each: _TELLING.index(each.shape))
     random = any(each.jitter is True for each in found)
     return best.replace(jitter=True) if random else best
@@ -117,7 +117,7 @@ def _computes(node: ast.expr) -> bool:
 
 
 def _computes_anew(node: ast.expr, name: str) -> bool:
-    """Return whether a variable gets a value computed without its last value."""
+    """Return whether a variable's value is computed without its previous value."""
     return name not in names_in(node) and _computes(node)
 
 
@@ -170,7 +170,7 @@ class _Reader:
         self.seen: set[str] = set()
 
     def unpack(self, names: list[ast.expr], value: ast.expr) -> None:
-        """Note the values that several names get at once."""
+        """Note the values that are assigned to several names at once."""
         parts = value.elts if isinstance(value, ast.Tuple) else []
         for index, name in enumerate(names):
             part = parts[index] if len(parts) == len(names) else value
@@ -207,7 +207,7 @@ class _Reader:
         return found.replace(jitter=True) if random else found
 
     def read(self, node: ast.expr | None) -> Delays:  # noqa: C901, PLR0911  a case each
-        """Return the delays that an expression has from attempt to attempt."""
+        """Return the delays that an expression gives from attempt to attempt."""
         if node is None:
             return UNKNOWN_DELAYS
         value = evaluate(node, self.scope)
@@ -238,7 +238,7 @@ class _Reader:
         return UNKNOWN_DELAYS.replace(jitter=True if self.random(node) else None)
 
     def choice(self, one: ast.expr, other: ast.expr) -> Delays:
-        """Return the delays of one of two expressions: the one that is known."""
+        """Return the delays of the better known of two expressions."""
         return _best([self.read(one), self.read(other)])
 
     def variable(self, name: str) -> Delays:  # noqa: PLR0911  a case each
@@ -306,14 +306,14 @@ class _Reader:
         return found.replace(jitter=found.jitter or None) if unknown else found
 
     def asks_others(self, node: ast.expr) -> bool:
-        """Return whether an expression has unknown calls."""
+        """Return whether an expression calls unknown functions."""
         return any(
             isinstance(each, ast.Call) and last_name(each.func) not in _KNOWN
             for each in ast.walk(node)
         )
 
     def iterated(self, iterator: ast.expr) -> Delays:
-        """Return the delays of a loop over delays."""
+        """Return the delays of a loop that iterates over them."""
         value = evaluate(iterator, self.scope)
         if type(value) is tuple and value and all(map(is_number, value)):
             return Delays.of_list([float(each) for each in value])

@@ -60,7 +60,7 @@ def _calls_once_more(
     loop: Statement,
     after: Sequence[ast.stmt],
 ) -> bool:
-    """Return whether the same call follows once more, which no handler catches."""
+    """Return whether the same call follows once more, outside the handlers."""
     tried = {
         ast.dump(call)
         for each in _attempts_of(loop, handlers)
@@ -83,7 +83,7 @@ def _attempts_of(
 
 
 def _calls_in(body: Sequence[ast.stmt]) -> list[ast.Call]:
-    """Return the calls that are given something, and that do not log it."""
+    """Return the calls with variable arguments, except calls that log."""
     return [
         each
         for each in inner_nodes(body)
@@ -159,7 +159,7 @@ def _raised(
     after: Sequence[ast.stmt],
     kept: set[str],
 ) -> set[str]:
-    """Return what the ``raise`` statements that are not in handlers do."""
+    """Return what the ``raise`` statements outside handlers do with the last error."""
     # What an attempt raises is caught, and another handler raises other errors.
     inside = {
         id(x)
@@ -200,7 +200,7 @@ def _of_silence(
         # The last attempt may raise another error, or another part has the last one.
         return "?"
     if any({"return", "break"} & flow(each.body) for each in handlers):
-        # Perhaps after the last attempt, and with something that tells.
+        # Perhaps after the last attempt, and with a value that shows the error.
         return "?" if _returns_something(handlers) else "hidden"
     if isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant):
         return "?"
@@ -223,7 +223,7 @@ def _hands_over(handler: ast.ExceptHandler) -> bool:
 
 
 def _gives_count(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether an attempt gets the number of those that are left."""
+    """Return whether an attempt is passed the loop's counter, or what is left."""
     counted = counters(loop)
     return any(
         isinstance(x, ast.Name) and x.id in counted
@@ -234,7 +234,7 @@ def _gives_count(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> bool
 
 
 def _ends_silently(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a block only logs, and then returns a value that tells nothing."""
+    """Return whether a block only logs, and then returns an empty value or constant."""
     if _only_logs(body):
         return True
     last = body[-1] if _only_logs(body[:-1]) else body[0]
@@ -265,7 +265,7 @@ def _returns(names: set[str], node: ast.AST) -> bool:
 def _ends_with_error(
     handler: ast.ExceptHandler, errors: set[str], loop: Statement
 ) -> bool:
-    """Return whether a handler may raise, and not only for some kinds of errors."""
+    """Return whether a handler may raise every kind of error that it catches."""
     derived = {handler.name} if handler.name else set()
     for each in inner_nodes(handler.body):
         if isinstance(each, ast.Assign) and names_in(each.value) & derived:
@@ -340,7 +340,7 @@ def _of_raise(node: ast.Raise, kept: set[str]) -> str:
 
 
 def _is_class(node: ast.expr | None) -> bool:
-    """Return whether an expression is the name of a class, and not a call of it."""
+    """Return whether an expression names a class, without calling it."""
     name = "" if node is None else last_name(node)
     return name[:1].isupper() and not name.isupper()
 

@@ -1,4 +1,4 @@
-"""Flags that let a loop go on once."""
+"""Flags that let a loop retry only once."""
 
 import ast
 import math
@@ -13,9 +13,9 @@ __all__ = ["limit_of_flags", "turns_of_flag"]
 
 
 def limit_of_flags(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> Value:
-    """Return the attempts of a loop whose handlers go on only once, by a flag.
+    """Return the attempts of a loop whose handlers continue only once, by a flag.
 
-    Such as ``if renewed: raise`` before ``renewed = True``.
+    For example, ``if renewed: raise`` before ``renewed = True``.
     """
     turns = [turns_of_flag(loop, each) for each in handlers]
     if math.inf in turns:
@@ -24,7 +24,7 @@ def limit_of_flags(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> Va
 
 
 def turns_of_flag(loop: Statement, handler: ast.ExceptHandler) -> Value:
-    """Return 1 if a handler goes on once, infinity if no flag tells it to."""
+    """Return 1 if a flag lets a handler continue once; infinity without a flag."""
     asked: set[str] = set()
     for each in inner_nodes(handler.body, loops=False):
         if isinstance(each, ast.If) and (
@@ -47,7 +47,7 @@ def turns_of_flag(loop: Statement, handler: ast.ExceptHandler) -> Value:
 def _goes_on(
     body: Sequence[ast.stmt], loop: Statement, handler: ast.ExceptHandler
 ) -> bool:
-    """Return whether a loop goes on after what a handler does."""
+    """Return whether a loop continues after the statements of a handler."""
     outcomes = flow(body)
     if "next" not in outcomes:
         return "continue" in outcomes
@@ -74,7 +74,7 @@ def _with_end(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
 
 
 def _set_flags(body: Sequence[ast.stmt]) -> dict[str, set[bool]]:
-    """Return the names that get True or False, with these values."""
+    """Return the names that True or False is assigned to, with these values."""
     found: dict[str, set[bool]] = {}
     for each in inner_nodes(body):
         match each:

@@ -35,20 +35,20 @@ _NETWORK = re.compile(
 _SOON_OVER = re.compile(
     "auth|credential|expired|interrupt|timeout|token", re.IGNORECASE
 )
-# What is asked for the state of something, or for the time until it changes.
+# Tests whether a server throttles requests, or for how long.
 _THROTTLES = re.compile(
     r"retry[-_]?after|too_?many_?requests|^(is_)?throttled$|rate_?limited|(?<!\d)429",
     re.IGNORECASE,
 )
 # Functions that return the next piece of data.
 _NEXT = re.compile(r"(^|_)next(_|$)|^read_?line$|^pop(left)?$")
-# What is counted by a poll, and by a client that follows what it is told.
+# Names in loops that poll, or that follow redirects.
 _OTHERS = re.compile(r"(^|_)poll(s|ing)?(_|$)|redirect", re.IGNORECASE)
 _RETRIES = re.compile("retr(y|ies)", re.IGNORECASE)
 _HTTP_STATUS = re.compile(r"^(ok|status_?code|http_?status)$", re.IGNORECASE)
 _ANSWERS = re.compile(r"^(ok|is_success|status_?code|status)$", re.IGNORECASE)
 _CHECKS = re.compile(r"_*(check|is|has|exists|verify|discover)(_|$)", re.IGNORECASE)
-# What tells how good a result is.
+# Names that say how good a result is.
 _GRADES = re.compile(
     r"(^|_)(accuracy|confidence|quality|score|similarity)(_|$)", re.IGNORECASE
 )
@@ -70,7 +70,7 @@ def is_retry(turn: Turn) -> bool:
 
 
 def _asks_for_throttling(loop: Statement) -> bool:
-    """Return whether a loop asks whether the server wants fewer requests."""
+    """Return whether a loop tests if the server wants fewer requests."""
     tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
     if isinstance(loop, ast.While):
         tests.append(loop.test)
@@ -82,12 +82,12 @@ def _asks_for_throttling(loop: Statement) -> bool:
 
 
 def _fails_on_network(turn: Turn) -> bool:
-    """Return whether the loop goes on only after connection errors."""
+    """Return whether the loop continues only after connection errors."""
     return bool(turn.caught) and all(map(_NETWORK.search, turn.caught))
 
 
 def is_failure(name: str) -> bool:
-    """Return whether an error comes from a server that fails at once."""
+    """Return whether an error's name suggests a server that fails at once."""
     known = name in NOT_FAILURES | OF_DATA
     return not known and not _SOON_OVER.search(name)
 
@@ -143,7 +143,7 @@ def _leaves_after_result(loop: Statement) -> bool:
 
 
 def _looks_through(loop: Statement) -> bool:
-    """Return whether each turn looks at several things, until one of them is there."""
+    """Return whether each turn checks several things, until one of them is found."""
     return any(
         isinstance(each, ast.For | ast.AsyncFor) and "return" in flow(each.body)
         for each in loop.body
@@ -151,7 +151,7 @@ def _looks_through(loop: Statement) -> bool:
 
 
 def _wants_better(loop: Statement) -> bool:
-    """Return whether a loop goes on until a result is good enough."""
+    """Return whether a loop continues until a result is good enough."""
     return any(
         isinstance(each, ast.Compare)
         and isinstance(each.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
@@ -163,7 +163,7 @@ def _wants_better(loop: Statement) -> bool:
 
 
 def _returns_good_answer(loop: Statement) -> bool:
-    """Return whether a loop returns a response, or a part of one, by its status."""
+    """Return whether a loop tests a response's status before it returns any of it."""
     asked: set[str] = set()
     returned: set[str] = set()
     for each in inner_nodes(loop.body):
@@ -186,7 +186,7 @@ def _does_something_else(loop: Statement) -> bool:
 
 
 def _counts_others(loop: Statement) -> bool:
-    """Return whether a loop has a number or an answer of polls, or of redirects."""
+    """Return whether a loop counts polls or redirects, or keeps their answers."""
     limit = loop.test if isinstance(loop, ast.While) else loop.iter
     stored = {
         each.id
@@ -227,7 +227,7 @@ def _asks_for_status(loop: Statement) -> bool:
 
 
 def _asks_again(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
-    """Return whether a loop goes on after a bad result of a call that it repeats."""
+    """Return whether a loop repeats a call as long as it has a bad result."""
     if not isinstance(loop, ast.While):
         return False
     asked = names_in(loop.test) - _looked_up(loop.test)
@@ -249,7 +249,7 @@ def _asks_again(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
 
 
 def _looked_up(test: ast.expr) -> set[str]:
-    """Return the names that must be free, such as that in ``name in taken``."""
+    """Return the names that are looked up, such as ``name`` in ``name in taken``."""
     return {
         name
         for each in ast.walk(test)

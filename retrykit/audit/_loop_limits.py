@@ -1,4 +1,4 @@
-"""Limits of a loop that retries: counters and clocks."""
+"""Limits of a loop that retries: its counters and clocks."""
 
 import ast
 import math
@@ -67,7 +67,7 @@ def find_limits(
         loop: The loop.
         scope: Returns the value of a name.
         before: The values that names were last assigned before the loop.
-        handlers: The handlers after which the loop goes on. If one of them goes on
+        handlers: The handlers after which the loop continues. If one of them continues
             without a limit, the loop has none.
     """
     found = _limits_of(loop, scope, before)
@@ -122,7 +122,7 @@ def limits_something(body: Sequence[ast.stmt]) -> bool:
 
 
 def _without(body: Sequence[ast.stmt], handlers: set[int]) -> list[ast.stmt]:
-    """Return statements in which some handlers do nothing but raise."""
+    """Return statements in which some handlers are replaced by ``raise``."""
     found: list[ast.stmt] = []
     for each in body:
         new = each
@@ -157,11 +157,11 @@ def _limits_of(loop: Statement, scope: Scope, before: dict[str, ast.expr]) -> Li
             calls = _of_countdown(loop, scope, before)
         stays = isinstance(loop.test, ast.Compare) and _stays(loop.test, changed)
         if calls == elapsed and not stays and names_in(loop.test) - _flags(loop):
-            # What else ends it is not known.
+            # It is not known what else ends the loop.
             calls = UNKNOWN
     else:
         calls = _of_iterator(loop.iter, scope)
-        # What is compared with its counter is told by `_turns_until`.
+        # `_turns_until` reads what is compared with its counter.
         turning = names_in(loop.target)
     first = _first(loop, scope)
     within = _computed_words(loop.body)
@@ -232,7 +232,7 @@ def _of_truth(
 
 
 def _of_countdown(loop: ast.While, scope: Scope, before: dict[str, ast.expr]) -> Value:
-    """Return the turns of ``left = 3`` before ``while left > 0`` with ``left -= 1``."""
+    """Return the number of iterations of ``while left > 0`` with ``left -= 1``."""
     match loop.test:
         case ast.Name(id=name):
             end: Value = 0
@@ -285,7 +285,7 @@ def _first(loop: Statement, scope: Scope) -> Value:
 def _turns_until(
     test: ast.expr, counted: set[str], first: Value, scope: Scope
 ) -> Value:
-    """Return how many turns a ``for`` loop makes until its counter ends it."""
+    """Return how many iterations a ``for`` loop makes until its counter ends it."""
     turns: Value = math.inf
     for each in ast.walk(test):
         match each:
@@ -361,7 +361,7 @@ def _of_range(values: Sequence[Value]) -> Value:
 
 
 def _most_of(value: Value) -> Value:
-    """Return the larger number of a choice such as ``3 if again else 1``."""
+    """Return the larger number in a choice such as ``3 if again else 1``."""
     if type(value) is Operation and value.sign == "or":
         parts = [_most_of(value.left), _most_of(value.right)]
         numbers = [each for each in parts if each]
@@ -370,7 +370,7 @@ def _most_of(value: Value) -> Value:
 
 
 def _leaving_tests(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
-    """Yield the tests after which a loop is left, or after which it is not."""
+    """Yield the tests that decide whether a loop is left."""
     assigned: dict[str, ast.expr] = {}
     for each in inner_nodes(body, loops=False):
         if isinstance(each, ast.Assert):
@@ -403,11 +403,11 @@ def _of_test(
 
     Args:
         test: The condition.
-        counted: What the loop counts.
+        counted: The names that the loop counts.
         changed: The names that the loop assigns to; None if they are not known.
         scope: Returns the value of a name.
-        turning: The names of its iteration, which are left out; None for the condition
-            of the loop itself.
+        turning: The names that change in each iteration, which are left out; None for
+            the condition of the loop itself.
     """
     calls: Value = math.inf
     elapsed: Value = math.inf
@@ -431,7 +431,7 @@ def _of_test(
 
 
 def _of_words(names: set[str], counted: set[str], *, inner: bool) -> Limits:
-    """Return the limits that names alone tell, as in ``while retries:``."""
+    """Return the limits that names alone suggest, as in ``while retries:``."""
     calls = any(
         word in counted
         or (inner and not _LIMITS_TIME.search(word) and _ASKS.search(word))
@@ -491,13 +491,13 @@ def _bound_of(
             continue
         value = evaluate(operand, scope)
         if value == 1 and operand is not node.left and isinstance(node.ops[0], ast.GtE):
-            # Whether it is counted before or after.
+            # It depends on whether the counter is changed before or after.
             return 2
         if is_number(value) and value > 1:
             strict = isinstance(node.ops[0], ast.LtE | ast.Gt)
             return math.ceil(value) + strict
         if type(value) is Reference and "." in value.name:
-            # Another module, or the parameter of a class, may tell it.
+            # It may come from another module, or from a class's parameter.
             strict = isinstance(node.ops[0], ast.LtE | ast.Gt)
             return Operation("+", value, 1) if strict else value
     return UNKNOWN

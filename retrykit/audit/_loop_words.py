@@ -1,4 +1,4 @@
-"""Words by which a loop is controlled, and what it counts."""
+"""Names and texts that control a loop, and the names that it counts."""
 
 import ast
 import re
@@ -30,18 +30,18 @@ COUNT_WORDS = re.compile(
     r"|fails|backoff|count|remaining|left$|max_",
     re.IGNORECASE,
 )
-"""Words of a number of attempts or failures."""
+"""Words about a number of attempts or failures."""
 EVIDENCE = re.compile(
     r"retr(y|ies|ying)|attempt|\btries\b|_tries|tries_|_try\b|back_?off",
     re.IGNORECASE,
 )
-"""Words of retries: one of them in a loop says that it is one."""
+"""Words about retries: a loop with one of them retries."""
 CLOCK_WORDS = re.compile(
     r"deadline|elapsed|expir|timer|timeout|time_?out|time_left|start_time"
     r"|(?<!re)started|end_time|max_wait|max_time|time_limit|stop_at",
     re.IGNORECASE,
 )
-"""Words of a limit in time."""
+"""Words about a time limit."""
 ENDLESS = re.compile(
     r"run|stop|clos|shut|exit|quit|alive|active|connected|done|terminat|cancel"
     r"|enabled",
@@ -91,7 +91,7 @@ def texts_in(node: ast.AST) -> set[str]:
 
 
 def tells(body: Sequence[ast.AST], pattern: re.Pattern[str]) -> bool:
-    """Return whether a pattern matches a text of a block, or an f-string."""
+    """Return whether a pattern matches a string or an f-string in a block."""
     return any(
         pattern.search(ast.unparse(each))
         for each in inner_nodes(body)
@@ -106,7 +106,7 @@ def numbers_in(node: ast.AST) -> set[object]:
 
 
 def words_in(node: ast.expr) -> set[str]:
-    """Return the words of all names and strings in an expression."""
+    """Return all names and strings in an expression."""
     return names_in(node) | texts_in(node)
 
 

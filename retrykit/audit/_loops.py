@@ -48,20 +48,20 @@ class Loop(NamedTuple):
         is_async: Whether that function is a coroutine function.
         calls: The most attempts: a number, infinity without a limit, or a value that
             must still be resolved.
-        elapsed: The most seconds, likewise.
+        elapsed: The longest time in seconds, likewise.
         delays: The delays between attempts.
-        retried: The names of the errors after which it goes on; None if it catches
+        retried: The names of the errors after which it continues; None if it catches
             every error and tests which one it is.
-        results: Whether it goes on after results, not after errors.
-        swallows: Whether it goes on after a cancellation.
+        results: Whether it continues after results, not after errors.
+        swallows: Whether it continues after a cancellation.
         ending: "raises", "hidden" or "?": what happens after the last attempt.
         blocking: The line of a ``time.sleep`` in it, or 0.
         hint: Whether it reads ``Retry-After``.
-        some_at_once: Whether it waits after some errors and goes on at once after
+        some_at_once: Whether it waits after some errors, and retries at once after
             others.
         usual: The most attempts if no caller gives another number.
-        elsewhere: The functions that it calls after a failure, if they may tell its
-            delays: the last part of each name, and what it refers to.
+        elsewhere: The functions that it calls after a failure, if they may contain its
+            delays: the last part of each name, and its value.
     """
 
     line: int
@@ -88,14 +88,15 @@ class Place(NamedTuple):
 
     Attributes:
         following: The statements that follow it, in its block and those around it.
-        before: What the names of its function were assigned to last, before it.
+        before: The values that names of its function were last assigned before it.
         scope: Returns the value of a name.
-        usual: The same, with parameters that have their defaults.
-        with_defaults: Returns a value with the defaults of its attributes.
+        usual: Returns the value of a name if parameters have their defaults.
+        with_defaults: Returns a value with attributes replaced by their defaults.
         function: The full name of the function around it, or "".
         is_async: Whether that function is a coroutine function.
         limited: Whether it is in a block that limits its time.
-        helpers: Returns the functions of its module that may sleep or count for it.
+        helpers: Returns the functions of its module that may sleep, or limit its
+            attempts.
     """
 
     following: Sequence[ast.stmt]
@@ -110,7 +111,7 @@ class Place(NamedTuple):
 
 
 def read_loop(loop: Statement, place: Place) -> Loop | None:
-    """Return what a loop does, or None if it does not retry."""
+    """Return what a loop does; None if it does not retry."""
     pauses = list(find_pauses(loop.body, place.scope))
     turn = find_turn(loop, pauses, place.function, place.following)
     if turn is None:
@@ -164,7 +165,7 @@ def _find_limits(
     handlers: list[ast.ExceptHandler],
     around: list[ast.AST],
 ) -> Limits:
-    """Return the limits of a loop, UNKNOWN if another function may end it."""
+    """Return the limits of a loop: UNKNOWN if another function may end it."""
     calls, elapsed = find_limits(loop, place.scope, place.before, handlers)
     if place.limited and elapsed == math.inf:
         elapsed = UNKNOWN
@@ -207,7 +208,7 @@ def _usual_calls(
 def _find_delays(
     loop: Statement, place: Place, pauses: list[Pause], failing: list[ast.AST]
 ) -> Delays:
-    """Return the delays of a loop, unknown if another function may wait."""
+    """Return the delays of a loop: unknown if another function may wait."""
     helpers = place.helpers()
     delays = find_delays(loop, pauses, place.scope, place.before, helpers.find)
     if delays != NO_DELAYS:
@@ -222,7 +223,7 @@ def _find_delays(
 def _called_elsewhere(
     around: Sequence[ast.AST], place: Place
 ) -> Iterator[tuple[str, Value]]:
-    """Yield the calls of a failed turn that may be of another module or class."""
+    """Yield the functions of other modules or classes that a failed turn calls."""
     for each in inner_nodes(around):
         match each:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name) as func):
@@ -247,9 +248,9 @@ def _statements(loop: Statement) -> list[ast.AST]:
 
 
 def _retries_some_at_once(turn: Turn, pauses: list[Pause], helpers: Helpers) -> bool:
-    """Return whether a loop that sleeps after some errors goes on at once after others.
+    """Return whether a loop sleeps after some errors, but not after others.
 
-    A loop that does something first, such as connecting again, may do so only once.
+    A handler that does something first, such as connecting again, does not count.
     """
     asleep = {id(each.node) for each in pauses}
     around = [x for x in turn.loop.body if turn.attempt not in ast.walk(x)]
@@ -267,7 +268,7 @@ def _retries_some_at_once(turn: Turn, pauses: list[Pause], helpers: Helpers) -> 
 
 
 def _only_counts(handler: ast.ExceptHandler, loop: Statement) -> bool:
-    """Return whether a handler only logs and counts, and not only the first time."""
+    """Return whether a handler only logs and counts, whichever attempt failed."""
     raised = {
         id(x)
         for each in inner_nodes(handler.body)

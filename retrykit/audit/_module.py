@@ -1,4 +1,4 @@
-"""Facts of a module of source code: names, functions, calls and loops."""
+"""Facts about a source module: its names, functions, calls and loops."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class Called(NamedTuple):
         function: What is called.
         line: The line in which it stands.
         end_line: Its last line.
-        timeout: Its ``timeout=``, or None.
+        timeout: The value of its ``timeout=``; None without one.
         named: The names of its keyword arguments.
         first: The texts in its first argument, if it may be a request.
         passed: The functions that are passed to it, if its name is about retries; True
@@ -32,7 +32,7 @@ class Called(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A call that may be of a retry library.
+    """A call that may use a retry library.
 
     Attributes:
         call: The call.
@@ -82,7 +82,7 @@ class Definition(NamedTuple):
         calls: The calls in its body.
         result: The value that it returns, if there is one return statement.
         throttled: The lines in which a status is compared with 429 or 503.
-        words: What it tells about Retry-After and idempotency.
+        words: What it says about Retry-After and idempotency.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Definition(NamedTuple):
 
 
 class Module(NamedTuple):
-    """The facts of a module that an audit needs.
+    """The facts about a module that an audit needs.
 
     Attributes:
         path: The path of its file.
@@ -106,7 +106,7 @@ class Module(NamedTuple):
             classes, as ``Class.name``.
         bases: The base classes of each class.
         definitions: Its functions.
-        candidates: Calls that may be of a retry library.
+        candidates: Calls that may use a retry library.
         loops: Loops that repeat what failed.
         blocks: Loops over the attempts of a library.
     """

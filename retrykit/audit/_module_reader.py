@@ -1,4 +1,4 @@
-"""Reader of a module: what its functions, classes and loops do, in one pass."""
+"""Reader that collects the facts about a module in one pass over its syntax tree."""
 
 import ast
 import re
@@ -33,13 +33,13 @@ def read_module(  # noqa: PLR0913  the module, and what is known of it
     *,
     borrowed: Borrowed = NOT_BORROWED,
 ) -> Module:
-    """Return the facts of a module.
+    """Return the facts about a module.
 
     Args:
         tree: Its syntax tree.
         path: The path of its file.
         name: Its dotted name.
-        package: The package that relative imports begin at.
+        package: The package that relative imports start from.
         check: Called before each statement; an error that it raises ends the reading.
         borrowed: Functions of other modules that its loops call.
     """
@@ -75,7 +75,7 @@ class _Body(Found):
         self.around: list[tuple[Sequence[ast.stmt], int, Sequence[ast.stmt]]] = []
 
     def include(self, inner: Found) -> None:
-        """Add what a function that is defined in this one tells."""
+        """Add the facts about a function that is defined in this one."""
         # What it calls is mostly called here.
         self.calls += inner.calls
         self.throttled += inner.throttled
@@ -83,7 +83,7 @@ class _Body(Found):
 
 
 class _Reader:
-    """Collects the facts of a module."""
+    """Collects the facts about a module."""
 
     def __init__(
         self, tree: ast.Module, check: Callable[[], None], borrowed: Borrowed
@@ -102,7 +102,7 @@ class _Reader:
 
     @cached_property
     def helpers(self) -> Helpers:
-        """The functions of the module that may sleep or count for its loops."""
+        """The functions of the module that its loops may call to sleep or to count."""
         return Helpers(self.tree, self.names.find_literal, self.borrowed)
 
     def block(self, statements: Sequence[ast.stmt], body: _Body) -> None:
@@ -262,7 +262,7 @@ def _enters_attempts(node: ast.stmt) -> bool:
 
 
 def _limits_time(node: ast.With | ast.AsyncWith) -> bool:
-    """Return whether a block limits the time of what is in it."""
+    """Return whether a ``with`` block limits the time that it may take."""
     for item in node.items:
         for each in ast.walk(item.context_expr):
             match each:

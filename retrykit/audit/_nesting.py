@@ -51,7 +51,7 @@ class Layer(NamedTuple):
     """A layer of retries.
 
     Attributes:
-        behavior: What it does.
+        behavior: The behavior of the layer.
         name: The name of the client, or of the library.
         library: The library that retries.
         site: The site; None for the default retries of a client.
@@ -128,7 +128,7 @@ class _Graph:
         )
 
     def _of_function(self, name: str) -> Chain:
-        """Return the longest chain of a call of a function."""
+        """Return the longest chain of retries beneath a function."""
         if name in self._chains:
             return self._chains[name]
         if name in self._under_way or len(self._under_way) > _DEEPEST:
@@ -151,7 +151,7 @@ class _Graph:
         return chain
 
     def _repeat(self, site: Site, chain: Chain, function: str = "") -> Chain:
-        """Return the chain of a site that repeats something with another chain."""
+        """Return the chain of a site that repeats something with a chain of its own."""
         library = site.library
         layer = Layer(site.behavior, library, library, site, False, function)  # noqa: FBT003  a field
         if not site.behavior.retries or _is_endless(site.behavior):
@@ -224,8 +224,8 @@ class _Graph:
         """Return the object that a call makes, and the function that makes it.
 
         Returns:
-            The call of a library, or a reference to a class of the project, or None;
-            and the name of the project's function, or "".
+            The call to a library, a reference to a class of the project, or None if it
+            is unknown; and the name of the project's function, or "".
         """
         function = call.function
         if type(function) is Operation and function.right in _COPIES:
@@ -277,7 +277,7 @@ class _Graph:
         yield chain
 
     def _of_session(self, function: str) -> Iterator[Chain]:
-        """Yield the layer of a session of requests that has been made near a function.
+        """Yield the layer of a requests session that is made near a function.
 
         Args:
             function: The function that made it, or the one that uses it.
@@ -355,7 +355,7 @@ def _weight(chain: Chain) -> tuple[int, float]:
 
 
 def _product(chain: Chain) -> float:
-    """Return the product of the known numbers."""
+    """Return the product of the known numbers of calls."""
     numbers = (each.behavior.calls for each in chain)
     return math.prod(x for x in numbers if x is not None and x != math.inf)
 
@@ -401,7 +401,7 @@ _FAMILY: Final = {*_BASES, *_BASES.values()}
 
 
 def _retries_errors_of(outer: Layer, inner: Layer) -> bool:
-    """Return whether a layer retries the errors of another one, as far as is known."""
+    """Return whether a layer retries the errors of an inner layer, as far as known."""
     if outer.library == inner.library == "retrykit":
         # It does not retry the error of a retried call.
         return False

@@ -38,7 +38,7 @@ def join_cells(
         source: The contents of the file.
 
     Raises:
-        ValueError: It is not a notebook.
+        ValueError: The file is not a notebook.
     """
     notebook: Any = json.loads(source)
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
@@ -89,7 +89,7 @@ def cell_of(place: str) -> int:
 
 
 def _code(text: str) -> str:
-    """Return the Python lines of a cell; none if it is in another language."""
+    """Return the Python code of a cell; "" if it is in another language."""
     first, _, rest = text.lstrip("\n").partition("\n")
     if first.startswith("%%"):
         name = first[2:].split(maxsplit=1)
@@ -102,7 +102,7 @@ def _code(text: str) -> str:
 
 def _parse(code: str) -> None:
     with warnings.catch_warnings():
-        # Of escapes and numbers, which are not ours to judge.
+        # Warnings about escapes and numbers, which are not the auditor's subject.
         warnings.simplefilter("ignore")
         ast.parse(code)
 

@@ -1,4 +1,4 @@
-"""The page of a report: each site, with a chart of its delays."""
+"""HTML page of a report: each site, with a chart of its delays."""
 
 import math
 from collections.abc import Iterator
@@ -102,7 +102,7 @@ def _goes_on(behavior: Behavior) -> bool:
 
 
 def _bars(behavior: Behavior) -> list[tuple[float, float]]:
-    """Return the least and the longest delay before each of the first retries."""
+    """Return the shortest and longest delay before each of the first retries."""
     calls = _SHOWN + 1 if behavior.calls is None else behavior.calls
     delays = behavior.delays
     found = []

@@ -1,4 +1,4 @@
-"""Sleeps between the attempts of a loop, and calls that may sleep for it."""
+"""Sleeps between the attempts of a loop, and calls that may sleep."""
 
 import ast
 import re
@@ -119,7 +119,7 @@ def _is_event(node: ast.expr) -> bool:
 
 
 def _names_delay(node: ast.expr | None) -> bool:
-    """Return whether the name of an argument suggests a delay, not a number."""
+    """Return whether the name of an argument suggests a delay, not a count."""
     return any(map(_DELAY_NAMES.search, names_in(node)))
 
 
@@ -152,7 +152,7 @@ def iterates_over_counter(loop: Statement) -> bool:
 
 
 def iterator_may_wait(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
-    """Return whether what a loop iterates over may sleep between the attempts.
+    """Return whether a loop's iterator may sleep between the attempts.
 
     Args:
         loop: The loop.
@@ -169,7 +169,7 @@ def iterator_may_wait(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
 
 
 def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:
-    """Return whether a function that gets a delay, or counts attempts, may sleep."""
+    """Return whether a call is given a delay or counts attempts, so may sleep."""
     return any(
         isinstance(each, ast.Call) and (_asks_counter(each) or _gives_delay(each))
         for each in inner_nodes(around)
@@ -177,7 +177,7 @@ def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:
 
 
 def asks_counter(around: Sequence[ast.AST]) -> bool:
-    """Return whether an object that counts attempts is asked."""
+    """Return whether a block calls an object that counts attempts."""
     return any(
         isinstance(each, ast.Call) and _asks_counter(each)
         for each in inner_nodes(around)

@@ -1,4 +1,4 @@
-"""Loops that wait until something is there, or until work elsewhere is done."""
+"""Loops that poll: they wait until something exists, or work elsewhere is done."""
 
 import ast
 import re
@@ -39,7 +39,7 @@ _NOT_DONE = re.compile(
     r"|\bwaiting\b.*\bfor\b.* to (finish|complete|start|boot|appear|exist)\b",
     re.IGNORECASE | re.DOTALL,
 )
-# States of work that goes on elsewhere.
+# States of work in progress elsewhere.
 _STATES = re.compile(
     r"^(is_)?(running|pending|queued|in_?progress|processing|succeeded|success|completed|finished"
     r"|available|creating|downloading|deleting)$",
@@ -79,7 +79,7 @@ _ENDED = re.compile("^(poll|returncode|is_alive|exitcode)$")
 
 
 def is_poll(turn: Turn) -> bool:
-    """Return whether a function waits for something that is not there yet."""
+    """Return whether a loop waits for something that is not ready yet."""
     waits = _WAITS_FOR.match(turn.function) or _NAMED_READY.search(turn.function)
     if waits and not EVIDENCE.search(turn.function):
         return True
@@ -159,7 +159,7 @@ def _probes(turn: Turn) -> bool:
 
 
 def _receives(turn: Turn) -> bool:
-    """Return whether an attempt waits for some time for what another part sends."""
+    """Return whether an attempt waits a limited time for something to be sent."""
     timed = turn.caught and all(map(_TIMEOUTS.search, turn.caught))
     if not (timed or (turn.handlers and all(map(_would_block, turn.handlers)))):
         return False
@@ -175,7 +175,7 @@ def _receives(turn: Turn) -> bool:
 
 
 def _would_block(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler goes on if there is nothing to receive yet."""
+    """Return whether a handler continues if there is nothing to receive yet."""
     return any(
         isinstance(each, ast.If)
         and (
@@ -196,7 +196,7 @@ def _gets_within(call: ast.Call) -> bool:
 
 
 def asks_whether_ready(loop: Statement) -> bool:
-    """Return whether a loop goes on while something is not ready."""
+    """Return whether a loop continues while something is not ready."""
     if not isinstance(loop, ast.While):
         return False
     return any(
@@ -244,7 +244,7 @@ def _asks_process(turn: Turn) -> bool:
 
 
 def _asks_for_state(turn: Turn) -> bool:
-    """Return whether a success goes on until some work has another state."""
+    """Return whether a success is repeated until some work has another state."""
     if isinstance(turn.loop, ast.While) and any(
         map(_names_state, ast.walk(turn.loop.test))
     ):
@@ -273,7 +273,7 @@ def looks_at_state(loop: Statement) -> bool:
         if "len" in names_in(loop.test):
             # Until there are as many as are expected.
             return True
-    # A machine whose turns are steps from state to state.
+    # A state machine, which makes one step in each turn.
     machine = any(isinstance(each, ast.Match) for each in loop.body)
     return machine or any(
         any(map(_STATES.search, words_in(each) - _flags_in(each)))
@@ -289,7 +289,7 @@ def _flags_in(test: ast.expr) -> set[str]:
 
 
 def _names_state(node: ast.AST) -> bool:
-    """Return whether a state is compared with one of work in progress."""
+    """Return whether a state is compared with a state of work in progress."""
     match node:
         case ast.Compare(
             left=left, ops=[ast.Lt() | ast.LtE()], comparators=[ast.Attribute()]
@@ -306,7 +306,7 @@ def _names_state(node: ast.AST) -> bool:
 
 
 def _compares_state(node: ast.AST) -> bool:
-    """Return whether a state is compared with one that tells of no failure."""
+    """Return whether a state is compared with a state other than a failure."""
     match node:
         case ast.Compare(left=left, comparators=[ast.Constant(value=int())]):
             return any(map(_STATE_NUMBERS.search, names_in(left)))

@@ -1,4 +1,4 @@
-"""The modules of a project, and what their names refer to."""
+"""The modules of a project, the values of their names, and the sites in them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,10 +45,10 @@ class Project:
 
     Args:
         modules: The modules.
-        load: Returns a module without sites, if a site refers to it; None if there is
-            none with that name.
-        read_again: Returns a module, read again with functions of other modules, or
-            None.
+        load: Returns a module without sites, if a site refers to it; None if no module
+            has that name.
+        read_again: Reads a module again, with functions of other modules; returns None
+            if it cannot be read.
     """
 
     def __init__(
@@ -75,7 +75,9 @@ class Project:
     def of_files(
         cls, files: Sequence[SourceFile], readings: Sequence[Reading]
     ) -> "Project":
-        """Return the project of files; unparsed ones are parsed if a site needs them.
+        """Return the project of files.
+
+        Files that have not been parsed are parsed when a site needs them.
 
         Args:
             files: The files.
@@ -86,7 +88,7 @@ class Project:
         for index, each in enumerate(files):
             indexes.setdefault(each.module, index)
         for index, each in enumerate(files):
-            # A name that several scripts have is none of theirs.
+            # A name that several scripts have identifies none of them.
             if each.alias and aliases[each.alias] == 1:
                 indexes.setdefault(each.alias, index)
 
@@ -186,8 +188,8 @@ class Project:
         Args:
             call: A call whose references have been resolved.
             path: The path of the file in which it is used.
-            line: The line in which it is used; of several equal calls, the nearest
-                before it is meant.
+            line: The line in which it is used; it selects the nearest of several equal
+                calls before it.
         """
         sites = self._made.get(call, []) if type(call) is Call else []
         near = [each for each in sites if each.path == path and each.line <= line]
@@ -213,7 +215,7 @@ class Project:
                 return found
             function = call.function
             if type(function) is Call and function.function == _PARTIAL:
-                # What is given later replaces the rest.
+                # Later arguments replace earlier ones.
                 target, *given = function.positional or (UNKNOWN,)
                 named = (*function.named, *call.named)
                 call = Call(target, (*given, *call.positional), named)
@@ -226,13 +228,13 @@ class Project:
             bases = self.class_bases(function.name)
             if not bases:
                 return None
-            # Of a subclass, the arguments may be others.
+            # A subclass may have other arguments.
             base = self.resolve(bases[0])
             call = Call(base, (UNKNOWN,), (*call.named, ("", UNKNOWN)))
         return None
 
     def _changed(self, function: Reference, call: Call) -> Value:
-        """Return the retries of a function with the changes of ``retry_with(...)``."""
+        """Return the retries of a function, changed as ``retry_with(...)`` says."""
         definition = self.definitions.get(function.name.rpartition(".")[0])
         for value, *_ in () if definition is None else definition.decorators:
             decorator = self.resolve(value)
@@ -341,7 +343,7 @@ class Project:
         if found is None or found[1].layer:
             return None
         if call.function == _RETRY_OF_TASK:
-            # It says of itself no more than the handler in which it stands.
+            # The handler around it says which errors are retried.
             found = found[0], found[1].replace(retried=candidate.caught)
         where = functions[0] if functions else candidate.function
         place = (candidate.line, candidate.end_line, candidate.column)
@@ -351,7 +353,7 @@ class Project:
         return site
 
     def _may_retry(self, call: Call) -> bool:
-        """Return whether a call may be of a retry library, before all of it is read."""
+        """Return whether a call may use a retry library, before all of it is read."""
         function = self.resolve(call.function)
         if type(function) is not Reference or function.library in LIBRARIES:
             return True
@@ -389,7 +391,7 @@ class Project:
         return self._named.get((call, module), ()) if type(call) is Call else ()
 
     def _decorators_in(self, value: Value) -> Iterator[tuple[Call, str]]:
-        """Yield the call, made elsewhere, of a named decorator or of its policy.
+        """Yield the call that makes a decorator, or its policy, from their names.
 
         Yields:
             The call, and the module in which it is made.
@@ -440,7 +442,7 @@ class Project:
         )
 
     def _targets(self) -> dict[tuple[str, int, int], list[str]]:
-        """Return the functions that the calls at a place decorate."""
+        """Return the decorated functions, keyed by the place of each decorator."""
         found: dict[tuple[str, int, int], list[str]] = {}
         for module in self.sources:
             for definition in module.definitions:

@@ -41,7 +41,7 @@ _may_have_sites = Interest(WORDS)
 
 
 class _UnreadableError(Exception):
-    """A file is too large or takes too long."""
+    """A file is too large, or takes too long to read."""
 
 
 class Reading(NamedTuple):
@@ -51,8 +51,8 @@ class Reading(NamedTuple):
         module: What it contains; None if it was not parsed.
         lines: How many lines it has.
         problems: Why it could not be read.
-        ignored: The codes of rules that comments ignore, by line; an empty set stands
-            for all.
+        ignored: The codes of rules that comments ignore, keyed by line; an empty set
+            stands for all.
         cells: The cells of a notebook.
     """
 
@@ -70,12 +70,12 @@ def read_file(  # noqa: PLR0911  one for each fault
     longest: float = _LONGEST,
     borrowed: Borrowed = NOT_BORROWED,
 ) -> Reading:
-    """Return what a file contains; its faults become problems, and are not raised.
+    """Return the facts about a file; its faults become problems, and are not raised.
 
     Args:
         file: The file.
-        whole: Whether to parse the file although it has no site.
-        longest: The longest time for its contents, in seconds.
+        whole: Whether to parse the file even if it has no site.
+        longest: The longest time to read its contents, in seconds.
         borrowed: Functions of other modules that its loops call.
     """
     try:
@@ -114,7 +114,7 @@ def read_file(  # noqa: PLR0911  one for each fault
 
 
 def read_functions(path: str) -> list[FunctionNode]:
-    """Return the functions of a file, or none if it can no longer be read."""
+    """Return the functions of a file; empty if it can no longer be read."""
     try:
         with open(path, "rb") as opened:
             return functions_in(ast.parse(opened.read(LARGEST)))
@@ -123,7 +123,7 @@ def read_functions(path: str) -> list[FunctionNode]:
 
 
 def read_lines(path: str) -> list[str]:
-    """Return the lines of a file, or none if it can no longer be read."""
+    """Return the lines of a file; empty if it can no longer be read."""
     try:
         with open(path, "rb") as opened:
             source = _with_plain_ends(opened.read(LARGEST))
@@ -176,7 +176,7 @@ def _parse(
             raise _UnreadableError(reason)
 
     with warnings.catch_warnings():
-        # Of escapes in texts, which are not ours to judge.
+        # Warnings about escapes in texts, which are not the auditor's subject.
         warnings.simplefilter("ignore")
         tree = ast.parse(source)
     return read_module(

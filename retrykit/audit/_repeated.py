@@ -1,4 +1,4 @@
-"""Functions, blocks and calls that are repeated by each place that retries."""
+"""Functions, blocks and calls that a project's retries repeat."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,8 +18,8 @@ class Repeated:
         sites: Its sites.
 
     Attributes:
-        around: For each function, the sites that repeat it, the outermost first.
-        inside: For each function, the sites in it and in its inner functions.
+        around: The sites that repeat each function, the outermost first.
+        inside: The sites in each function and in its inner functions.
     """
 
     def __init__(self, project: Project, sites: Iterable[Site]) -> None:
@@ -65,7 +65,7 @@ class Repeated:
                     known.append(site)
 
     def made_by(self, value: Value) -> str:
-        """Return the function of the project that is called or named, or ""."""
+        """Return the project's function that is called or named; "" without one."""
         resolved = self.project.resolve(value)
         if type(resolved) is Call:
             resolved = resolved.function

@@ -33,8 +33,8 @@ class Rule(Frozen):
         why: Why that is wrong.
         bad: Code that it warns of.
         good: The same code, corrected.
-        check: Returns what is wrong with a site and what to change, or None; None for
-            a rule about several sites.
+        check: Returns what is wrong with a site and what to change, or None if nothing
+            is. A rule about several sites has no check.
     """
 
     __slots__ = ("bad", "check", "code", "good", "summary", "why")
@@ -47,7 +47,7 @@ class Rule(Frozen):
 
 
 def check_site(site: Site, rules: dict[str, Rule]) -> Iterator[Finding]:
-    """Yield what is wrong with a site, by rules about single sites."""
+    """Yield the findings about a site, from rules about single sites."""
     for code, rule in rules.items():
         if rule.check is None:
             continue

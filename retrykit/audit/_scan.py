@@ -1,4 +1,4 @@
-"""Reading of many files, in several processes."""
+"""Reading of many source files in several processes."""
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
@@ -30,14 +30,14 @@ def scan(
     progress: Progress = _say_nothing,
     read: Read = read_file,
 ) -> list[Reading]:
-    """Return what files contain, in their order.
+    """Return the facts about files, in the order of the files.
 
     Args:
         files: The files.
         processes: How many processes read. Count, >= 1. A few files are read by the
             calling process.
         progress: Called in this thread after each part.
-        read: Reads a file, and raises nothing.
+        read: Reads a file; it must not raise an error.
     """
     work = Work(read, _ended, chunk=_CHUNK, few=_FEW, prepare=gc.disable)
     return work.map(files, processes, progress)

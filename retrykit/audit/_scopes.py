@@ -25,7 +25,7 @@ _TASK_OF_CELERY: Final = refer_to("celery.Task")
 
 
 class Origin:
-    """A module whose names are read.
+    """The module whose names are read.
 
     Args:
         name: Its dotted name.
@@ -34,8 +34,8 @@ class Origin:
     Attributes:
         constants: The values of names that are assigned once, including those of
             classes, as ``Class.name``.
-        usual: For each attribute that is set to a parameter, the default of that
-            parameter.
+        usual: The defaults of the parameters that attributes are set to, keyed by
+            attribute.
     """
 
     def __init__(self, name: str, package: str) -> None:
@@ -84,7 +84,7 @@ class Names:
 
     def of_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Self:
         """Return the names of a function that is defined here."""
-        # Those of a class are not seen in its methods.
+        # The names of a class are not visible in its methods.
         seen = self if self.function or not self.prefix else self.outer
         names = type(self)(self.origin, seen)
         names.function = self.reference(node.name).name
@@ -105,7 +105,7 @@ class Names:
         first = parameters[0].arg if parameters else ""
         in_class = bool(outer.prefix and not outer.function)
         if first and (_is_bound(node) or (first == "self" and not in_class)):
-            # A task of Celery, or a function that gets one.
+            # A Celery task, or a function that gets one.
             self.values[first] = _TASK_OF_CELERY
         elif in_class and first:
             self.self_name, self.class_name = first, outer.prefix[:-1]
@@ -145,7 +145,7 @@ class Names:
         return self.find_literal(name)
 
     def with_defaults(self, value: Value) -> Value:
-        """Return a value whose attributes are the defaults of parameters."""
+        """Return a value with attributes replaced by their parameters' defaults."""
         start = len(self.origin.name) + 1
 
         def find(reference: Reference) -> Value:
@@ -243,7 +243,7 @@ class Names:
                 self.origin.constants.setdefault(f"{self.prefix}{name}", found)
 
     def assign(self, node: ast.Assign | ast.AnnAssign) -> None:
-        """Note the value that a name, or an attribute of ``self``, has from here on."""
+        """Note the value that a statement assigns to a name, or to ``self.name``."""
         if node.value is None:
             return
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -268,7 +268,7 @@ class Names:
 def _pairs(
     targets: Sequence[ast.expr], value: ast.expr
 ) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the value that each target gets, as in ``left, delay = tries, 1``."""
+    """Yield each target with its value, as in ``left, delay = tries, 1``."""
     for each in targets:
         match each, value:
             case ast.Tuple(elts=names), ast.Tuple(elts=parts):
@@ -367,7 +367,7 @@ def _targets(node: ast.stmt) -> list[ast.expr]:
 
 
 def _stored(target: ast.expr) -> Iterator[str]:
-    """Yield the names in a target of an assignment."""
+    """Yield the names in an assignment's target."""
     match target:
         case ast.Name(id=name):
             yield name

@@ -1,4 +1,4 @@
-"""Settings of an audit in ``pyproject.toml``."""
+"""Audit settings in ``pyproject.toml``."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ class Settings(Frozen):
         select: The codes of the only rules to apply; None for all.
         ignore: The codes of rules to skip.
         exclude: Patterns of paths to skip, relative to *root*.
-        per_file_ignores: For patterns of paths, the codes of rules to skip.
+        per_file_ignores: The codes of rules to skip, keyed by pattern of paths.
         baseline: The path of the baseline, or None.
     """
 
@@ -49,7 +49,7 @@ def find_settings(path: str | Path) -> Settings:
     """Return the settings of the nearest ``pyproject.toml`` that has any.
 
     Args:
-        path: A file or a folder; its folder and those above are searched.
+        path: A file or a folder; its folder and the folders above it are searched.
 
     Raises:
         ConfigError: The file cannot be read, or has an invalid setting.

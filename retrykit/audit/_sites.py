@@ -15,10 +15,10 @@ class Behavior(Frozen):
     """The behavior of a site after failures, as far as the source code tells.
 
     Attributes:
-        calls: The most calls, the first one included; infinity without a limit, None
-            if there is a limit that is not known.
-        elapsed: The most seconds after which it begins another call; infinity and None
-            as above.
+        calls: The most calls, including the first; infinity without a limit; None if
+            the limit is not known.
+        elapsed: The longest time after which it begins another call, in seconds;
+            infinity and None as for *calls*.
         delays: The delays between calls.
         retried: The names of the errors that are retried, without their modules; None
             if that is not known.
@@ -28,14 +28,14 @@ class Behavior(Frozen):
         swallows: Whether cancellation and Ctrl-C are retried.
         hint: Whether ``Retry-After`` is obeyed; None if that is not known, or if no
             responses are retried.
-        methods: The HTTP methods that are retried; None if they are not known, or if it
-            is not about requests.
-        timeout: The most seconds of one call; None if that is not known.
-        some_at_once: Whether it waits after some errors and goes on at once after
+        methods: The HTTP methods that are retried; None if they are not known, or if no
+            requests are retried.
+        timeout: The longest time of one call, in seconds; None if that is not known.
+        some_at_once: Whether it waits after some errors, and retries at once after
             others.
         usual: The most calls if no caller gives another number; None if unknown.
-        layer: Whether a client does it by default, without any setting of retries; it
-            is not a site, but multiplies the calls of the sites around it.
+        layer: Whether a client retries so by default, without any setting for it. Such
+            a client is not a site, but multiplies the calls of the sites around it.
     """
 
     __slots__ = (
@@ -177,9 +177,9 @@ class Site(Frozen):
         end_line: Its last line.
         column: Its column; from 1.
         library: The library that retries, or "loop".
-        function: The full name of the function that is retried, or in which it stands,
-            or "".
-        behavior: What it does.
+        function: The full name of the function that is retried, or that contains the
+            site; or "".
+        behavior: How it retries.
         functions: The full names of the functions that it retries.
         is_async: Whether these are coroutine functions, or the loop is in one.
         blocking: The line of a ``time.sleep`` in a coroutine function, or 0.

@@ -1,4 +1,4 @@
-"""One turn of a loop: what is tried, and after which errors the loop goes on."""
+"""One turn of a loop: what it tries, and the errors after which it continues."""
 
 import ast
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ class Turn(NamedTuple):
 
     Attributes:
         loop: The loop.
-        attempt: What is tried.
-        rest: What follows in the loop.
-        handlers: The handlers after which the loop goes on.
+        attempt: The ``try`` statement.
+        rest: The statements that follow the attempt in the loop.
+        handlers: The handlers after which the loop continues.
         pauses: The sleeps in the loop.
         function: The name of the function around it, without its module.
         following: The statements that follow the loop.
@@ -47,7 +47,7 @@ class Turn(NamedTuple):
 
     @property
     def end(self) -> list[ast.stmt]:
-        """The statements that raise an error after the last attempt, or tell of it."""
+        """The statements that raise or log an error after the last attempt."""
         told = [
             *takewhile(lambda x: isinstance(x, ast.Expr | ast.Raise), self.following)
         ]
@@ -57,7 +57,7 @@ class Turn(NamedTuple):
 
     @property
     def caught(self) -> set[str]:
-        """The names of the errors after which the loop goes on."""
+        """The names of the errors after which the loop continues."""
         return {name for each in self.handlers for name in caught_by(each)}
 
 
@@ -67,7 +67,7 @@ def find_turn(
     function: str,
     following: Sequence[ast.stmt],
 ) -> Turn | None:
-    """Return a turn of a loop that goes on after an error; None if there is none."""
+    """Return a turn of a loop that continues after an error; None for other loops."""
     for attempt, rest in _attempts(loop.body, []):
         after = flow(rest)
         handlers = [
@@ -86,7 +86,7 @@ def find_turn(
 def _find_later(
     body: Sequence[ast.stmt],
 ) -> tuple[Attempt, list[ast.stmt], list[ast.ExceptHandler]] | None:
-    """Return the attempt after something else that may fail, such as a clean-up."""
+    """Return the attempt that follows another ``try``, such as a clean-up."""
     for attempt, rest in _attempts(body, []):
         after = flow(rest)
         handlers = [each for each in attempt.handlers if _goes_on(each, after)]
@@ -97,7 +97,7 @@ def _find_later(
 
 
 def _falls_through(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether the same turn goes on after each error."""
+    """Return whether the same turn continues after each error."""
     return not any("continue" in flow(each.body) for each in handlers)
 
 
@@ -191,7 +191,7 @@ def assigned_constants(body: Sequence[ast.stmt]) -> set[str]:
 
 
 def _assigned_results(body: Sequence[ast.stmt]) -> set[str]:
-    """Return the names that get the result of a call."""
+    """Return the names that something other than a constant is assigned to."""
     found = set()
     for each in body:
         if isinstance(each, ast.Assign) and not isinstance(each.value, ast.Constant):

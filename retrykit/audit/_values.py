@@ -1,7 +1,8 @@
 """Values of expressions, as far as they can be read from source code.
 
-A value is a literal of Python (a number, a string, None, a tuple of values), or one of
-the classes of this module. It can be pickled, and none of its code has been executed.
+A value is a Python literal (a number, a string, None, a tuple of values), or an
+instance of a class in this module. It can be pickled, and no code was executed to get
+it.
 """
 
 import ast
@@ -17,7 +18,7 @@ __all__ += ["refer_to", "replace"]
 
 
 class _Unknown:
-    """A value that exists, and cannot be read."""
+    """A value that exists, but cannot be read."""
 
     def __repr__(self) -> str:
         return "?"
@@ -36,7 +37,7 @@ class Reference(NamedTuple):
     name: str
 
     def __reduce__(self) -> tuple[Callable[[str], "Reference"], tuple[str]]:
-        # So that a name that many modules use is one object, read from processes, too.
+        # So that a name that many modules use is one object, whichever process read it.
         return refer_to, (self.name,)
 
     @property
@@ -149,7 +150,7 @@ def evaluate(node: ast.expr | None, scope: Scope, depth: int = 0) -> Value:
 
 
 def bounded(value: Value) -> Value:
-    """Return a value, or UNKNOWN if it has too many parts."""
+    """Return a value; UNKNOWN if it has too many parts."""
     waiting, count = [value], 0
     while waiting:
         each = waiting.pop()
@@ -157,13 +158,13 @@ def bounded(value: Value) -> Value:
         if count > _MOST_PARTS:
             return UNKNOWN
         if isinstance(each, tuple):
-            # All classes of values are tuples, too.
+            # All classes of values are also tuples.
             waiting += each
     return value
 
 
 def part_of(value: Value, name: str) -> Value:
-    """Return the value of an attribute of a value."""
+    """Return the value of an object's attribute."""
     if type(value) is Reference:
         return refer_to(f"{value.name}.{name}")
     if type(value) is Call:

@@ -1,10 +1,10 @@
-"""The words of a file that tell, without parsing it, whether it may retry anything.
+"""Words that show, without parsing a file, whether it may retry anything.
 
-A site is a call of a library that retries, or a loop around a ``try`` that waits,
+A site is a call to a library that retries, or a loop around a ``try`` that waits,
 counts, or mentions attempts. For a call, the file imports the library and contains one
 of its names, or calls something whose name or keyword mentions retries, such as a
 subclass in another file. So a file without these words has no site, and need not be
-parsed. It is parsed later if a site refers to what it defines.
+parsed. It is parsed later if a site refers to a name that it defines.
 
 Texts are not trusted: no pattern may start at each place of a long word or line and
 search to its end.
@@ -46,8 +46,8 @@ class Interest:
     """Tells whether a file may have a site.
 
     Args:
-        words: For each library, the words of which any file with a site of it has at
-            least one.
+        words: For each library, words of which a file must contain at least one to have
+            a site.
     """
 
     def __init__(self, words: Mapping[str, frozenset[str]]) -> None:

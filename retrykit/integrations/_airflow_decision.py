@@ -1,4 +1,4 @@
-"""Decides whether a failed Airflow task is retried, without importing Airflow.
+"""Decision whether a failed Airflow task is retried, made without Airflow.
 
 Airflow calls attempts tries. It keeps their number but not their errors, so the state
 is reconstructed by `retrykit.durable._attempt_replay`.
@@ -70,7 +70,8 @@ def decide_next_try(
     Args:
         policy: The policy of the task.
         error: The error of the try.
-        try_number: Its number, >= 1, which goes on counting when a task is cleared.
+        try_number: The number of the try, >= 1, which keeps counting after a task is
+            cleared.
         max_tries: The number of the last try that Airflow retries.
         context: The context of the task, or None.
     """

@@ -31,7 +31,7 @@ class Hook(Adapter):
     """An observer of one kind of events.
 
     Attributes:
-        functions: What it calls, in this order.
+        functions: The functions that it calls, in this order.
         kind: The kind of the events.
         logs_retries: Whether it logs the retries instead of retrykit.
     """

@@ -19,8 +19,9 @@ __all__ += ["read_retry_delay"]
 def connection_errors(sdk: ModuleType) -> tuple[type[Exception], ...]:
     """Return the transient errors of the HTTP client that an SDK uses.
 
-    It is httpx2, and httpx in older versions. While a response is streamed, Anthropic's
-    SDK and older ones of OpenAI raise its errors as they are.
+    The client is httpx2, or httpx in older versions. While a response is streamed,
+    Anthropic's SDK and older versions of OpenAI's raise the client's errors as they
+    are.
     """
     http = sys.modules[sdk.DefaultHttpxClient.__base__.__module__.partition(".")[0]]
     return http.TimeoutException, http.NetworkError, http.RemoteProtocolError
@@ -55,7 +56,7 @@ _SERVER_ERROR = 500
 
 
 def field(body: object, *path: str) -> object:
-    """Return a field of a decoded JSON body, or None.
+    """Return a field of a decoded JSON body; None if it is missing.
 
     >>> field({"error": {"type": "api_error"}}, "error", "type")
     'api_error'

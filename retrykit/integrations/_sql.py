@@ -35,7 +35,7 @@ Verdict = Literal["lost", "undone", "read-only"] | None
 """What a transient error means for its statement; None if it is not transient.
 
 "lost": the connection was lost or could not be made, so a COMMIT may have succeeded.
-"undone": the database has rolled it back, or refused to begin it.
+"undone": the database has rolled the statement back, or refused to begin it.
 "read-only": the server is no longer the primary, or not ready, so another connection
 may lead to one that is; this one is not to be used again.
 """
@@ -56,7 +56,7 @@ class SqlErrors(TransientErrors):
 
 
 def judge_sqlstate(error: BaseException, sqlstate: str) -> Verdict:
-    """Return what an SQLSTATE of PostgreSQL means for its statement.
+    """Return what a PostgreSQL SQLSTATE means for its statement.
 
     Source:
         "PostgreSQL Documentation", appendix A, "PostgreSQL Error Codes", and section
@@ -90,7 +90,7 @@ _LOST_STATES = {
 
 
 def judge_mysql(number: object, text: object = "") -> Verdict:
-    """Return what an error number of MySQL or MariaDB means for its statement.
+    """Return what a MySQL or MariaDB error number means for its statement.
 
     Args:
         number: The number.
@@ -136,7 +136,7 @@ _LOST_NUMBERS = {
 
 
 def judge_sqlite(code: object) -> Verdict:
-    """Return what an extended result code of SQLite means for its statement.
+    """Return what an extended SQLite result code means for its statement.
 
     Source:
         "Result and Error Codes", sqlite.org/rescode.html.
@@ -156,7 +156,7 @@ def judge_driver(error: object, raised: object) -> Verdict:
 
     Args:
         error: The error of the driver.
-        raised: The error that wraps it, or the same.
+        raised: The error that wraps it, or *error* itself.
     """
     if not isinstance(error, Exception) or not isinstance(raised, Exception):
         return None
@@ -182,12 +182,12 @@ _MYSQL = {"MySQLdb", "aiomysql", "asyncmy", "mariadb", "mysql", "pymysql"}
 
 
 def _is_of_django(error: object) -> bool:
-    """Return whether Django has wrapped the error of a driver in this one."""
+    """Return whether an error is Django's, which wraps the errors of drivers."""
     return type(error).__module__ == "django.db.utils"
 
 
 def note_aborted(error: BaseException) -> None:
-    """Add a note to an error of a statement after the transaction was aborted."""
+    """Add a note to a statement's error if its transaction is already aborted."""
     text = "transactions are retried as a whole: an earlier error has aborted this one"
     add_note_once(error, f"{text}, and is to leave a function under @transaction")
 
@@ -196,7 +196,7 @@ class Decorator(Protocol[C_co]):
     """Decorator of a function that takes a connection first."""
 
     def __call__(self, fn: Callable[Concatenate[C_co, P], R], /) -> Callable[P, R]:
-        """Return a function without the parameter of the connection."""
+        """Return a function without the connection parameter."""
         ...
 
 
@@ -206,7 +206,7 @@ class AsyncDecorator(Protocol[C_co]):
     def __call__(
         self, fn: Callable[Concatenate[C_co, P], Coroutine[Any, Any, R]], /
     ) -> Callable[P, Coroutine[Any, Any, R]]:
-        """Return an async function without the parameter of the connection."""
+        """Return an async function without the connection parameter."""
         ...
 
 
@@ -252,7 +252,7 @@ def transaction(  # noqa: PLR0913  the parts of a driver
 
     Args:
         errors: The transient errors of the driver.
-        factory: Gives the connections.
+        factory: Provides the connections.
         policy: The policy of the calls.
         idempotent: Whether a transaction that may have been committed may be repeated.
         database: The database, which nested transactions must not share; by default the
@@ -260,7 +260,7 @@ def transaction(  # noqa: PLR0913  the parts of a driver
         begin: Opens a connection of the factory, and a transaction in it, for the
             block. At its end it sets `Commit.sent` and commits; if the block
             fails, it rolls back. None if the factory has no sync connections.
-        abegin: The same for async functions.
+        abegin: Like *begin*, for async functions.
         passed: Whether the function gets the connection as its first argument.
 
     Raises:

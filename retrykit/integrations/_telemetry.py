@@ -1,4 +1,4 @@
-"""Labels of telemetry: bounded in number, and without the user's data."""
+"""Telemetry labels: bounded in number, and without the user's data."""
 
 import logging
 import sys
@@ -79,7 +79,7 @@ class BoundedLabels(ForkSafe):
 
 
 class EventLabels:
-    """The labels of the events of one observer.
+    """The labels of one observer's events.
 
     Args:
         max_names: Maximum number of distinct names, and of error types. Count, >= 1.
@@ -164,12 +164,12 @@ def outcome_of(record: CallFacts) -> str:
 
 
 def reason_of(record: CallFacts) -> str:
-    """Return the reason for which a call has ended; an empty string if it runs."""
+    """Return the reason for which a call has ended; "" while it is running."""
     return "" if record.stop_reason is None else str(record.stop_reason)
 
 
 def check_budgets(budgets: Mapping[str, Budget] | None) -> dict[str, Budget]:
-    """Return a copy of a dict of budgets by name."""
+    """Return a checked copy of a dict of budgets, keyed by name."""
     suggestion = 'write {"payments": budget}'
     given = {} if budgets is None else budgets
     for name, budget in check_instance("budgets", given, dict, suggestion).items():
@@ -181,7 +181,7 @@ def check_budgets(budgets: Mapping[str, Budget] | None) -> dict[str, Budget]:
 
 
 def read_balances(budgets: Mapping[str, Budget], most_shared: int) -> dict[str, float]:
-    """Return the balances of budgets by name, and of shared budgets by scope.
+    """Return the balances of budgets, keyed by name; of shared budgets, by scope.
 
     A budget whose balance cannot be read is left out, and its error is logged.
 
@@ -203,7 +203,7 @@ Limits = Mapping[str, Limit | Registry[Any]]
 
 
 def check_limits(limits: Limits | None) -> dict[str, Limit | Registry[Any]]:
-    """Return a copy of a dict of limits by name."""
+    """Return a checked copy of a dict of limits, keyed by name."""
     suggestion = 'write {"orders": breaker}'
     given = {} if limits is None else limits
     for name, limit in check_instance("limits", given, dict, suggestion).items():
@@ -215,7 +215,7 @@ def check_limits(limits: Limits | None) -> dict[str, Limit | Registry[Any]]:
 
 
 def read_states(limits: Limits, most: int) -> dict[str, str]:
-    """Return the states of limits by name, and of shared limits by scope.
+    """Return the states of limits, keyed by name; of shared limits, by scope.
 
     A limit of a registry has the registry's name, a colon and its key. A limit whose
     state cannot be read is left out, and its error is logged.

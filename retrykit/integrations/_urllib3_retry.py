@@ -1,4 +1,4 @@
-"""A ``Retry`` of urllib3 under a policy."""
+"""A urllib3 ``Retry`` that follows a policy."""
 
 import math
 from collections.abc import Collection
@@ -47,10 +47,10 @@ _OPTIONS: Final = RetryOptions.__annotations__.keys() - PolicySettings.__annotat
 
 
 class PolicyRetry(urllib3.Retry):
-    """A ``Retry`` of urllib3 whose limits and delays come from a policy.
+    """A urllib3 ``Retry`` whose limits and delays come from a policy.
 
-    It takes the place of any other: as ``max_retries`` of an adapter of requests, and
-    as ``retries`` of a pool, a pool manager or a request.
+    Use it like any other ``Retry``: as ``max_retries`` of a requests adapter, and as
+    ``retries`` of a pool, a pool manager or a request.
 
     >>> retry = PolicyRetry(max_attempts=4, status_forcelist=[502, 503])
     >>> retry.total

@@ -96,7 +96,7 @@ class _Transient(Transient):
     def copy_request(
         self, sent: tuple[aiohttp.ClientRequest, aiohttp.ClientHandlerType], /
     ) -> tuple[aiohttp.ClientRequest, aiohttp.ClientHandlerType]:
-        """Return a request that keeps its own headers and the state of its sending."""
+        """Return a copy of a request, with its own headers and state of sending."""
         request, handler = copy(sent[0]), sent[1]
         request.headers = request.headers.copy()
         return request, handler
@@ -137,7 +137,7 @@ class RetryMiddleware:
     the response as their ``response``. When the policy gives up, the last response is
     returned, or an error of aiohttp or a `TimeoutError` is raised, as without the
     middleware; in place of another `OSError`, the ``ClientOSError`` that aiohttp makes
-    of it. Each hop of a redirect is a separate call. Cookies of retried responses are
+    from it. Each hop of a redirect is a separate call. Cookies of retried responses are
     not kept.
 
     The ``total`` of ``aiohttp.ClientTimeout`` bounds all attempts and the delays
@@ -201,7 +201,7 @@ class RetryMiddleware:
         except OSError as error:
             if error.errno is None and isinstance(error, TimeoutError):
                 raise
-            # Of code inside, such as another middleware. If it were raised, aiohttp
+            # From code inside, such as another middleware. If it were raised, aiohttp
             # would raise another error, which has no history.
             failed = _FailedResponse(_as_client_error(error))
             return cast("aiohttp.ClientResponse", failed)
@@ -403,9 +403,9 @@ def events(
     connection breaks or the server ends it, the stream reconnects with
     ``Last-Event-ID``, after the delay that ``retry:`` has set, or the policy's delay if
     that is longer. Each event with an id is handed out exactly once, in order. Events
-    that may be lost, since the server has sent no id for them, are told in
+    that may be lost, since the server has sent no id for them, are listed in
     ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410,
-    with an `EventStreamError` that tells what is lost, if there is a last id. The
+    with an `EventStreamError` that says what is lost, if there is a last id. The
     limits of the policy count the failures since the last event.
 
     Args:
@@ -436,7 +436,7 @@ def _parts(
     check_instance("session", session, aiohttp.ClientSession)
     if "timeout" not in request.options:
         given = session.timeout
-        # Its total of 5 minutes would end a stream that flows.
+        # Its total of 5 minutes would end a stream that still has data.
         request.options["timeout"] = aiohttp.ClientTimeout(
             connect=given.connect,
             sock_connect=given.sock_connect,

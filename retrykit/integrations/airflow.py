@@ -6,8 +6,8 @@
     @task(retries=POLICY.retries, retry_policy=POLICY)
     def verify(host): ...
 
-The tests cover the decision that a worker of Airflow requests after a failed try, but
-not a scheduler.
+The tests cover the decision that an Airflow worker requests after a failed try, but not
+a scheduler.
 
 Settings that Airflow does not support are rejected. The task's own ``retries`` limits
 every policy: set it to `AirflowPolicy.retries`. A cleared task starts the policy again.
@@ -34,7 +34,7 @@ __all__ = ["AirflowPolicy"]
 @final
 @dataclass(frozen=True)
 class AirflowPolicy(RetryPolicy):
-    """A policy, for the ``retry_policy`` of a task.
+    """A policy as the ``retry_policy`` of an Airflow task.
 
     >>> from retrykit import Policy
     >>> policy = Policy(schedule=["1m"], max_attempts=2)
@@ -73,7 +73,7 @@ retry_delay=datetime.timedelta(seconds=60), reason='attempt 1: another one in 1m
         return RetryDecision.retry(timedelta(seconds=decision.delay), decision.reason)
 
     def serialize(self) -> dict[str, Any]:
-        """Return it as plain data; called by Airflow."""
+        """Return the policy as plain data; called by Airflow."""
         return {"__type": "AirflowPolicy", "policy": self.policy.to_dict()}
 
     @classmethod

@@ -64,10 +64,11 @@ class _Transient(TransientErrors):
     """Condition that matches transient errors of Anthropic's SDK.
 
     They are timeouts, failed and broken connections, but not a rejected certificate;
-    and responses that ``x-should-retry`` declares so, or without it those with the
-    status 408, 409, 429, or 500 and above, such as 529 (overloaded). A spend limit,
-    which also has the status 429, is permanent. In a stream, error events are transient
-    if they report an overload, a rate limit, a timeout or an error of the server.
+    and responses that ``x-should-retry`` declares transient, or, without that header,
+    responses with the status 408, 409, 429, or 500 and above, such as 529 (overloaded).
+    A spend limit, which also has the status 429, is permanent. In a stream, error
+    events are transient if they report an overload, a rate limit, a timeout or an error
+    of the server.
 
     Source:
         "Errors" and "Rate limits", Anthropic; the SDK's own retries.

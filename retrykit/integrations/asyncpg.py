@@ -69,7 +69,7 @@ policy: Final = transient.policy
 
 
 class Pool(Protocol[C_co]):
-    """A pool."""
+    """A connection pool."""
 
     def acquire(self) -> AbstractAsyncContextManager[C_co]:
         """Return a block with a connection."""

@@ -100,7 +100,7 @@ def predicate(
         *on_success: Handlers, each of which takes the details, with ``value``.
 
     Raises:
-        ConfigError: One of them is not a function of one argument.
+        ConfigError: An argument is not a function of one argument.
     """
     check_hook("function", function, "the result")
     return Predicate(function, _check_handlers(on_success, "on_success"))
@@ -113,7 +113,7 @@ def giveup(
 ) -> Callable[[Exception], Any]:
     """Return a `give_up_on` that asks a function about some types of errors only.
 
-    backoff asks it only about errors that its decorator retries.
+    backoff asks the function only about errors that its decorator retries.
 
     Args:
         function: Takes the error; true ends the call.
@@ -235,7 +235,7 @@ class Details(Hook):
 
 @final
 class Predicate(Adapter):
-    """A predicate of results that calls handlers with those that it accepts.
+    """A predicate of results that calls handlers with the results it accepts.
 
     Attributes:
         function: Returns whether a result is rejected.
@@ -275,7 +275,7 @@ class Giveup(Adapter):
     exception: type[Exception] | tuple[type[Exception], ...]
 
     def __call__(self, error: Exception, /) -> Any:
-        """Return the answer of the function; False about other errors."""
+        """Return the function's answer; False for errors of other types."""
         if not isinstance(error, self.exception):
             return False
         answer = self.function(error)
@@ -336,7 +336,7 @@ class WaitGenerator(Adapter):
         left = _time_left(self.max_time)
         if left <= 0:
             return GiveUp()
-        # Of the call, so that they live as long as it does.
+        # Kept by the call, so that they live as long as it does.
         generators = vars(current_state()._record).setdefault("wait_generators", {})
         generator = generators.get(id(self))
         if generator is None:
@@ -367,7 +367,7 @@ def _time_left(max_time: float | None) -> float:
     try:
         return max_time - current_state().attempt_started
     except LookupError:
-        # Somebody looks at the schedule.
+        # The schedule is only inspected, outside a call.
         return max_time
 
 

@@ -11,7 +11,7 @@ Needs the extra ``django``. The unit of retry is the transaction::
 
     transfer(1, 2, 100)
 
-An error is judged by the driver's error behind it: of psycopg, psycopg2, mysqlclient,
+An error is judged by the driver's error behind it, from psycopg, psycopg2, mysqlclient,
 PyMySQL or sqlite3.
 """
 
@@ -85,11 +85,11 @@ def transaction(
 
     The transaction is committed when the function returns, and rolled back when it
     raises. Within it ``atomic`` makes savepoints. On SQLite it begins with ``BEGIN
-    IMMEDIATE``, which takes the lock for writing. If the connection is lost during
-    COMMIT, `CommitUnknown` is raised. Functions of ``on_commit`` run once, after the
+    IMMEDIATE``, which takes the write lock. If the connection is lost during
+    COMMIT, `CommitUnknown` is raised. ``on_commit`` functions run once, after the
     last attempt; if one raises an error, the transaction is not repeated.
 
-    In a test of Django's ``TestCase``, which is a transaction itself, each attempt is a
+    In a Django ``TestCase``, which is itself a transaction, each attempt is a
     savepoint.
 
     Args:
@@ -169,9 +169,9 @@ def _check_idle(connection: Any) -> bool:
 
 @contextmanager
 def _immediate(connection: Any) -> Iterator[None]:
-    """Begin transactions of SQLite with the lock for writing.
+    """Begin SQLite transactions with the write lock.
 
-    Otherwise others could write between the reads of one and its first change.
+    Otherwise others could write between a transaction's reads and its first change.
     """
     if getattr(connection, "transaction_mode", "") is not None:
         yield
@@ -197,7 +197,7 @@ _IN_ERROR = 3  # PQTRANS_INERROR, of psycopg and psycopg2
 def _discard(connection: Any) -> None:
     """Throw a connection away, and the connections of its pool, if it has one."""
     with suppress(Exception):
-        # Or the pool gives it out again.
+        # Otherwise the pool gives it out again.
         connection.connection.close()
     with suppress(Exception):
         connection.close()

@@ -1,4 +1,4 @@
-"""Retries for the clients of Google Cloud, which are built on google-api-core.
+"""Retries for Google Cloud clients, which are built on google-api-core.
 
 Needs the extra ``google-api-core``. Many methods retry by themselves, for
 minutes: switch that off, or each attempt is many requests::
@@ -52,9 +52,9 @@ def retry_after(error: Any, /) -> Duration | RetryAfter | GiveUp | None:
 
 
 def _read_retry_info(detail: Any) -> Duration | None:
-    """Return the delay in a detail of an error; None if it is of another kind."""
+    """Return the delay in an error's detail; None for a detail of another kind."""
     if isinstance(detail, dict):
-        # Of a response in JSON. The others are messages of gRPC.
+        # From a JSON response. The others are gRPC messages.
         return read_retry_delay(detail)
     delay = getattr(detail, "retry_delay", None)
     return None if delay is None else timedelta(0, delay.seconds, delay.nanos / 1_000)
@@ -63,7 +63,7 @@ def _read_retry_info(detail: Any) -> Duration | None:
 class _Transient(TransientErrors):
     """Condition that matches transient errors of google-api-core.
 
-    They are the ones that its own ``if_transient_error`` matches: responses with the
+    They are the errors that its own ``if_transient_error`` matches: responses with the
     status 429, 500 or 503, their gRPC codes, and failed and broken connections. So are
     the status 408, 502 and 504, which Cloud Storage lists, and timeouts of requests. A
     rejected certificate is permanent, and so are the ``DeadlineExceeded`` of gRPC,

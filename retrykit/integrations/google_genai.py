@@ -51,7 +51,7 @@ def retry_after(error: Any, /) -> Duration | RetryAfter | GiveUp | None:
         "google.rpc.RetryInfo", Google APIs.
     """
     body = error.details if isinstance(error, APIError) else None
-    # The body of a response has the error in a field, the event of a stream has not.
+    # The body of a response has the error in a field; the event of a stream does not.
     found = field(body, "error", "details") or field(body, "details")
     delays = map(read_retry_delay, found if isinstance(found, list) else ())
     return next((delay for delay in delays if delay is not None), _header(error))

@@ -15,8 +15,8 @@ off, or each attempt is up to three requests::
         answer = client.responses.create(model="gpt-5", input=question)
         return answer.output_text
 
-A generator function that yields the tokens of a stream is retried until the first one,
-with ``@retry(retries.policy(), stream="until-first-item")``.
+A generator function that yields the tokens of a stream is retried until its first
+token, with ``@retry(retries.policy(), stream="until-first-item")``.
 
 Requests of this API are POSTs. The service may have executed, and charged for, a
 request whose answer was lost; the SDK itself repeats it all the same. If the service
@@ -60,12 +60,13 @@ class _Transient(TransientErrors):
     """Condition that matches transient errors of OpenAI's SDK.
 
     They are timeouts, failed and broken connections, but not a rejected certificate;
-    and responses that ``x-should-retry`` declares so, or without it those with the
-    status 408, 409, 429, or 500 and above. An exhausted quota or budget, which also has
-    the status 429, is permanent. The error that the SDK raises in a stream, for an
-    event with a nested ``error`` object, is transient if it reports an overload, a rate
-    limit or an error of the server. The events ``error`` and ``response.failed`` of the
-    Responses API are yielded: the function must raise an error itself.
+    and responses that ``x-should-retry`` declares transient, or, without that header,
+    responses with the status 408, 409, 429, or 500 and above. An exhausted quota or
+    budget, which also has the status 429, is permanent. The error that the SDK raises
+    in a stream, for an event with a nested ``error`` object, is transient if it reports
+    an overload, a rate limit or an error of the server. The events ``error`` and
+    ``response.failed`` of the Responses API are yielded: the function must raise an
+    error itself.
 
     Source:
         "Error codes" and "Rate limits", OpenAI; the SDK's own retries.

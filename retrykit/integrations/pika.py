@@ -57,7 +57,7 @@ class _Transient(TransientErrors):
         if isinstance(error, ConnectionClosed):
             return error.reply_code == _CONNECTION_FORCED
         if isinstance(error, _OPENING):
-            # Their text is the repr of the reason; their class is a guess.
+            # Their text is the repr of the reason, and their class is a guess.
             return any(reason in str(error) for reason in _LOST)
         if isinstance(error, _PERMANENT):
             return False

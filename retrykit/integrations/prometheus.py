@@ -1,6 +1,6 @@
-"""Observer that counts retried calls for Prometheus.
+"""Prometheus metrics: an observer of retried calls, and collectors.
 
-And collectors of the balances of budgets and the states of limits.
+The collectors show the balances of budgets and the states of limits.
 """
 
 import re
@@ -170,7 +170,7 @@ class _Children(dict[tuple[str, ...], Any]):
         self._metric = metric
 
     def __missing__(self, labels: tuple[str, ...]) -> Any:
-        # Of several threads that add one, all get the same from the metric.
+        # If several threads add one, all get the same child from the metric.
         child = self[labels] = self._metric.labels(*labels)
         return child
 

@@ -346,10 +346,10 @@ def events(
     breaks or the server ends it, the stream reconnects with ``Last-Event-ID``, after
     the delay that ``retry:`` has set, or the policy's delay if that is longer. Each
     event with an id is handed out exactly once, in order. Events that may be lost,
-    since the server has sent no id for them, are told in ``stream.state.stream.gaps``.
-    The status 204 ends the stream; so do 400 and 410, with an `EventStreamError` that
-    tells what is lost, if there is a last id. The limits of the policy count the
-    failures since the last event.
+    since the server has sent no id for them, are listed in
+    ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410,
+    with an `EventStreamError` that says what is lost, if there is a last id. The
+    limits of the policy count the failures since the last event.
 
     Args:
         session: The session.

@@ -13,9 +13,9 @@ Needs the extra ``sqlalchemy``. The unit of retry is the transaction::
 
     transfer(1, 2, 100)
 
-An error is judged by the driver's error behind it, of psycopg, psycopg2, asyncpg and
-pg8000; sqlite3 and aiosqlite; PyMySQL, mysqlclient, aiomysql, asyncmy, and the drivers
-of MariaDB and MySQL themselves.
+An error is judged by the driver's error behind it, from psycopg, psycopg2, asyncpg or
+pg8000; sqlite3 or aiosqlite; PyMySQL, mysqlclient, aiomysql, asyncmy, or MariaDB's and
+MySQL's own drivers.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -134,7 +134,7 @@ def transaction(
 
     The function takes the session first; its callers do not pass it. The transaction is
     committed when the function returns, and rolled back when it raises. On SQLite it
-    begins with ``BEGIN IMMEDIATE``, which takes the lock for writing. If the connection
+    begins with ``BEGIN IMMEDIATE``, which takes the write lock. If the connection
     is lost during COMMIT, `CommitUnknown` is raised.
 
     >>> from sqlalchemy import create_engine, text

@@ -11,7 +11,7 @@ The unit of retry is the transaction::
 
     transfer(1, 2, 100)
 
-`transient` also matches the errors of aiosqlite, which raises those of sqlite3.
+`transient` also matches the errors of aiosqlite, which raises sqlite3's own.
 """
 
 import sqlite3
@@ -66,7 +66,7 @@ def transaction(
     """Return a decorator that calls a function in a new transaction for each attempt.
 
     The function takes the connection first; its callers do not pass it. The
-    transaction begins with ``BEGIN IMMEDIATE``, which takes the lock for writing. It is
+    transaction begins with ``BEGIN IMMEDIATE``, which takes the write lock. It is
     committed when the function returns, and rolled back when it raises.
 
     >>> @transaction(lambda: sqlite3.connect(":memory:"), max_attempts=5)

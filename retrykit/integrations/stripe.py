@@ -44,9 +44,9 @@ class _Transient(TransientErrors):
 
     They are the errors that it retries itself: failed connections, unless the SDK
     excludes them or a certificate was rejected; and responses that
-    ``Stripe-Should-Retry`` declares so, or without it those with the status 409, or 500
-    and above. So are rate limits, which Stripe asks to retry with an exponential
-    backoff. A declined card is permanent.
+    ``Stripe-Should-Retry`` declares transient, or, without that header, responses with
+    the status 409, or 500 and above. Rate limits, which Stripe asks to retry with an
+    exponential backoff, are transient as well. A declined card is permanent.
 
     Source:
         "Advanced error handling" and "Rate limits", Stripe; the SDK's own retries.

@@ -57,7 +57,7 @@ def retried(policy: Policy) -> Callable[[F], F]:
     ``ApplicationError`` that the activity raises with a delay, or as not retryable,
     acts as `RetryAfter` or `GiveUp`. Cancellation is never retried.
 
-    `retrykit.durable.idempotency_key` is made of the ids of the workflow, its run and
+    `retrykit.durable.idempotency_key` is made from the ids of the workflow, its run and
     the activity, and the number of the attempt.
 
     Args:
@@ -95,8 +95,8 @@ def retried(policy: Policy) -> Callable[[F], F]:
 def retry_policy(policy: Policy) -> RetryPolicy:
     """Return the ``retry_policy`` to give Temporal for a `retried` activity.
 
-    It never gives up. Its delay applies to attempts that end without an error: the
-    longest first delay of the policy, at least 1 s.
+    Such a policy never gives up. Its delay applies to attempts that end without an
+    error: the longest first delay of the policy, at least 1 s.
 
     >>> retry_policy(Policy(schedule=["1m", "1h"])).initial_interval
     datetime.timedelta(seconds=60)

@@ -10,7 +10,7 @@ outcome is reported, or with a `Refusal`.
 >>> breaker.state, breaker.acquire().reason
 ('open', 'open, as 2 calls in a row failed')
 
-A `CircuitBreaker` refuses calls for a time after too many of them failed. `Concurrency`
+A `CircuitBreaker` refuses calls for a time after too many have failed. `Concurrency`
 limits how many calls run at once, and `RateLimit` how many there are in any period:
 others wait, or are refused. An `AdaptiveRateLimit` delays calls once a service
 has throttled one of them. `Adapted` wraps a limiter from another library. Limits go in
@@ -24,7 +24,7 @@ take.
 
 The state of a limit never leaves its process: copied, pickled or written with
 ``to_dict()``, a limit comes back as a new one, and one with a scope comes back as the
-shared one of that scope. The child of a fork continues with the current state, and
+shared one of that scope. A forked child process continues with the current state, and
 never waits for a thread of its parent.
 """
 

@@ -1,4 +1,4 @@
-"""Limiters of other libraries as limits: semaphores, capacity and rate limiters."""
+"""Adapters that turn other libraries' limiters, such as semaphores, into limits."""
 
 import threading
 from typing import Any, final
@@ -28,7 +28,7 @@ class Adapted(Limit):
 
     Each attempt asks the limiter; how long a call may wait is the policy's
     `max_elapsed`. The limiter cannot say how long a wait will be, so a call may wait
-    until then, where `RateLimit` refuses a wait that is too long at once.
+    until then, whereas `RateLimit` refuses at once a wait that is too long.
 
     Args:
         limiter: The limiter. It may be shared with code that uses it directly.
@@ -120,11 +120,11 @@ class AdaptedLease(Lease):
         self.ignored()
 
     def failed(self, error: Exception | None = None) -> None:  # noqa: ARG002
-        """Return the permit."""
+        """Give the permit back to the limiter."""
         self.ignored()
 
     def ignored(self) -> None:
-        """Return the permit, if there is one."""
+        """Give the permit back, if there is one."""
         with self._lock:
             held, self._held = self._held, False
         if not held:

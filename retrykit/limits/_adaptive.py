@@ -1,10 +1,11 @@
 """Adaptive limits: algorithms that find out how many calls may run at once.
 
-An algorithm is given the time of each call that ended, and returns the new limit. It is
-not thread-safe by itself: its caller holds a lock.
+An algorithm is told how long each call took, and returns the new limit. It is not
+thread-safe by itself: its caller holds a lock.
 
 Calls that took no time, as in virtual time or below the resolution of a clock, show
-nothing about the service: unless they were dropped, they change nothing.
+nothing about the service, and change nothing; only `AIMD` and `Vegas` react if such a
+call was dropped.
 """
 
 import math
@@ -163,9 +164,9 @@ class AIMD(AdaptiveLimit):
 
 
 class Vegas(AdaptiveLimit):
-    """Finds the limit at which a few calls queue, from the shortest time of a call.
+    """Finds the limit at which a few calls queue, from the shortest time of any call.
 
-    Of a limit of L calls, ``L * (1 - shortest / rtt)`` wait in a queue, as all the time
+    At a limit of L calls, ``L * (1 - shortest / rtt)`` wait in a queue, as all the time
     beyond the shortest is waiting. With ``s = log10(L)``, rounded down and at least 1,
     the limit grows by *beta* s if at most s calls queue, and by s if fewer than *alpha*
     s do; it shrinks by s if more than *beta* s do, or if the call was dropped. It
@@ -284,7 +285,7 @@ class Vegas(AdaptiveLimit):
         return limit
 
     def _start_probe(self) -> None:
-        """Start to count the calls until the shortest time is measured again."""
+        """Start counting the calls until the shortest time is measured again."""
         self._samples = 0
         self._probes += 1
         random = call_random(self._draws, self._probes)

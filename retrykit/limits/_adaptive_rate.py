@@ -1,4 +1,4 @@
-"""Adaptive rate limit: sends fewer calls once a service throttles them."""
+"""Adaptive rate limit, which sends fewer calls once a service throttles them."""
 
 import math
 from collections.abc import Callable
@@ -80,9 +80,9 @@ class AdaptiveRateLimit(SerializableLimit):
 
     A call that waits has its token reserved: calls go in the order in which they asked,
     one at a time. It checks the rate every 0.5 s, and waits longer or shorter if the
-    rate changed. In the SDKs a call that finds no token waits for the time one takes,
-    and then competes for it with all other waiting calls. For a single caller both are
-    equal.
+    rate changed. In the SDKs a call that finds no token waits as long as one token
+    takes, and then competes for it with all other waiting calls. For a single caller
+    there is no difference.
 
     Args:
         on: Which errors are throttling: exception types or a predicate, as in a
@@ -126,7 +126,7 @@ class AdaptiveRateLimit(SerializableLimit):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that the limit was made with, keyed by name."""
         return {name: getattr(self, name) for name in _SETTINGS}
 
     @property
@@ -136,7 +136,7 @@ class AdaptiveRateLimit(SerializableLimit):
 
     @property
     def metrics(self) -> AdaptiveRateMetrics:
-        """Its rates now, and its counts of calls, for gauges and counters."""
+        """The current rates, and counts of calls, for gauges and counters."""
         with self._lock:
             state, now = self._fill()
         return AdaptiveRateMetrics(
@@ -191,9 +191,9 @@ class AdaptiveRateLimit(SerializableLimit):
         return lease if refusal is None else refusal
 
     def is_failure(self, error: Exception, /) -> bool | None:
-        """Return True, as every error counts.
+        """Return True, since every error counts, unless it is a mistake in the code.
 
-        Return None for an error that a mistake in the code raises: the policy decides
+        Return None for a mistake that `on` does not match: the policy decides
         whether the call was made.
         """
         if default_condition(error):
@@ -287,7 +287,7 @@ class AdaptiveRateLimit(SerializableLimit):
     def _fill(self) -> tuple[CubicRate, float]:
         """Fill in tokens until now, with the lock held; return the state and the time.
 
-        The state is kept, so that time goes on after the clock was replaced by an
+        The state is kept, so that time continues after the clock was replaced by an
         earlier one.
         """
         while True:
@@ -312,8 +312,8 @@ class AdaptiveRateLease(Lease):
 
     Attributes:
         limit: The limit; None once an outcome was reported.
-        due: How many tokens must have been filled in until its own is there; None if it
-            needs none.
+        due: How many tokens must have been filled in before the call's own is
+            available; None if it needs none.
     """
 
     __slots__ = ("delay", "due", "limit")
@@ -348,7 +348,7 @@ class AdaptiveRateLease(Lease):
             self.limit.give_back(self)
 
     def wait(self, at_most: float | None = None) -> Refusal | None:
-        """Block this thread until its token is there, however the rate changes."""
+        """Block this thread until the call has its token, however the rate changes."""
         end = self._end(at_most)
         try:
             while left := self._time_left():
@@ -361,7 +361,7 @@ class AdaptiveRateLease(Lease):
         return None
 
     async def wait_async(self, at_most: float | None = None) -> Refusal | None:
-        """Suspend this task until its token is there, as `wait` does."""
+        """Suspend this task until the call has its token, as `wait` does."""
         # Imported here: sync code needs no event loop.
         from retrykit._internal.loop_clock import async_clock  # noqa: PLC0415
 
@@ -382,7 +382,7 @@ class AdaptiveRateLease(Lease):
         return None
 
     def _end(self, at_most: float | None) -> float:
-        """Return until when it may wait, in clock seconds."""
+        """Return when the wait must end, in clock seconds."""
         limits = [at_most, None if self.limit is None else self.limit.max_wait]
         known = [each for each in limits if each is not None]
         return sync_clock.now() + min(known) + _SHORTEST if known else math.inf

@@ -20,8 +20,8 @@ Conditions = dict[str, object]
 class Limit(ABC):
     """Allows or refuses attempts. Many threads and tasks may ask at once.
 
-    Write `state` and `acquire` for a limit of your own. It decorates functions, guards
-    blocks, and stands in the `admission` of a policy.
+    Write `state` and `acquire` for a limit of your own. A limit can decorate functions,
+    guard blocks, and go in the `admission` of a policy.
 
     Attributes:
         key: The text of its key in a `Registry`; None if it is not in one.
@@ -47,7 +47,7 @@ class Limit(ABC):
 
     @property
     def label(self) -> str | None:
-        """Its name, else its scope, else its key in a `Registry`, for errors."""
+        """The limit's name, or else its scope or `Registry` key, for errors."""
         named: Any = self
         return getattr(named, "name", None) or getattr(named, "scope", None) or self.key
 

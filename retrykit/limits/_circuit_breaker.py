@@ -71,7 +71,7 @@ _OPEN_FOR: Final = 30.0
 
 @final
 class CircuitBreaker(SerializableLimit):
-    """Refuses calls for a time after too many of them failed, then tries a few.
+    """Refuses calls for a time after too many have failed, then tries a few.
 
     It is *closed* at first, and lets calls through. It *opens* when too many of the
     recent calls failed or were slow, or too many in a row failed. While it is open it
@@ -196,14 +196,14 @@ class CircuitBreaker(SerializableLimit):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name, without the observers."""
+        """The arguments that the breaker was made with, keyed by name; no observers."""
         return {name: getattr(self, name) for name in _SETTINGS}
 
     @property
     def state(self) -> CircuitState:
         """The current state: "closed", "open", "half-open" or "isolated".
 
-        An open breaker becomes half-open when a call asks after its time.
+        An open breaker becomes half-open at the first call after its open time.
         """
         return self._state.name
 
@@ -249,7 +249,7 @@ class CircuitBreaker(SerializableLimit):
         return self._acquire_when_not_closed()
 
     def is_failure(self, error: Exception, /) -> bool | None:
-        """Return whether `on` matches; None if that is left to the default."""
+        """Return whether `on` matches; None if `on` was not given."""
         if self.on is default_condition:
             return None
         return matches_condition("on", self.on, error)
@@ -262,7 +262,7 @@ class CircuitBreaker(SerializableLimit):
         return read_answer("on_result", predicate, predicate(result))
 
     def refusal_after(self, delay: float, /) -> Refusal | None:
-        """Return the refusal that is certain after a delay in seconds, or None."""
+        """Return the refusal that is certain after a delay; None if there is none."""
         state = self._state
         if isinstance(state, Isolated):
             return _ISOLATED
@@ -299,7 +299,7 @@ class CircuitBreaker(SerializableLimit):
         return CircuitOpenError(self.label, refusal.reason, refusal.retry_in)
 
     def open(self) -> None:
-        """Open it now, for the time of the next opening in a row.
+        """Open the breaker now, for as long as the next opening in a row.
 
         If it is open, that time starts now; if it is isolated, nothing changes.
         """
@@ -310,13 +310,13 @@ class CircuitBreaker(SerializableLimit):
         self._finish_opening(change)
 
     def open_for_others(self, generation: int, delay: float, reason: str) -> None:
-        """Open it as other processes decided, if it is still closed in this generation.
+        """Open the breaker as other processes decided, unless its state has changed.
 
         Its own calls did not fail, so this is not the first of several openings in a
         row.
 
         Args:
-            generation: The number of the state in which it was decided.
+            generation: The number of the state in which they decided.
             delay: How long it stays open. Seconds, > 0.
             reason: Why, in words.
         """
@@ -331,7 +331,7 @@ class CircuitBreaker(SerializableLimit):
         self._finish_opening(change)
 
     def standing(self) -> Standing:
-        """Return the state that its own calls caused, for other processes."""
+        """Return the state, and any opening that the breaker's own calls caused."""
         state = self._state
         opening = self._opening_of(state) if isinstance(state, Open) else None
         if not isinstance(state, Open) or opening is None or not opening.number:
@@ -342,7 +342,7 @@ class CircuitBreaker(SerializableLimit):
         return Standing(state.generation, "open", passed, left)
 
     def close(self) -> None:
-        """Close it, with an empty window, whatever state it is in."""
+        """Close the breaker, with an empty window, whatever its state."""
         with self._lock:
             closed = self._new_closed(self._state.generation + 1)
             change = self._enter(closed, "it was closed by hand")
@@ -502,7 +502,7 @@ class CircuitBreaker(SerializableLimit):
         return answer
 
     def _acquire_when_open(self, state: Open) -> Refusal | None:
-        """Return a refusal; or None once its time is over, when it is half-open."""
+        """Return a refusal; None if the open time is over, and it became half-open."""
         opening = self._opening_of(state)
         change = None
         with self._lock:
@@ -572,7 +572,7 @@ class CircuitBreaker(SerializableLimit):
         self._notify(change)
 
     def _opening_of(self, state: Open) -> Opening:
-        """Return an opening with its delay.
+        """Return the current opening, with its delay.
 
         A schedule may be the user's code, which runs without the lock. If that is
         interrupted, the next call runs it again.
@@ -604,7 +604,7 @@ class CircuitBreaker(SerializableLimit):
         for observer in [*self.observers]:
             try:
                 observer(change)
-            except Exception as fault:  # noqa: BLE001  the call goes on
+            except Exception as fault:  # noqa: BLE001  the call continues
                 text = "an observer of a circuit breaker failed"
                 log_fault(logging.ERROR, fault, text)
 

@@ -30,7 +30,7 @@ class CircuitLease(Lease):
 
     @property
     def generation(self) -> int:
-        """The number of the state that gave it, from 0."""
+        """The number of the state that granted the lease, from 0."""
         return self.state.generation
 
     def succeeded(self) -> None:

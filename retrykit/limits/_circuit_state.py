@@ -66,7 +66,7 @@ class CircuitMetrics(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The state of a breaker that its own calls caused.
+    """The state of a breaker, and its opening if its own calls caused it.
 
     Attributes:
         generation: The number of its state.

@@ -108,20 +108,20 @@ class Concurrency(SerializableLimit):
     >>> limit.state, limit.metrics.running
     ('free', 1)
 
-    A call that finds no permit waits if the *queue* has a place, and else is refused at
-    once. A permit that comes back is handed to a waiting call, never to one that asks
-    later. A call that is cancelled, interrupted or forgotten gives its permit or its
-    place back.
+    A call that finds no permit waits if the *queue* has a place, and otherwise is
+    refused at once. A permit that comes back is handed to a waiting call, never to one
+    that asks later. A call that is cancelled, interrupted or forgotten gives its permit
+    or its place back.
 
     Under overload, the callers of the calls that wait the longest have mostly given up
     by the time it is their turn, so all calls are late, and their work is wasted. With
     the *order* ``"lifo"`` the newest is next, and a full queue drops the oldest, whose
     wait ends with a refusal. Most calls are in time then, and some are refused.
 
-    Several threads, event loops of asyncio, and runs of trio may share it, and wake
-    each other. No lock is held while a call runs, or while one is woken. Waits end in
-    the virtual time of `virtual_time`. A child of a fork keeps the permits of the
-    thread that forked, and no others: their calls are not in its process.
+    Several threads, asyncio event loops and trio runs may share it, and wake each
+    other. No lock is held while a call runs, or while one is woken. Waits end in the
+    virtual time of `virtual_time`. A forked child process keeps the permits of the
+    thread that forked, and no others: their calls are not in that process.
 
     Args:
         at_most: Maximum number of calls at once. Count, 1 to 1,000,000; or an algorithm
@@ -184,7 +184,7 @@ class Concurrency(SerializableLimit):
         # a finalizer or a signal handler may come between any two.
         self._running: set[Permit] = set()
         self._waiting: set[Permit] = set()
-        # The places, in order, the next one first; also those that nobody has any more.
+        # The places, in order, the next one first, including abandoned places.
         self._line: deque[Permit] = deque()
         # What is still to be woken, without the lock.
         self._to_wake: deque[QueuedLease] = deque()
@@ -194,12 +194,12 @@ class Concurrency(SerializableLimit):
 
     @classmethod
     def default_settings(cls) -> dict[str, Any]:
-        """Return the defaults of its arguments, by name, with None for `at_most`."""
+        """Return the default arguments, keyed by name, with None for `at_most`."""
         return cls(1).settings | {"at_most": None}
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that the limit was made with, keyed by name."""
         at_most = self._made_with if self.algorithm is None else self.algorithm
         others = {name: getattr(self, name) for name in _OTHER_SETTINGS}
         return {"at_most": at_most, **others}
@@ -211,12 +211,12 @@ class Concurrency(SerializableLimit):
 
     @property
     def state(self) -> ConcurrencyState:
-        """The current state: "free", or "full" if as many calls run as may."""
+        """The current state: "full" if no more calls may run now, else "free"."""
         return "full" if len(self._running) >= self._at_most else "free"
 
     @property
     def metrics(self) -> ConcurrencyMetrics:
-        """Its counts of calls, for gauges and counters."""
+        """The counts of calls, for gauges and counters."""
         with self._lock:
             running, waiting = len(self._running), len(self._waiting)
         return ConcurrencyMetrics(
@@ -243,8 +243,8 @@ class Concurrency(SerializableLimit):
         True
 
         Returns:
-            A lease, to which the outcome must be reported; if its `delay` is infinite
-            it is a place in the queue, and is waited for before the call. Or a refusal.
+            A lease, to which the outcome must be reported, or a refusal. A lease with
+            an infinite `delay` is a place in the queue: wait for it before the call.
         """
         lease = PermitLease()
         lease.owner = get_ident()
@@ -271,8 +271,8 @@ class Concurrency(SerializableLimit):
         """Change how many calls may run at once.
 
         If it is more than before, calls that wait get the new permits. If it is less,
-        running calls go on, and the first permits that come back are not handed on. A
-        copy of the limit has the number that it was made with.
+        running calls continue, and the first permits that come back are not handed on.
+        A copy of the limit has the number that it was made with.
 
         Args:
             at_most: Maximum number of calls. Count, 1 to 1,000,000.
@@ -387,7 +387,7 @@ class Concurrency(SerializableLimit):
         lease.wake = lease.refusal = None
         lease.permit = ref(lease, self._forget_running)
         place = lease.place = ref(lease, waiting.discard)
-        # They have no hash if the lease is gone before they are asked for it.
+        # A reference has no hash if its lease is gone before the hash is asked for.
         hash(lease.permit)
         hash(place)
         lease.limit = self
@@ -428,7 +428,7 @@ class Concurrency(SerializableLimit):
             lease = self._find_waiting(0)
             if lease is None:
                 return
-            # Woken for nothing, if this is interrupted, it goes on waiting.
+            # Woken for nothing, if this is interrupted, it continues to wait.
             if lease.wake is not None:
                 self._to_wake.append(lease)
             running.add(lease.permit)
@@ -511,7 +511,7 @@ class Concurrency(SerializableLimit):
     def _renew(self) -> None:
         super()._renew()
         here = get_ident()
-        # In the child of a fork, the other threads never report.
+        # In a forked child process, the other threads never report.
         for calls in (self._running, self._waiting):
             for each in [*calls]:
                 lease = each()

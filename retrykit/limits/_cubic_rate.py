@@ -27,12 +27,12 @@ class CubicRate(NamedTuple):
     has the old state or the new one.
 
     Attributes:
-        limiting: Whether calls need tokens, as they do once one was throttled.
+        limiting: Whether calls need tokens, as they do once a call has been throttled.
         fill_rate: Tokens per second.
         capacity: Maximum number of tokens.
-        tokens: The available tokens; below 0, those that are owed to calls.
-        filled: The tokens that have been filled in since the start, even while it was
-            full.
+        tokens: The available tokens; below 0, the number owed to waiting calls.
+        filled: The tokens that have been filled in since the start, including those
+            beyond the capacity.
         filled_at: When the tokens were filled in last.
         measured_rate: Calls per second that ended, smoothed.
         counted: Number of calls that ended since `measured_at`.
@@ -109,9 +109,9 @@ class CubicRate(NamedTuple):
         )
 
     def _follow_clock(self, now: float) -> Self:
-        """Return the state in earlier times, after the clock was set back.
+        """Return the state with its times moved back, after the clock was set back.
 
-        A measurement that has begun goes on.
+        A measurement in progress continues.
         """
         return self._replace(
             filled_at=now,

@@ -25,7 +25,7 @@ class Refusal(NamedTuple):
     def delay(self) -> float:
         """Infinite, since the attempt may not be made.
 
-        So the delay of an answer, if it is 0, tells that the attempt may be made now.
+        So an answer with a delay of 0 always allows the attempt now.
         """
         return math.inf
 
@@ -48,7 +48,7 @@ class Lease(ABC):
     @property
     @abstractmethod
     def generation(self) -> int:
-        """The number of the state that gave it, from 0.
+        """The number of the state that granted the lease, from 0.
 
         Once the limit is in another state, a report counts only for its metrics.
         """

@@ -24,7 +24,7 @@ That runs no Python code: no interrupt can come between.
 
 
 class PermitLease(Lease):
-    """A call that runs.
+    """A running call and its permit.
 
     Attributes:
         limit: The limit; None once an outcome was reported, or the call was refused.
@@ -77,12 +77,12 @@ class PermitLease(Lease):
 
 @final
 class QueuedLease(PermitLease):
-    """A call that waits for a permit, or did.
+    """A call that waits, or has waited, for a permit.
 
     Attributes:
         place: Its reference in the set of waiting calls.
         queued: When it began to wait, in seconds of the sync clock.
-        wake: Wakes the thread or task that waits; None while none does.
+        wake: Wakes the waiting thread or task; None while nothing waits.
         refusal: Why it lost its place; None if it did not.
     """
 
@@ -96,7 +96,7 @@ class QueuedLease(PermitLease):
     refusal: Refusal | None
 
     def wait(self, at_most: float | None = None) -> Refusal | None:
-        """Block this thread until a permit is there.
+        """Block this thread until the call has a permit.
 
         Only one thread or task waits with a lease.
 
@@ -124,7 +124,7 @@ class QueuedLease(PermitLease):
             raise
 
     async def wait_async(self, at_most: float | None = None) -> Refusal | None:
-        """Suspend this task until a permit is there, as `wait` does."""
+        """Suspend this task until the call has a permit, as `wait` does."""
         # Imported here: sync code needs no event loop.
         from retrykit._internal.loop_clock import async_clock  # noqa: PLC0415
 

@@ -61,10 +61,10 @@ class RateMetrics(NamedTuple):
 class RateLimit(SerializableLimit):
     """Allows at most a number of calls in any period; others wait for their time.
 
-    Each call gets its own time at once: it waits for that, no two wait for the same,
-    and nobody asks twice. No period has more than *calls* of them, wherever it begins:
-    a token bucket of that size lets twice as many through in its first period, and a
-    window that begins at fixed times does so around each beginning.
+    Each call is given its time at once, waits for it, and never has to ask again. No
+    period has more than *calls* of them, wherever it begins: a token bucket of that
+    size lets twice as many through in its first period, and a window that begins at
+    fixed times does so around each beginning.
 
     >>> limit = RateLimit(2, per="1s", name="api")
     >>> leases = [limit.acquire() for _ in range(6)]
@@ -144,7 +144,7 @@ class RateLimit(SerializableLimit):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The arguments that the limit was made with, keyed by name."""
         return {name: getattr(self, name) for name in _SETTINGS}
 
     @property
@@ -169,7 +169,7 @@ class RateLimit(SerializableLimit):
 
     @property
     def metrics(self) -> RateMetrics:
-        """Its counts of calls, for gauges and counters."""
+        """The counts of calls, for gauges and counters."""
         with self._lock:
             now = self._read_clock()
             self._take_back(now)
@@ -303,7 +303,7 @@ class RateLease(Lease):
     """A call that a rate limit let through.
 
     Attributes:
-        number: The number of clocks that the limit had before.
+        number: How many times the limit had started over.
     """
 
     __slots__ = ("number",)
@@ -312,14 +312,14 @@ class RateLease(Lease):
 
     @property
     def generation(self) -> int:
-        """The number of clocks that the limit had before."""
+        """How many times the limit had started over."""
         return self.number
 
     def succeeded(self) -> None:
         """Do nothing: the time of the call is used up."""
 
     def failed(self, error: Exception | None = None) -> None:
-        """Do nothing, as `succeeded`."""
+        """Do nothing, as `succeeded` does."""
 
     def ignored(self) -> None:
         """Do nothing, as `succeeded` does: perhaps the call was made."""
@@ -330,7 +330,7 @@ class RateLease(Lease):
 
 @final
 class WaitingLease(RateLease):
-    """A call that has to wait for its time, and may give it back before.
+    """A call that must wait for its time, and may give it back before then.
 
     Attributes:
         limit: The limit; None once an outcome was reported.

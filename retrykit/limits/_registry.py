@@ -14,7 +14,7 @@ L = TypeVar("L", bound=Limit)
 
 @final
 class Registry(KeyedObjects[L]):
-    """Limits by key, built on first use. Threads may share it.
+    """Limits by key, each built on first use. Threads may share a registry.
 
     >>> from retrykit.limits import CircuitBreaker
     >>> hosts = Registry(CircuitBreaker)

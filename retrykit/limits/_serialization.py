@@ -78,7 +78,7 @@ def limit_from_dict(data: object) -> SerializableLimit:
 
 
 def _read_at_most(value: object) -> object:
-    """Return the number or the algorithm of data."""
+    """Return a number, or the algorithm that a dict describes."""
     if not isinstance(value, Mapping):
         return value
     with prefix_errors("at_most"):
@@ -92,7 +92,7 @@ def _read_condition(value: object) -> object:
 
 
 def _read_open_for(value: object) -> object:
-    """Return the duration or the schedule of data."""
+    """Return a duration, or the schedule that data describes."""
     is_list = isinstance(value, list | tuple)
     if is_list or (isinstance(value, str) and not re.search(DURATION_PATTERN, value)):
         # Imported on demand: it takes a millisecond.

@@ -1,4 +1,4 @@
-"""Base class of the built-in limits, and limits found by a scope."""
+"""Base class of the built-in limits, and limits that a process shares by scope."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast

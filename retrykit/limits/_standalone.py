@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @final
 class Guard:
-    """A block that is a call under a limit, with ``with`` or ``async with``."""
+    """A ``with`` or ``async with`` block that counts as one call under a limit."""
 
     __slots__ = ("_lease", "_limit")
 

@@ -18,7 +18,7 @@ class Window(Protocol):
         ...
 
     def catch_up(self, successes: int) -> None:
-        """Add the successes since the last call of this, from their total.
+        """Add the successes since the last `catch_up`, from their total.
 
         If it is interrupted, the next call adds all of them.
         """
@@ -35,7 +35,7 @@ class CountWindow:
 
     Args:
         size: Number of calls. Count, >= 1.
-        seen: The total of successes that it does not have.
+        seen: The total of successes so far, which the window does not count.
     """
 
     __slots__ = ("_calls", "_failed", "_mask", "_seen", "_size", "_slow")
@@ -56,7 +56,7 @@ class CountWindow:
         return True
 
     def catch_up(self, successes: int) -> None:
-        """Add the successes since the last call of this, from their total."""
+        """Add the successes since the last `catch_up`, from their total."""
         # Without a call, after which an interrupt could come.
         added, size = successes - self._seen, self._size
         if added <= 0:
@@ -84,7 +84,7 @@ class TimeWindow:
     Args:
         seconds: How long calls count, > 0; they may count for one slot less.
         slots: Number of slots.
-        seen: The total of successes that it does not have.
+        seen: The total of successes so far, which the window does not count.
 
     Attributes:
         width: How long a slot is, in seconds.

@@ -18,9 +18,10 @@ _ATTRIBUTES: Final = ("statistics", "retry", "retry_with")
 
 
 def keep_attributes(source: Source, sites: Sequence[Site]) -> None:
-    """Leave the functions as they are whose attributes somebody reads.
+    """Leave functions as they are if their attributes are read.
 
-    A call of ``retry_with`` becomes one of ``with_policy``, together with its function.
+    A call to ``retry_with`` becomes a call to ``with_policy``, if its function is
+    translated as well.
     """
     for site in sites:
         if site.library != "tenacity" or site.settings is None:
@@ -52,7 +53,7 @@ def _reason(source: Source, site: Site, sites: Sequence[Site]) -> str:
 
 
 def _names(source: Source, node: cst.CSTNode, seen: set[cst.CSTNode]) -> Iterator[str]:
-    """Yield the names of the functions that a decorator, or a function, becomes."""
+    """Yield the names of the functions that are made with a node, as a decorator."""
     around = source.parent(node)
     if node in seen or around is None:
         return
@@ -79,7 +80,7 @@ def _known_as(
 
 
 def _shared_decorator(source: Source, site: Site) -> str:
-    """Return the variable of a decorator that another file uses; empty if none does."""
+    """Return the name of a decorator's variable, if another file uses it; or ""."""
     around = source.parent(site.node)
     target = around.targets[0].target if isinstance(around, cst.Assign) else None
     if not isinstance(target, cst.Name) or not source.is_global(target):
@@ -96,13 +97,13 @@ def _is_another(source: Source, node: cst.BaseExpression, site: Site) -> bool:
 def _with_policy(
     source: Source, site: Site, node: cst.Attribute, sites: Sequence[Site]
 ) -> bool:
-    """Edit a call of ``retry_with``; return whether that was possible."""
+    """Edit a call to ``retry_with``; return whether that was possible."""
     call, function = source.parent(node), site.function
     if not isinstance(call, cst.Call) or function is None:
         return False
     if source.function(node.value) is not function or not function.decorators:
         return False
-    # Whatever is around the retries is not in what `retry_with` makes.
+    # The function that `retry_with` makes lacks what is around the retries.
     outermost = function.decorators[0].decorator is site.node
     if not outermost or sum(each.function is function for each in sites) > 1:
         return False

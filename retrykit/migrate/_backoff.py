@@ -1,4 +1,4 @@
-"""Usages of backoff."""
+"""Translation of backoff's decorators to policy settings."""
 
 import re
 from typing import Final
@@ -42,7 +42,7 @@ def exception_settings(arguments: Arguments, use: Use) -> Settings:
     """Return the settings of a policy for the arguments of `on_exception`.
 
     Raises:
-        Untranslatable: They cannot be translated exactly.
+        Untranslatable: The arguments cannot be translated exactly.
     """
     exception = arguments.get("exception")
     if exception is None:
@@ -67,7 +67,7 @@ def exception_settings(arguments: Arguments, use: Use) -> Settings:
 
 
 def _giveup(arguments: Arguments, function: str, exception: str) -> str:
-    """Return which errors end a call.
+    """Return the text of the condition on errors that end a call.
 
     backoff calls its ``giveup`` only for errors of *exception*. That makes no
     difference if all others are raised and no hook is called.
@@ -85,7 +85,7 @@ def result_settings(arguments: Arguments, use: Use) -> Settings:
     """Return the settings of a policy for the arguments of `on_predicate`.
 
     Raises:
-        Untranslatable: They cannot be translated exactly.
+        Untranslatable: The arguments cannot be translated exactly.
     """
     predicate = arguments.get("predicate")
     if predicate is None or code(predicate) == "operator.not_":
@@ -105,7 +105,7 @@ def result_settings(arguments: Arguments, use: Use) -> Settings:
 
 
 def _common(arguments: Arguments, use: Use) -> tuple[Settings, bool]:
-    """Return the settings of both decorators, and whether the delays end."""
+    """Return the settings that both decorators have, and whether the delays end."""
     if arguments.extra:
         raise Untranslatable("it has more arguments than backoff knows")
     options = {
@@ -163,7 +163,7 @@ _CALLED: Final = "__at_each_call__"
 
 
 def _at_run_time(found: Settings) -> Settings:
-    """Return a function that makes the policy of each call, if a value is one."""
+    """Return settings that make the policy at each call, if a value is a function."""
     if not any(_CALLED in text for text in found.values()):
         return found
     texts = {
@@ -307,7 +307,7 @@ def _observers(arguments: Arguments, *, of_results: bool) -> list[str]:
 
 
 def _handlers(arguments: Arguments, name: str) -> list[str]:
-    """Return the texts of the handlers of an event."""
+    """Return the texts of an event's handlers."""
     node = arguments.get(name)
     if node is None or code(node) == "None":
         return []

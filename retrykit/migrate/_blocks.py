@@ -1,4 +1,4 @@
-"""Loops over attempts, and the edits of their bodies."""
+"""Edits of loops over attempts, such as ``for attempt in Retrying(): ...``."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -27,7 +27,7 @@ def loop_head(loop: cst.For) -> str:
 
 
 def block_edits(source: Source, loop: cst.For, *, judges: bool) -> Edits:
-    """Return the edits of the body of a loop over attempts.
+    """Return the edits in the body of a loop over attempts.
 
     Args:
         source: The file.
@@ -59,8 +59,8 @@ def _parts_of(
 ) -> tuple[str, list[cst.BaseStatement], cst.With, cst.If | None]:
     """Return the name of the attempt, and the statements of the loop.
 
-    These are the ones before the attempt, the attempt, and the one that hands over its
-    result.
+    They are the statements before the attempt, the attempt, and the statement that
+    hands over its result.
     """
     body = loop.body
     if not isinstance(loop.target, cst.Name) or not isinstance(body, cst.IndentedBlock):

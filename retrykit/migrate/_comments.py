@@ -11,7 +11,7 @@ from retrykit.migrate._width import WIDTH
 __all__ = ["MARK", "with_comment", "without_comment"]
 
 MARK: Final = "# retrykit migrate:"
-"""How a comment begins."""
+"""The beginning of each comment."""
 
 _MORE: Final = "#    "
 
@@ -25,7 +25,7 @@ def with_comment(
         lines: The lines so far; a comment of an earlier run is replaced.
         reason: The reason.
         column: The column of the statement, from 0.
-        width: The columns of the longest line.
+        width: The length of the longest line, in columns.
     """
     wrapped = textwrap.wrap(
         f"{MARK} {reason}",

@@ -68,11 +68,11 @@ class Errors(NamedTuple):
 
     @property
     def is_every(self) -> bool:
-        """True if it includes all errors."""
+        """True if the condition includes all errors."""
         return self.types == ("Exception",) and not self.excluded
 
     def joined(self, other: Self, *, every: bool) -> "Errors":
-        """Return the condition that one of two is met, or *every* one."""
+        """Return the condition that either of two is met, or both, if *every*."""
         if every:
             return self._and(other)
         if self == Errors():
@@ -140,7 +140,7 @@ class Results(NamedTuple):
     function: str | None = None
 
     def joined(self, other: Self, *, every: bool) -> "Results":
-        """Return the condition that one of two is met, or *every* one."""
+        """Return the condition that either of two is met, or both, if *every*."""
         if self.function is None or other.function is None:
             either = Results(self.function or other.function)
             return Results() if every else either
@@ -166,7 +166,7 @@ def condition_settings(
             not include is raised itself.
 
     Raises:
-        Untranslatable: None is retried.
+        Untranslatable: No failure is retried.
     """
     found: Settings = {}
     if errors == Errors() and results.function is None:

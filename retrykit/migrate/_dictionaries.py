@@ -15,12 +15,12 @@ __all__ = ["share_policies"]
 
 
 def share_policies(source: Source, sites: list[Site]) -> Edits:
-    """Turn dictionaries whose usages are all translated into policies.
+    """Turn dictionaries into policies, if all of their usages are translated.
 
     Usages of other dictionaries get the items in their own calls.
 
     Returns:
-        The edits of the assignments of the dictionaries.
+        The edits of the dictionaries' assignments.
     """
     edits: Edits = {}
     by_variable: dict[cst.Assign | cst.AnnAssign, list[Site]] = {}
@@ -97,7 +97,7 @@ _OURS = {OURS}
 
 
 def _free(text: str) -> set[str]:
-    """Return the names of a text that need no definition: attributes and parameters."""
+    """Return the names in a text that need no definition: attributes and parameters."""
     node = parse(text)
     found: set[str] = set()
     for kind, part in (("Attribute", "attr"), ("Param", "name"), ("Arg", "keyword")):

@@ -21,7 +21,8 @@ class Entry(NamedTuple):
         awaited: Whether what it retries is awaited; None if that is not known.
         origins: The parameters that settings come from, for comments beside them.
         head: The class that makes the value.
-        adapter: The function that makes a policy of unknown arguments; or empty.
+        adapter: The function that makes a policy from unknown arguments; empty if none
+            does.
     """
 
     kind: str
@@ -118,4 +119,4 @@ LEFT: Final = {
     ("stamina", "set_active"): "in tests, write retrykit.testing.disable_retries()",
     ("stamina", "set_testing"): "in tests, write retrykit.testing.limit_retries(n)",
 }
-"""The reasons why others are always left as they are."""
+"""The reasons why usages of other names are always left as they are."""

@@ -1,4 +1,4 @@
-"""Errors of tenacity and retrying: `RetryError` and `TryAgain`."""
+"""Translation of tenacity's and retrying's `RetryError` and `TryAgain`."""
 
 import libcst as cst
 from libcst import matchers
@@ -15,7 +15,7 @@ _LIBRARIES = {"tenacity", "retrying"}
 
 
 def migrate_errors(source: Source, sites: list[Site]) -> Edits:
-    """Return the edits of the errors of tenacity and retrying.
+    """Return the edits that replace errors of tenacity and retrying.
 
     Usages are left as they are if a file reads details of such an error.
     """
@@ -88,7 +88,7 @@ def _handler(source: Source, use: cst.CSTNode) -> cst.ExceptHandler | None:
 
 
 def _reads(handler: cst.ExceptHandler, library: str) -> Edits | None:
-    """Return the edits of the attributes of an error that its handler reads.
+    """Return the edits of the error's attributes that a handler reads.
 
     None if the handler reads an attribute without a counterpart.
     """
@@ -129,7 +129,7 @@ def _try_again(
 ) -> Edits:
     """Return the edits of ``raise TryAgain``, if all usages are translated."""
     raised = all(_is_raised(source, use) for use in uses)
-    # Otherwise it may be raised at the end, and caught by somebody.
+    # Otherwise it may be raised at the end, and caught by a caller.
     hidden = all(
         {"raises", "fallback"} & site.settings.keys()
         or site.settings.get("max_attempts") == "None"

@@ -82,12 +82,12 @@ def check_depth(text: str) -> None:
     """Raise an error if LibCST cannot read a program.
 
     Raises:
-        SyntaxError: It is not Python.
-        RecursionError: Its expressions are too deep; LibCST would end the process.
+        SyntaxError: The program is not Python.
+        RecursionError: The expressions are too deep; LibCST would end the process.
     """
     try:
         with warnings.catch_warnings():
-            # Of escapes in texts, which stay as they are.
+            # Warnings about escapes in texts, which stay as they are.
             warnings.simplefilter("ignore")
             level: list[ast.AST] = [ast.parse(text)]
     except ValueError as error:
@@ -258,7 +258,7 @@ def negated(text: str) -> str:
 
 
 def ignores_argument(node: cst.BaseExpression | cst.FunctionDef | None) -> bool:
-    """Return whether a function of one argument ignores it."""
+    """Return whether a function with one parameter ignores its argument."""
     if isinstance(node, cst.FunctionDef):
         every = [*node.params.posonly_params, *node.params.params]
         return len(every) == 1 and every[0].name.value not in names_in(node.body)

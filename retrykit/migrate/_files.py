@@ -65,7 +65,7 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 _ATTRIBUTE: Final = re.compile(
     r"\b\w+\.(?:retry|retry_with|statistics)\b|\bmax_retries\.\w+"
 )
-"""What tenacity adds to functions, with their names, and attributes of a `Retry`."""
+"""Attributes that tenacity adds to functions, or that a `Retry` has, with owners."""
 
 _RENAMED: Final = re.compile(
     r"\b(\w+) as (\w+)|^[ \t]*(\w+) = (?:\w+\.)*(\w+)$", re.MULTILINE
@@ -111,10 +111,10 @@ def migrate_paths(
     """Translate the usages of other libraries in files and folders; write nothing.
 
     Args:
-        paths: Files, and folders, in which all files ``*.py`` are read, except in
+        paths: Files, and folders, in which all ``*.py`` files are read, except in
             hidden folders and folders of installed packages.
-        progress: Called with the number of files translated so far, and of all files
-            that use one of the libraries.
+        progress: Called with the number of files translated so far, and the number of
+            all files that use one of the libraries.
         processes: How many processes translate. Count, >= 1. A few files are translated
             by this process.
 
@@ -165,7 +165,7 @@ def migrate_paths(
 
 
 _ASKED: Final = frozenset({*LIBRARIES, "RetryError", "last_attempt", "raise TryAgain"})
-"""Words that a file may ask about although it does not have them."""
+"""Words that a file may look up in other files even if it does not have them."""
 
 
 def _words_elsewhere(
@@ -257,7 +257,7 @@ def _read(path: Path) -> _Text:
 
 
 def _words(text: str) -> set[str]:
-    """Return what another file may ask for: words, and attributes with their owners."""
+    """Return the words, and attributes with owners, that other files may look up."""
     words = {*_WORD.findall(text)}
     found = {*_ATTRIBUTE.findall(text)}
     owners: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Hooks of other libraries as observers."""
+"""Observers in place of other libraries' hooks."""
 
 from retrykit.migrate._expressions import OURS, call_text
 

@@ -38,7 +38,7 @@ def settle_imports(
     Args:
         text: The text, with tokens.
         used_before: The names by which the file used the libraries.
-        width: The columns of the longest line.
+        width: The length of the longest line, in columns.
     """
     source = Source(text)
     unused = _unused_imports(source, used_before)
@@ -79,7 +79,7 @@ def _split(full: str) -> tuple[str, str]:
 def _choose_names(
     text: str, bound: set[str], existing: dict[str, str]
 ) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
-    """Return the file's name for each name of retrykit, and what is to be imported.
+    """Return the file's name for each name of retrykit, and the missing imports.
 
     A name that the file uses for something else is replaced by another one.
     """
@@ -121,7 +121,7 @@ def _bound_names(source: Source, unused: set[tuple[str, str]]) -> set[str]:
 
 
 def _existing_imports(source: Source) -> dict[str, str]:
-    """Return what the names that the file imports at its top stand for."""
+    """Return the full names of top-level imports, keyed by the file's name."""
     found: dict[str, str] = {}
     for statement in source.module.body:
         for small in _smalls(statement):
@@ -163,7 +163,7 @@ def _unused_imports(source: Source, used_before: set[str]) -> set[tuple[str, str
 def _without(
     module: cst.Module, unused: set[tuple[str, str]], width: int
 ) -> cst.Module:
-    """Return a file without some imports; what stands above one stays."""
+    """Return a file without some imports; the comments above them stay."""
     removal = _Removal(unused, width)
     body: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     above: list[cst.EmptyLine] = []
@@ -284,7 +284,7 @@ def _like_last(alias: cst.ImportAlias, last: cst.ImportAlias) -> cst.ImportAlias
 
 
 def _anchor(module: cst.Module) -> int | None:
-    """Return where the first import of a library stands at the top of a file."""
+    """Return the index of a library's first top-level import; None without one."""
     found = (n for n, x in enumerate(module.body) if _is_import(x) and _libraries_of(x))
     return next(found, None)
 
@@ -397,7 +397,7 @@ def _key_of_module(statement: cst.CSTNode) -> tuple[int, str]:
 
 
 def _insert(body: list, line: str, anchor: int | None) -> int:  # type: ignore[type-arg]
-    """Insert an import into the section of what it replaces; return its index."""
+    """Insert an import into the section of the one it replaces; return its index."""
     made = cst.parse_statement(line)
     imports = [index for index, each in enumerate(body) if _is_import(each)]
     if not imports:

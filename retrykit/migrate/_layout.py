@@ -34,7 +34,7 @@ def write_call(  # noqa: PLR0913  they describe one layout
         function: The text of the function.
         arguments: Pairs of a name, empty for a positional argument, and a text.
         room: The columns that are left on the first line.
-        width: The columns of the longest line.
+        width: The length of the longest line, in columns.
         margin: The blanks before the last line, relative to the statement.
         comments: Comments above arguments, keyed by name; and after the opening
             bracket.
@@ -160,7 +160,7 @@ def comments_of(call: cst.Call) -> list[tuple[str, str]]:
 def _split(
     blank: cst.BaseParenthesizableWhitespace,
 ) -> tuple[list[str], list[str]]:
-    """Return the comments on the same line, and those on the lines below."""
+    """Return the comments on the same line, and the comments on the lines below."""
     if not isinstance(blank, cst.ParenthesizedWhitespace):
         return [], []
     beside = _comments(blank.first_line)

@@ -27,8 +27,8 @@ def migrate_text(text: str, surroundings: Surroundings | None = None) -> Migrati
         surroundings: The other files of its project.
 
     Raises:
-        SyntaxError: It is not Python.
-        RecursionError: Its expressions are too deep.
+        SyntaxError: The text is not Python.
+        RecursionError: The expressions are too deep.
     """
     if not imports_library(text):
         return Migration(text, text, ())
@@ -50,7 +50,7 @@ def migrate_text(text: str, surroundings: Surroundings | None = None) -> Migrati
 
 
 def _find_edits(source: Source, sites: list[Site]) -> dict[cst.CSTNode, list[Edit]]:
-    """Return the edits of the nodes of a file, one after another."""
+    """Return the edits of each node in a file, in the order to apply them."""
     edits: dict[cst.CSTNode, list[Edit]] = {}
 
     def add(found: Edits) -> None:
@@ -72,7 +72,7 @@ def _find_edits(source: Source, sites: list[Site]) -> dict[cst.CSTNode, list[Edi
 
 
 def _settle(source: Source, sites: list[Site]) -> Edits:
-    """Leave usages until no other depends on one that is left; return what changes."""
+    """Leave usages until none depends on one that is left; return the other edits."""
     while True:
         before = _count_left(sites)
         edits = migrate_errors(source, sites)
@@ -87,7 +87,7 @@ def _count_left(sites: list[Site]) -> int:
 
 
 class _Editing(cst.CSTTransformer):
-    """Edits nodes."""
+    """Applies edits to the nodes of a file."""
 
     def __init__(self, edits: dict[cst.CSTNode, list[Edit]]) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ def _replacing(site: Site) -> Edit:
 def _commenting(
     source: Source, anchor: cst.CSTNode, sites: list[Site]
 ) -> Callable[[cst.CSTNode], cst.CSTNode]:
-    """Return the edit of the lines above a statement with usages."""
+    """Return an edit that writes comments on usages above their statement."""
     reasons = dict.fromkeys(
         site.reason
         for site in sites

@@ -1,4 +1,4 @@
-"""Retried calls inside retried calls, which retrykit does not retry by default."""
+"""Retried calls inside retried calls, which by default are not retried again."""
 
 import re
 from typing import Final
@@ -23,7 +23,7 @@ def allow_nesting(source: Source, sites: list[Site]) -> None:
     """Add the settings that outer calls, and calls that raise groups of errors, need.
 
     Other libraries distinguish neither: a failed call is retried even if calls within
-    it were, and an ExceptionGroup is an error like any other.
+    it were retried, and an ExceptionGroup is an error like any other.
     """
     retried = {site.function.name.value for site in sites if site.function is not None}
     grouped = bool(_GROUPS.search(source.text))
@@ -69,13 +69,13 @@ def _below(site: Site, sites: list[Site]) -> str:
 def _inner_call(
     source: Source, site: Site, retried: set[str], calls: dict[cst.CSTNode, set[str]]
 ) -> str:
-    """Return the name of a retried function that is called, maybe through others.
+    """Return the name of a retried function that is called, perhaps indirectly.
 
     Args:
         source: The file.
         site: The usage.
         retried: The names of retried functions.
-        calls: The names of what nodes call, as far as they are known.
+        calls: The names of the functions that nodes call, as far as known.
     """
     start: cst.CSTNode | None = site.function
     if start is None:
@@ -98,7 +98,7 @@ def _inner_call(
 
 
 def _called(node: cst.CSTNode) -> set[str]:
-    """Return the names of what a node calls: functions, and methods of `self`."""
+    """Return the names of the functions, and methods of `self`, that a node calls."""
     found: set[str] = set()
     body = node.body if isinstance(node, cst.FunctionDef) else node
     for call in matchers.findall(body, matchers.Call()):

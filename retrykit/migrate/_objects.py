@@ -1,4 +1,4 @@
-"""Objects that retry, and their uses."""
+"""Edits of objects that retry, such as `Retrying`, and of their uses."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def object_uses(
     For an object that a function returns, the uses are the calls of the function.
 
     Raises:
-        Untranslatable: It is not known where it is used.
+        Untranslatable: It is not known where the object is used.
     """
     if isinstance(assignment, cst.Return):
         yield from _returned_uses(source, assignment)
@@ -131,7 +131,7 @@ def _reads(source: Source, function: cst.FunctionDef) -> Iterator[cst.BaseExpres
 
 
 def annotation_edits(source: Source, assignment: cst.CSTNode | None) -> Edits:
-    """Return the edits of the annotation of a function that returns an object."""
+    """Return the edits of the return annotation of a function that makes an object."""
     if not isinstance(assignment, cst.Return):
         return {}
     returns = _function_around(source, assignment).returns
@@ -189,7 +189,7 @@ def caller_edits(
         method: The method that a call becomes.
 
     Raises:
-        Untranslatable: It is not known where it is used.
+        Untranslatable: It is not known where the caller is used.
     """
     if isinstance(around, cst.Call | cst.Attribute):
         return _caller_use(source, node, method)

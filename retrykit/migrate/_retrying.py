@@ -1,4 +1,4 @@
-"""Usages of retrying, whose durations are milliseconds."""
+"""Translation of retrying's arguments, whose durations are milliseconds."""
 
 from typing import Final
 
@@ -38,7 +38,7 @@ def settings(arguments: Arguments, use: Use) -> Settings:
     """Return the settings of a policy for the arguments of retrying.
 
     Raises:
-        Untranslatable: They cannot be translated exactly.
+        Untranslatable: The arguments cannot be translated exactly.
     """
     if arguments.extra or arguments.values.keys() - {*PARAMETERS.split()}:
         raise Untranslatable("it has more arguments than retrying knows")

@@ -74,7 +74,7 @@ class Surroundings:
         mention: Returns whether another file has a name, or a name with an attribute
             that tenacity adds to functions, such as ``fetch.statistics``.
         complete: The libraries whose usages in the project are all translated.
-        width: The columns of its longest line.
+        width: The length of the longest line, in columns.
     """
 
     mention: Callable[[str], bool]
@@ -194,7 +194,7 @@ class Source:
 
     @cached_property
     def _library_locals(self) -> list[str]:
-        """The names by which the file knows the libraries and what is in them."""
+        """The names by which the file knows the libraries and their contents."""
         found = (
             alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
             for node in self._index.imports
@@ -205,7 +205,7 @@ class Source:
         return [*dict.fromkeys(found)]
 
     def constants(self) -> list[tuple[cst.Name, cst.BaseSmallStatement]]:
-        """Return the assignments of strategies of libraries, and of dictionaries."""
+        """Return the assignments of libraries' strategies and of dictionaries."""
         found: list[tuple[cst.Name, cst.BaseSmallStatement]] = []
         for line in self.module.body:
             if not isinstance(line, cst.SimpleStatementLine):
@@ -247,7 +247,7 @@ class Source:
         The modules of a library are left out: `tenacity.wait.wait_fixed` is the
         ``wait_fixed`` of ``tenacity``.
 
-        None if it is something else.
+        None for any other expression.
         """
         if not isinstance(node, cst.Name | cst.Attribute):
             return None
@@ -274,7 +274,7 @@ class Source:
         return len({each.name for each in names}) > 1
 
     def may_be_none(self, node: cst.CSTNode) -> bool:
-        """Return whether a parameter may be None or no number, by its annotation."""
+        """Return whether a parameter may not be a number, judging by its annotation."""
         assignments = self._assignments(node)
         inner = getattr(assignments[0], "node", None) if len(assignments) == 1 else None
         if not isinstance(inner, cst.Param):
@@ -307,7 +307,7 @@ class Source:
         return found if isinstance(found, cst.FunctionDef) else None
 
     def is_class(self, node: cst.CSTNode) -> bool:
-        """Return whether a name refers to a class of the file, or of Python."""
+        """Return whether a name refers to a class of the file, or a built-in class."""
         assignments = self._assignments(node)
         if len(assignments) != 1:
             return False
@@ -357,7 +357,7 @@ class Source:
         )
 
     def definitions(self, name: cst.Name) -> list[cst.CSTNode | None]:
-        """Return all assignments of a variable; None for one of another form."""
+        """Return all assignments of a variable; None stands for one of another form."""
         found: list[cst.CSTNode | None] = []
         for each in self._assignments(name):
             target = getattr(each, "node", None)
@@ -367,7 +367,7 @@ class Source:
         return found
 
     def definition(self, node: cst.CSTNode) -> cst.Assign | cst.AnnAssign | None:
-        """Return the only assignment of a variable of the file."""
+        """Return the assignment of a variable that is assigned once; else None."""
         assignments = self._assignments(node)
         if len(assignments) != 1:
             return None
@@ -449,7 +449,7 @@ class Arguments:
             self.own |= {*items}
 
     def get(self, name: str) -> cst.BaseExpression | None:
-        """Return an argument, or None if it is not given."""
+        """Return an argument; None if it is not given."""
         return self.values.get(name)
 
     def take(self, name: str) -> cst.BaseExpression | None:

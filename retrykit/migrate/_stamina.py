@@ -1,4 +1,4 @@
-"""Usages of stamina."""
+"""Translation of stamina's arguments to policy settings."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ def settings(arguments: Arguments, _use: Use) -> Settings:
     """Return the settings of a policy for the arguments of stamina.
 
     Raises:
-        Untranslatable: They cannot be translated exactly.
+        Untranslatable: The arguments cannot be translated exactly.
     """
     if arguments.extra or arguments.values.keys() - {*PARAMETERS.split()}:
         raise Untranslatable("it has more arguments than stamina knows")
@@ -38,10 +38,10 @@ def settings(arguments: Arguments, _use: Use) -> Settings:
 
 
 def condition_text(source: Source, node: cst.BaseExpression) -> str:
-    """Return which errors are retried.
+    """Return the text of the condition on errors that are retried.
 
     Raises:
-        Untranslatable: It may be a function that returns a delay.
+        Untranslatable: The condition may be a function that returns a delay.
     """
     return condition_settings(_condition(source, node), Results())["on"]
 
@@ -50,7 +50,7 @@ def caller_settings(arguments: Arguments, _use: Use) -> Settings:
     """Return the settings of a policy for the arguments of a caller.
 
     Raises:
-        Untranslatable: They cannot be translated exactly.
+        Untranslatable: The arguments cannot be translated exactly.
     """
     if arguments.extra or arguments.values.keys() - {*OF_CALLERS.split()}:
         raise Untranslatable("it has more arguments than stamina knows")

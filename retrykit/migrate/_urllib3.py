@@ -1,6 +1,6 @@
-"""Usages of urllib3's `Retry`, including usages in requests.
+"""Translation of urllib3's `Retry`, which requests uses as well.
 
-It becomes a `PolicyRetry`, which is also a `Retry`: code that takes it need not change.
+A `Retry` becomes a `PolicyRetry`, a subclass: code that takes it need not change.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ from retrykit.migrate._waits import Wait
 __all__ = ["HEAD", "PARAMETERS", "READ", "settings", "switches_off"]
 
 HEAD: Final = f"{OURS}.integrations.urllib3.PolicyRetry"
-"""The class that takes its place."""
+"""The class that takes the place of ``Retry``."""
 
 PARAMETERS: Final = (
     "total connect read redirect status other allowed_methods status_forcelist "
@@ -55,7 +55,7 @@ def settings(arguments: Arguments, _use: Use) -> Settings:
     """Return the settings of a `PolicyRetry` for the arguments of `Retry`.
 
     Raises:
-        Untranslatable: They cannot be translated exactly.
+        Untranslatable: The arguments cannot be translated exactly.
     """
     unknown = arguments.values.keys() - {*PARAMETERS.split()}
     if unknown or arguments.extra:

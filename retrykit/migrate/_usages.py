@@ -88,11 +88,11 @@ class Site:
         return self.source.module
 
     def leave(self, reason: str) -> None:
-        """Leave it as it is."""
+        """Leave the usage as it is, for a reason."""
         self.settings, self.reason, self.edits = None, reason, {}
 
     def translate(self) -> None:
-        """Find its settings, or the reason why it is left as it is."""
+        """Find the settings, or the reason why the usage is left as it is."""
         try:
             self._translate()
         except Untranslatable as reason:
@@ -152,7 +152,7 @@ class Site:
         return "block" if looped else "object"
 
     def _decorates(self, call: cst.Call) -> bool:
-        """Return whether a call of a decorator has the function as its argument."""
+        """Return whether a decorator's call has the function as its only argument."""
         if self.library not in {"tenacity", "retrying"} or self.kind != "function":
             return False
         return (
@@ -213,7 +213,7 @@ class Site:
     # ---- The text
 
     def written(self) -> cst.BaseExpression:
-        """Return the expression that replaces it."""
+        """Return the expression that replaces the usage."""
         settings = self.settings or {}
         if "policy" in settings and self.head == f"{OURS}.Policy":
             return parse(settings["policy"] + self.suffix)
@@ -306,7 +306,7 @@ def find_sites(source: Source) -> list[Site]:
 
 
 def leave_shared(sites: list[Site]) -> None:
-    """Leave an object as it is whose variable has one that is left."""
+    """Leave an object as it is if its variable may hold another one that is left."""
     left = {site.variable for site in sites if site.settings is None} - {None}
     for site in sites:
         if site.settings is not None and site.variable in left:

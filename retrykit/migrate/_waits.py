@@ -1,4 +1,4 @@
-"""Delays as the text of a schedule, with their numbers where these are known."""
+"""Delays as the text of a schedule, with their values if these are known."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ __all__ += ["limit_schedule"]
 __all__ += ["is_number", "reaches", "sequence", "uniform"]
 
 Delays = Callable[[int], float]
-"""Returns the delay before a retry, which are counted from 1, in seconds."""
+"""Returns the delay before a retry, in seconds; retries are counted from 1."""
 
 
 def _schedule(name: str) -> str:
@@ -53,11 +53,11 @@ class Wait(NamedTuple):
         return Wait(f"{base}.{name}({', '.join(arguments)})", delays)
 
     def cap(self, limit: cst.BaseExpression | None) -> "Wait":
-        """Shorten each longer delay."""
+        """Return the delays, each shortened to at most a limit."""
         return self._bounded("cap", limit, min)
 
     def at_least(self, limit: cst.BaseExpression | None) -> "Wait":
-        """Lengthen each shorter delay."""
+        """Return the delays, each lengthened to at least a limit."""
         value, first = literal(limit, None), self.delays and self.delays(1)
         # They only grow.
         idle = is_number(value) and first is not None and first >= value
@@ -77,14 +77,14 @@ class Wait(NamedTuple):
         return self.method(name, code(limit), delays=delays)
 
     def full_jitter(self) -> "Wait":
-        """Draw each delay between 0 and the delay."""
+        """Return random delays, each between 0 and the present delay."""
         still = self.delays is not None and all(
             self.delays(n) == 0 for n in range(1, 9)
         )
         return self if still else self.method("full_jitter")
 
     def plus(self, other: "Wait") -> "Wait":
-        """Add other delays."""
+        """Return the sum of these and other delays."""
         first, second = self.delays, other.delays
         if first is not None and first(1) == first(2) == first(9) == 0:
             return other
@@ -94,7 +94,7 @@ class Wait(NamedTuple):
 
 
 def constant(node: cst.BaseExpression) -> Wait:
-    """Return the same delay each time."""
+    """Return constant delays."""
     value = literal(node, None)
     delays = (lambda _n: value) if is_number(value) else None
     return Wait(call_text(_schedule("constant"), code(node)), delays)
@@ -110,8 +110,8 @@ def exponential(
     """Return growing delays; *factor* is 2 if it is None.
 
     Raises:
-        Untranslatable: They become shorter.
-        Unknown: They may become shorter.
+        Untranslatable: The delays become shorter.
+        Unknown: The delays may become shorter.
     """
     growth = 2 if factor is None else literal(factor, None)
     if factor is not None and not is_number(growth):
@@ -159,10 +159,10 @@ def incrementing(
     Args:
         start: The first delay.
         increment: The growth.
-        unit: How many units of both are a second.
+        unit: How many units of *start* and *increment* make a second.
 
     Raises:
-        Untranslatable: The first is below 0.
+        Untranslatable: The first delay is below 0.
     """
     first, step = literal(start, None), literal(increment, None)
     if is_number(first) and first < 0:
@@ -178,9 +178,9 @@ def incrementing(
 
 
 def limit_schedule(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings whose schedule has the time limit instead of the policy.
+    """Return settings with the time limit in the schedule, instead of the policy.
 
-    It ends a call exactly at the limit, and leaves calls within the call alone.
+    Such a schedule ends a call exactly at the limit, and does not limit inner calls.
 
     Raises:
         Untranslatable: No schedule can have that limit.

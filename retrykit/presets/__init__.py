@@ -1,4 +1,4 @@
-"""Policies of real systems, held against the originals.
+"""Policies of real systems, compared with the originals.
 
 Each preset is a function that returns a `Policy`; ``.replace()`` changes the settings
 that the system leaves open. Every preset retries every `Exception`, and a limit that

@@ -79,7 +79,7 @@ def grpc(  # noqa: PLR0913  the settings of a service config
     are throttled: a failure takes one token, a success returns *token_ratio*, and
     there is no retry unless more than half of *max_tokens* are left. Each call of this
     function creates a throttle. After a pushback the delays continue here; gRPC starts
-    them again. A pushback that forbids a retry takes a token here if its error is
+    them over. A pushback that forbids a retry takes a token here if its error is
     retryable.
 
     >>> grpc(jitter="full").schedule

@@ -4,8 +4,8 @@
     def system(*, retries: Retries = 3, wait: Wait = 1) -> Policy:
         return Policy(schedule=constant(wait), max_attempts=retries + 1)
 
-Its parameters have the names that the system gives them. Before the function runs, each
-is checked by its type; a duration arrives as seconds.
+The parameters have the names that the system gives them. Before the function runs, each
+argument is checked as its parameter's type says; a duration is converted to seconds.
 """
 
 import math
@@ -53,7 +53,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @final
 class _Check:
-    """A check of a parameter, carried by its type; its `repr` is for people."""
+    """A check of a parameter, part of its type; the `repr` is shown in signatures."""
 
     __slots__ = ("check", "rule")
 
@@ -145,7 +145,7 @@ def preset(fn: F) -> F:
 
 
 def _check_of(hint: Any) -> Callable[[str, Any], Any]:
-    """Return the check that a type carries; if none, one that accepts everything."""
+    """Return the check in a type; without one, a check that accepts everything."""
     if get_origin(hint) is Annotated:
         return cast("Callable[[str, Any], Any]", hint.__metadata__[0].check)
     if get_origin(hint) is Literal:
@@ -182,7 +182,7 @@ def check_order(**durations: Duration | None) -> None:
 
 
 def capped(schedule: Schedule, longest: Duration | None) -> Schedule:
-    """Return a schedule with a longest delay, if there is one."""
+    """Return a schedule capped at *longest*; unchanged if that is None."""
     return schedule if longest is None else schedule.cap(longest)
 
 
@@ -230,7 +230,7 @@ def client_policy(  # noqa: PLR0913  what clients do in different ways
     on_long_hint: LongHintRule = "clip",
     spread: float = 0,
 ) -> Policy:
-    """Return the policy of a client that obeys its server, by default a Retry-After.
+    """Return the policy of a client that obeys a server's hint, by default Retry-After.
 
     A random 0 to *spread* of each delay is added to it, even if the server set it.
     """

@@ -146,10 +146,10 @@ def ky(
 ) -> Policy:
     """Return the retry policy of ky.
 
-    The delay of retry n is ``0.3 * 2 ** (n - 1)`` s; with *jitter* it is uniform from
-    0 to that. It is capped at *backoff_limit* after the jitter. In ky, a Retry-After or
-    the reset time of a rate limit replaces the delay, if the status is 413, 429 or 503.
-    Here it replaces only a shorter delay, whatever the status.
+    The delay of retry n is ``0.3 * 2 ** (n - 1)`` s; with *jitter* it is uniform from 0
+    to that value. It is capped at *backoff_limit* after the jitter. In ky, a
+    Retry-After or the reset time of a rate limit replaces the delay, if the status is
+    413, 429 or 503. Here it replaces only a shorter delay, whatever the status.
 
     >>> ky(jitter=True, backoff_limit="1s").schedule
     exponential(0.3, factor=2.0).full_jitter().cap(1.0)
@@ -296,5 +296,5 @@ def timeouts(first: float, factor: float, *, randomize: bool = False) -> Schedul
 
 
 def _shorter(limit: Duration | None) -> float:
-    """Return a limit in seconds; the longest timer if it is longer or None."""
+    """Return a limit in seconds; the longest timer if the limit is longer or None."""
     return LONGEST_TIMER if limit is None else min(seconds(limit), LONGEST_TIMER)

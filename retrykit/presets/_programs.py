@@ -1,4 +1,4 @@
-"""Policies of programs."""
+"""Policies of command-line programs and system services."""
 
 from typing import Annotated
 

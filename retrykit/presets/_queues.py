@@ -1,4 +1,4 @@
-"""Policies of job queues and workflow engines, with delays up to days."""
+"""Policies of job queues and workflow engines, which may delay a retry for days."""
 
 from typing import Annotated, Literal
 
@@ -67,10 +67,10 @@ def dramatiq(
 
     The delay of retry n is ``min_backoff * 2 ** (n - 1)``, times a random factor of 1
     to 2. If that may exceed *max_backoff*, it is drawn from half of *max_backoff* to
-    all of it. Delays are whole milliseconds, and equal those of the original for
-    equal random numbers, except in the one retry, if any, where *max_backoff* lies
-    between the shortest and the longest delay: there the original draws twice, which
-    favors longer delays.
+    all of it. Delays are whole milliseconds, and equal the original's for equal random
+    numbers, except in the one retry, if any, where *max_backoff* lies between the
+    shortest and the longest delay: there the original draws twice, which favors longer
+    delays.
 
     >>> [dramatiq().schedule.bounds(retry) for retry in (1, 2, 20)]
     [(15.0, 30.0), (30.0, 60.0), (302400.0, 604800.0)]
@@ -122,7 +122,7 @@ def temporal(
     """Return the default retry policy of Temporal activities.
 
     The delay of retry n is ``initial_interval * backoff_coefficient ** (n - 1)``, up to
-    *maximum_interval*; endless, and without jitter. Temporal limits it by the
+    *maximum_interval*, without jitter and without end. Temporal limits it by the
     schedule-to-close timeout: here ``.replace(max_elapsed=...)``.
 
     >>> temporal().schedule

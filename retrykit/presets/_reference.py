@@ -54,8 +54,8 @@ def google(
     The interval grows by *multiplier* up to *max_interval*; each delay is drawn around
     the interval, so it may exceed *max_interval*. The elapsed time is checked before
     the delay is drawn, so the last delay may end far beyond *max_elapsed_time* (the
-    rule ``"overshoot"``). Delays are whole milliseconds, and equal those of the
-    original for equal random numbers.
+    rule ``"overshoot"``). Delays are whole milliseconds, and equal the original's for
+    equal random numbers.
 
     >>> schedule = google().schedule
     >>> [schedule.bounds(request) for request in (1, 2, 3)]
@@ -63,7 +63,7 @@ def google(
 
     Args:
         initial_interval: First interval. A duration, >= 1 ms.
-        randomization_factor: Fraction of the interval that a delay may be shorter
+        randomization_factor: Fraction of the interval by which a delay may be shorter
             or longer. Dimensionless, 0 <= factor < 1.
         multiplier: Growth of the interval. Dimensionless, >= 1.
         max_interval: Longest interval. A duration, >= *initial_interval*.

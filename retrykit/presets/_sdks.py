@@ -28,7 +28,7 @@ __all__ += ["stainless", "stripe"]
 def anthropic(*, max_retries: Retries = 2) -> Policy:
     """Return the retries of Anthropic's SDK.
 
-    The delays are those of `stainless`. A requested delay is obeyed up to 4,294,967 s,
+    It has the delays of `stainless`. A requested delay is obeyed up to 4,294,967 s,
     or 50 days.
 
     >>> anthropic().schedule.bounds(1), anthropic().hint_cap
@@ -141,7 +141,7 @@ def client_go(
         steps: Maximum number of attempts, including the first. Count, >= 1.
         duration: Shortest first delay. A duration, >= 0.
         factor: Growth of the delay. Dimensionless, >= 1.
-        jitter: Largest random part, as a part of the delay. Dimensionless, >= 0.
+        jitter: Largest random part, as a share of the delay. Dimensionless, >= 0.
 
     Source:
         `on_error`, kubernetes 37, which is client-go's `OnError` in Python.
@@ -238,7 +238,7 @@ def google_genai(
 def openai(*, max_retries: Retries = 2) -> Policy:
     """Return the retries of OpenAI's SDK.
 
-    The delays are those of `stainless`. If a response asks for more than 2 minutes,
+    It has the delays of `stainless`. If a response asks for more than 2 minutes,
     there is no retry.
 
     >>> openai().schedule.bounds(1), openai().hint_cap, openai().on_long_hint

@@ -59,13 +59,13 @@ METHODS: Final[Mapping[str, Readers]] = {
     "retrykit": retrykit.METHODS,
     **dict.fromkeys(("boto3", "aioboto3", "botocore", "aiobotocore"), botocore.METHODS),
 }
-"""For each library, the methods of its objects that retry, or make such a client."""
+"""For each library, methods of its objects that retry, or make a client that does."""
 
 WORDS: Final[Mapping[str, frozenset[str]]] = {
     library: frozenset([*names, *METHODS.get(library, ())])
     for library, names in LIBRARIES.items()
 } | clients.WORDS
-"""For each library, the words of which any file with a site of it has at least one.
+"""For each library, words of which a file must contain at least one to have a site.
 
 A client that retries by itself is not a site; it is found if a site calls it.
 """
@@ -96,7 +96,7 @@ BY_KEYWORD: Final[dict[str, tuple[str, Reader]]] = {
 
 
 def behavior_of(call: Call) -> tuple[str, Behavior] | None:
-    """Return the library of a call and what it does, or None if it does not retry.
+    """Return the library of a call and what it does; None if it does not retry.
 
     Args:
         call: A call whose references have been resolved.

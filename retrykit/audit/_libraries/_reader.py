@@ -1,4 +1,4 @@
-"""Readers of the calls of a library."""
+"""Types of the functions that find the behavior of a library's calls."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,7 +8,7 @@ from retrykit.audit._values import Call
 __all__ = ["Reader", "Readers"]
 
 Reader = Callable[[Call], Behavior | None]
-"""Returns the behavior of a call of a library, or None if it retries nothing."""
+"""Returns the behavior of a call to a library; None if it retries nothing."""
 
 Readers = Mapping[str, Reader]
 """Readers, keyed by the name of the called object, without its module."""

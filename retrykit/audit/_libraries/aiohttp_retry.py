@@ -92,7 +92,7 @@ def _client(call: Call) -> Behavior | None:
     arguments = Arguments(
         call, ["client_session", "logger", "retry_options", "raise_for_status"]
     )
-    # With options, these are the place.
+    # Options are reported instead.
     if arguments.get("retry_options") is not MISSING:
         return None
     return _exponential(Call(call.function))
@@ -107,4 +107,4 @@ READERS: Final[Readers] = {
     "ListRetry": _list,
     "FibonacciRetry": _fibonacci,
 }
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""

@@ -93,4 +93,4 @@ def _cap(value: Value) -> float | None:
 
 
 READERS: Final[Readers] = {"on_exception": _on_exception, "on_predicate": _on_predicate}
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""

@@ -1,4 +1,4 @@
-"""Retries of botocore: those set in a ``Config``, and the default ones of its clients.
+"""Retries of botocore, set in a ``Config`` or by default in its clients.
 
 Source: botocore 1.44.8. Without a configuration a client makes three requests, a
 DynamoDB client four. ``total_max_attempts`` includes the first one, ``max_attempts``
@@ -56,7 +56,7 @@ def _client(call: Call) -> Behavior | None:
     arguments = Arguments(call, ["service_name"])
     config = arguments.get("config", None)
     if config is not None and (type(config) is not Call or _config(config)):
-        # That is the place.
+        # The configuration is reported instead.
         return None
     service = arguments.get("service_name")
     of_dynamodb = type(service) is str and service.startswith("dynamodb")
@@ -76,7 +76,7 @@ READERS: Final[Readers] = {
     "client": _client,
     "resource": _client,
 }
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""
 METHODS: Final[Readers] = {
     "client": _client,
     "resource": _client,

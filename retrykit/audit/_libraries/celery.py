@@ -1,4 +1,4 @@
-"""Retries of the tasks of Celery.
+"""Retries of Celery tasks.
 
 Source: Celery 5.7.0. ``autoretry_for`` retries three times by default, 180 s apart.
 With ``retry_backoff`` the n-th delay is drawn from zero to ``2 ** (n - 1)`` times it,
@@ -142,7 +142,7 @@ def within_task(call: Call, decorator: Call) -> Call:
 
     Args:
         call: The call.
-        decorator: The call that makes the function in which it stands a task.
+        decorator: The call that makes the function around it a task.
     """
     given = Arguments(call)
     of_task = Arguments(decorator)
@@ -155,6 +155,6 @@ def within_task(call: Call, decorator: Call) -> Call:
 
 
 READERS: Final[Readers] = {"shared_task": _task, "task": _task, "retry": _retry}
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""
 METHODS: Final[Readers] = {"task": _task}
 """The methods of an application."""

@@ -30,13 +30,13 @@ _OPENAI_ERRORS: Final = (
 
 
 class _Client(NamedTuple):
-    """Clients of a library.
+    """Clients of one library, which retry by default.
 
     Attributes:
         keyword: Their argument for the number of retries.
         retries: The default of that argument.
         delays: Their delays.
-        errors: What they retry.
+        errors: The errors that they retry.
     """
 
     keyword: str
@@ -68,7 +68,7 @@ _STRIPE = _Client(
 
 
 def _names(text: str) -> list[str]:
-    """Return names, each with the name of its async class."""
+    """Return class names, each followed by the name of its async class."""
     return [each for name in text.split() for each in (name, f"Async{name}")]
 
 
@@ -235,7 +235,7 @@ def _litellm_router(call: Call) -> Behavior | None:
 
 
 def read_langchain(call: Call) -> Behavior:
-    """Return the behavior of ``with_retry(...)`` of a LangChain runnable."""
+    """Return the behavior of a LangChain runnable's ``with_retry(...)``."""
     arguments = Arguments(call)
     jitter = arguments.get("wait_exponential_jitter", True)
     errors = arguments.get("retry_if_exception_type", None)

@@ -95,4 +95,4 @@ READERS: Final[Readers] = {
     "AsyncStreamingRetry": _retry,
     "HttpRetryOptions": _options,
 }
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""

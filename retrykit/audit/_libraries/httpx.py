@@ -1,4 +1,4 @@
-"""Retries of the transports of httpx and httpx-retries.
+"""Retries of httpx and httpx-retries transports.
 
 Source: httpx 0.28.1: a transport repeats only failed connections, first at once, and
 then after 0.5, 1, 2 s, and so on. httpx-retries 0.6.0: ten retries, at once unless
@@ -80,7 +80,7 @@ def _delays(arguments: Arguments) -> Delays:
 
 def _retry_transport(call: Call) -> Behavior | None:
     retry = Arguments(call, ["transport", "retry"]).get("retry")
-    # With one, that is the place.
+    # A ``retry=`` is reported instead.
     return _retry(Call(call.function)) if retry is MISSING else None
 
 
@@ -88,9 +88,9 @@ READERS: Final[Readers] = {
     "HTTPTransport": _transport,
     "AsyncHTTPTransport": _transport,
 }
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""
 READERS_OF_RETRIES: Final[Readers] = {
     "Retry": _retry,
     "RetryTransport": _retry_transport,
 }
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""

@@ -48,6 +48,6 @@ def _http(call: Call) -> Behavior:
 
 
 READERS: Final[Readers] = {"retry": _retry, "retry_async": _retry}
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""
 READERS_OF_RETRYHTTP: Final[Readers] = {"retry": _http}
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""

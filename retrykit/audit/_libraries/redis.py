@@ -24,7 +24,7 @@ from retrykit.audit._values import Call, Reference, Value, is_number
 __all__ = ["READERS"]
 
 _ERRORS = ("ConnectionError", "TimeoutError")
-# The share of a delay that its least value is.
+# The shortest random delay, as a share of the delay.
 _SPREADS: Final[dict[str, float | None]] = {
     "ExponentialBackoff": 1.0,
     "FullJitterBackoff": 0.0,
@@ -70,7 +70,7 @@ def _delays(backoff: Value) -> Delays:
 
 
 def _client(call: Call) -> Behavior | None:
-    """Return the behavior of a client; None with ``retry=``, which is the site."""
+    """Return the behavior of a client; None with ``retry=``, which is a site itself."""
     arguments = Arguments(call)
     if arguments.get("retry") is not MISSING:
         return None
@@ -92,4 +92,4 @@ READERS: Final[Readers] = {
     "StrictRedis": _client,
     "from_url": _client,
 }
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""

@@ -37,7 +37,7 @@ def _read(arguments: Arguments) -> Behavior:
         math.inf,
         _delays(arguments),
         found,
-        # Of retry2, a handler may end it, and None is returned.
+        # In retry2 a handler may end the call, which then returns None.
         ending="hidden" if "on_exception" in arguments else "raises",
         swallows=swallows(found),
     )
@@ -53,7 +53,7 @@ def _delays(arguments: Arguments) -> Delays:
         return UNKNOWN_DELAYS.replace(first=first, cap=cap, jitter=True)
     step = seconds(jitter)
     if step:
-        # It is added to every delay.
+        # The jitter is added to every delay.
         shape = "linear" if growth == 1 else "unknown"
         return Delays(shape, first, step, cap)
     if step is None:
@@ -66,4 +66,4 @@ def _delays(arguments: Arguments) -> Delays:
 
 
 READERS: Final[Readers] = {"retry": _retry, "retry_call": _retry_call}
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""

@@ -37,9 +37,9 @@ def _policy(call: Call) -> Behavior | None:
         # Nothing, or the function to decorate.
         return _read(Arguments(Call(call.function, (), call.named)))
     if type(policy) is Call and _makes_policy(policy) and not named.keys() - {"policy"}:
-        # That is the place.
+        # The policy is reported instead.
         return None
-    # A preset, or one of which not all is known.
+    # A preset, or a policy that is known only in part.
     return Behavior(elapsed=None)
 
 
@@ -112,7 +112,7 @@ def _retried(arguments: Arguments) -> tuple[str, ...] | None:
     names = error_names(on)
     if names is None or arguments.get("give_up_on", ()) == ():
         return names
-    # Whoever writes which errors are not retried has thought of bugs.
+    # An author who writes which errors are not retried has thought of bugs.
     return tuple("Exception but some" if x == "Exception" else x for x in names)
 
 
@@ -284,6 +284,6 @@ READERS: Final[Readers] = {
     ),
     "*": _preset,
 }
-"""Its functions and classes, keyed by name; "*" stands for the presets."""
+"""The library's functions and classes, keyed by name; "*" stands for the presets."""
 METHODS: Final[Readers] = {"replace": _replaced}
 """The methods of its objects, keyed by name."""

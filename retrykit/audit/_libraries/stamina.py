@@ -69,4 +69,4 @@ READERS: Final[Readers] = {
     "RetryingCaller": _caller,
     "AsyncRetryingCaller": _caller,
 }
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""

@@ -78,10 +78,10 @@ def _ending(arguments: Arguments) -> str:
 
 
 def _parts(value: Value, name: str) -> tuple[list[Value], bool] | None:
-    """Return the parts that ``|``, ``&``, ``..._any`` or ``..._all`` combines, or None.
+    """Return the parts that ``|``, ``&``, ``..._any`` or ``..._all`` combines.
 
     Returns:
-        The parts, and whether any of them is enough.
+        The parts, and whether any of them is enough; None if nothing is combined.
     """
     if type(value) is Operation and value.sign in ("|", "&"):
         return [value.left, value.right], value.sign == "|"
@@ -91,7 +91,7 @@ def _parts(value: Value, name: str) -> tuple[list[Value], bool] | None:
 
 
 def _limits(stop: Value) -> Limits:
-    """Return the most calls and seconds of a ``stop=``."""
+    """Return the largest number of calls, and of seconds, that a ``stop=`` allows."""
     combined = _parts(stop, "stop")
     if combined is not None:
         parts, is_any = combined
@@ -282,4 +282,4 @@ def _name(value: Value) -> str:
 READERS: Final[Readers] = dict.fromkeys(
     ("retry", "Retrying", "AsyncRetrying", "TornadoRetrying", "retry_with"), _read
 )
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""

@@ -1,4 +1,4 @@
-"""Retries of urllib3, and of the adapters of requests.
+"""Retries of urllib3, and of adapters in requests.
 
 Source: urllib3 2.8.0 and requests 2.34.2. Ten retries by default; the first comes at
 once, and the n-th after ``backoff_factor * 2 ** (n - 1)``, at most 120 s. A number
@@ -74,7 +74,7 @@ def _methods(arguments: Arguments) -> frozenset[str] | None:
     if given is None or given is False:
         return _EVERY
     found = methods_of(given)
-    # None at all is every one.
+    # None means every method.
     return _EVERY if found == frozenset() else found
 
 
@@ -133,4 +133,4 @@ READERS: Final[Readers] = {
     "PoolManager": _pools,
     "ProxyManager": _pools,
 }
-"""Its functions and classes, keyed by name."""
+"""The library's functions and classes, keyed by name."""

@@ -1,4 +1,4 @@
-"""Rewinds request bodies, so that they can be sent again."""
+"""Functions that rewind request bodies, so that they can be sent again."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

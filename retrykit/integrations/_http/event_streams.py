@@ -1,4 +1,4 @@
-"""Server-sent events: their parser, and where a stream of them continues.
+"""Server-sent events: a parser, and a stream that continues after reconnections.
 
 Nothing here sends a request.
 
@@ -28,9 +28,9 @@ class ServerSentEvent(Frozen):
     Attributes:
         event: The type of the event, ``"message"`` by default.
         data: The data, whose lines are joined by ``"\n"``.
-        id: The last id that the server has sent, with this event or before, from which
-            the stream can continue: pass it as *last_event_id*. ``""`` if there is
-            none, or an empty one.
+        id: The last id that the server has sent, with this event or an earlier one,
+            from which the stream can continue: pass it as *last_event_id*. ``""`` if
+            there is none, or an empty one.
         retry: The delay before a reconnection that the server has sent with this event,
             in milliseconds; None if it has sent none.
     """
@@ -95,7 +95,7 @@ class EventParser:
         self._has_id = False
 
     def _read_line(self, line: str) -> ServerSentEvent | None:
-        """Read a line, and return the event that it ends, or None."""
+        """Read a line; return the event that it ends, None if it ends none."""
         if not line:
             return self._end_frame()
         name, _, value = line.partition(":")
@@ -223,5 +223,5 @@ _LINE_END = re.compile("\r\n|\n|\r")
 _DIGITS = re.compile("[0-9]+")
 # A year, in milliseconds.
 _LONGEST = 366 * 86_400_000
-# More than the longest delay has; an endless number would take endless time to read.
+# More digits than the longest delay has: an endless number would take forever.
 _MANY_DIGITS = 18

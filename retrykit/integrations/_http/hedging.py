@@ -79,7 +79,7 @@ def _may_race(request: "HttpRequest", promised: bool) -> bool:  # noqa: FBT001
 
 
 class _Send:
-    """One of the sends of an attempt, which has begun: it records nothing."""
+    """One send of a hedged attempt, whose start is already recorded."""
 
     response: Any = None
 

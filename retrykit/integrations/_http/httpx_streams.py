@@ -35,7 +35,7 @@ class HttpxStreams(NamedTuple):
     def download(
         self, client: Any, url: Any, policy: Policy | None, options: dict[str, Any]
     ) -> Any:
-        """Return the stream of the chunks of a file."""
+        """Return a stream of a file's chunks."""
         request = Request.for_download(options)
         return stream_download(*self._parts(client, url, policy, request))
 
@@ -60,7 +60,7 @@ class HttpxStreams(NamedTuple):
         policy: Policy | None,
         options: dict[str, Any],
     ) -> Any:
-        """Return the stream of the events of a server."""
+        """Return a stream of a server's events."""
         request = Request.for_events(options)
         parts = self._parts(client, url, policy, request)
         if "timeout" not in request.options:

@@ -1,6 +1,6 @@
 """Transports and a condition for httpx and httpx2, which have the same names.
 
-Each module gives its library; nothing here imports one.
+The client's module passes its library; nothing here imports one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -76,7 +76,7 @@ class HttpxTransient(Transient):
 
 
 class SyncTransport(Generic[_Inner, _Request, _Response]):
-    """The methods of a `RetryTransport`, which names its library and condition."""
+    """Base class of each `RetryTransport`, which sets its library and condition."""
 
     _library: ClassVar[Any]
     _transient: ClassVar[HttpxTransient]
@@ -131,7 +131,7 @@ class SyncTransport(Generic[_Inner, _Request, _Response]):
 
 
 class AsyncTransport(Generic[_Inner, _Request, _Response]):
-    """The methods of an `AsyncRetryTransport`: see `SyncTransport`."""
+    """Base class of each `AsyncRetryTransport`: see `SyncTransport`."""
 
     _library: ClassVar[Any]
     _transient: ClassVar[HttpxTransient]
@@ -224,7 +224,7 @@ def _build_rewind(library: Any, stream: object) -> Rewind | None:
 
 @contextmanager
 def _bound_timeouts(request: Any, limit: float) -> Iterator[None]:
-    """Limit each timeout of a request to the time of the attempt, in seconds."""
+    """Limit each timeout of a request to the seconds that the attempt may take."""
     extensions = request.extensions
     given = extensions.get("timeout", {})
     timeouts = {phase: given.get(phase) for phase in _PHASES}

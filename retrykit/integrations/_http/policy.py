@@ -41,7 +41,8 @@ class Transient(TransientErrors):
     def copy_request(self, request: Any, /) -> Any:
         """Return a request that can be sent while the given one is being sent.
 
-        By default the same one: most clients change no request when they send it.
+        By default the given request itself: most clients change no request when they
+        send it.
         """
         return request
 

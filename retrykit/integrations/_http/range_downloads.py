@@ -1,4 +1,4 @@
-"""Downloads that continue with range requests: what to ask, what an answer means.
+"""Downloads that continue with range requests: the headers, and their answers.
 
 Bytes of two versions of a file are never mixed: a download continues only with a strong
 validator. Nothing here sends a request.
@@ -89,7 +89,7 @@ class RangeDownload:
         Raises:
             Exception: The error of the client, if the status is one.
             GiveUp: The download cannot continue; its cause is a `DownloadError`.
-            RetryAfter: It starts over, with another request.
+            RetryAfter: The download starts over, with another request.
         """
         self._skipped = 0
         if reply.status == _PARTIAL:
@@ -186,7 +186,7 @@ class RangeDownload:
 
 
 def _strong_validator(headers: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the header and the value for ``If-Range``, or None.
+    """Return the header and the value for ``If-Range``; None if there are none.
 
     A date may be sent only if there is no entity tag, and only if it is so far before
     the response that the file cannot have changed twice in that second, even if a clock
@@ -212,7 +212,7 @@ def _parse_length(text: str | None) -> int | None:
 _PARTIAL, _UNSATISFIABLE = 206, 416
 # The second is sent by a proxy that has changed the response.
 _WHOLE = {200, 203}
-# Of RFC 7232, section 2.2.2, in seconds.
+# In seconds, from RFC 7232, section 2.2.2.
 _CLOCK_SKEW = 60
 _NUMBER = re.compile("[0-9]{1,18}")
 _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")

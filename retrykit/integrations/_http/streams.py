@@ -38,7 +38,7 @@ __all__ += ["stream_download", "stream_events"]
 READ_TIMEOUT = 60.0
 """How long a stream may be silent where the client has no limit, in seconds.
 
-Servers of events send a comment every 15 seconds or so, as the standard recommends.
+Event servers send a comment every 15 seconds or so, as the standard recommends.
 """
 
 
@@ -121,7 +121,7 @@ def _check_headers(options: dict[str, Any], reserved: set[str]) -> dict[str, Any
 def stream_download(
     requester: Any, transient: Transient, policy: Policy | None, host: str | None
 ) -> Any:
-    """Return the stream of the chunks of a file, which is never started over."""
+    """Return a stream of a file's chunks; the download never starts over."""
     download = RangeDownload()
     return _open_download(requester, download, transient, policy, host)
 
@@ -146,7 +146,7 @@ def stream_events(
     host: str | None,
     last_event_id: str | None,
 ) -> Any:
-    """Return the stream of the events of a server.
+    """Return a stream of a server's events.
 
     Raises:
         ConfigError: The policy or the id is invalid.
@@ -302,7 +302,7 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
     try:
         with part.open("xb") as file:
             if path.exists():
-                # Who may not read the old file may not read the new one.
+                # Users who must not read the old file must not read the new one.
                 shutil.copymode(path, part)
             yield file
         part.replace(path)

@@ -1,7 +1,7 @@
-"""Sends the requests of an HTTP client under a policy, sync or async.
+"""Senders of an HTTP client's requests under a policy, sync and async.
 
-It decides whether a request may be retried, and which response or error its caller
-gets. The module of the client sends the request.
+A sender decides whether a request may be retried, and which response or error its
+caller gets. The client's module sends the request.
 """
 
 import logging
@@ -63,7 +63,7 @@ _ONE_SHOT = (
 
 
 class _BaseSender:
-    """The part of a sender that is the same for sync and async.
+    """The part of a sender that its sync and async forms share.
 
     Args:
         policy: The policy of the requests.
@@ -91,7 +91,7 @@ class _BaseSender:
         self._methods = check_methods(methods)
         # So that an error is raised here, and not by the first request.
         self._factory(at_host(policy, None))
-        # By the name of their calls: each may be made twice, by several threads.
+        # Keyed by the name of their calls: each may be made twice, by several threads.
         self._drivers: dict[tuple[bool, str, str], Callable[..., Any]] = {}
 
     def with_policy(self, name: str, policy: Policy | None) -> Self:
@@ -248,7 +248,7 @@ async def _aattempt(
 def _final_response(
     error: Exception, reason: str | None, call: RetryCall | None
 ) -> Any:
-    """Return the response to return in place of an error, or None.
+    """Return the response to return in place of an error; None to raise the error.
 
     Args:
         error: The error that ended the call.

@@ -1,7 +1,7 @@
 """SIGTERM in the child processes of a worker that is stopping.
 
 Supervisors such as systemd send it to every process of a service. Celery's children
-end at once, in the middle of their attempts. Here they go on while the worker stops
+end at once, in the middle of their attempts. Here they continue while the worker stops
 warmly, and end when it tells them to, or if it does not stop at all.
 """
 

@@ -79,8 +79,8 @@ def check_route(app: Celery, options: dict[str, Any], name: str) -> None:
     """Raise an error unless jobs of a task, sent with these options, can be delayed.
 
     Raises:
-        ConfigError: They go to a quorum queue with a direct exchange. A worker would
-            hold delayed jobs for longer than RabbitMQ allows.
+        ConfigError: The jobs go to a quorum queue with a direct exchange. A worker
+            would hold delayed jobs for longer than RabbitMQ allows.
     """
     queue = app.amqp.router.route(dict(options), name).get("queue")
     if _has_native_delay(app) and queue is not None and queue.exchange.type == "direct":
@@ -96,8 +96,8 @@ def check_time_limit(app: Celery, limit: float | None) -> None:
     """Raise an error if a task or its app has a hard time limit.
 
     Raises:
-        ConfigError: One of them has. The limit would kill the process of the attempt,
-            which would be repeated at once, forever.
+        ConfigError: One of them has such a limit. It would kill the process of the
+            attempt, which would be repeated at once, forever.
     """
     limit = app.conf.task_time_limit if limit is None else limit
     if limit is not None:
@@ -181,10 +181,10 @@ def _transport_capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
 
 
 def visibility_timeout(app: Celery) -> float:
-    """Return after how many seconds Redis redelivers a message.
+    """Return the time after which Redis redelivers a message, in seconds.
 
     Raises:
-        ConfigError: It is not a number.
+        ConfigError: The timeout is not a number.
     """
     options = app.conf.broker_transport_options
     given = options.get("visibility_timeout", _VISIBILITY_TIMEOUT)
@@ -226,7 +226,7 @@ def _build(
 
 
 def _retention(app: Celery) -> float:
-    """Return for how many seconds the result backend keeps results."""
+    """Return how long the result backend keeps results, in seconds."""
     expires = app.conf.result_expires
     return parse_duration("result_expires", expires) if expires else math.inf
 

@@ -1,4 +1,4 @@
-"""Handles one delivery of a job's message to a worker.
+"""Handling of one delivery of a job's message to a worker.
 
 The message carries the envelope, and is acknowledged last: first the ledger is written,
 then the next message is sent. A message whose worker is killed is redelivered:
@@ -64,7 +64,7 @@ _log: Final = logging.getLogger("retrykit.durable")
 # Seconds before a message is requeued after an error of the broker.
 _REQUEUE_DELAY: Final = 1.0
 
-# The packages of pools, whose processes and greenlets end by an error.
+# The packages of pools, whose processes and greenlets are ended by an error.
 _ENDS_ATTEMPTS: Final = {"billiard", "celery", "eventlet", "gevent", "greenlet"}
 
 # Seconds, longer than another worker takes between reading and writing the ledger.
@@ -125,7 +125,7 @@ class Delivery:
             return self._attempt(envelope, killed_workers)
 
     def _count_killed_workers(self, entry: Entry | None, envelope: Envelope) -> int:
-        """Return how often this attempt was begun and did not end, or fail the job."""
+        """Return how often this attempt began without ending, or fail the job."""
         if entry is None or (entry.run, entry.hop) != (envelope.run, self._hop):
             return 0
         killed = entry.killed + (entry.status == "running")
@@ -253,7 +253,7 @@ class Delivery:
     ) -> NoReturn:
         reason = reason or safe_str(error) or type(error).__name__
         if isinstance(envelope, Envelope):
-            # It tells when the job ended.
+            # It shows when the job ended.
             envelope = replace(envelope, written=wall()).to_dict()
         entry = Entry.dead(run, self._hop + 1, envelope, reason)
         self._write(entry)

@@ -103,7 +103,7 @@ class DueIndex:
 
 @contextmanager
 def open_index(app: Celery) -> Iterator[DueIndex | None]:
-    """Open the index of an app, or None if its broker is not Redis."""
+    """Open the index of an app; None if its broker is not Redis."""
     with app.connection_or_acquire() as connection:
         if connection.transport.driver_type == "redis":
             yield DueIndex(connection.default_channel)

@@ -44,9 +44,9 @@ __all__ = ["job_engine", "jobs", "kill", "requeue", "retry_at", "status"]
 
 @contextmanager
 def job_engine(app: Celery) -> Iterator[JobEngine]:
-    """Return the jobs of an app in the form that all engines share.
+    """Open the jobs of an app, in the form that all engines share.
 
-    It imports the modules of the app, as a worker does.
+    The modules of the app are imported, as in a worker.
 
     Raises:
         ConfigError: The results of the app are in a SQLite file that does not exist.
@@ -93,8 +93,8 @@ def jobs(
 
     >>> late = jobs(app, name="verify", overdue="10m")  # doctest: +SKIP
 
-    Only with Redis as the broker are more than dead jobs listed: other brokers have no
-    list of waiting messages. Jobs that have succeeded are known by their ids only.
+    Jobs that are not dead are listed only with Redis as the broker: other brokers have
+    no list of waiting messages. Jobs that have succeeded are known by their ids only.
 
     Dead jobs come last, the newest first, without those that were requeued. On Redis
     they are only read. Other brokers hand their messages out and take them back:
@@ -103,7 +103,7 @@ def jobs(
     Args:
         app: The Celery application.
         limit: Maximum number of jobs. Count, >= 1; None returns all.
-        **filters: Conditions that they meet: see `retrykit.durable.JobFilters`.
+        **filters: Conditions that the jobs meet: see `retrykit.durable.JobFilters`.
 
     Raises:
         ConfigError: A filter is unknown or invalid, or the jobs cannot be listed.
@@ -121,7 +121,7 @@ def requeue(app: Celery, job_id: str) -> None:
     both.
 
     Raises:
-        ConfigError: There is no such job, its message is not known any more, or another
+        ConfigError: There is no such job, its message is no longer known, or another
             process is requeuing it.
     """
     with exclusively(app, job_id), dead_letters(app) as letters:
@@ -169,8 +169,8 @@ def retry_at(app: Celery, job_id: str, when: datetime) -> None:
         when: An aware datetime; a past one means now.
 
     Raises:
-        ConfigError: There is no such job, it is not waiting, its message is not known
-            any more, or *when* is naive.
+        ConfigError: There is no such job, it is not waiting, its message is no longer
+            known, or *when* is naive.
     """
     moment = check_aware("when", when).timestamp()
     entry = _find_entry(app, job_id)

@@ -1,4 +1,4 @@
-"""Locks of jobs in the broker, since result backends have no compare-and-set."""
+"""Locks on jobs in the broker, since result backends have no compare-and-set."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def _acquired(job: str, lock: Callable[[], Any]) -> Iterator[None]:
 
 
 def _lock_redis(connection: Connection, name: str) -> Callable[[], None] | None:
-    """Lock a Redis key; return a function that releases it, or None if it is locked."""
+    """Lock a Redis key; return a function that releases it, None if it was locked."""
     channel: Any = connection.default_channel
     lock = channel.client.lock(name, timeout=_LEASE)
 

@@ -107,7 +107,7 @@ class Entry(Frozen):
 
     @classmethod
     def from_dict(cls, data: object) -> "Entry | None":
-        """Return the entry that `to_dict` wrote, or None if it is something else."""
+        """Return the entry that `to_dict` wrote; None for anything else."""
         if not isinstance(data, dict):
             return None
         fields: dict[str, Any] = {"killed": 0} | data
@@ -121,7 +121,7 @@ class Entry(Frozen):
         return cls(**fields) if valid else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-serializable data."""
+        """Return the entry as JSON-serializable data."""
         data = fields_of(self)
         if self.killed == 0:
             # Workers of retrykit 0.1 read no entry that has it.
@@ -130,7 +130,7 @@ class Entry(Frozen):
 
 
 def read_entry(app: Celery, job: str) -> Entry | None:
-    """Return the ledger entry of a job, or None if it is missing or damaged.
+    """Return the ledger entry of a job; None if it is missing or damaged.
 
     Without it the message alone carries the job, and the next entry is written by the
     worker of that message.
@@ -163,7 +163,7 @@ def write_entry(app: Celery, job: str, entry: Entry) -> None:
 
 
 def read_message(app: Celery, job: str) -> dict[str, Any] | None:
-    """Return the message of a job, or None if it is not stored."""
+    """Return the message of a job; None if it is not stored."""
     message = _read(app, f"{job}{LEDGER}.message")
     return message if isinstance(message, dict) and "task" in message else None
 
@@ -174,9 +174,9 @@ def write_message(app: Celery, job: str, message: Mapping[str, Any]) -> None:
 
 
 def replace_message(app: Celery, job: str, entry: Entry, token: str) -> None:
-    """Make the message with this token the current one, instead of the one of *entry*.
+    """Make the message with this token current, in place of the message of *entry*.
 
-    This has no effect if the other one begins an attempt before this is written.
+    This has no effect if the other message begins an attempt before this is written.
     """
     replacement: list[object] = [entry.run, entry.hop, token]
     if entry.status == "running":
@@ -185,7 +185,7 @@ def replace_message(app: Celery, job: str, entry: Entry, token: str) -> None:
 
 
 def killed_run(app: Celery, job: str) -> int:
-    """Return the last killed run of a job, or 0."""
+    """Return the last killed run of a job; 0 if none was killed."""
     run = _read(app, f"{job}{LEDGER}.kill")
     return run if isinstance(run, int) else 0
 

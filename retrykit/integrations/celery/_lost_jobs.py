@@ -1,4 +1,4 @@
-"""Sends jobs again after Redis has lost their messages.
+"""Sweeps that send jobs again after Redis has lost their messages.
 
 Redis hands a message to a worker, which then records it as unacknowledged. If the
 worker is killed in between, the message is gone, but not the job's ledger and not its
@@ -56,7 +56,7 @@ def sweep(app: Celery) -> list[str]:
 
     Each worker with a durable task does this by itself, every minute. A job is lost if
     it is overdue by more than the visibility timeout plus 100 s and has no message.
-    With another broker than Redis nothing is done.
+    With brokers other than Redis, nothing is done.
     """
     found = _find_lost(app)
     if found:
@@ -171,7 +171,7 @@ def _try(what: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function; an error is logged, and the result is None."""
     try:
         return function(*args)
-    except Exception:  # noqa: BLE001  the worker and the other jobs go on
+    except Exception:  # noqa: BLE001  the worker and the other jobs continue
         _log.exception("cannot sweep: %s", what)
         return None
 
@@ -182,7 +182,7 @@ def _queue_of(app: Celery, message: dict[str, Any]) -> str:
 
 
 def _due_of(entry: Entry) -> float | None:
-    """Return the due time of an unfinished job, or None."""
+    """Return the due time of an unfinished job; None for other jobs."""
     if entry.status not in {"waiting", "running"}:
         return None
     due = entry.envelope.get("due") if isinstance(entry.envelope, dict) else None

@@ -187,7 +187,7 @@ def _can_encode(serializer: str, body: object) -> bool:
 
 
 def find_queue(app: Celery, delivery_info: Mapping[str, Any] | None) -> str | None:
-    """Return the queue through which a message came, or None if it is unknown.
+    """Return the queue through which a message came; None if it is unknown.
 
     RabbitMQ delivers a delayed message from a special exchange, with a routing key that
     begins with the delay.

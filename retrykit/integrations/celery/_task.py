@@ -98,7 +98,7 @@ class DurableTask(Task[..., Any]):
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """The capabilities of its app.
+        """The capabilities of the task's app.
 
         Raises:
             ConfigError: Jobs would be lost or attempted twice.

@@ -1,4 +1,4 @@
-"""Makes the jobs of messages that a worker cannot use dead.
+"""Dead letters for jobs whose messages a worker cannot use.
 
 Celery drops a message whose task the worker does not have, as happens when a rolling
 deploy adds or renames a task, and one whose body cannot be decoded. `requeue` finds

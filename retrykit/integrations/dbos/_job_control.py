@@ -87,7 +87,7 @@ def jobs(*, limit: int | None = 100, **filters: Unpack[JobFilters]) -> list[JobR
 
     Args:
         limit: Maximum number of jobs. Count, >= 1; None returns all.
-        **filters: Conditions that they meet: see `retrykit.durable.JobFilters`.
+        **filters: Conditions that the jobs meet: see `retrykit.durable.JobFilters`.
 
     Raises:
         ConfigError: A filter is unknown or invalid.
@@ -215,7 +215,7 @@ def delete_finished(before: datetime) -> int:
 
 
 def _find_obsolete(row: WorkflowStatus) -> Sequence[str]:
-    """Return the attempts that are not needed any more, now that this one has ended."""
+    """Return the attempts that are no longer needed, now that this one has ended."""
     attempt = parse_workflow_id(row.workflow_id)
     match row.output:
         case {"envelope": _} if attempt.run > 1:
@@ -231,7 +231,7 @@ def _find_obsolete(row: WorkflowStatus) -> Sequence[str]:
 def _all_reports(statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
     """Yield the reports of all jobs that may have one of these statuses.
 
-    Each job comes once, although jobs go on between the queries.
+    Each job comes once, even if it advances between the queries.
     """
     check_launched()
     found: set[str] = set()
@@ -332,7 +332,7 @@ def _output(row: WorkflowStatus) -> object:
 
 
 def _input(row: WorkflowStatus) -> object:
-    """Return the stored envelope from before an attempt."""
+    """Return the envelope that was stored before an attempt."""
     match row.input:
         case {"args": [_, stored, *_]}:
             return stored

@@ -139,7 +139,7 @@ def enqueue(
 ) -> str:
     """Enqueue an attempt, and return its key.
 
-    It does not inherit the timeout and the enqueue options of the caller's workflow.
+    It inherits neither the timeout nor the enqueue options of the caller's workflow.
     """
     check_launched()
     if DBOS.step_status is not None:

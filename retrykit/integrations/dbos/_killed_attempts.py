@@ -1,9 +1,9 @@
 """Attempts during which a worker was killed: counted, and repeated one at a time.
 
-Some job may have killed it, such as one that uses up the memory. DBOS recovers all
-attempts that were running then. Were they repeated together, that job would kill the
-next worker before any other has ended. Alone, each can only kill itself and attempts
-that have just begun, and its count shows which one it is.
+One of the jobs may have killed the worker, for example by using up its memory. DBOS
+recovers all attempts that were running then. Were they repeated together, that job
+would kill the next worker before any other has ended. Alone, each can only kill itself
+and attempts that have just begun, and its count shows which one it is.
 
 DBOS counts recoveries, but includes attempts that still waited for their turn.
 So each repetition is recorded before it begins; the first time an attempt begins is
@@ -63,7 +63,7 @@ def repeat_alone(workflow_id: str, job: Job, envelope: Envelope) -> Iterator[Non
 
     Raises:
         JobFailed: Its worker was killed too often.
-        CancelledError: This process stops.
+        CancelledError: This process is stopping.
     """
     begun = _find_begun(workflow_id)
     job.check_killed(envelope, begun or 0)

@@ -72,7 +72,7 @@ def serve(
         settings: The result of `config`.
         concurrency: As in `listen`.
         polling: As in `listen`.
-        grace: How long running attempts may go on. A duration, >= 0, rounded up to
+        grace: How long running attempts may continue. A duration, >= 0, rounded up to
             seconds, and shorter than your platform's grace period (Kubernetes: 30 s).
 
     Raises:

@@ -57,7 +57,7 @@ def find_attempts(job_id: str) -> list[WorkflowStatus]:
 
 
 def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
-    """Return the attempts that are the last ones of their jobs.
+    """Return the attempts that are the last of their jobs.
 
     If the next attempt has been enqueued since the rows were read, it is returned
     instead. Workflows that were forked by hand are left out.
@@ -90,7 +90,7 @@ def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
 
 
 def _successors(rows: Sequence[WorkflowStatus]) -> dict[str, str]:
-    """Return the ids of attempts that may follow these, mapped to the ids of these."""
+    """Return the ids of attempts that may follow, mapped to those they follow."""
     attempts = {row.workflow_id: parse_workflow_id(row.workflow_id) for row in rows}
     return {
         successor.key: key

@@ -1,6 +1,6 @@
 """Retries for gRPC.
 
-Needs the extra ``grpc``. Prefer to decorate the function that calls::
+Needs the extra ``grpc``. Prefer to decorate the function that makes the call::
 
     from retrykit import retry
     from retrykit.integrations import grpc as retries

@@ -1,4 +1,4 @@
-"""Interceptors that retry the async calls of gRPC."""
+"""Interceptors that retry async gRPC calls."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Unpack

@@ -1,4 +1,4 @@
-"""Runs gRPC calls under a policy, for the sync and the async interceptors."""
+"""Runner of gRPC calls under a policy, for the sync and async interceptors."""
 
 import copy
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""Interceptor that retries the sync calls of gRPC."""
+"""Interceptor that retries sync gRPC calls."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Observer that records retried calls as spans and metrics of OpenTelemetry."""
+"""Observer that records retried calls as OpenTelemetry spans and metrics."""
 
 from collections.abc import Mapping
 from typing import Literal

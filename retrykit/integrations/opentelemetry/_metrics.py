@@ -25,7 +25,7 @@ __all__ = ["Metrics", "observe_budgets", "observe_limits"]
 
 @final
 class Metrics:
-    """Counts events; an observer."""
+    """An observer that counts events."""
 
     def __init__(self, meter: Meter, labels: EventLabels) -> None:
         self._labels = labels

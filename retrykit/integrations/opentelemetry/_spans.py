@@ -44,7 +44,7 @@ __all__ = ["AttemptSpans", "SpanEvents"]
 
 @final
 class SpanEvents:
-    """Adds events to the current span; an observer."""
+    """An observer that adds events to the current span."""
 
     def __init__(self, labels: EventLabels) -> None:
         self._labels = labels
@@ -80,7 +80,7 @@ class _CallSpans:
         caller: The context in which the call is made.
         outer: The spans of the call around it, or None.
         last: The span of the last attempt that was started, or None.
-        running: The same, until it has ended.
+        running: That span until it has ended; then None.
     """
 
     __slots__ = ("caller", "last", "outer", "record", "running")
@@ -94,7 +94,7 @@ class _CallSpans:
 
 @final
 class AttemptSpans:
-    """Makes a span for each attempt, and makes it current; an observer.
+    """An observer that makes a span for each attempt, and makes it current.
 
     Nothing is kept here: the context has the spans of the calls that run in it. It is
     attached and never detached, since a token is only valid in the context that made
@@ -132,7 +132,7 @@ class AttemptSpans:
             self._end(call, event, record)
 
     def _find(self, record: CallFacts, *, begins: bool) -> _CallSpans | None:
-        """Return the spans of a call; new ones if it begins; else None."""
+        """Return the spans of a call: new ones if it begins; None if it has none."""
         context, stream = get_current(), record.stream
         innermost: Any = get_value(self._key, context)
         call: _CallSpans | None = innermost if stream is None else stream.kept
@@ -153,7 +153,7 @@ class AttemptSpans:
         record: CallFacts,
         began: int | None = None,
     ) -> Span:
-        """Start the span of an attempt that begins now, or that began before.
+        """Start the span of an attempt that begins now, or that began earlier.
 
         Args:
             call: The spans of the call.

@@ -61,7 +61,7 @@ class _Row(NamedTuple):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of the task, by name."""
+        """The arguments of the task, keyed by name."""
         return _dict(from_json("args", self.args))
 
     @property
@@ -136,7 +136,7 @@ def jobs(
     Args:
         app: The Procrastinate application.
         limit: Maximum number of jobs. Count, >= 1; None returns all.
-        **filters: Conditions that they meet: see `retrykit.durable.JobFilters`.
+        **filters: Conditions that the jobs meet: see `retrykit.durable.JobFilters`.
 
     Raises:
         ConfigError: A filter is unknown or invalid.

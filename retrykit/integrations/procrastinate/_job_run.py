@@ -5,8 +5,8 @@ the envelope counts. If a worker is killed, the job stays ``doing`` until it is 
 
 * killed before or during the attempt: the attempt is repeated under the same key,
   unless that has happened too often (``max_killed``), and only when no other such
-  attempt runs in its worker: some job may have killed it, and would take the others
-  along;
+  attempt runs in its worker: one of the jobs may have killed it, and would take the
+  others along;
 * killed after the envelope was stored: the job waits until it is due, or ends,
   according to the envelope.
 """
@@ -53,7 +53,7 @@ class JobPostponed(RetrykitError):  # noqa: N818  not an error
     Attributes:
         at: When it continues, by the clock of the database; None if another worker has
             the job, or it waits for its turn.
-        delay: After how many seconds to look again if *at* is None.
+        delay: The time until the next look, in seconds, if *at* is None.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ def run_due_attempt(
     """Make the attempt that is due, if any, and store its outcome.
 
     Raises:
-        JobFailed: It gave up, or its worker was killed too often.
-        JobPostponed: It continues later: it is not due yet, has to be retried, waits
-            for its turn, or was taken by another worker.
+        JobFailed: The job gave up, or its worker was killed too often.
+        JobPostponed: The job continues later: it is not due yet, has to be retried,
+            waits for its turn, or was taken by another worker.
     """
     kwargs = dict(arguments)
     metadata = kwargs.pop(METADATA, None)

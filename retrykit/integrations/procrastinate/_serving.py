@@ -116,7 +116,7 @@ async def _stop(
 
 
 async def _beat(app: App, worker: Any) -> None:
-    """Send heartbeats for a worker that stops: it sends none itself by then."""
+    """Send heartbeats for a stopping worker, which no longer sends its own."""
     while True:
         with suppress(Exception):
             await app.job_manager.update_heartbeat(worker.worker_id)

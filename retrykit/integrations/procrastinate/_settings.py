@@ -46,7 +46,7 @@ RESCUE: Final = "retrykit.rescue"
 def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> None:
     """Prepare an application for durable jobs, before its first `task`.
 
-    Its workers rescue jobs of killed workers: those whose heartbeat is older than
+    Its workers rescue the jobs of killed workers, whose last heartbeat is older than
     ``stalled_worker_timeout``. Set this only in the ``worker_defaults`` of the
     application. If an async function blocks its event loop for that long, its worker
     counts as killed, and another one attempts the job again.
@@ -98,7 +98,7 @@ async def rescue(app: App) -> list[int]:
 
 
 async def put_back_unfinished(app: App, worker_id: int | None) -> list[int]:
-    """Put the running jobs of a worker that ends back into the queue."""
+    """Put the running jobs of an ending worker back into the queue."""
     jobs = app.job_manager
     rows = await jobs.list_jobs_async(worker_id=worker_id, status="doing")
     return await _put_back(app, rows, killed=0)
@@ -108,7 +108,7 @@ def check_prepared(app: App) -> None:
     """Raise an error unless an application was prepared for durable jobs.
 
     Raises:
-        ConfigError: Call `prepare` first.
+        ConfigError: `prepare` was not called.
     """
     check_instance("app", app, App)
     if RESCUE not in app.tasks:

@@ -1,4 +1,4 @@
-"""Stored state of jobs, and all SQL.
+"""Stored state of jobs, and the SQL that reads and writes it.
 
 retrykit's table stores the history of each job, under the id of its row in
 Procrastinate's table (``row_id``). JSON is passed as text, since connectors differ in

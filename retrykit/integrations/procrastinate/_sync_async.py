@@ -1,7 +1,8 @@
 """Sync and async versions of a function from one generator.
 
 The generator yields each step that waits, as a blocking and an async function. `run`
-executes the one, `arun` the other. Both close it if they are interrupted.
+executes the blocking functions, `arun` the async ones. Both close the generator if they
+are interrupted.
 """
 
 from collections.abc import Awaitable, Callable, Generator

@@ -16,7 +16,7 @@ class Job(Protocol):
     """A task that is run from time to time."""
 
     def run(self) -> float | None:
-        """Run the job; return in how many seconds it is due again, or None if never."""
+        """Run the job; return the seconds until it is due again, None if never."""
         ...
 
     def give_up(self, fault: Exception, /) -> None:
@@ -28,7 +28,7 @@ class Job(Protocol):
 class BackgroundThread(ForkSafe):
     """A thread that runs jobs when they are due, and ends when there are none.
 
-    It is a daemon, in real time. The child of a fork has neither the thread nor its
+    It is a daemon, in real time. A forked child process has neither the thread nor its
     jobs.
     """
 

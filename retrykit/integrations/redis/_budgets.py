@@ -22,7 +22,7 @@ _YEAR = 365 * 86_400
 
 
 class _BaseRedisBudget(Budget, Generic[Client]):
-    """The part that is the same for sync and async; it sends no requests."""
+    """The part that sync and async budgets share; it sends no requests."""
 
     _awaited: bool
 
@@ -171,7 +171,7 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
     def flush(self) -> float:
         """Send the collected rewards, and return how many tokens Redis has.
 
-        While it is unavailable, nothing is sent, and the local tokens are returned.
+        While Redis is unavailable, nothing is sent, and the local tokens are returned.
         """
         request = self._ledger.next_request()
         if request is not None:

@@ -51,10 +51,10 @@ class RedisCircuitBreaker(ForkSafe, Limit):
     opens or closes. So a process learns about the others up to *refresh_every* late.
     Under `virtual_time` there is no thread: call `refresh`.
 
-    **It opens for all** when at least *at_least* processes are open, and at least
-    *quorum* of those that are alive. All processes count alike, however many calls they
-    make. A process is alive for *expire_after* after its last call, and while it is
-    open. Its calls are refused until the open times of so many others have ended that
+    **It opens for all** when at least *at_least* processes are open, and at least the
+    share *quorum* of the live processes. All processes count alike, however many calls
+    they make. A process is alive for *expire_after* after its last call, and while it
+    is open. Calls are refused until the open times of so many processes have ended that
     the quorum is lost. Then its own breaker is half-open, and sends its own probes. An
     opening for others is not counted, so it does not keep itself open.
 
@@ -198,11 +198,11 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return self.breaker.is_failed_result(result)
 
     def refusal_after(self, delay: float, /) -> Refusal | None:
-        """Return the refusal that is certain after a delay in seconds, or None."""
+        """Return the refusal that is certain after a delay; None if there is none."""
         return self.breaker.refusal_after(delay)
 
     def join(self, conditions: Conditions, /) -> None:
-        """Raise an error if its policies judge failures differently."""
+        """Raise an error if policies that share it judge failures differently."""
         self.breaker.join(conditions)
 
     def error_of(self, refusal: Refusal) -> CircuitOpenError:
@@ -242,7 +242,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
 
     def _renew(self) -> None:
         super()._renew()
-        # The child of a fork is another process, and has no thread.
+        # A forked child is another process, and has no thread.
         self._member = uuid.uuid4().hex
         self._is_active = self._is_used = False
 
@@ -313,7 +313,7 @@ Its keys are a sorted set of live processes, and a hash of open processes. Its a
 are the id of the process, and in milliseconds: how long it is kept, how long ago it
 opened (or -1), how long it stays open (or 0), and how long ago it closed (or -1). It
 returns the number of live processes; and for each process that opened after this one
-closed, in how many milliseconds its open time ends.
+closed, the milliseconds until its open time ends.
 """
 
 
@@ -328,7 +328,7 @@ def parse_fleet(reply: Any) -> tuple[int, list[int]]:
     ValueError: the script replied b'OK'
 
     Returns:
-        Number of processes; and in how many milliseconds each open time ends.
+        The number of processes, and the milliseconds until each open time ends.
     """
     match reply:
         case [int(alive), [*ends]]:

@@ -14,7 +14,7 @@ class FleetState(NamedTuple):
     """The processes that share a breaker.
 
     Attributes:
-        alive: Number of processes that made a call lately, including this one.
+        alive: Number of processes that made a call recently, including this one.
         open: Number of processes whose own calls opened their breaker.
         needed: Number of open processes at which the breaker opens for all.
     """

@@ -27,7 +27,7 @@ Client = TypeVar("Client")
 
 
 class _BaseRedisRateLimit(Limit, Generic[Client]):
-    """The part that is the same for sync and async; it sends no requests."""
+    """The part that sync and async limits share; it sends no requests."""
 
     _awaited: bool
 
@@ -102,7 +102,7 @@ class _BaseRedisRateLimit(Limit, Generic[Client]):
         failures: int,  # noqa: ARG002
         at_most: float | None,  # noqa: ARG002
     ) -> Refusal | None:
-        """Wait for the time of a call, as `Lease.wait_async` does."""
+        """Raise a TypeError; `AsyncRedisRateLimit` waits here for the call's time."""
         raise self._wrong_kind()
 
     def _wrong_kind(self) -> TypeError:
@@ -150,7 +150,7 @@ class RedisRateLimit(_BaseRedisRateLimit[redis.Redis]):
 
     Each call waits for Redis. `acquire` does not: the request is sent when its lease is
     waited for, as policies, decorators and blocks do. Times are measured by the
-    server's clock, in microseconds. A time that was given stays used if its call is
+    server's clock, in microseconds. A time that was given out stays used if its call is
     interrupted.
 
     **While Redis is unavailable** each process counts its own calls, with *local*:
@@ -179,7 +179,7 @@ class RedisRateLimit(_BaseRedisRateLimit[redis.Redis]):
     _awaited = False
 
     def ask(self, failures: int, at_most: float | None) -> Refusal | None:
-        """Wait for the time of a call, as `Lease.wait` does."""
+        """Wait until a call may begin, as `Lease.wait` does."""
         try:
             reply = self._script(**self._script_arguments(at_most))
             delay, refusal = self._read(failures, reply)
@@ -211,7 +211,7 @@ class AsyncRedisRateLimit(_BaseRedisRateLimit[redis.asyncio.Redis]):
     _awaited = True
 
     async def ask_async(self, failures: int, at_most: float | None) -> Refusal | None:
-        """Wait for the time of a call, as `Lease.wait_async` does."""
+        """Wait until a call may begin, as `Lease.wait_async` does."""
         try:
             reply = await self._script(**self._script_arguments(at_most))
             delay, refusal = self._read(failures, reply)

@@ -1,10 +1,10 @@
 """Hooks that were written for tenacity, as settings of a policy.
 
-They get an object with the attributes of tenacity's `RetryCallState`. It is made for
-each call of a hook, and describes that moment. tenacity itself is not imported; what it
-has to build hooks with, such as ``before_sleep_log``, ``wait_fixed`` or a subclass of
-``stop_base``, is called in the same way as a function of your own. `policy` takes all
-arguments of a ``Retrying`` at once.
+A hook gets an object with the attributes of tenacity's `RetryCallState`, which is made
+for each call of the hook, and describes that moment. tenacity itself is not imported; a
+hook that tenacity has made, such as ``before_sleep_log``, ``wait_fixed`` or a subclass
+of ``stop_base``, is called in the same way as a function of your own. `policy` takes
+all arguments of a ``Retrying`` at once.
 
 A hook may be async under `aretry`, where tenacity awaits it as well. An error that a
 hook raises ends the call, as in tenacity.

@@ -72,7 +72,7 @@ class RetryObject:
     """The known attributes of tenacity's ``Retrying`` object.
 
     Attributes:
-        statistics: The dict of the keys ``start_time``, ``attempt_number``,
+        statistics: A dict with the keys ``start_time``, ``attempt_number``,
             ``idle_for`` and ``delay_since_first_attempt``.
         stop: An object with `max_attempt_number` and `max_delay`, as far as the call
             has these limits.
@@ -92,7 +92,7 @@ class RetryObject:
 
 @final
 class RetryCallState:
-    """The attributes of tenacity's class with this name.
+    """An object with the attributes of tenacity's class of this name.
 
     Attributes:
         start_time: When the call began, by `time.monotonic`.

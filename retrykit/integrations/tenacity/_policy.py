@@ -26,7 +26,7 @@ __all__ = ["last_attempt", "policy"]
 def policy(**arguments: Any) -> Policy:
     """Return the policy that does what a ``Retrying`` with these arguments does.
 
-    It is for arguments that are known only at run time, such as a dictionary that a
+    Use it for arguments that are known only at run time, such as a dictionary that a
     function makes. The strategies stay tenacity's, and are asked as in tenacity. If the
     arguments are known, write settings instead.
 
@@ -97,7 +97,7 @@ def _is_usual(sleep: Any) -> bool:
 
 
 def _ending(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings for what a call that gives up raises or returns."""
+    """Return the settings that decide what a call raises or returns in the end."""
     if "retry_error_callback" in given:
         return {"fallback": _retry_error_callback(given["retry_error_callback"])}
     if given.get("reraise"):

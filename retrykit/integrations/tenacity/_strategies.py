@@ -40,7 +40,7 @@ def wait(
         after: Called before both, instead of the observer `after`.
 
     Raises:
-        ConfigError: One of them is not a function of one argument.
+        ConfigError: An argument is not a function of one argument.
     """
     return Decision(
         check_sync("function", function),
@@ -67,7 +67,7 @@ def stop(function: StateHook, *, after: StateHook | None = None) -> Hint:
         after: Called before *function*, instead of the observer `after`.
 
     Raises:
-        ConfigError: One of them is not a function of one argument.
+        ConfigError: An argument is not a function of one argument.
     """
     return Decision(
         None,
@@ -124,8 +124,8 @@ class Decision(Adapter):
 
     Attributes:
         wait: Returns the delay, in seconds; None leaves it to the schedule.
-        stop: Returns whether to end the call; None goes on.
-        after: Called first; or None.
+        stop: Returns whether to end the call; None if nothing ends it here.
+        after: Called first; None if there is no such hook.
     """
 
     __slots__ = ("after", "stop", "wait")

@@ -54,7 +54,7 @@ def stop_before_delay(limit: Duration, schedule: ScheduleLike) -> Schedule:
 
 @final
 class Limited(Schedule):
-    """A schedule that ends at a limit of the time since its call began.
+    """A schedule that ends at a limit on the time since its call began.
 
     Attributes:
         of: The schedule.
@@ -74,7 +74,7 @@ class Limited(Schedule):
         try:
             elapsed = current_state().elapsed
         except LookupError:
-            # Somebody looks at the schedule.
+            # The schedule is only inspected, outside a call.
             return delay
         if delay is None or elapsed + delay * self.with_delay >= self.limit:
             return None

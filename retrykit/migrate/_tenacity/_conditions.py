@@ -1,4 +1,4 @@
-"""Conditions of tenacity on errors and results."""
+"""Tenacity's conditions on errors and results, as settings."""
 
 from collections.abc import Callable
 from typing import Final
@@ -91,7 +91,7 @@ def _types(arguments: Arguments) -> str:
 
 
 def _message(arguments: Arguments) -> str:
-    """Return the text of a test of the message of ``error``."""
+    """Return the text of a test of the message in ``error``."""
     message, pattern = arguments.get("message"), arguments.get("match")
     if message is not None:
         return f"str(error) == {code(message)}"

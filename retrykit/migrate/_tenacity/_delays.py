@@ -1,4 +1,4 @@
-"""Delays of tenacity as the text of a schedule or a hint."""
+"""Tenacity's delays, as the text of a schedule or a hint."""
 
 from collections.abc import Callable
 from typing import Final
@@ -161,7 +161,7 @@ def _part(
 
 
 def _switched(waits: list[Wait]) -> Wait:
-    """Return a chain whose numbering goes on from one strategy to the next."""
+    """Return a chain whose numbering continues from one strategy to the next."""
     chain = waits[-1]
     for number in range(len(waits) - 1, 0, -1):
         if waits[number - 1].text != waits[number].text:
@@ -242,7 +242,7 @@ def hint_settings(source: Source, node: cst.BaseExpression | None) -> Settings:
 def sleep_settings(
     source: Source, node: cst.BaseExpression | None, stop: Stop, use: Use
 ) -> Settings:
-    """Return the settings of how to sleep."""
+    """Return the settings that decide how to sleep."""
     if node is None:
         return {}
     name, arguments, own = parts_of(source, node)

@@ -1,4 +1,4 @@
-"""Errors, callbacks and hooks of tenacity as settings."""
+"""Tenacity's errors, callbacks and hooks, as settings."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ __all__ = ["ending_settings", "hook_settings"]
 def ending_settings(
     source: Source, arguments: Arguments, use: Use, *, ends: bool
 ) -> Settings:
-    """Return the settings of what a call that gives up raises or returns."""
+    """Return the settings that decide what a call raises or returns in the end."""
     callback, reraise = arguments.get("retry_error_callback"), arguments.get("reraise")
     if callback is not None and code(callback) != "None":
         if use.kind == "block":
@@ -86,7 +86,7 @@ _HOOKS: Final = {
 
 
 def hook_settings(source: Source, arguments: Arguments, *, decides: bool) -> Settings:
-    """Return the observers.
+    """Return the observers that replace hooks, as settings.
 
     Args:
         source: The file.

@@ -34,7 +34,7 @@ def settings(arguments: Arguments, use: Use) -> Settings:
     """Return the settings of a policy for the arguments of tenacity.
 
     Raises:
-        Untranslatable: They cannot be translated exactly.
+        Untranslatable: The arguments cannot be translated exactly.
     """
     source = arguments.source
     if arguments.extra:
@@ -63,7 +63,7 @@ def _delays(
     stop: "Stop",
     custom_stop: cst.BaseExpression | None,
 ) -> Settings:
-    """Return the delays and the limits."""
+    """Return the settings of the delays and the limits."""
     node = arguments.get("wait")
     after = arguments.get("after")
     try:

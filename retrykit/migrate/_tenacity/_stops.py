@@ -29,7 +29,7 @@ class Stop(NamedTuple):
 def known_stop(
     source: Source, node: cst.BaseExpression | None
 ) -> tuple["Stop", cst.BaseExpression | None]:
-    """Return when to stop, and the strategy that no setting expresses."""
+    """Return when to stop, and the strategy that no setting expresses, if any."""
     try:
         return _stop(source, node), None
     except Untranslatable:
@@ -105,7 +105,7 @@ def limit_settings(stop: Stop, *, custom: bool) -> Settings:
 
 
 def _attempts_text(node: cst.BaseExpression) -> str:
-    """Return a limit of attempts of at least 1: less than that is 1 in tenacity."""
+    """Return a limit of attempts, at least 1, since tenacity makes one in any case."""
     attempts = literal(node, None)
     if type(attempts) in {int, float}:
         return str(max(1, math.ceil(attempts)))

@@ -53,7 +53,7 @@ def parts_of(
 ) -> tuple[str, Arguments, cst.BaseExpression]:
     """Return the name of a strategy of tenacity, its arguments, and its own node.
 
-    The name is empty if it is another object.
+    The name is empty if the node is another object.
     """
     node = source.value(node)
     called = node.func if isinstance(node, cst.Call) else node
@@ -73,7 +73,7 @@ def operands(
     operator: type[cst.BaseBinaryOp],
     name: str,
 ) -> list[cst.BaseExpression] | None:
-    """Return what an operator, or the function with that name, combines; else None."""
+    """Return the operands of an operator, or of the function *name*; else None."""
     node = source.value(node)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, operator):
         sides = (node.left, node.right)
@@ -94,7 +94,7 @@ def needed(arguments: Arguments, name: str) -> cst.BaseExpression:
     """Return an argument that has no default.
 
     Raises:
-        Untranslatable: It is not given.
+        Untranslatable: The argument is not given.
     """
     value = arguments.get(name)
     if value is None:
