@@ -156,7 +156,7 @@ class Helpers:
         )
 
     def _is_quick(self, function: ast.expr) -> bool:
-        """Return whether a function certainly does not wait."""
+        """Return whether a function presumably does not wait, judging by its name."""
         name = last_name(function)
         if sleeps(name):
             return False

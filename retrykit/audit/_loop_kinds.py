@@ -259,7 +259,7 @@ def _looked_up(test: ast.expr) -> set[str]:
 
 
 def _is_counted(loop: Statement) -> bool:
-    """Return whether a loop runs over a number of turns."""
+    """Return whether a loop counts its turns, or runs over a literal list or tuple."""
     if isinstance(loop, ast.While):
         return False
     return bool(names_in(loop.iter) & {"range", "count", "repeat"}) or isinstance(

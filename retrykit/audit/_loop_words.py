@@ -1,4 +1,4 @@
-"""Names and texts that control a loop, and the names that it counts."""
+"""Names and strings that control a loop, and words that suggest retries."""
 
 import ast
 import re
@@ -111,7 +111,7 @@ def words_in(node: ast.expr) -> set[str]:
 
 
 def control_words(loop: Statement, *, texts: bool) -> str:
-    """Return the names by which a loop is controlled, and its texts."""
+    """Return the names that control a loop, joined by spaces."""
     # One that begins again in each turn counts nothing.
     begun = {
         name

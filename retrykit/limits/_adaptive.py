@@ -3,9 +3,9 @@
 An algorithm is told how long each call took, and returns the new limit. It is not
 thread-safe by itself: its caller holds a lock.
 
-Calls that took no time, as in virtual time or below the resolution of a clock, show
-nothing about the service, and change nothing; only `AIMD` and `Vegas` react if such a
-call was dropped.
+A call that took no measurable time, as in virtual time, says nothing about the service
+and leaves the limit as it is; but if it was dropped, `AIMD` and `Vegas` lower the
+limit.
 """
 
 import math
@@ -169,9 +169,9 @@ class Vegas(AdaptiveLimit):
     At a limit of L calls, ``L * (1 - shortest / rtt)`` wait in a queue, as all the time
     beyond the shortest is waiting. With ``s = log10(L)``, rounded down and at least 1,
     the limit grows by *beta* s if at most s calls queue, and by s if fewer than *alpha*
-    s do; it shrinks by s if more than *beta* s do, or if the call was dropped. It
-    grows or shrinks so only if at least half of it is in use. Choose it if calls are
-    alike: the shortest time must be one that all of them could take.
+    s do; it shrinks by s if more than *beta* s do, or if the call was dropped. A call
+    that was not dropped changes it only if at least half of it is in use. Choose it if
+    calls are alike: the shortest time must be one that all of them could take.
 
     The shortest time is measured again after a random number of calls, 15 to 30 times
     the limit: it becomes the time of the next call.
@@ -193,7 +193,8 @@ class Vegas(AdaptiveLimit):
         smoothing: The share of a change that is made at once, 0 < share <= 1.
         probe_every: Largest number of calls until the shortest time is measured again,
             as a multiple of the limit; the smallest is half of it. Count, >= 1.
-        seed: Seed of these numbers of calls. Integer >= 0; by default a new one.
+        seed: Seed of the random numbers of calls between measurements. Integer >= 0; by
+            default a new one.
 
     Source:
         ``VegasLimit`` of Netflix's concurrency-limits, with its defaults; L. Brakmo,

@@ -38,7 +38,7 @@ class AdaptiveRateMetrics(NamedTuple):
         measured_rate: Calls per second that ended, smoothed over half seconds.
         last_max: The rate at which calls were throttled last, per second.
         total_throttled: Number of calls that were throttled.
-        total_others: Number of calls that ended otherwise, well or not.
+        total_others: Number of calls that succeeded, or failed without being throttled.
         total_ignored: Number of calls that were reported as ignored.
         total_refused: Number of calls that were refused.
     """
@@ -312,8 +312,8 @@ class AdaptiveRateLease(Lease):
 
     Attributes:
         limit: The limit; None once an outcome was reported.
-        due: How many tokens must have been filled in before the call's own is
-            available; None if it needs none.
+        due: The total of tokens added since the limit began at which the call has its
+            own; None if it needs none.
     """
 
     __slots__ = ("delay", "due", "limit")

@@ -316,7 +316,8 @@ class CircuitBreaker(SerializableLimit):
         row.
 
         Args:
-            generation: The number of the state in which they decided.
+            generation: The number of the state that this breaker last reported to them;
+                in any other state, nothing changes.
             delay: How long it stays open. Seconds, > 0.
             reason: Why, in words.
         """

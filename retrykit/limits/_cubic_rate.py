@@ -57,7 +57,7 @@ class CubicRate(NamedTuple):
     window: float
 
     def fill(self, now: float) -> Self:
-        """Return the state with the tokens filled in until now."""
+        """Return the state with the tokens added up to now."""
         state = self if now >= self.filled_at else self._follow_clock(now)
         filled = (now - state.filled_at) * state.fill_rate
         return state._replace(

@@ -31,8 +31,8 @@ class Errors(NamedTuple):
     Attributes:
         types: The types that it includes, as texts.
         excluded: The types that it excludes.
-        predicate: The text of a predicate of the error, which decides instead; its
-            parameter is ``error``.
+        predicate: A test of the variable ``error``, as text, in place of the types;
+            None if there is none.
     """
 
     types: tuple[str, ...] = ()

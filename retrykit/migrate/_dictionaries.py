@@ -55,7 +55,7 @@ def _target(node: cst.Assign | cst.AnnAssign) -> cst.Name:
 def _shared(
     source: Source, assignment: cst.Assign | cst.AnnAssign, users: list[Site]
 ) -> Settings:
-    """Return the settings that all users of a dictionary get from it."""
+    """Return the settings that all usages of a dictionary share."""
     target = _target(assignment)
     used_elsewhere = source.is_global(target) and source.surroundings.mention(
         target.value

@@ -38,8 +38,8 @@ class Events:
 
     Only the events that are due soon are in a heap, which is small. The others, such as
     timeouts, are in pages, each of which has the events of another short period, in any
-    order. Cancelled events are removed together, once they outnumber those that stayed
-    the last time.
+    order. Cancelled events are removed together, once they outnumber the events left by
+    the previous removal.
 
     Args:
         rate: Calls per second.
