@@ -120,11 +120,11 @@ class AdaptedLease(Lease):
         self.ignored()
 
     def failed(self, error: Exception | None = None) -> None:  # noqa: ARG002
-        """Give the permit back to the limiter."""
+        """Hand the permit back to the limiter."""
         self.ignored()
 
     def ignored(self) -> None:
-        """Give the permit back, if there is one."""
+        """Hand the permit back, if there is one."""
         with self._lock:
             held, self._held = self._held, False
         if not held:

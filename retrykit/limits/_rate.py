@@ -303,7 +303,7 @@ class RateLease(Lease):
     """A call that a rate limit let through.
 
     Attributes:
-        number: How many times the limit had started over when it granted the lease.
+        number: The number of restarts of the limit before it granted the lease.
     """
 
     __slots__ = ("number",)
@@ -312,7 +312,7 @@ class RateLease(Lease):
 
     @property
     def generation(self) -> int:
-        """How many times the limit had started over when it granted the lease."""
+        """The number of restarts of the limit before it granted the lease."""
         return self.number
 
     def succeeded(self) -> None:

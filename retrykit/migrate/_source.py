@@ -357,7 +357,7 @@ class Source:
         )
 
     def definitions(self, name: cst.Name) -> list[cst.CSTNode | None]:
-        """Return all assignments of a variable; None stands for one of another form."""
+        """Return all assignments of a variable; None is one of another form."""
         found: list[cst.CSTNode | None] = []
         for each in self._assignments(name):
             target = getattr(each, "node", None)

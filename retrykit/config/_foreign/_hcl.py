@@ -177,7 +177,7 @@ def _names(block: Any) -> tuple[str, ...]:
 
 
 def _name(node: Any) -> str:
-    """Return a name, or the string that stands for one."""
+    """Return a name, which may be written as a string."""
     plain = _plain(node) if node.data == "string" else None
     return "".join(map(str, node.scan_values(bool))) if plain is None else plain
 
