@@ -34,7 +34,7 @@ class SerializableBudget(Shareable, Budget):
 
 
 def check_clock(clock: object) -> Callable[[], float]:
-    """Return a function that reads the time, in seconds; by default calls' own clock."""
+    """Return a function that reads the time in seconds; by default calls' own clock."""
     if clock is None:
         return _read_clock
     if not callable(clock):
