@@ -14,7 +14,7 @@ from retrykit.audit._values import (
 )
 
 __all__ = ["MISSING", "Arguments", "calls_of", "choose", "count", "error_names"]
-__all__ += ["CANCELLATIONS", "methods_of", "seconds", "swallows"]
+__all__ += ["CANCELLATIONS", "includes_cancellation", "methods_of", "seconds"]
 
 
 class _Missing:
@@ -144,7 +144,7 @@ CANCELLATIONS: Final = frozenset(
 """The errors that stop a task or a program, and their base class."""
 
 
-def swallows(retried: tuple[str, ...] | None) -> bool:
+def includes_cancellation(retried: tuple[str, ...] | None) -> bool:
     """Return whether a cancellation or Ctrl-C is among the errors, as far as known."""
     return not CANCELLATIONS.isdisjoint(retried or ())
 

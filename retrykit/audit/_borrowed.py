@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from retrykit.audit._values import Call, Operation, Reference, Value
 
 __all__ = ["NOT_BORROWED", "Borrowed", "FunctionNode", "called_name", "functions_in"]
-__all__ += ["may_tell_delays"]
+__all__ += ["may_contain_delays"]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 """A function that is defined in a module."""
@@ -41,7 +41,7 @@ def functions_in(tree: ast.Module) -> list[FunctionNode]:
     ]
 
 
-def may_tell_delays(function: FunctionNode) -> bool:
+def may_contain_delays(function: FunctionNode) -> bool:
     """Return whether the names in a function suggest a sleep or a computed delay."""
     return any(
         isinstance(each, ast.BinOp)

@@ -129,7 +129,7 @@ def _called(node: ast.Call, function: Value, names: Names) -> Called:
         timeout,
         tuple([each.arg or "" for each in node.keywords]),
         _text(node.args[0]) if node.args and last in _REQUESTS else "",
-        tuple(_passed(node, names)) if _is_about_retries(function) else (),
+        tuple(_passed_functions(node, names)) if _is_about_retries(function) else (),
     )
 
 
@@ -157,7 +157,7 @@ def _may_retry(node: ast.Call, function: Value) -> bool:
     return any(each.arg and _names_retries(each.arg) for each in node.keywords)
 
 
-def _passed(node: ast.Call, names: Names) -> Iterator[Value]:
+def _passed_functions(node: ast.Call, names: Names) -> Iterator[Value]:
     """Yield the functions that are passed to a call."""
     for each in (*node.args, *(each.value for each in node.keywords)):
         if isinstance(each, ast.Lambda):

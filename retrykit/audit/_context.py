@@ -75,7 +75,7 @@ def with_context(site: Site, repeated: Repeated) -> Site:
     changes: dict[str, object] = {}
     if behavior.timeout is None and behavior.elapsed not in (None, math.inf):
         changes["timeout"] = max(_timeouts(repeated, calls), default=None)
-    if behavior.methods is None and _may_do_twice(site, within):
+    if behavior.methods is None and _may_repeat_effects(site, within):
         found = {x for x in (_method(repeated, each) for each in calls) if x}
         changes["methods"] = frozenset(found) or None
     if behavior.hint is None and _ignores_hints(site, repeated, within):
@@ -111,7 +111,7 @@ def _last(value: Value) -> str:
     return value.right if type(value) is Operation and value.sign == "." else ""
 
 
-def _may_do_twice(site: Site, within: list[Definition]) -> bool:
+def _may_repeat_effects(site: Site, within: list[Definition]) -> bool:
     retried = site.behavior.retried
     if not retried or _NOT_DONE.issuperset(retried):
         return False

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from retrykit.audit._flow import inner_nodes, without_handlers
-from retrykit.audit._handlers import last_name, only_tells
-from retrykit.audit._loop_words import EVIDENCE, Statement, names_in, tells
+from retrykit.audit._handlers import is_log_function, last_name
+from retrykit.audit._loop_words import EVIDENCE, Statement, has_text, names_in
 from retrykit.audit._turns import Turn
 
-__all__ = ["is_enlargement", "is_fallback", "uses_free_place"]
+__all__ = ["is_enlargement", "is_fallback", "picks_free_port_or_name"]
 
 # A place that is free for this attempt, and the names of such places.
 _ANOTHER = re.compile(
@@ -43,10 +43,10 @@ def is_fallback(turn: Turn) -> bool:
     return (
         _uses_items(turn)
         or _takes_next(turn.loop)
-        or _asks_for_next(turn)
-        or uses_free_place(turn.loop, turn.caught, turn.attempt.body)
-        or tells(turn.end, _NONE_FREE)
-        or _moves_on(turn)
+        or _calls_next(turn)
+        or picks_free_port_or_name(turn.loop, turn.caught, turn.attempt.body)
+        or has_text(turn.end, _NONE_FREE)
+        or _switches_target(turn)
         or _excludes_failed(turn)
     )
 
@@ -65,7 +65,7 @@ def _takes_next(loop: Statement) -> bool:
     )
 
 
-def _asks_for_next(turn: Turn) -> bool:
+def _calls_next(turn: Turn) -> bool:
     """Return whether each turn begins with ``server = self._next_server()``."""
     taken = {
         target.id
@@ -110,7 +110,7 @@ def _uses_items(turn: Turn) -> bool:
     parts += _before_attempt(turn, commands=bool(names_in(loop.iter) & _NUMBERS))
     return any(
         names_in(each) & items
-        for each in _acting(parts)
+        for each in _nodes_without_logs(parts)
         if isinstance(each, ast.Call | ast.Subscript)
     )
 
@@ -133,12 +133,12 @@ def _before_attempt(turn: Turn, *, commands: bool) -> list[ast.stmt]:
     return found
 
 
-def _acting(body: Sequence[ast.stmt]) -> list[ast.AST]:
+def _nodes_without_logs(body: Sequence[ast.stmt]) -> list[ast.AST]:
     """Return the nodes of a block, without handlers and calls that log."""
     told = {
         id(x)
         for each in inner_nodes(body)
-        if isinstance(each, ast.Call) and only_tells(each.func)
+        if isinstance(each, ast.Call) and is_log_function(each.func)
         for x in ast.walk(each)
     }
     return [each for each in without_handlers(body) if id(each) not in told]
@@ -170,7 +170,7 @@ def _names_of(target: ast.expr) -> list[ast.Name]:
     return [x for x in ast.walk(target) if isinstance(x, ast.Name)]
 
 
-def uses_free_place(
+def picks_free_port_or_name(
     loop: Statement, caught: set[str], attempt: Sequence[ast.stmt]
 ) -> bool:
     """Return whether each turn uses another port, or another name for a file."""
@@ -191,7 +191,7 @@ def uses_free_place(
     )
 
 
-def _moves_on(turn: Turn) -> bool:
+def _switches_target(turn: Turn) -> bool:
     """Return whether a handler chooses the next server, or something similar."""
     handled = [x for each in turn.handlers for x in inner_nodes(each.body)]
     if any(
@@ -208,7 +208,8 @@ def _moves_on(turn: Turn) -> bool:
             ):
                 taken.add(name)
     return any(
-        names_in(each) & taken for each in _given([*inner_nodes(turn.attempt.body)])
+        names_in(each) & taken
+        for each in _used_values([*inner_nodes(turn.attempt.body)])
     )
 
 
@@ -253,7 +254,7 @@ def is_enlargement(turn: Turn) -> bool:
     for each in body:
         if isinstance(each, ast.Assign) and names_in(each.value) & changed:
             changed |= {y.id for x in each.targets for y in _names_of(x)}
-    return any(names_in(each) & changed for each in _given(body))
+    return any(names_in(each) & changed for each in _used_values(body))
 
 
 def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
@@ -262,7 +263,7 @@ def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
         match each:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 told = {name, handler.name or name}
-                if names_in(value) & told or _is_other_form(value):
+                if names_in(value) & told or _is_empty_literal(value):
                     yield name
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
                 yield name
@@ -279,16 +280,16 @@ def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
                 yield from names_in(target) - {"self", "cls"}
 
 
-def _is_other_form(node: ast.expr) -> bool:
+def _is_empty_literal(node: ast.expr) -> bool:
     """Return whether a value is an empty list or tuple, in place of a filled one."""
     return isinstance(node, ast.List | ast.Tuple) and not node.elts
 
 
-def _given(body: Sequence[ast.AST]) -> Iterator[ast.expr]:
+def _used_values(body: Sequence[ast.AST]) -> Iterator[ast.expr]:
     """Yield the arguments of calls that do not log, and the keys that are looked up."""
     for each in body:
         match each:
-            case ast.Call() if not only_tells(each.func):
+            case ast.Call() if not is_log_function(each.func):
                 yield from each.args
                 yield from (keyword.value for keyword in each.keywords)
             case ast.Subscript(slice=index):

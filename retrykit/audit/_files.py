@@ -66,7 +66,7 @@ def find_files(
     for path in paths:
         given = os.fspath(path)
         if os.path.isdir(given):
-            files += (walk.describe(each, given) for each in walk.folder(given))
+            files += (walk.describe(each, given) for each in walk.files_in(given))
         elif os.path.isfile(given):
             if walk.is_new(given):
                 files.append(walk.describe(given, os.path.dirname(given)))
@@ -145,11 +145,11 @@ class _Walk:
         self._seen.add(key)
         return new
 
-    def tell(self, path: str, error: OSError) -> None:
+    def add_problem(self, path: str, error: OSError) -> None:
         """Note a path that cannot be read."""
         self.problems.append(Problem(path, 0, error.strerror or str(error)))
 
-    def folder(self, path: str) -> Iterator[str]:
+    def files_in(self, path: str) -> Iterator[str]:
         """Yield the files in a folder, followed by the files in its subfolders."""
         linked: list[str] = []
         waiting = [(path, 0)]
@@ -176,7 +176,7 @@ class _Walk:
                     elif entry.name.endswith(SUFFIXES) and self._is_file(entry):
                         yield entry.path
                 except OSError as error:
-                    self.tell(entry.path, error)
+                    self.add_problem(entry.path, error)
             waiting += reversed(folders)
 
     def _is_file(self, entry: "os.DirEntry[str]") -> bool:
@@ -191,7 +191,7 @@ class _Walk:
             with os.scandir(folder) as entries:
                 return sorted(entries, key=lambda each: each.name)
         except OSError as error:
-            self.tell(folder, error)
+            self.add_problem(folder, error)
             return []
 
     def _is_skipped(self, entry: "os.DirEntry[str]") -> bool:

@@ -32,7 +32,7 @@ def flow(body: Iterable[ast.stmt]) -> Outcomes:
     """
     found: set[str] = set()
     for each in body:
-        outcomes = _of(each)
+        outcomes = _outcomes_of(each)
         found |= outcomes - {_NEXT}
         if _NEXT not in outcomes:
             return frozenset(found)
@@ -86,7 +86,7 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _of(node: ast.stmt) -> Outcomes:  # noqa: C901, PLR0911  a case each
+def _outcomes_of(node: ast.stmt) -> Outcomes:  # noqa: C901, PLR0911  a case each
     match node:
         case ast.Return():
             return frozenset(["return"])
@@ -101,9 +101,9 @@ def _of(node: ast.stmt) -> Outcomes:  # noqa: C901, PLR0911  a case each
         case ast.With(body=body) | ast.AsyncWith(body=body):
             return flow(body)
         case ast.Try() | ast.TryStar():
-            return _of_try(node)
+            return _outcomes_of_try(node)
         case ast.For() | ast.AsyncFor() | ast.While():
-            return _of_loop(node)
+            return _outcomes_of_loop(node)
         case ast.Match(cases=cases):
             found = [flow(each.body) for each in cases]
             return frozenset().union(*found, [_NEXT])
@@ -114,7 +114,7 @@ def _of(node: ast.stmt) -> Outcomes:  # noqa: C901, PLR0911  a case each
     return frozenset([_NEXT])
 
 
-def _of_try(node: ast.Try | ast.TryStar) -> Outcomes:
+def _outcomes_of_try(node: ast.Try | ast.TryStar) -> Outcomes:
     found = flow([*node.body, *node.orelse])
     for each in node.handlers:
         found |= flow(each.body)
@@ -124,7 +124,7 @@ def _of_try(node: ast.Try | ast.TryStar) -> Outcomes:
     return found | (last - {_NEXT})
 
 
-def _of_loop(node: ast.For | ast.AsyncFor | ast.While) -> Outcomes:
+def _outcomes_of_loop(node: ast.For | ast.AsyncFor | ast.While) -> Outcomes:
     inner = flow(node.body)
     endless = isinstance(node, ast.While) and _is_true(node.test)
     after = flow(node.orelse)

@@ -26,7 +26,7 @@ __all__ = [
     "retried_errors",
     "retried_from",
 ]
-__all__ += ["only_tells", "swallows_cancellation"]
+__all__ += ["is_log_function", "swallows_cancellation"]
 
 Attempt = ast.Try | ast.TryStar
 """The statement whose body is tried."""
@@ -94,7 +94,7 @@ def last_name(node: ast.expr) -> str:
     return "?"
 
 
-def only_tells(function: ast.expr) -> bool:
+def is_log_function(function: ast.expr) -> bool:
     """Return whether names suggest that a function only logs or prints."""
     name = last_name(function)
     # Other than `future.set_exception(error)`.
@@ -113,7 +113,7 @@ def swallows_cancellation(
 
 def _swallows(attempt: Attempt, handler: ast.ExceptHandler) -> bool:
     caught = {*caught_by(handler)} & CANCELLATIONS
-    if not caught or _filters(handler):
+    if not caught or _filters_errors(handler):
         return False
     before = attempt.handlers[: attempt.handlers.index(handler)]
     passed = {x for each in before if leaves(each.body) for x in caught_by(each)}
@@ -137,10 +137,10 @@ def retried_errors(
         rest: The statements that follow them in the loop.
     """
     broad = [each for each in handlers if _EVERYTHING & {*caught_by(each)}]
-    if broad and _sorts_out(before[: before.index(broad[0])]):
+    if broad and _raises_some(before[: before.index(broad[0])]):
         return None
     if any(
-        _filters(each, rest) or _asks_elsewhere(each) or _asks_for_state(each)
+        _filters_errors(each, rest) or _passes_error_on(each) or _tests_state(each)
         for each in broad
     ):
         return None
@@ -157,12 +157,12 @@ def retried_from(
     """
     caught = caught_by(handler)
     before = attempt.handlers[: attempt.handlers.index(handler)]
-    if _EVERYTHING & {*caught} and (_sorts_out(before) or _asks_which(handler)):
+    if _EVERYTHING & {*caught} and (_raises_some(before) or _tests_error(handler)):
         return None
     return tuple(caught)
 
 
-def _asks_which(handler: ast.ExceptHandler) -> bool:
+def _tests_error(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler tests the error, or something computed from it."""
     nodes = [*inner_nodes(handler.body)]
     derived = _derived(handler, nodes)
@@ -180,7 +180,7 @@ def _derived(handler: ast.ExceptHandler, nodes: Sequence[ast.AST]) -> set[str]:
     return derived
 
 
-def _sorts_out(handlers: Sequence[ast.ExceptHandler]) -> bool:
+def _raises_some(handlers: Sequence[ast.ExceptHandler]) -> bool:
     """Return whether handlers raise some errors that are not cancellations.
 
     An error after which the loop is left in another way may be a success: for example,
@@ -192,7 +192,7 @@ def _sorts_out(handlers: Sequence[ast.ExceptHandler]) -> bool:
     )
 
 
-def _filters(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
+def _filters_errors(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
     """Return whether a handler tests which error it is before the loop continues."""
     nodes = [*inner_nodes([*handler.body, *rest])]
     derived = _derived(handler, nodes)
@@ -213,7 +213,7 @@ def _filters(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
     return False
 
 
-def _asks_for_state(handler: ast.ExceptHandler) -> bool:
+def _tests_state(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler raises, except in a state that it has not set itself.
 
     For example, ``if not session.begun: continue`` before ``raise``. A counter is not
@@ -249,19 +249,19 @@ def _is_count(node: ast.Name | ast.Attribute, own: set[str]) -> bool:
     return name in own or any(each.search(name) for each in words)
 
 
-def _asks_elsewhere(handler: ast.ExceptHandler) -> bool:
+def _passes_error_on(handler: ast.ExceptHandler) -> bool:
     """Return whether the error is passed to a function whose name says it decides."""
     for each in inner_nodes(handler.body):
         if isinstance(each, ast.Call) and handler.name:
             name = " ".join(names_in(each.func))
-            used = {x for given in _given(each) for x in names_in(given)}
+            used = {x for given in _arguments(each) for x in names_in(given)}
             decides = _DECIDES.search(name) and not _TELLS.search(name)
             if "reraise" in name or (handler.name in used and decides):
                 return True
     return False
 
 
-def _given(call: ast.Call) -> list[ast.expr]:
+def _arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
@@ -280,7 +280,7 @@ def _may_raise(call: ast.Call, error: str) -> bool:
         return True
     if LOGS.search(name) and not _RETRIES.match(last_name(call.func)):
         return False
-    used = {name for each in _given(call) for name in names_in(each)}
+    used = {name for each in _arguments(call) for name in names_in(each)}
     limited = bool(_LIMIT_WORDS.search(" ".join(used)))
     if error in used:
         return limited or bool(_DECIDES.search(name))

@@ -13,9 +13,9 @@ from retrykit.audit._borrowed import (
     functions_in,
 )
 from retrykit.audit._flow import inner_nodes
-from retrykit.audit._handlers import last_name, only_tells
-from retrykit.audit._loop_limits import limits_something
-from retrykit.audit._pauses import Pause, find_pauses, sleeps
+from retrykit.audit._handlers import is_log_function, last_name
+from retrykit.audit._loop_limits import has_limit_test
+from retrykit.audit._pauses import Pause, find_pauses, suggests_sleep
 from retrykit.audit._values import Reference, Scope, evaluate
 
 __all__ = ["Helpers"]
@@ -78,7 +78,7 @@ class Helpers:
         self.limiting = frozenset(
             name
             for name, found in self._functions.items()
-            if any(limits_something(each.body) for each in found)
+            if any(has_limit_test(each.body) for each in found)
         )
 
     def _find_waiting(self) -> frozenset[str]:
@@ -97,9 +97,9 @@ class Helpers:
         return frozenset(found)
 
     def _calls(self, names: set[str], body: Sequence[ast.AST]) -> bool:
-        return any(name in names for name, _ in self._called(body))
+        return any(name in names for name, _ in self._known_calls(body))
 
-    def _called(self, body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
+    def _known_calls(self, body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
         """Yield the name and the call of each function that may be known."""
         for each in inner_nodes(body):
             match each:
@@ -111,20 +111,20 @@ class Helpers:
                 case ast.Call(func=ast.Attribute(attr=name)) if name in self._borrowed:
                     yield name, each
 
-    def limit(self, body: Sequence[ast.AST]) -> bool:
+    def may_limit(self, body: Sequence[ast.AST]) -> bool:
         """Return whether a block calls a function that may limit its attempts."""
-        return any(name in self.limiting for name, _ in self._called(body))
+        return any(name in self.limiting for name, _ in self._known_calls(body))
 
     def find(self, function: ast.expr) -> FunctionNode | None:
         """Return the function that a name or an attribute of ``self`` refers to."""
-        for name, _ in self._called([ast.Call(function, [], [])]):
+        for name, _ in self._known_calls([ast.Call(function, [], [])]):
             found = self._functions.get(name, ())
             return found[0] if len(found) == 1 else None
         return None
 
     def pauses(self, body: Sequence[ast.AST]) -> Iterator[Pause]:
         """Yield the sleeps in the known functions that a block calls."""
-        for name, call in self._called(body):
+        for name, call in self._known_calls(body):
             if name not in self._waiting:
                 continue
             function = self.find(call.func)
@@ -132,7 +132,7 @@ class Helpers:
             if function is None or not inner:
                 yield Pause(call, None, blocking=False)
             else:
-                yield from (_seen(each, call, function) for each in inner)
+                yield from (_pause_of_caller(each, call, function) for each in inner)
 
     def may_wait(self, body: Sequence[ast.AST], known: Iterable[ast.AST] = ()) -> bool:
         """Return whether a block calls something that may wait, as far as is known.
@@ -158,11 +158,11 @@ class Helpers:
     def _is_quick(self, function: ast.expr) -> bool:
         """Return whether a function presumably does not wait, judging by its name."""
         name = last_name(function)
-        if sleeps(name):
+        if suggests_sleep(name):
             return False
         if name in self._functions:
             return name not in self._waiting
-        if only_tells(function) or _is_small(name):
+        if is_log_function(function) or _suggests_no_wait(name):
             return True
         if isinstance(function, ast.Name):
             return hasattr(builtins, name)
@@ -178,7 +178,7 @@ def _by_name(functions: Sequence[FunctionNode]) -> dict[str, list[FunctionNode]]
     return found
 
 
-def _is_small(name: str) -> bool:
+def _suggests_no_wait(name: str) -> bool:
     """Return whether a name suggests a class, a question or a small step: no wait."""
     if name[:1].isupper() or _ASKS.search(name):
         return True
@@ -197,7 +197,7 @@ def _name(name: str) -> Reference:
     return Reference(name)
 
 
-def _seen(pause: Pause, call: ast.Call, function: FunctionNode) -> Pause:
+def _pause_of_caller(pause: Pause, call: ast.Call, function: FunctionNode) -> Pause:
     """Return a sleep in a function, as its caller sees it."""
     blocking = pause.blocking and isinstance(function, ast.FunctionDef)
     outside = inner_nodes(function.body, loops=False)
@@ -206,11 +206,13 @@ def _seen(pause: Pause, call: ast.Call, function: FunctionNode) -> Pause:
         return Pause(call, None, blocking)
     match pause.argument:
         case ast.Name(id=name) if name in _parameters(function):
-            return Pause(call, _given(call, function, name), blocking, pause.seconds)
+            return Pause(
+                call, _argument_for(call, function, name), blocking, pause.seconds
+            )
     return Pause(call, pause.argument, blocking, pause.seconds, function)
 
 
-def _given(call: ast.Call, function: FunctionNode, name: str) -> ast.expr | None:
+def _argument_for(call: ast.Call, function: FunctionNode, name: str) -> ast.expr | None:
     """Return the argument of a call for a parameter; None if that is not known."""
     parameters = _parameters(function)
     if isinstance(call.func, ast.Attribute):

@@ -13,8 +13,8 @@ from retrykit.audit._handlers import (
     NOT_FAILURES,
     OF_DATA,
     Attempt,
+    is_log_function,
     last_name,
-    only_tells,
 )
 from retrykit.audit._loop_words import (
     ENDLESS,
@@ -26,7 +26,7 @@ from retrykit.audit._loop_words import (
 from retrykit.audit._polls import is_poll
 from retrykit.audit._turns import Turn, assigned_constants
 
-__all__ = ["asks_person", "looks_alike"]
+__all__ = ["is_look_alike", "prompts_user"]
 
 _CONFLICTS = re.compile(
     r"Watch|Conflict|Integrity|Stale|Concurren|Exists|Duplicat|Dedup|Collision"
@@ -68,15 +68,19 @@ _QUEUES = re.compile("queue|inbox|mailbox", re.IGNORECASE)
 
 def _is_worker(turn: Turn) -> bool:
     """Return whether a success is followed by the next piece of work."""
-    if _serves(turn.attempt) or _is_thread(turn) or _runs_until_stopped(turn):
+    if (
+        _runs_indefinitely(turn.attempt)
+        or _is_thread_loop(turn)
+        or _passes_stop_event(turn)
+    ):
         return True
-    if _takes_work(turn.loop):
+    if _takes_queue_item(turn.loop):
         return True
     if turn.always_ends:
         return False
     return (
-        _ends_from_outside(turn.loop)
-        or _only_stops(turn)
+        _is_stopped_elsewhere(turn.loop)
+        or _leaves_only_to_stop(turn)
         or any(
             isinstance(each, ast.Expr)
             and isinstance(each.value, ast.Yield | ast.YieldFrom)
@@ -86,7 +90,7 @@ def _is_worker(turn: Turn) -> bool:
     )
 
 
-def _takes_work(loop: Statement) -> bool:
+def _takes_queue_item(loop: Statement) -> bool:
     """Return whether each turn begins with the next item of a queue."""
     match loop.body[0]:
         case ast.Assign(value=value):
@@ -99,7 +103,7 @@ def _takes_work(loop: Statement) -> bool:
     return False
 
 
-def _runs_until_stopped(turn: Turn) -> bool:
+def _passes_stop_event(turn: Turn) -> bool:
     """Return whether the event that stops the loop is passed to an attempt."""
     if not isinstance(turn.loop, ast.While):
         return False
@@ -114,14 +118,14 @@ def _runs_until_stopped(turn: Turn) -> bool:
     )
 
 
-def _is_thread(turn: Turn) -> bool:
+def _is_thread_loop(turn: Turn) -> bool:
     """Return whether a loop runs in a thread that sleeps until it is stopped."""
     return turn.function.endswith("_loop") and any(
         last_name(each.node.func) == "wait" for each in turn.pauses
     )
 
 
-def _serves(attempt: Attempt) -> bool:
+def _runs_indefinitely(attempt: Attempt) -> bool:
     """Return whether an attempt uses a connection until it ends."""
     return any(
         isinstance(each, ast.Call)
@@ -141,15 +145,15 @@ def _is_compare_and_set(turn: Turn) -> bool:
     """Return whether only a conflict with another writer is repeated."""
     if turn.caught and all(map(_CONFLICTS.search, turn.caught)):
         return True
-    if _expects_what_it_read(turn) or _asks_for_version(turn):
+    if _passes_read_version(turn) or _reads_version(turn):
         return True
-    if _ends_with_conflict(turn) or any(map(_raises_others, turn.handlers)):
+    if _ends_with_conflict(turn) or any(map(_raises_unless_exists, turn.handlers)):
         return True
     # Such as `if error.code != ALREADY_EXISTS: raise`.
     return bool(turn.handlers) and all(
         any(
             isinstance(each, ast.If)
-            and _tells_conflict(each.test)
+            and _tests_for_conflict(each.test)
             and any(map(leaves, (each.body, each.orelse, handler.body[-1:])))
             for each in inner_nodes(handler.body)
         )
@@ -157,7 +161,7 @@ def _is_compare_and_set(turn: Turn) -> bool:
     )
 
 
-def _raises_others(handler: ast.ExceptHandler) -> bool:
+def _raises_unless_exists(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler is like ``if error.errno != EEXIST: raise``."""
     return any(
         isinstance(each, ast.If)
@@ -172,7 +176,7 @@ def _raises_others(handler: ast.ExceptHandler) -> bool:
     )
 
 
-def _tells_conflict(test: ast.expr) -> bool:
+def _tests_for_conflict(test: ast.expr) -> bool:
     """Return whether a test only asks if something exists already."""
     words = words_in(test)
     told = {x for x in words if _EXISTS.search(x)}
@@ -190,7 +194,7 @@ def _ends_with_conflict(turn: Turn) -> bool:
     return any(_CONFLICTS.search(last_name(each)) for each in raised)
 
 
-def _asks_for_version(turn: Turn) -> bool:
+def _reads_version(turn: Turn) -> bool:
     """Return whether a handler reads the version that another writer has left."""
     return any(
         re.search("e_?tag(_|$)", name, re.IGNORECASE)
@@ -199,7 +203,7 @@ def _asks_for_version(turn: Turn) -> bool:
     )
 
 
-def _expects_what_it_read(turn: Turn) -> bool:
+def _passes_read_version(turn: Turn) -> bool:
     """Return whether an attempt uses the version that the same turn has read."""
     read = {
         target.id
@@ -216,7 +220,7 @@ def _expects_what_it_read(turn: Turn) -> bool:
     )
 
 
-def _is_no_failure(turn: Turn) -> bool:
+def _catches_no_failure(turn: Turn) -> bool:
     """Return whether a caught error is an end or absent data, rather than a failure."""
     if not turn.caught:
         return False
@@ -239,7 +243,7 @@ def _is_computation(turn: Turn) -> bool:
     calls = [
         each.func
         for each in inner_nodes(turn.attempt.body)
-        if isinstance(each, ast.Call) and not only_tells(each.func)
+        if isinstance(each, ast.Call) and not is_log_function(each.func)
     ]
     return (
         not turn.pauses
@@ -248,7 +252,7 @@ def _is_computation(turn: Turn) -> bool:
     )
 
 
-def _is_question(turn: Turn) -> bool:
+def _is_prompt_loop(turn: Turn) -> bool:
     """Return whether an attempt asks a person."""
     if not turn.pauses and any(
         isinstance(each, ast.Constant)
@@ -258,18 +262,18 @@ def _is_question(turn: Turn) -> bool:
         for each in inner_nodes(handler.body)
     ):
         return True
-    return asks_person(turn.loop)
+    return prompts_user(turn.loop)
 
 
-def asks_person(loop: Statement) -> bool:
+def prompts_user(loop: Statement) -> bool:
     """Return whether a loop asks a person."""
     return any(
-        isinstance(each, ast.Call) and _is_dialogue(each.func)
+        isinstance(each, ast.Call) and _is_prompt(each.func)
         for each in inner_nodes(loop.body)
     )
 
 
-def _is_dialogue(function: ast.expr) -> bool:
+def _is_prompt(function: ast.expr) -> bool:
     name = last_name(function)
     if name in _ASKS:
         return True
@@ -283,14 +287,14 @@ def _is_dialogue(function: ast.expr) -> bool:
     return False
 
 
-def _ends_from_outside(loop: Statement) -> bool:
+def _is_stopped_elsewhere(loop: Statement) -> bool:
     """Return whether a loop continues until another part of the program ends it."""
     return isinstance(loop, ast.While) and bool(
         ENDLESS.search(" ".join(names_in(loop.test)))
     )
 
 
-def _only_stops(turn: Turn) -> bool:
+def _leaves_only_to_stop(turn: Turn) -> bool:
     """Return whether each turn leads to the next, unless the program stops."""
     asked = {
         id(x)
@@ -311,13 +315,13 @@ _LOOK_ALIKES = (
     _is_worker,
     is_poll,
     _is_compare_and_set,
-    _is_no_failure,
+    _catches_no_failure,
     _is_computation,
-    _is_question,
+    _is_prompt_loop,
     is_enlargement,
 )
 
 
-def looks_alike(turn: Turn) -> bool:
+def is_look_alike(turn: Turn) -> bool:
     """Return whether a loop only looks like one that retries."""
     return any(each(turn) for each in _LOOK_ALIKES)

@@ -100,7 +100,7 @@ def _best(found: list[Delays]) -> Delays:
     return best.replace(jitter=True) if random else best
 
 
-def _looks_up(node: ast.expr) -> bool:
+def _is_lookup(node: ast.expr) -> bool:
     """Return whether an expression is like ``headers.get("Retry-After")``."""
     match node:
         case ast.Subscript(slice=key):
@@ -121,7 +121,7 @@ def _computes_anew(node: ast.expr, name: str) -> bool:
     return name not in names_in(node) and _computes(node)
 
 
-def _compares(node: ast.expr, name: str) -> bool:
+def _compares_size_of(node: ast.expr, name: str) -> bool:
     """Return whether an expression compares the size of a name with something."""
     return name in names_in(node) and any(
         isinstance(each, _SIZES) for each in ast.walk(node)
@@ -216,7 +216,7 @@ class _Reader:
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 return self.variable(name)
-            case ast.Subscript() | ast.Call() if _looks_up(node):
+            case ast.Subscript() | ast.Call() if _is_lookup(node):
                 # A setting, or what the server has told.
                 return Delays("constant", None, jitter=self.random(node))
             case ast.Call():
@@ -285,7 +285,7 @@ class _Reader:
         found = Delays(shape, first, growth, self.test_cap(name), self.random(by))
         for each in values:
             # Such as `delay = min(delay, 60)` after `delay *= 2`.
-            cap = self.min_of(each)
+            cap = self.min_cap(each)
             found = found.replace(cap=cap) if cap != math.inf else found
         return found
 
@@ -298,14 +298,14 @@ class _Reader:
         """
         found = _best([self.read(each) for each in values])
         for each in again:
-            cap = self.min_of(each)
+            cap = self.min_cap(each)
             found = found if cap == math.inf else found.replace(cap=cap)
         if any(map(self.random, again)):
             return found.replace(jitter=True)
-        unknown = any(self.asks_others(each) for each in again)
+        unknown = any(self.calls_unknown(each) for each in again)
         return found.replace(jitter=found.jitter or None) if unknown else found
 
-    def asks_others(self, node: ast.expr) -> bool:
+    def calls_unknown(self, node: ast.expr) -> bool:
         """Return whether an expression calls unknown functions."""
         return any(
             isinstance(each, ast.Call) and last_name(each.func) not in _KNOWN
@@ -319,7 +319,7 @@ class _Reader:
             return Delays.of_list([float(each) for each in value])
         if isinstance(iterator, ast.Call):
             if "range" in names_in(iterator.func):
-                start = self.start()
+                start = self.first_count()
                 return Delays("linear", None if start is None else float(start), 1.0)
             return UNKNOWN_DELAYS
         # A setting, or an argument: the same for every call.
@@ -327,7 +327,7 @@ class _Reader:
 
     def recurrence(self, name: str, node: ast.expr, first: float | None) -> Delays:
         """Return the delays of ``delay = min(delay * 2, 60)`` and the like."""
-        cap = self.min_of(node)
+        cap = self.min_cap(node)
         if cap == math.inf:
             cap = self.test_cap(name)
         inner = node
@@ -358,7 +358,7 @@ class _Reader:
         if name == "pow":
             return Delays("exponential", None, None)
         if varying and name == "min":
-            cap = self.min_of(node)
+            cap = self.min_cap(node)
             best = _best([self.read(each) for each in varying])
             capped = best.replace(cap=None if cap == math.inf else cap)
             return self.computed(varying[0], capped)
@@ -392,13 +392,13 @@ class _Reader:
             if not is_number(evaluate(each, self.scope))
         ]
         if isinstance(node.op, ast.Mult | ast.Add | ast.Div | ast.Sub | ast.FloorDiv):
-            counting = any(self.counts(each) for each in sides)
+            counting = any(self.grows_with_attempts(each) for each in sides)
             if counting and all(x.shape != "exponential" for x in found):
                 return Delays("linear", None, None, math.inf, random)
             if found:
                 best = _best(found)
                 jitter = random or best.jitter
-                if not jitter and any(map(self.asks_others, sides)):
+                if not jitter and any(map(self.calls_unknown, sides)):
                     jitter = None if any(x.jitter is None for x in found) else False
                 return best.replace(jitter=jitter, first=None)
         return UNKNOWN_DELAYS.replace(jitter=True if random else None)
@@ -407,7 +407,7 @@ class _Reader:
         """Return delays with their first delay and growth, if these can be computed."""
         if delays.shape not in ("exponential", "linear") or delays.jitter is not False:
             return delays
-        values = [self.at(node, turn) for turn in range(3)]
+        values = [self.value_at(node, turn) for turn in range(3)]
         if not all(map(is_number, values)):
             return delays
         first, second, third = map(float, values)
@@ -422,9 +422,9 @@ class _Reader:
             return delays
         return delays.replace(first=first, growth=second / first)
 
-    def at(self, node: ast.expr, turn: int) -> Value:
+    def value_at(self, node: ast.expr, turn: int) -> Value:
         """Return the value of an expression in a turn of the loop, from 0."""
-        start = self.start()
+        start = self.first_count()
 
         def find(name: str) -> Value:
             if name in self.counted:
@@ -433,7 +433,7 @@ class _Reader:
 
         return evaluate(node, find)
 
-    def start(self) -> int | None:
+    def first_count(self) -> int | None:
         """Return the first value of the counter of a ``for`` loop over a range."""
         match self.loop:
             case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_])):
@@ -443,7 +443,7 @@ class _Reader:
                 return value if type(value) is int else None
         return None
 
-    def counts(self, node: ast.expr) -> bool:
+    def grows_with_attempts(self, node: ast.expr) -> bool:
         """Return whether an expression grows with the number of attempts."""
         if any(isinstance(each, ast.Call) for each in ast.walk(node)):
             return False
@@ -460,7 +460,7 @@ class _Reader:
         value = self.scope(name) if node is None else evaluate(node, self.scope)
         return float(value) if is_number(value) else None
 
-    def min_of(self, node: ast.expr) -> float | None:
+    def min_cap(self, node: ast.expr) -> float | None:
         """Return the cap of ``min(..., cap)``; infinity without a cap."""
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and "min" in names_in(each.func):
@@ -471,15 +471,15 @@ class _Reader:
 
     def test_cap(self, name: str) -> float | None:
         """Return the cap of ``if delay > cap: delay = cap``; infinity without a cap."""
-        if isinstance(self.loop, ast.While) and _compares(self.loop.test, name):
+        if isinstance(self.loop, ast.While) and _compares_size_of(self.loop.test, name):
             return None
         for each in inner_nodes(self.loop.body):
-            if isinstance(each, ast.If) and _compares(each.test, name):
+            if isinstance(each, ast.If) and _compares_size_of(each.test, name):
                 return None
             if isinstance(each, ast.Assign) and name in set().union(
                 *map(names_in, each.targets)
             ):
-                cap = self.min_of(each.value)
+                cap = self.min_cap(each.value)
                 if cap != math.inf:
                     return cap
         return math.inf

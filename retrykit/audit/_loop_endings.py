@@ -7,7 +7,7 @@ from functools import partial
 from types import NoneType
 
 from retrykit.audit._flow import flow, inner_nodes, leaves
-from retrykit.audit._handlers import Attempt, last_name, only_tells
+from retrykit.audit._handlers import Attempt, is_log_function, last_name
 from retrykit.audit._loop_words import (
     CLOCK_WORDS,
     COUNT_WORDS,
@@ -15,7 +15,7 @@ from retrykit.audit._loop_words import (
     counters,
     names_in,
 )
-from retrykit.audit._pauses import sleeps
+from retrykit.audit._pauses import suggests_sleep
 
 __all__ = ["find_ending", "find_ending_of_results"]
 
@@ -39,7 +39,7 @@ def find_ending(
         return "raises"
     if any(_ends_without_cause(each, named | kept) for each in handlers):
         return "hidden"
-    raised = _raised(loop, handlers, after, kept)
+    raised = _endings_of_raises(loop, handlers, after, kept)
     if "raises" in raised or any(map(partial(_returns, kept), after)):
         return "raises"
     again = _calls_once_more(handlers, loop, after)
@@ -52,7 +52,7 @@ def find_ending(
         return "?"
     if raised:
         return "hidden"
-    return _of_silence(loop, handlers, after)
+    return _ending_of_silence(loop, handlers, after)
 
 
 def _calls_once_more(
@@ -88,7 +88,7 @@ def _calls_in(body: Sequence[ast.stmt]) -> list[ast.Call]:
         each
         for each in inner_nodes(body)
         if isinstance(each, ast.Call)
-        and not only_tells(each.func)
+        and not is_log_function(each.func)
         and any(map(names_in, [*each.args, *(x.value for x in each.keywords)]))
     ]
 
@@ -112,7 +112,7 @@ def find_ending_of_results(loop: Statement, following: Sequence[ast.stmt]) -> st
         and _returns_result(nodes, results)
         and not any(map(_may_raise, nodes))
     )
-    if not counted and (not any(map(_asks_for_status, nodes)) or not after):
+    if not counted and (not any(map(_tests_status, nodes)) or not after):
         return "?"
     told = [each for each in after if not _only_logs([each])]
     if _uses(told, results) or (
@@ -130,7 +130,9 @@ def _may_raise(node: ast.AST) -> bool:
     if not isinstance(call, ast.Call):
         return False
     name = last_name(call.func)
-    return bool(_HANDLES.search(name)) or not (only_tells(call.func) or sleeps(name))
+    return bool(_HANDLES.search(name)) or not (
+        is_log_function(call.func) or suggests_sleep(name)
+    )
 
 
 def _returns_result(nodes: Sequence[ast.AST], results: set[str]) -> bool:
@@ -146,14 +148,14 @@ def _returns_result(nodes: Sequence[ast.AST], results: set[str]) -> bool:
     return bool(tested) and tested.issuperset(returned)
 
 
-def _asks_for_status(node: ast.AST) -> bool:
+def _tests_status(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and any(
         isinstance(each, ast.Attribute) and _STATUS.search(each.attr)
         for each in ast.walk(node.test)
     )
 
 
-def _raised(
+def _endings_of_raises(
     loop: Statement,
     handlers: Sequence[ast.ExceptHandler],
     after: Sequence[ast.stmt],
@@ -184,19 +186,21 @@ def _raised(
         }
     ends = {id(each) for each in after}
     return {
-        "?" if _is_class(each.exc) and id(each) not in ends else _of_raise(each, kept)
+        "?"
+        if _is_class(each.exc) and id(each) not in ends
+        else _ending_of_raise(each, kept)
         for each in [*inner_nodes(loop.body, loops=False), *inner_nodes(after)]
         if isinstance(each, ast.Raise) and id(each) not in inside
     }
 
 
-def _of_silence(
+def _ending_of_silence(
     loop: Statement,
     handlers: Sequence[ast.ExceptHandler],
     after: Sequence[ast.stmt],
 ) -> str:
     """Return what a loop that raises nothing does with the last error."""
-    if _gives_count(loop, handlers) or any(map(_hands_over, handlers)):
+    if _passes_counter(loop, handlers) or any(map(_stores_error, handlers)):
         # The last attempt may raise another error, or another part has the last one.
         return "?"
     if any({"return", "break"} & flow(each.body) for each in handlers):
@@ -213,7 +217,7 @@ def _of_silence(
     return "hidden" if _ends_silently(after) else "?"
 
 
-def _hands_over(handler: ast.ExceptHandler) -> bool:
+def _stores_error(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler passes the error to ``set_exception``, ``fail``, ..."""
     return any(
         _FINISHES.search(last_name(call.func))
@@ -222,7 +226,7 @@ def _hands_over(handler: ast.ExceptHandler) -> bool:
     )
 
 
-def _gives_count(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> bool:
+def _passes_counter(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> bool:
     """Return whether an attempt is passed the loop's counter, or what is left."""
     counted = counters(loop)
     return any(
@@ -238,18 +242,18 @@ def _ends_silently(body: Sequence[ast.stmt]) -> bool:
     if _only_logs(body):
         return True
     last = body[-1] if _only_logs(body[:-1]) else body[0]
-    return isinstance(last, ast.Return) and _tells_nothing(last.value)
+    return isinstance(last, ast.Return) and _is_empty_or_constant(last.value)
 
 
-def _tells_nothing(node: ast.expr | None) -> bool:
+def _is_empty_or_constant(node: ast.expr | None) -> bool:
     """Return whether a value is empty, NaN, None or another constant."""
     match node:
         case ast.UnaryOp(operand=node):
-            return _tells_nothing(node)
+            return _is_empty_or_constant(node)
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant()]):
             return True
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            return all(map(_tells_nothing, items))
+            return all(map(_is_empty_or_constant, items))
         case ast.Dict(keys=keys):
             return not keys
         case ast.Name(id=name) | ast.Attribute(attr=name):
@@ -278,9 +282,9 @@ def _ends_with_error(
         for each in inner_nodes(handler.body, loops=False)
         if isinstance(each, ast.If)
         and not leaves([each])
-        and _asks_which(names_in(each.test), derived, counted)
+        and _tests_only_error(names_in(each.test), derived, counted)
         for node in inner_nodes([*each.body, *each.orelse], loops=False)
-        if not _is_last(each, counted)
+        if not _has_attempt_test(each, counted)
     }
     for each in inner_nodes(handler.body, loops=False):
         raises = isinstance(each, ast.Raise) and not _hides(each, errors)
@@ -306,10 +310,10 @@ def _ends_without_cause(handler: ast.ExceptHandler, errors: set[str]) -> bool:
 def _hides(node: ast.Raise, errors: set[str]) -> bool:
     """Return whether a ``raise`` is like ``raise ApiError(text) from None``."""
     removed = isinstance(node.cause, ast.Constant) and node.cause.value is None
-    return removed and _of_raise(node, errors) == "hidden"
+    return removed and _ending_of_raise(node, errors) == "hidden"
 
 
-def _asks_which(names: set[str], derived: set[str], counted: set[str]) -> bool:
+def _tests_only_error(names: set[str], derived: set[str], counted: set[str]) -> bool:
     """Return whether a test is about the error alone, not about the attempt."""
     return bool(names & derived) and not any(
         each in counted or COUNT_WORDS.search(each) or CLOCK_WORDS.search(each)
@@ -317,7 +321,7 @@ def _asks_which(names: set[str], derived: set[str], counted: set[str]) -> bool:
     )
 
 
-def _is_last(node: ast.If, counted: set[str]) -> bool:
+def _has_attempt_test(node: ast.If, counted: set[str]) -> bool:
     """Return whether another test in a block is about the attempt."""
     return any(
         each in counted or COUNT_WORDS.search(each) or CLOCK_WORDS.search(each)
@@ -327,7 +331,7 @@ def _is_last(node: ast.If, counted: set[str]) -> bool:
     )
 
 
-def _of_raise(node: ast.Raise, kept: set[str]) -> str:
+def _ending_of_raise(node: ast.Raise, kept: set[str]) -> str:
     """Return what a ``raise`` after the loop does with the last error."""
     if node.exc is None or names_in(node.cause) & kept:
         return "raises"
@@ -378,7 +382,7 @@ def _only_logs(body: Iterable[ast.stmt]) -> bool:
 def _logs(node: ast.stmt) -> bool:
     match node:
         case ast.Expr(value=ast.Call(func=function)):
-            return only_tells(function)
+            return is_log_function(function)
         case ast.If(body=body, orelse=orelse):
             return _only_logs([*body, *orelse])
     return False
@@ -386,7 +390,7 @@ def _logs(node: ast.stmt) -> bool:
 
 def _returns_something(handlers: Sequence[ast.ExceptHandler]) -> bool:
     return any(
-        isinstance(each, ast.Return) and not _tells_nothing(each.value)
+        isinstance(each, ast.Return) and not _is_empty_or_constant(each.value)
         for handler in handlers
         for each in inner_nodes(handler.body)
     )
@@ -401,7 +405,7 @@ def _copies_of(names: set[str], loop: Statement) -> set[str]:
                 found |= names_in(target) - {"self"}
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=name)) as function, args=args
-            ) if name != "self" and not only_tells(function):
+            ) if name != "self" and not is_log_function(function):
                 # Such as `errors.append(error)`.
                 if any(names_in(x) & names for x in args):
                     found.add(name)

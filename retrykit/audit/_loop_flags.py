@@ -34,17 +34,17 @@ def turns_of_flag(loop: Statement, handler: ast.ExceptHandler) -> Value:
             or "continue" in flow(each.body)
         ):
             asked |= names_in(each.test)
-    flags = asked & _set_flags(handler.body).keys()
+    flags = asked & _assigned_flags(handler.body).keys()
     if not flags:
         return math.inf
-    if _goes_on(_with_end(handler.body, flags), loop, handler):
+    if _continues(_with_breaks(handler.body, flags), loop, handler):
         # In another way, which sets no flag.
         return math.inf
-    everywhere = _set_flags(loop.body)
+    everywhere = _assigned_flags(loop.body)
     return 1 if any(len(everywhere[each]) == 1 for each in flags) else UNKNOWN
 
 
-def _goes_on(
+def _continues(
     body: Sequence[ast.stmt], loop: Statement, handler: ast.ExceptHandler
 ) -> bool:
     """Return whether a loop continues after the statements of a handler."""
@@ -56,7 +56,7 @@ def _goes_on(
     return "continue" in outcomes or not ends
 
 
-def _with_end(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
+def _with_breaks(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
     """Return statements, with each one that sets a flag replaced by a ``break``."""
     found: list[ast.stmt] = []
     for each in body:
@@ -67,13 +67,13 @@ def _with_end(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
             new = ast.Break()
         elif isinstance(each, ast.If):
             new = copy(each)
-            new.body = _with_end(each.body, flags)
-            new.orelse = _with_end(each.orelse, flags)
+            new.body = _with_breaks(each.body, flags)
+            new.orelse = _with_breaks(each.orelse, flags)
         found.append(new)
     return found
 
 
-def _set_flags(body: Sequence[ast.stmt]) -> dict[str, set[bool]]:
+def _assigned_flags(body: Sequence[ast.stmt]) -> dict[str, set[bool]]:
     """Return the names that True or False is assigned to, with these values."""
     found: dict[str, set[bool]] = {}
     for each in inner_nodes(body):

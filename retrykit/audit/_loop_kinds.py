@@ -4,10 +4,10 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 
-from retrykit.audit._fallbacks import uses_free_place
+from retrykit.audit._fallbacks import picks_free_port_or_name
 from retrykit.audit._flow import flow, inner_nodes, leaves, without_handlers
 from retrykit.audit._handlers import NOT_FAILURES, OF_DATA, last_name
-from retrykit.audit._look_alikes import asks_person, looks_alike
+from retrykit.audit._look_alikes import is_look_alike, prompts_user
 from retrykit.audit._loop_words import (
     EVIDENCE,
     Statement,
@@ -19,9 +19,9 @@ from retrykit.audit._loop_words import (
 )
 from retrykit.audit._polls import (
     WAITS,
-    asks_whether_ready,
-    looks_at_state,
+    depends_on_state,
     sleeps_first,
+    tests_readiness,
 )
 from retrykit.audit._turns import Turn
 
@@ -57,19 +57,19 @@ _GRADES = re.compile(
 def is_retry(turn: Turn) -> bool:
     """Return whether a loop repeats what failed, until it succeeds."""
     ends = turn.always_ends or {"break", "return"} & flow(turn.success)
-    if not ends or looks_alike(turn):
+    if not ends or is_look_alike(turn):
         return False
     # What a loop logs says something only if each success ends it.
     if EVIDENCE.search(control_words(turn.loop, texts=turn.always_ends)):
         return True
-    if turn.pauses and _asks_for_throttling(turn.loop):
+    if turn.pauses and _tests_throttling(turn.loop):
         return True
     return turn.always_ends and bool(
         turn.pauses or _is_counted(turn.loop) or _fails_on_network(turn)
     )
 
 
-def _asks_for_throttling(loop: Statement) -> bool:
+def _tests_throttling(loop: Statement) -> bool:
     """Return whether a loop tests if the server wants fewer requests."""
     tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
     if isinstance(loop, ast.While):
@@ -107,7 +107,7 @@ def is_retry_of_results(
         sleeps: Returns whether the loop sleeps.
     """
     outcomes = flow(loop.body)
-    again = _asks_again(loop, before)
+    again = _repeats_call(loop, before)
     ends = again or ({"break", "return"} & outcomes and _leaves_after_result(loop))
     if not ends or not {"next", "continue"} & outcomes:
         return False
@@ -117,21 +117,21 @@ def is_retry_of_results(
     )
     name = function.rpartition(".")[2]
     words = {each for each in words if not re.search("back_?off", each)}
-    if any(each(loop) for each in (looks_at_state, asks_whether_ready, asks_person)):
+    if any(each(loop) for each in (depends_on_state, tests_readiness, prompts_user)):
         return False
-    if uses_free_place(loop, set(), loop.body) or _does_something_else(loop):
+    if picks_free_port_or_name(loop, set(), loop.body) or _is_other_kind(loop):
         return False
     if _CHECKS.match(name) and not EVIDENCE.search(name):
         return False
     told = (
         EVIDENCE.search(" ".join(words))
-        or _asks_for_throttling(loop)
-        or _returns_good_answer(loop)
+        or _tests_throttling(loop)
+        or _returns_tested_response(loop)
     )
     if not told or WAITS.search(name):
         return False
-    asks = again or _asks_for_status(loop) or _iterates_over_retries(loop)
-    waits = not sleeps_first(loop) and not _looks_through(loop)
+    asks = again or _leaves_on_good_status(loop) or _iterates_over_retries(loop)
+    waits = not sleeps_first(loop) and not _searches_items(loop)
     return asks or (waits and sleeps())
 
 
@@ -142,7 +142,7 @@ def _leaves_after_result(loop: Statement) -> bool:
     )
 
 
-def _looks_through(loop: Statement) -> bool:
+def _searches_items(loop: Statement) -> bool:
     """Return whether each turn checks several things, until one of them is found."""
     return any(
         isinstance(each, ast.For | ast.AsyncFor) and "return" in flow(each.body)
@@ -150,7 +150,7 @@ def _looks_through(loop: Statement) -> bool:
     )
 
 
-def _wants_better(loop: Statement) -> bool:
+def _tests_quality(loop: Statement) -> bool:
     """Return whether a loop continues until a result is good enough."""
     return any(
         isinstance(each, ast.Compare)
@@ -162,7 +162,7 @@ def _wants_better(loop: Statement) -> bool:
     )
 
 
-def _returns_good_answer(loop: Statement) -> bool:
+def _returns_tested_response(loop: Statement) -> bool:
     """Return whether a loop tests a response's status before it returns any of it."""
     asked: set[str] = set()
     returned: set[str] = set()
@@ -180,12 +180,14 @@ def _returns_good_answer(loop: Statement) -> bool:
     return bool(asked & returned)
 
 
-def _does_something_else(loop: Statement) -> bool:
+def _is_other_kind(loop: Statement) -> bool:
     """Return whether a loop polls, follows redirects, or visits or grades items."""
-    return _counts_others(loop) or _visits_items(loop) or _wants_better(loop)
+    return (
+        _counts_polls_or_redirects(loop) or _visits_items(loop) or _tests_quality(loop)
+    )
 
 
-def _counts_others(loop: Statement) -> bool:
+def _counts_polls_or_redirects(loop: Statement) -> bool:
     """Return whether a loop counts polls or redirects, or keeps their answers."""
     limit = loop.test if isinstance(loop, ast.While) else loop.iter
     stored = {
@@ -215,7 +217,7 @@ def _iterates_over_retries(loop: Statement) -> bool:
     )
 
 
-def _asks_for_status(loop: Statement) -> bool:
+def _leaves_on_good_status(loop: Statement) -> bool:
     """Return whether a loop is left after a good status of a response."""
     return any(
         isinstance(each, ast.If)
@@ -226,7 +228,7 @@ def _asks_for_status(loop: Statement) -> bool:
     )
 
 
-def _asks_again(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
+def _repeats_call(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
     """Return whether a loop repeats a call as long as it has a bad result."""
     if not isinstance(loop, ast.While):
         return False

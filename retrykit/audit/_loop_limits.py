@@ -27,7 +27,7 @@ from retrykit.audit._values import (
     is_number,
 )
 
-__all__ = ["Limits", "find_limits", "limits_something"]
+__all__ = ["Limits", "find_limits", "has_limit_test"]
 
 Limits = tuple[Value, Value]
 """The most attempts and the most seconds: numbers, infinity or UNKNOWN."""
@@ -70,7 +70,7 @@ def find_limits(
         handlers: The handlers after which the loop continues. If one of them continues
             without a limit, the loop has none.
     """
-    found = _limits_of(loop, scope, before)
+    found = _limits_of_loop(loop, scope, before)
     if found == NO_LIMITS and _ends_by_helper(handlers):
         return UNKNOWN, math.inf
     if handlers and found[0] in (UNKNOWN, math.inf):
@@ -82,8 +82,8 @@ def find_limits(
                 continue
             others = {id(x) for x in handlers if x is not each}
             way: Statement = copy(loop)
-            way.body = _without(loop.body, others)
-            if _limits_of(way, scope, before) == NO_LIMITS:
+            way.body = _with_raising_handlers(loop.body, others)
+            if _limits_of_loop(way, scope, before) == NO_LIMITS:
                 return NO_LIMITS
     return found
 
@@ -111,24 +111,26 @@ def _decides(node: ast.AST, error: str) -> bool:
     return error not in names_in(node)
 
 
-def limits_something(body: Sequence[ast.stmt]) -> bool:
+def has_limit_test(body: Sequence[ast.stmt]) -> bool:
     """Return whether a function tests the size of a number of attempts or of a time."""
     return any(
         isinstance(each, ast.Compare)
         and _compares_size(each)
-        and any(_is_of_time(x) or COUNT_WORDS.search(x) for x in names_in(each))
+        and any(_is_time_word(x) or COUNT_WORDS.search(x) for x in names_in(each))
         for each in inner_nodes(body)
     )
 
 
-def _without(body: Sequence[ast.stmt], handlers: set[int]) -> list[ast.stmt]:
+def _with_raising_handlers(
+    body: Sequence[ast.stmt], handlers: set[int]
+) -> list[ast.stmt]:
     """Return statements in which some handlers are replaced by ``raise``."""
     found: list[ast.stmt] = []
     for each in body:
         new = each
         if isinstance(each, ast.If | ast.With | ast.AsyncWith | ast.Try | ast.TryStar):
             new = copy(each)
-            new.body = _without(each.body, handlers)
+            new.body = _with_raising_handlers(each.body, handlers)
         if isinstance(new, ast.Try | ast.TryStar):
             new.handlers = [
                 ast.ExceptHandler(x.type, x.name, [ast.Raise()])
@@ -140,37 +142,41 @@ def _without(body: Sequence[ast.stmt], handlers: set[int]) -> list[ast.stmt]:
     return found
 
 
-def _limits_of(loop: Statement, scope: Scope, before: dict[str, ast.expr]) -> Limits:
+def _limits_of_loop(
+    loop: Statement, scope: Scope, before: dict[str, ast.expr]
+) -> Limits:
     counted = counters(loop)
-    changed = _changed(loop)
+    changed = _assigned_names(loop)
     turning: set[str] = set()
     calls: Value = math.inf
     elapsed: Value = math.inf
     if isinstance(loop, ast.While):
-        found = _of_test(loop.test, counted, changed, scope, None)
+        found = _limits_of_test(loop.test, counted, changed, scope, None)
         calls, elapsed = _least(calls, found[0]), _least(elapsed, found[1])
         firsts = [evaluate(before[x], scope) for x in counted & before.keys()]
         if is_number(calls) and len(firsts) == 1 and is_number(firsts[0]):
             # Such as `attempt = 1` before `while attempt <= 3`.
             calls = max(calls - firsts[0], 1) if calls > firsts[0] else UNKNOWN
         if calls is UNKNOWN:
-            calls = _of_countdown(loop, scope, before)
-        stays = isinstance(loop.test, ast.Compare) and _stays(loop.test, changed)
+            calls = _attempts_of_countdown(loop, scope, before)
+        stays = isinstance(loop.test, ast.Compare) and _is_constant_test(
+            loop.test, changed
+        )
         if calls == elapsed and not stays and names_in(loop.test) - _flags(loop):
             # It is not known what else ends the loop.
             calls = UNKNOWN
     else:
-        calls = _of_iterator(loop.iter, scope)
+        calls = _attempts_of_iterator(loop.iter, scope)
         # `_turns_until` reads what is compared with its counter.
         turning = names_in(loop.target)
-    first = _first(loop, scope)
+    first = _first_count(loop, scope)
     within = _computed_words(loop.body)
     for test in _leaving_tests(loop.body):
-        found = _of_test(test, counted, changed, scope, turning)
+        found = _limits_of_test(test, counted, changed, scope, turning)
         if _compares_time_left(test, within):
             found = found[0], UNKNOWN
         calls, elapsed = _least(calls, found[0]), _least(elapsed, found[1])
-        calls = _least(calls, _of_truth(test, loop, scope, before))
+        calls = _least(calls, _attempts_of_truth_test(test, loop, scope, before))
         if not isinstance(loop, ast.While):
             turns = _turns_until(test, names_in(loop.target), first, scope)
             calls = _least(calls, turns)
@@ -195,19 +201,21 @@ def _compares_time_left(test: ast.expr, within: dict[str, set[str]]) -> bool:
     return any(
         isinstance(each, ast.Compare)
         and _compares_size(each)
-        and any(_is_of_time(x) for name in names_in(each) for x in within.get(name, ()))
+        and any(
+            _is_time_word(x) for name in names_in(each) for x in within.get(name, ())
+        )
         for each in ast.walk(test)
     )
 
 
-def _of_truth(
+def _attempts_of_truth_test(
     test: ast.expr, loop: Statement, scope: Scope, before: dict[str, ast.expr]
 ) -> Value:
     """Return the attempts of ``if attempt: raise``, or of ``if not left: raise``."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         calls: Value = math.inf
         for each in test.values:
-            calls = _least(calls, _of_truth(each, loop, scope, before))
+            calls = _least(calls, _attempts_of_truth_test(each, loop, scope, before))
         return calls
     node = test.operand if isinstance(test, ast.UnaryOp) else test
     match test:
@@ -231,7 +239,9 @@ def _of_truth(
     return math.inf
 
 
-def _of_countdown(loop: ast.While, scope: Scope, before: dict[str, ast.expr]) -> Value:
+def _attempts_of_countdown(
+    loop: ast.While, scope: Scope, before: dict[str, ast.expr]
+) -> Value:
     """Return the number of iterations of ``while left > 0`` with ``left -= 1``."""
     match loop.test:
         case ast.Name(id=name):
@@ -266,7 +276,7 @@ def _flags(loop: ast.While) -> set[str]:
     return found
 
 
-def _first(loop: Statement, scope: Scope) -> Value:
+def _first_count(loop: Statement, scope: Scope) -> Value:
     """Return the first value of the counter of a ``for`` loop."""
     match loop:
         case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_])):
@@ -324,7 +334,7 @@ def _least(one: Value, other: Value) -> Value:
     return other
 
 
-def _of_iterator(node: ast.expr, scope: Scope) -> Value:
+def _attempts_of_iterator(node: ast.expr, scope: Scope) -> Value:
     match node:
         case ast.Call(func=func, args=args):
             name = (
@@ -333,37 +343,37 @@ def _of_iterator(node: ast.expr, scope: Scope) -> Value:
                 else {func.id}
             )
             if "range" in name and args:
-                return _of_range([evaluate(x, scope) for x in args])
+                return _attempts_of_range([evaluate(x, scope) for x in args])
             if name & {"count", "cycle"} or ("repeat" in name and len(args) == 1):
                 return math.inf
             if "chain" in name:
-                parts = [_of_iterator(each, scope) for each in args]
+                parts = [_attempts_of_iterator(each, scope) for each in args]
                 return math.inf if math.inf in parts else UNKNOWN
             if (
                 name & {"enumerate", "reversed", "iter", "list", "tqdm", "trange"}
                 and args
             ):
-                return _of_iterator(args[0], scope)
+                return _attempts_of_iterator(args[0], scope)
         case ast.Tuple(elts=items) | ast.List(elts=items):
             return len(items)
     value = evaluate(node, scope)
     return len(value) if type(value) is tuple else UNKNOWN
 
 
-def _of_range(values: Sequence[Value]) -> Value:
+def _attempts_of_range(values: Sequence[Value]) -> Value:
     if all(type(each) is int for each in values):
         ok = len(values) <= 3 and 0 not in values[2:]  # noqa: PLR2004  start, stop, step
         return len(range(*values)) if ok else UNKNOWN
     if len(values) == 1:
-        return _most_of(values[0])
+        return _largest_choice(values[0])
     start, stop, *step = values
     return UNKNOWN if step else Operation("-", stop, start)
 
 
-def _most_of(value: Value) -> Value:
+def _largest_choice(value: Value) -> Value:
     """Return the larger number in a choice such as ``3 if again else 1``."""
     if type(value) is Operation and value.sign == "or":
-        parts = [_most_of(value.left), _most_of(value.right)]
+        parts = [_largest_choice(value.left), _largest_choice(value.right)]
         numbers = [each for each in parts if each]
         return max(numbers) if all(map(is_number, numbers)) else value
     return value
@@ -392,7 +402,7 @@ def _leaving_tests(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
                 yield assigned[name]
 
 
-def _of_test(
+def _limits_of_test(
     test: ast.expr,
     counted: set[str],
     changed: set[str] | None,
@@ -417,20 +427,22 @@ def _of_test(
         operands = [each.left, *each.comparators]
         words = [names_in(x) for x in operands]
         every = set().union(*words)
-        if any(map(_is_of_time, every)):
+        if any(map(_is_time_word, every)):
             elapsed = _least(elapsed, UNKNOWN)
-        elif every & (turning or set()) or _stays(each, changed):
+        elif every & (turning or set()) or _is_constant_test(each, changed):
             continue
         elif every & counted or any(map(COUNT_WORDS.search, every)):
             bound = _bound_of(each, operands, words, counted, scope)
             calls = _least(calls, bound)
     if isinstance(test, ast.Compare):
         return calls, elapsed
-    words_of_limits = _of_words(names_in(test), counted, inner=turning is not None)
+    words_of_limits = _limits_of_words(
+        names_in(test), counted, inner=turning is not None
+    )
     return _least(calls, words_of_limits[0]), _least(elapsed, words_of_limits[1])
 
 
-def _of_words(names: set[str], counted: set[str], *, inner: bool) -> Limits:
+def _limits_of_words(names: set[str], counted: set[str], *, inner: bool) -> Limits:
     """Return the limits that names alone suggest, as in ``while retries:``."""
     calls = any(
         word in counted
@@ -441,14 +453,14 @@ def _of_words(names: set[str], counted: set[str], *, inner: bool) -> Limits:
     return UNKNOWN if calls else math.inf, UNKNOWN if elapsed else math.inf
 
 
-def _is_of_time(word: str) -> bool:
+def _is_time_word(word: str) -> bool:
     """Return whether a name is about a clock or a time limit."""
     if _STATUSES.search(word):
         return False
     return bool(_CLOCKS.search(word) or CLOCK_WORDS.search(word))
 
 
-def _changed(loop: Statement) -> set[str] | None:
+def _assigned_names(loop: Statement) -> set[str] | None:
     """Return the names that a loop assigns to; None if a function in it may do so."""
     found = set() if isinstance(loop, ast.While) else names_in(loop.target)
     for each in inner_nodes(loop.body):
@@ -461,7 +473,7 @@ def _changed(loop: Statement) -> set[str] | None:
     return found
 
 
-def _stays(node: ast.Compare, changed: set[str] | None) -> bool:
+def _is_constant_test(node: ast.Compare, changed: set[str] | None) -> bool:
     """Return whether a comparison has the same result in each turn."""
     if changed is None:
         return False

@@ -14,10 +14,10 @@ __all__ = [
     "Statement",
     "control_words",
     "counters",
+    "has_text",
     "names_in",
     "numbers_in",
     "target_names",
-    "tells",
     "texts_in",
     "words_in",
 ]
@@ -90,7 +90,7 @@ def texts_in(node: ast.AST) -> set[str]:
     }
 
 
-def tells(body: Sequence[ast.AST], pattern: re.Pattern[str]) -> bool:
+def has_text(body: Sequence[ast.AST], pattern: re.Pattern[str]) -> bool:
     """Return whether a pattern matches a string or an f-string in a block."""
     return any(
         pattern.search(ast.unparse(each))

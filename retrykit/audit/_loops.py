@@ -10,8 +10,8 @@ from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._flow import LEAVES, flow, inner_nodes
 from retrykit.audit._handlers import (
     caught_by,
+    is_log_function,
     may_raise_elsewhere,
-    only_tells,
     retried_errors,
     swallows_cancellation,
 )
@@ -24,9 +24,9 @@ from retrykit.audit._loop_limits import Limits, find_limits
 from retrykit.audit._loop_words import Statement
 from retrykit.audit._pauses import (
     Pause,
-    asks_counter,
+    calls_retrier,
     find_pauses,
-    iterates_over_counter,
+    iterates_over_retrier,
     iterator_may_wait,
     may_sleep_elsewhere,
     pauses_within,
@@ -126,7 +126,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
     around = _around_attempt(loop, turn)
     calls, elapsed = _find_limits(loop, place, handlers, around)
     failing = around if turn else _statements(loop)
-    pauses = _with_those_of_helpers(pauses, place.helpers(), failing)
+    pauses = _with_helper_pauses(pauses, place.helpers(), failing)
     blocking = [each.node.lineno for each in pauses if each.blocking]
     delays = _find_delays(loop, place, pauses, failing)
     return Loop(
@@ -173,7 +173,7 @@ def _find_limits(
         shared: list[ast.AST] = [x for x in around if x not in handlers]
         if _may_limit(shared, handlers, place) and not (
             any(
-                _only_counts(each, loop) and not LEAVES & flow(each.body)
+                _only_logs_and_counts(each, loop) and not LEAVES & flow(each.body)
                 for each in handlers
             )
             and not _may_limit(shared, [], place)
@@ -189,8 +189,8 @@ def _may_limit(
     around = [*shared, *handlers]
     return (
         may_raise_elsewhere(handlers)
-        or place.helpers().limit(around)
-        or asks_counter(around)
+        or place.helpers().may_limit(around)
+        or calls_retrier(around)
     )
 
 
@@ -217,7 +217,7 @@ def _find_delays(
         failing, [each.node for each in pauses]
     )
     waits = waits or iterator_may_wait(loop, place.before)
-    return UNKNOWN_DELAYS if waits or iterates_over_counter(loop) else delays
+    return UNKNOWN_DELAYS if waits or iterates_over_retrier(loop) else delays
 
 
 def _called_elsewhere(
@@ -228,14 +228,14 @@ def _called_elsewhere(
         match each:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name) as func):
                 value = evaluate(func, place.scope)
-                if "." in called_name(value) and not only_tells(func):
+                if "." in called_name(value) and not is_log_function(func):
                     yield name, value
 
 
 def _find_ending(
     loop: Statement, place: Place, handlers: list[ast.ExceptHandler]
 ) -> str:
-    if iterates_over_counter(loop):
+    if iterates_over_retrier(loop):
         return "?"
     if not handlers:
         return find_ending_of_results(loop, place.following)
@@ -262,12 +262,14 @@ def _retries_some_at_once(turn: Turn, pauses: list[Pause], helpers: Helpers) -> 
             continue
         if helpers.may_wait([x for x in path if x not in turn.attempt.body]):
             continue
-        if all(map(is_failure, caught_by(each))) and _only_counts(each, turn.loop):
+        if all(map(is_failure, caught_by(each))) and _only_logs_and_counts(
+            each, turn.loop
+        ):
             return True
     return False
 
 
-def _only_counts(handler: ast.ExceptHandler, loop: Statement) -> bool:
+def _only_logs_and_counts(handler: ast.ExceptHandler, loop: Statement) -> bool:
     """Return whether a handler only logs and counts, whichever attempt failed."""
     raised = {
         id(x)
@@ -276,7 +278,7 @@ def _only_counts(handler: ast.ExceptHandler, loop: Statement) -> bool:
         for x in ast.walk(each)
     }
     return turns_of_flag(loop, handler) == math.inf and all(
-        only_tells(each.func)
+        is_log_function(each.func)
         for each in inner_nodes(handler.body)
         if isinstance(each, ast.Call) and id(each) not in raised
     )
@@ -289,7 +291,7 @@ def _retried(turn: Turn | None) -> tuple[str, ...] | None:
     return retried_errors(caught, turn.handlers, turn.attempt.handlers, turn.rest)
 
 
-def _with_those_of_helpers(
+def _with_helper_pauses(
     pauses: list[Pause], helpers: Helpers, around: Sequence[ast.AST]
 ) -> list[Pause]:
     """Return the sleeps of a loop and of the functions that it calls."""

@@ -20,7 +20,7 @@ __all__ = ["read_module"]
 _TIME_LIMITS = re.compile("timeout|fail_after|fail_at|move_on", re.IGNORECASE)
 
 
-def _go_on() -> None:
+def _check_nothing() -> None:
     """Read a module without a time limit."""
 
 
@@ -29,7 +29,7 @@ def read_module(  # noqa: PLR0913  the module, and what is known of it
     path: str,
     name: str,
     package: str,
-    check: Callable[[], None] = _go_on,
+    check: Callable[[], None] = _check_nothing,
     *,
     borrowed: Borrowed = NOT_BORROWED,
 ) -> Module:
@@ -47,7 +47,7 @@ def read_module(  # noqa: PLR0913  the module, and what is known of it
     reader = _Reader(tree, check, borrowed)
     names = Names(origin)
     names.bind(tree.body)
-    reader.module(names)
+    reader.read_module(names)
     return Module(
         path,
         name,
@@ -95,39 +95,39 @@ class _Reader:
         self.loops: list[Loop] = []
         self.blocks: list[Block] = []
 
-    def module(self, names: Names) -> None:
+    def read_module(self, names: Names) -> None:
         """Read the module."""
         self.names = names
-        self.block(self.tree.body, _Body(names, self.candidates))
+        self.read_block(self.tree.body, _Body(names, self.candidates))
 
     @cached_property
     def helpers(self) -> Helpers:
         """The functions of the module that its loops may call to sleep or to count."""
         return Helpers(self.tree, self.names.find_literal, self.borrowed)
 
-    def block(self, statements: Sequence[ast.stmt], body: _Body) -> None:
+    def read_block(self, statements: Sequence[ast.stmt], body: _Body) -> None:
         """Read the statements of a block."""
         for index, each in enumerate(statements):
             self.check()
             match each:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self.function(each, body)
+                    self.read_function(each, body)
                 case ast.ClassDef():
-                    self.klass(each, body)
+                    self.read_class(each, body)
                 case ast.While() | ast.For() | ast.AsyncFor():
-                    self.loop(each, statements[index + 1 :], body)
+                    self.read_loop(each, statements[index + 1 :], body)
                     outer, body.around = body.around, []
-                    self.statement(each, body)
+                    self.read_statement(each, body)
                     body.around = outer
                 case ast.If() | ast.With() | ast.AsyncWith() | ast.Try():
                     ends = getattr(each, "finalbody", ())
                     body.around.append((statements, index + 1, ends))
-                    self.statement(each, body)
+                    self.read_statement(each, body)
                     body.around.pop()
                 case _:
-                    self.statement(each, body)
+                    self.read_statement(each, body)
 
-    def loop(
+    def read_loop(
         self,
         node: ast.While | ast.For | ast.AsyncFor,
         following: Sequence[ast.stmt],
@@ -161,7 +161,7 @@ class _Reader:
             end = node.end_lineno or node.lineno
             self.blocks.append(Block(value, names.function, node.lineno, end))
 
-    def statement(self, node: ast.stmt, body: _Body) -> None:
+    def read_statement(self, node: ast.stmt, body: _Body) -> None:
         """Read a statement that defines nothing, and the statements within it."""
         if isinstance(node, ast.Assign | ast.AnnAssign):
             body.names.assign(node)
@@ -177,25 +177,25 @@ class _Reader:
             elif type(part) is not list:
                 continue
             elif part and isinstance(part[0], ast.stmt):
-                self.block(part, body)
+                self.read_block(part, body)
             else:
                 for each in part:
-                    self.part(each, node, body)
+                    self.read_part(each, node, body)
         body.limits -= limits
 
-    def part(self, each: ast.AST, node: ast.stmt, body: _Body) -> None:
+    def read_part(self, each: ast.AST, node: ast.stmt, body: _Body) -> None:
         """Read a part of a statement: a handler, a case, or another one."""
         if isinstance(each, ast.ExceptHandler):
             outer = body.handler
             body.handler = each, cast("Attempt", node)
-            self.block(each.body, body)
+            self.read_block(each.body, body)
             body.handler = outer
         elif isinstance(each, ast.match_case):
-            self.block(each.body, body)
+            self.read_block(each.body, body)
         elif isinstance(each, ast.AST):
             body.read(each)
 
-    def function(
+    def read_function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: _Body
     ) -> None:
         """Read a function."""
@@ -212,7 +212,7 @@ class _Reader:
         names = outer.names.of_function(node)
         is_async = isinstance(node, ast.AsyncFunctionDef)
         body = _Body(names, self.candidates, is_async=is_async)
-        self.block(node.body, body)
+        self.read_block(node.body, body)
         results = [each for each in body.results if each is not None]
         self.definitions.append(
             Definition(
@@ -230,13 +230,13 @@ class _Reader:
         if outer.names.function:
             outer.include(body)
 
-    def klass(self, node: ast.ClassDef, outer: _Body) -> None:
+    def read_class(self, node: ast.ClassDef, outer: _Body) -> None:
         """Read a class."""
         full = f"{outer.names.prefix}{node.name}"
         self.bases[full] = tuple(evaluate(x, outer.names.find) for x in node.bases)
         for each in node.decorator_list:
             outer.read(each)
-        self.block(node.body, _Body(outer.names.of_class(node), self.candidates))
+        self.read_block(node.body, _Body(outer.names.of_class(node), self.candidates))
 
 
 def _enters_attempts(node: ast.stmt) -> bool:

@@ -102,13 +102,13 @@ class _Graph:
         """Find the chains of all functions that may retry."""
         for name, definition in [*self._project.definitions.items()]:
             if name in self._repeated.around:
-                self._of_function(name)
+                self._chain_of_function(name)
                 continue
             # What it does not repeat is read only if something else repeats it.
             self._under_way.add(name)
             for call in definition.calls:
                 if self._is_repeated(name, call):
-                    self._of_call(name, call)
+                    self._chain_of_call(name, call)
             self._under_way.discard(name)
 
     def _is_repeated(self, function: str, call: Called) -> bool:
@@ -127,7 +127,7 @@ class _Graph:
             _library_of(value) in RETRIERS or self._project.site_of(value) is not None
         )
 
-    def _of_function(self, name: str) -> Chain:
+    def _chain_of_function(self, name: str) -> Chain:
         """Return the longest chain of retries beneath a function."""
         if name in self._chains:
             return self._chains[name]
@@ -135,7 +135,8 @@ class _Graph:
             return ()
         self._under_way.add(name)
         chains = [
-            self._of_call(name, each) for each in self._project.definitions[name].calls
+            self._chain_of_call(name, each)
+            for each in self._project.definitions[name].calls
         ]
         chain = max(chains, key=_weight, default=())
         for site in reversed(self._repeated.around.get(name, ())):
@@ -144,8 +145,8 @@ class _Graph:
         self._chains[name] = chain
         return chain
 
-    def _of_call(self, function: str, call: Called) -> Chain:
-        chain = max(self._beneath(function, call), key=_weight, default=())
+    def _chain_of_call(self, function: str, call: Called) -> Chain:
+        chain = max(self._chains_beneath(function, call), key=_weight, default=())
         for site in self._repeated.blocks(function, call.line):
             chain = self._repeat(site, chain)
         return chain
@@ -164,36 +165,38 @@ class _Graph:
         self.longest[site] = max(known, found, key=_weight)
         return found
 
-    def _beneath(self, function: str, call: Called, depth: int = 0) -> Iterator[Chain]:
+    def _chains_beneath(
+        self, function: str, call: Called, depth: int = 0
+    ) -> Iterator[Chain]:
         """Yield the chains that a call in a function leads to."""
         value = self._project.resolve(call.function)
         if type(value) is Reference:
-            yield from self._of_name(value, function, call)
+            yield from self._chains_of_name(value, function, call)
         elif type(value) is Operation and value.sign == ".":
-            yield from self._of_method(value, function, call, depth)
+            yield from self._chains_of_method(value, function, call, depth)
         elif type(value) is Call:
-            yield from self._of_retrier(value, function, call)
+            yield from self._chains_of_retrier(value, function, call)
 
-    def _of_name(
+    def _chains_of_name(
         self, value: Reference, function: str, call: Called
     ) -> Iterator[Chain]:
         name = value.name
         if name in self._project.definitions:
-            yield self._of_function(name)
+            yield self._chain_of_function(name)
             inside = self._repeated.inside.get(name, ())
-            for chain in self._given(function, call) if inside else ():
+            for chain in self._chains_of_passed(function, call) if inside else ():
                 for site in inside:
                     chain = self._repeat(site, chain)  # noqa: PLW2901  around it
                 yield chain
             return
         constructor = f"{name}.__init__"
         if constructor in self._project.definitions:
-            yield self._of_function(constructor)
+            yield self._chain_of_function(constructor)
         elif value.library in _WITH_FUNCTIONS:
             unknown = tuple((each, UNKNOWN) for each in call.named)
-            yield from self._of_client(Call(value, (), unknown))
+            yield from self._chains_of_client(Call(value, (), unknown))
 
-    def _of_method(
+    def _chains_of_method(
         self, value: Operation, function: str, call: Called, depth: int
     ) -> Iterator[Chain]:
         path: list[str] = []
@@ -204,23 +207,23 @@ class _Graph:
         if type(base) is not Call or path[-1] in _QUIET:
             return
         if _library_of(base) in RETRIERS:
-            yield from self._of_retrier(base, function, call)
+            yield from self._chains_of_retrier(base, function, call)
             return
-        made, maker = self._object(base)
+        made, maker = self._made_object(base)
         if type(made) is Reference:
             member: Value = made
             for each in path:
                 member = part_of(member, each)
             if depth < _DEEPEST:
                 found = call._replace(function=member)
-                yield from self._beneath(function, found, depth + 1)
+                yield from self._chains_beneath(function, found, depth + 1)
         elif type(made) is Call:
             if _is_session(made):
-                yield from self._of_session(maker or function)
+                yield from self._chains_of_session(maker or function)
             else:
-                yield from self._of_client(made)
+                yield from self._chains_of_client(made)
 
-    def _object(self, call: Call, depth: int = 0) -> tuple[Value, str]:
+    def _made_object(self, call: Call, depth: int = 0) -> tuple[Value, str]:
         """Return the object that a call makes, and the function that makes it.
 
         Returns:
@@ -236,7 +239,9 @@ class _Graph:
         if definition is not None:
             result = self._project.resolve(definition.result)
             made, _ = (
-                self._object(result, depth + 1) if type(result) is Call else (None, "")
+                self._made_object(result, depth + 1)
+                if type(result) is Call
+                else (None, "")
             )
             return made, function.name
         if self._project.is_class(function.name) and not self._project.read_call(call):
@@ -246,13 +251,13 @@ class _Graph:
     def _copied(self, value: Value, call: Call, depth: int) -> tuple[Value, str]:
         """Return a client, with the settings of ``client.with_options(...)``."""
         if type(value) is Call:
-            made, maker = self._object(value, depth + 1)
+            made, maker = self._made_object(value, depth + 1)
             if type(made) is Call:
                 named = (*made.named, *call.named)
                 return Call(made.function, made.positional, named), maker
         return None, ""
 
-    def _of_client(self, call: Call) -> Iterator[Chain]:
+    def _chains_of_client(self, call: Call) -> Iterator[Chain]:
         """Yield the layers of a client that certainly retry, the outermost first.
 
         A transport, a configuration or another client that it is made with may also
@@ -276,7 +281,7 @@ class _Graph:
                 )
         yield chain
 
-    def _of_session(self, function: str) -> Iterator[Chain]:
+    def _chains_of_session(self, function: str) -> Iterator[Chain]:
         """Yield the layer of a requests session that is made near a function.
 
         Args:
@@ -302,26 +307,28 @@ class _Graph:
             if each.library in ("requests", "urllib3") and each.behavior.calls
         ]
 
-    def _of_retrier(self, value: Call, function: str, call: Called) -> Iterator[Chain]:
+    def _chains_of_retrier(
+        self, value: Call, function: str, call: Called
+    ) -> Iterator[Chain]:
         """Yield the chains of the functions that are passed to a retrying object."""
         site = self._project.site_of(value)
         if site is None:
             return
-        for chain in self._given(function, call):
+        for chain in self._chains_of_passed(function, call):
             yield self._repeat(site, chain)
 
-    def _given(self, function: str, call: Called) -> Iterator[Chain]:
+    def _chains_of_passed(self, function: str, call: Called) -> Iterator[Chain]:
         """Yield the chains of the functions that are passed to a call."""
         for each in call.passed:
             value = self._project.resolve(each)
             if type(value) is Reference and value.name in self._project.definitions:
-                yield self._of_function(value.name)
+                yield self._chain_of_function(value.name)
         if True in call.passed:
             # What stands in a lambda expression.
             for other in self._project.definitions[function].calls:
                 is_within = call.line <= other.line <= call.end_line
                 if is_within and True not in other.passed:
-                    yield from self._beneath(function, other)
+                    yield from self._chains_beneath(function, other)
 
 
 def _library_of(call: Call) -> str:

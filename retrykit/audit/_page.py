@@ -85,7 +85,7 @@ def _chart(behavior: Behavior) -> Iterator[str]:
             yield _rect(x, width, most, ' class="random"')
         yield _rect(x, width, sure, "")
     first, last = (describe_duration(high) for _, high in (bars[0], bars[-1]))
-    end = "…" if _goes_on(behavior) else ""
+    end = "…" if _exceeds_chart(behavior) else ""
     text = first if first == last else f"{first} to {last}{end}"
     count = f"{len(bars)}{end and '+'}"
     noun = "retry" if count == "1" else "retries"
@@ -97,7 +97,7 @@ def _rect(x: float, width: float, height: float, more: str) -> str:
     return f'<rect x="{x}" y="{y}" width="{width}" height="{height}"{more}/>\n'
 
 
-def _goes_on(behavior: Behavior) -> bool:
+def _exceeds_chart(behavior: Behavior) -> bool:
     return behavior.calls is None or behavior.calls - 1 > _SHOWN
 
 

@@ -7,19 +7,19 @@ from typing import Final, NamedTuple
 
 from retrykit.audit._borrowed import FunctionNode
 from retrykit.audit._flow import inner_nodes
-from retrykit.audit._handlers import last_name, only_tells
+from retrykit.audit._handlers import is_log_function, last_name
 from retrykit.audit._loop_words import Statement, names_in
 from retrykit.audit._values import Reference, Scope, evaluate
 
 __all__ = [
     "Pause",
-    "asks_counter",
+    "calls_retrier",
     "find_pauses",
-    "iterates_over_counter",
+    "iterates_over_retrier",
     "iterator_may_wait",
     "may_sleep_elsewhere",
     "pauses_within",
-    "sleeps",
+    "suggests_sleep",
 ]
 
 _SLEEPS = frozenset(["sleep", "async_sleep", "asleep", "_sleep", "sleep_ms"])
@@ -93,21 +93,21 @@ def find_pauses(body: list[ast.stmt], scope: Scope) -> Iterator[Pause]:
             known = type(function) is Reference and function.library in _OF_SECONDS
             seconds = known or not (own or last == "sleep_ms")
             yield Pause(each, first, blocking=name == "time.sleep", seconds=seconds)
-        elif last == "wait" and _is_event(each.func) and first is not None:
+        elif last == "wait" and _suggests_event(each.func) and first is not None:
             yield Pause(each, first, blocking=False)
-        elif _PAUSE_WORDS.search(last) and not _makes_value(last):
+        elif _PAUSE_WORDS.search(last) and not _suggests_value(last):
             # Such as `asyncSleep(self.retry_delay)`.
             told = last.lower().endswith("sleep") and len(each.args) == 1
-            delay = first if told and _names_delay(first) else None
+            delay = first if told and _suggests_delay(first) else None
             yield Pause(each, delay, blocking=False, seconds=False)
 
 
-def sleeps(name: str) -> bool:
+def suggests_sleep(name: str) -> bool:
     """Return whether the name of a function suggests that it waits."""
-    return bool(_WAITING.search(name)) and not _makes_value(name)
+    return bool(_WAITING.search(name)) and not _suggests_value(name)
 
 
-def _is_event(node: ast.expr) -> bool:
+def _suggests_event(node: ast.expr) -> bool:
     words = " ".join(names_in(node))
     return bool(
         re.search(
@@ -118,12 +118,12 @@ def _is_event(node: ast.expr) -> bool:
     )
 
 
-def _names_delay(node: ast.expr | None) -> bool:
+def _suggests_delay(node: ast.expr | None) -> bool:
     """Return whether the name of an argument suggests a delay, not a count."""
     return any(map(_DELAY_NAMES.search, names_in(node)))
 
 
-def _makes_value(name: str) -> bool:
+def _suggests_value(name: str) -> bool:
     return bool(
         re.match(
             r"_*(get|calc|compute|next|make|create|set|reset|is|has|should|parse)", name
@@ -131,7 +131,7 @@ def _makes_value(name: str) -> bool:
     )
 
 
-def iterates_over_counter(loop: Statement) -> bool:
+def iterates_over_retrier(loop: Statement) -> bool:
     """Return whether a loop iterates over an object that counts its attempts.
 
     For example, ``for attempt in Attempts(3)`` with ``attempt.error = error``: the
@@ -171,22 +171,22 @@ def iterator_may_wait(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
 def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:
     """Return whether a call is given a delay or counts attempts, so may sleep."""
     return any(
-        isinstance(each, ast.Call) and (_asks_counter(each) or _gives_delay(each))
+        isinstance(each, ast.Call) and (_is_retrier_call(each) or _passes_delay(each))
         for each in inner_nodes(around)
     )
 
 
-def asks_counter(around: Sequence[ast.AST]) -> bool:
+def calls_retrier(around: Sequence[ast.AST]) -> bool:
     """Return whether a block calls an object that counts attempts."""
     return any(
-        isinstance(each, ast.Call) and _asks_counter(each)
+        isinstance(each, ast.Call) and _is_retrier_call(each)
         for each in inner_nodes(around)
     )
 
 
-def _gives_delay(call: ast.Call) -> bool:
+def _passes_delay(call: ast.Call) -> bool:
     """Return whether a call is like ``disconnect(device, backoff)``."""
-    return not only_tells(call.func) and any(
+    return not is_log_function(call.func) and any(
         isinstance(each, ast.Name) and _DELAY_NAMES.search(each.id)
         for each in [*call.args, *(keyword.value for keyword in call.keywords)]
     )
@@ -209,7 +209,7 @@ def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[P
     return found
 
 
-def _asks_counter(call: ast.Call) -> bool:
+def _is_retrier_call(call: ast.Call) -> bool:
     """Return whether a call uses a retry object: one of its methods, or ``next()``."""
     match call:
         case ast.Call(func=ast.Name(id="next"), args=[ast.Name(id=name), *_]):

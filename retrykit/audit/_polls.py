@@ -10,9 +10,9 @@ from retrykit.audit._loop_words import (
     Statement,
     control_words,
     counters,
+    has_text,
     names_in,
     numbers_in,
-    tells,
     texts_in,
     words_in,
 )
@@ -20,10 +20,10 @@ from retrykit.audit._turns import Turn
 
 __all__ = [
     "WAITS",
-    "asks_whether_ready",
+    "depends_on_state",
     "is_poll",
-    "looks_at_state",
     "sleeps_first",
+    "tests_readiness",
 ]
 
 WAITS = re.compile(
@@ -83,11 +83,11 @@ def is_poll(turn: Turn) -> bool:
     waits = _WAITS_FOR.match(turn.function) or _NAMED_READY.search(turn.function)
     if waits and not EVIDENCE.search(turn.function):
         return True
-    if _asks_for_state(turn) or _reads_file(turn) or _takes_lock(turn):
+    if _waits_for_state(turn) or _reads_file(turn) or _takes_lock(turn):
         return True
-    if _probes(turn) or _receives(turn) or _waits_until(turn):
+    if _checks_health(turn) or _receives(turn) or _waits_until(turn):
         return True
-    if _tells_ready(turn) or _tells_unready(turn) or asks_whether_ready(turn.loop):
+    if _reports_ready(turn) or _reports_not_ready(turn) or tests_readiness(turn.loop):
         return True
     control = control_words(turn.loop, texts=False)
     if EVIDENCE.search(f"{turn.function} {control}"):
@@ -97,21 +97,21 @@ def is_poll(turn: Turn) -> bool:
     return (
         polls
         or bool(WAITS.search(turn.function))
-        or _asks_process(turn)
+        or _checks_process(turn)
         or sleeps_first(turn.loop)
     )
 
 
-def _tells_ready(turn: Turn) -> bool:
+def _reports_ready(turn: Turn) -> bool:
     """Return whether a success logs that something is ready now."""
     texts = {x for each in turn.success for x in texts_in(each)}
     return any(map(_NOW_READY.search, texts))
 
 
-def _tells_unready(turn: Turn) -> bool:
+def _reports_not_ready(turn: Turn) -> bool:
     """Return whether a handler, or the end, tells that something is not ready."""
     handled = [x for each in turn.handlers for x in each.body]
-    return tells([*turn.end, *handled], _NOT_DONE)
+    return has_text([*turn.end, *handled], _NOT_DONE)
 
 
 def _waits_until(turn: Turn) -> bool:
@@ -146,7 +146,7 @@ def _takes_lock(turn: Turn) -> bool:
     return False
 
 
-def _probes(turn: Turn) -> bool:
+def _checks_health(turn: Turn) -> bool:
     """Return whether an attempt only asks for the health of something."""
     match turn.attempt.body[0]:
         case ast.Expr() as first:
@@ -169,7 +169,7 @@ def _receives(turn: Turn) -> bool:
         return False
     return any(
         isinstance(each, ast.Call)
-        and (_RECEIVES.search(last_name(each.func)) or _gets_within(each))
+        and (_RECEIVES.search(last_name(each.func)) or _gets_with_timeout(each))
         for each in inner_nodes(turn.attempt.body)
     )
 
@@ -186,7 +186,7 @@ def _would_block(handler: ast.ExceptHandler) -> bool:
     )
 
 
-def _gets_within(call: ast.Call) -> bool:
+def _gets_with_timeout(call: ast.Call) -> bool:
     """Return whether a call is like ``queue.get(timeout=1)``, not an HTTP request."""
     if last_name(call.func).strip("_") != "get":
         return False
@@ -195,7 +195,7 @@ def _gets_within(call: ast.Call) -> bool:
     return bool(limits) or (named and not call.args)
 
 
-def asks_whether_ready(loop: Statement) -> bool:
+def tests_readiness(loop: Statement) -> bool:
     """Return whether a loop continues while something is not ready."""
     if not isinstance(loop, ast.While):
         return False
@@ -232,7 +232,7 @@ def _is_sleep(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) == "sleep"
 
 
-def _asks_process(turn: Turn) -> bool:
+def _checks_process(turn: Turn) -> bool:
     """Return whether a handler gives up if a starting process has ended."""
     return any(
         isinstance(each, ast.If)
@@ -243,10 +243,10 @@ def _asks_process(turn: Turn) -> bool:
     )
 
 
-def _asks_for_state(turn: Turn) -> bool:
+def _waits_for_state(turn: Turn) -> bool:
     """Return whether a success is repeated until some work has another state."""
     if isinstance(turn.loop, ast.While) and any(
-        map(_names_state, ast.walk(turn.loop.test))
+        map(_is_progress_test, ast.walk(turn.loop.test))
     ):
         return True
     if turn.always_ends or not turn.pauses:
@@ -265,7 +265,7 @@ def _reads_file(turn: Turn) -> bool:
     )
 
 
-def looks_at_state(loop: Statement) -> bool:
+def depends_on_state(loop: Statement) -> bool:
     """Return whether what a loop does depends on the state of something else."""
     tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
     if isinstance(loop, ast.While):
@@ -278,7 +278,7 @@ def looks_at_state(loop: Statement) -> bool:
     return machine or any(
         any(map(_STATES.search, words_in(each) - _flags_in(each)))
         or any(map(_EXISTENCE.search, names_in(each)))
-        or any(_compares_state(x) or _names_state(x) for x in ast.walk(each))
+        or any(_is_state_test(x) or _is_progress_test(x) for x in ast.walk(each))
         for each in tests
     )
 
@@ -288,7 +288,7 @@ def _flags_in(test: ast.expr) -> set[str]:
     return names_in(test) & {"succeeded", "success"}
 
 
-def _names_state(node: ast.AST) -> bool:
+def _is_progress_test(node: ast.AST) -> bool:
     """Return whether a state is compared with a state of work in progress."""
     match node:
         case ast.Compare(
@@ -305,7 +305,7 @@ def _names_state(node: ast.AST) -> bool:
     return False
 
 
-def _compares_state(node: ast.AST) -> bool:
+def _is_state_test(node: ast.AST) -> bool:
     """Return whether a state is compared with a state other than a failure."""
     match node:
         case ast.Compare(left=left, comparators=[ast.Constant(value=int())]):

@@ -8,7 +8,7 @@ from retrykit.audit._borrowed import (
     Borrowed,
     FunctionNode,
     called_name,
-    may_tell_delays,
+    may_contain_delays,
 )
 from retrykit.audit._files import SourceFile
 from retrykit.audit._libraries import BY_KEYWORD, LIBRARIES, behavior_of
@@ -313,7 +313,7 @@ class Project:
             line = self.definitions[function.name].line
             path = "" if home is None else home.path
             for each in self._functions_in(path):
-                if each.lineno == line and may_tell_delays(each):
+                if each.lineno == line and may_contain_delays(each):
                     called[name] = each
                     others[path] = self._functions_in(path)
         if not called:

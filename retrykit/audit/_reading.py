@@ -85,7 +85,7 @@ def read_file(  # noqa: PLR0911  one for each fault
         return _failed(file, 0, error.strerror or str(error))
     if len(source) > _LARGEST_SEARCHED:
         return _failed(file, 0, _too_large(_LARGEST_SEARCHED))
-    source = _with_plain_ends(source)
+    source = _with_unix_newlines(source)
     lines = source.count(b"\n") + (not source.endswith(b"\n") and source != b"")
     cells: tuple[Cell, ...] = ()
     told: tuple[Problem, ...] = ()
@@ -97,7 +97,7 @@ def read_file(  # noqa: PLR0911  one for each fault
         told = tuple(Problem(f"{file.path}:{x}", y, z) for x, y, z in problems)
         source = text.encode("utf-8", "surrogatepass")
         lines = source.count(b"\n")
-    if not (whole or not _is_plain(source) or _may_have_sites(source)):
+    if not (whole or not _extends_ascii(source) or _may_have_sites(source)):
         return Reading(None, lines, told, {}, cells)
     try:
         module = _parse(file, source, longest, borrowed)
@@ -126,7 +126,7 @@ def read_lines(path: str) -> list[str]:
     """Return the lines of a file; empty if it can no longer be read."""
     try:
         with open(path, "rb") as opened:
-            source = _with_plain_ends(opened.read(LARGEST))
+            source = _with_unix_newlines(opened.read(LARGEST))
         if path.endswith(".ipynb"):
             return join_cells(source)[0].split("\n")
         encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
@@ -135,7 +135,7 @@ def read_lines(path: str) -> list[str]:
         return []
 
 
-def _with_plain_ends(source: bytes) -> bytes:
+def _with_unix_newlines(source: bytes) -> bytes:
     if b"\r" in source:
         return source.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return source
@@ -149,7 +149,7 @@ def _too_large(limit: int) -> str:
     return f"larger than {limit // 1_000_000} MB; not read"
 
 
-def _is_plain(source: bytes) -> bool:
+def _extends_ascii(source: bytes) -> bool:
     """Return whether words of a file can be searched before it is decoded."""
     if b"\0" in source:
         return False

@@ -58,13 +58,13 @@ class Repeated:
     def _add_decorators(self, name: str) -> None:
         """Note the sites in decorators of the project: these repeat the function."""
         for value, *_ in self.project.definitions[name].decorators:
-            maker = self.made_by(value)
+            maker = self.called_function(value)
             for site in self.inside.get(maker, ()):
                 known = self.around.setdefault(name, [])
                 if site not in known and name not in site.functions:
                     known.append(site)
 
-    def made_by(self, value: Value) -> str:
+    def called_function(self, value: Value) -> str:
         """Return the project's function that is called or named; "" without one."""
         resolved = self.project.resolve(value)
         if type(resolved) is Call:

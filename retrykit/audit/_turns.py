@@ -73,7 +73,7 @@ def find_turn(
         handlers = [
             each
             for each in attempt.handlers
-            if _goes_on(each, after) and not _makes_false(loop, each.body)
+            if _continues(each, after) and not _makes_false(loop, each.body)
         ]
         if handlers:
             name = function.rpartition(".")[2]
@@ -89,7 +89,7 @@ def _find_later(
     """Return the attempt that follows another ``try``, such as a clean-up."""
     for attempt, rest in _attempts(body, []):
         after = flow(rest)
-        handlers = [each for each in attempt.handlers if _goes_on(each, after)]
+        handlers = [each for each in attempt.handlers if _continues(each, after)]
         success = flow([*attempt.body, *attempt.orelse, *rest])
         if handlers and not {"next", "continue"} & success:
             return attempt, rest, handlers
@@ -101,7 +101,7 @@ def _falls_through(handlers: Sequence[ast.ExceptHandler]) -> bool:
     return not any("continue" in flow(each.body) for each in handlers)
 
 
-def _goes_on(handler: ast.ExceptHandler, after: frozenset[str]) -> bool:
+def _continues(handler: ast.ExceptHandler, after: frozenset[str]) -> bool:
     outcomes = flow(handler.body)
     return "continue" in outcomes or (
         "next" in outcomes and bool({"next", "continue"} & after)

@@ -282,7 +282,7 @@ def _operate(sign: str, left: Value, right: Value) -> Value:
     return Operation(sign, left, right)
 
 
-def _negative(node: Any, scope: Scope, depth: int) -> Value:
+def _unary(node: Any, scope: Scope, depth: int) -> Value:
     value = evaluate(node.operand, scope, depth)
     if isinstance(node.op, ast.USub) and is_number(value):
         return -value
@@ -330,7 +330,7 @@ _READERS: dict[type[ast.expr], Callable[[Any, Scope, int], Value]] = {
     ast.Dict: _dictionary,
     ast.Call: _call,
     ast.BinOp: _operation,
-    ast.UnaryOp: _negative,
+    ast.UnaryOp: _unary,
     ast.IfExp: _choice,
     ast.BoolOp: _either,
     ast.Lambda: _function,

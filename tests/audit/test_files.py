@@ -154,7 +154,7 @@ def test_links_in_a_circle_are_followed_once(tmp_path):
 def test_tells_a_folder_that_is_gone(tmp_path):
     make(tmp_path, "a.py", "p/b.py")
     walk = _Walk((), None)
-    files = walk.folder(str(tmp_path))
+    files = walk.files_in(str(tmp_path))
     assert next(files) == f"{tmp_path}/a.py"
     shutil.rmtree(tmp_path / "p")
     assert not [*files]

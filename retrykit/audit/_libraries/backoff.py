@@ -14,8 +14,8 @@ from retrykit.audit._arguments import (
     choose,
     count,
     error_names,
+    includes_cancellation,
     seconds,
-    swallows,
 )
 from retrykit.audit._delays import UNKNOWN_DELAYS, Delays
 from retrykit.audit._libraries._reader import Readers
@@ -38,7 +38,7 @@ def _on_exception(call: Call) -> Behavior:
         _delays(arguments),
         None if told_apart else retried,
         ending=choose(raises, "raises", "hidden"),
-        swallows=swallows(retried),
+        swallows=includes_cancellation(retried),
     )
 
 

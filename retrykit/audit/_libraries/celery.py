@@ -14,8 +14,8 @@ from retrykit.audit._arguments import (
     Arguments,
     calls_of,
     error_names,
+    includes_cancellation,
     seconds,
-    swallows,
 )
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._libraries._reader import Readers
@@ -48,7 +48,7 @@ def _task(call: Call) -> Behavior | None:
         _backoff(arguments, extra),
         retried,
         ending="raises",
-        swallows=swallows(retried),
+        swallows=includes_cancellation(retried),
     )
 
 

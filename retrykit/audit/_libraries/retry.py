@@ -8,7 +8,13 @@ the delay is multiplied by ``backoff``, and ``jitter`` is added to all later del
 import math
 from typing import Final
 
-from retrykit.audit._arguments import Arguments, count, error_names, seconds, swallows
+from retrykit.audit._arguments import (
+    Arguments,
+    count,
+    error_names,
+    includes_cancellation,
+    seconds,
+)
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._libraries._reader import Readers
 from retrykit.audit._sites import Behavior
@@ -39,7 +45,7 @@ def _read(arguments: Arguments) -> Behavior:
         found,
         # In retry2 a handler may end the call, which then returns None.
         ending="hidden" if "on_exception" in arguments else "raises",
-        swallows=swallows(found),
+        swallows=includes_cancellation(found),
     )
 
 

@@ -13,8 +13,8 @@ from retrykit.audit._arguments import (
     Arguments,
     count,
     error_names,
+    includes_cancellation,
     seconds,
-    swallows,
 )
 from retrykit.audit._delays import Delays
 from retrykit.audit._libraries._reader import Readers
@@ -59,7 +59,7 @@ def _read(arguments: Arguments) -> Behavior:
         ),
         retried,
         ending="raises",
-        swallows=swallows(retried),
+        swallows=includes_cancellation(retried),
     )
 
 

@@ -15,8 +15,8 @@ from retrykit.audit._arguments import (
     choose,
     count,
     error_names,
+    includes_cancellation,
     seconds,
-    swallows,
 )
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._libraries._reader import Readers
@@ -56,7 +56,7 @@ def _read(call: Call) -> Behavior | None:
         retried,
         results=results,
         ending=_ending(arguments),
-        swallows=swallows(retried),
+        swallows=includes_cancellation(retried),
     )
 
 
