@@ -8,7 +8,7 @@ import ast
 import re
 
 from retrykit.audit._fallbacks import is_enlargement, is_fallback
-from retrykit.audit._flow import flow, inner_nodes, leaves
+from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
 from retrykit.audit._handlers import (
     NOT_FAILURES,
     OF_DATA,
@@ -63,6 +63,7 @@ _STOPS = re.compile(
     re.IGNORECASE,
 )
 _LASTING = frozenset(["join", "mainloop", "run_forever", "serve_forever"])
+_RECONNECTS = re.compile(r"^_*(auto_?)?re_?connect(_|$)", re.IGNORECASE)
 _QUEUES = re.compile("queue|inbox|mailbox", re.IGNORECASE)
 
 
@@ -123,6 +124,17 @@ def _is_thread_loop(turn: Turn) -> bool:
     return turn.function.endswith("_loop") and any(
         last_name(each.node.func) == "wait" for each in turn.pauses
     )
+
+
+def _is_reconnect(turn: Turn) -> bool:
+    """Return whether a lost connection is opened again, however long it takes."""
+    if not isinstance(turn.loop, ast.While) or not _RECONNECTS.search(turn.function):
+        return False
+    limited = any(
+        isinstance(each, ast.Compare) or names_in(each) & counters(turn.loop)
+        for each in ast.walk(turn.loop.test)
+    )
+    return not limited and not any(LEAVES & flow(each.body) for each in turn.handlers)
 
 
 def _runs_indefinitely(attempt: Attempt) -> bool:
@@ -313,6 +325,7 @@ def _leaves_only_to_stop(turn: Turn) -> bool:
 _LOOK_ALIKES = (
     is_fallback,
     _is_worker,
+    _is_reconnect,
     is_poll,
     _is_compare_and_set,
     _catches_no_failure,

@@ -165,6 +165,9 @@ class _Reader:
         """Read a statement that defines nothing, and the statements within it."""
         if isinstance(node, ast.Assign | ast.AnnAssign):
             body.names.assign(node)
+            body.names.change(node)
+        elif isinstance(node, ast.Expr):
+            body.names.change(node)
         elif isinstance(node, ast.Return) and node.value is not None:
             body.results.append(evaluate(node.value, body.names.find))
         limits = isinstance(node, ast.With | ast.AsyncWith) and _limits_time(node)

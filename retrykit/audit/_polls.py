@@ -4,7 +4,7 @@ import ast
 import re
 
 from retrykit.audit._flow import inner_nodes, leaves
-from retrykit.audit._handlers import OF_DATA, last_name
+from retrykit.audit._handlers import OF_DATA, is_log_function, last_name
 from retrykit.audit._loop_words import (
     EVIDENCE,
     Statement,
@@ -46,6 +46,13 @@ _STATES = re.compile(
     re.IGNORECASE,
 )
 _PROBES = re.compile(r"(^|[_-])(health|healthy|ping|probe)([_-]|$)", re.IGNORECASE)
+_CONNECTS = re.compile(
+    r"^_*(connect(_ex)?|(create|open)(_\w+)?_(connection|socket)|socket)$"
+)
+_CLOSES = frozenset(["abort", "close", "disconnect", "shutdown"])
+# What prepares a connection, or waits until it is closed.
+_PREPARES = re.compile(r"^(set\w+|wait_closed|int|str)$")
+_EMPTY = re.compile(r"Empty(Error|Exception)?$")
 _LOCKED = re.compile(r"^_?(Lock|.*Lock(Error$|Timeout|NotAcquired|Held|Unavailable))")
 _WAITS_FOR = re.compile(r"_*(wait|poll)(_|[A-Z]|$)")
 _READY = re.compile(
@@ -75,31 +82,8 @@ _STATUS_NAMES = re.compile(r"(^|_)(status|state|phase)$", re.IGNORECASE)
 _STATE_NUMBERS = re.compile(r"(^|_)(state|phase)(_?(code|id|number))?$", re.IGNORECASE)
 _FAILED = re.compile("fail|error|retr|busy|unavail|limit", re.IGNORECASE)
 _EXISTENCE = re.compile(r"exists?$|^is_?(file|dir)$", re.IGNORECASE)
+_STARTS = frozenset(["Popen", "create_subprocess_exec", "create_subprocess_shell"])
 _ENDED = re.compile("^(poll|returncode|is_alive|exitcode)$")
-
-
-def is_poll(turn: Turn) -> bool:
-    """Return whether a loop waits for something that is not ready yet."""
-    waits = _WAITS_FOR.match(turn.function) or _NAMED_READY.search(turn.function)
-    if waits and not EVIDENCE.search(turn.function):
-        return True
-    if _waits_for_state(turn) or _reads_file(turn) or _takes_lock(turn):
-        return True
-    if _checks_health(turn) or _receives(turn) or _waits_until(turn):
-        return True
-    if _reports_ready(turn) or _reports_not_ready(turn) or tests_readiness(turn.loop):
-        return True
-    control = control_words(turn.loop, texts=False)
-    if EVIDENCE.search(f"{turn.function} {control}"):
-        return False
-    counted = counters(turn.loop)
-    polls = any(re.match("_*polls?(_|$)", each) for each in counted)
-    return (
-        polls
-        or bool(WAITS.search(turn.function))
-        or _checks_process(turn)
-        or sleeps_first(turn.loop)
-    )
 
 
 def _reports_ready(turn: Turn) -> bool:
@@ -156,6 +140,39 @@ def _checks_health(turn: Turn) -> bool:
                 for each in inner_nodes([first])
             )
     return False
+
+
+def _opens_only(turn: Turn) -> bool:
+    """Return whether an attempt opens a connection, and uses it for nothing."""
+    body = [*turn.attempt.body, *turn.attempt.orelse, *turn.attempt.finalbody]
+    called = {
+        last_name(each.func)
+        for each in inner_nodes(body)
+        if isinstance(each, ast.Call) and not is_log_function(each.func)
+    }
+    closes = called & _CLOSES or any(
+        isinstance(each, ast.With | ast.AsyncWith) for each in body
+    )
+    used = {x for x in called - _CLOSES if not _PREPARES.search(x)}
+    return bool(closes and used) and all(map(_CONNECTS.search, used))
+
+
+def _pings(turn: Turn) -> bool:
+    """Return whether a function named so only tells if there is an answer."""
+    return bool(_PROBES.search(turn.function)) and all(
+        each.value is None or isinstance(each.value, ast.Constant)
+        for each in inner_nodes(turn.loop.body)
+        if isinstance(each, ast.Return)
+    )
+
+
+def _finds_empty(turn: Turn) -> bool:
+    """Return whether the error at the end is that there is nothing to receive."""
+    return any(
+        isinstance(each, ast.Raise) and any(map(_EMPTY.search, names_in(each.exc)))
+        for handler in turn.handlers
+        for each in inner_nodes(handler.body)
+    )
 
 
 def _receives(turn: Turn) -> bool:
@@ -232,14 +249,15 @@ def _is_sleep(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) == "sleep"
 
 
-def _checks_process(turn: Turn) -> bool:
-    """Return whether a handler gives up if a starting process has ended."""
-    return any(
+def _watches_process(turn: Turn) -> bool:
+    """Return whether a loop gives up if a process that was started has ended."""
+    nodes = [*inner_nodes(turn.loop.body)]
+    calls = {last_name(each.func) for each in nodes if isinstance(each, ast.Call)}
+    return not calls & _STARTS and any(
         isinstance(each, ast.If)
         and (leaves(each.body) or leaves(each.orelse))
         and any(map(_ENDED.search, names_in(each.test)))
-        for handler in turn.handlers
-        for each in inner_nodes(handler.body)
+        for each in nodes
     )
 
 
@@ -314,3 +332,34 @@ def _is_state_test(node: ast.AST) -> bool:
             states = any(map(_STATUS_NAMES.search, names_in(left)))
             return states and not word.isdigit() and not _FAILED.search(word)
     return False
+
+
+_CERTAIN = (
+    _waits_for_state,
+    _reads_file,
+    _takes_lock,
+    _checks_health,
+    _opens_only,
+    _pings,
+    _receives,
+    _finds_empty,
+    _waits_until,
+    _reports_ready,
+    _reports_not_ready,
+    _watches_process,
+)
+
+
+def is_poll(turn: Turn) -> bool:
+    """Return whether a loop waits for something that is not ready yet."""
+    waits = _WAITS_FOR.match(turn.function) or _NAMED_READY.search(turn.function)
+    if waits and not EVIDENCE.search(turn.function):
+        return True
+    if any(each(turn) for each in _CERTAIN) or tests_readiness(turn.loop):
+        return True
+    control = control_words(turn.loop, texts=False)
+    if EVIDENCE.search(f"{turn.function} {control}"):
+        return False
+    counted = counters(turn.loop)
+    polls = any(re.match("_*polls?(_|$)", each) for each in counted)
+    return polls or bool(WAITS.search(turn.function)) or sleeps_first(turn.loop)

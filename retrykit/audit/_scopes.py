@@ -186,7 +186,11 @@ class Names:
     def bind(self, body: Sequence[ast.stmt]) -> None:
         """Bind the names that are defined in a block and in the blocks within it."""
         assigned: dict[str, list[ast.expr | None]] = {}
+        changed: set[str] = set()
         for each in _statements(body):
+            owner = _changed(each)
+            if isinstance(owner, ast.Name):
+                changed.add(owner.id)
             if isinstance(each, ast.Import):
                 self._bind_import(each)
             elif isinstance(each, ast.ImportFrom):
@@ -198,12 +202,17 @@ class Names:
             else:
                 for name, value in _assigned(each):
                     assigned.setdefault(name, []).append(value)
+        self._bind_assigned(assigned, changed)
+
+    def _bind_assigned(
+        self, assigned: dict[str, list[ast.expr | None]], changed: set[str]
+    ) -> None:
         for name in self.values.keys() & assigned.keys():
             del assigned[name]
         single: dict[str, ast.expr] = {}
         for name, values in assigned.items():
             self.values[name] = UNKNOWN
-            if len(values) == 1 and values[0] is not None:
+            if len(values) == 1 and values[0] is not None and name not in changed:
                 single[name] = values[0]
         if self.function:
             self.pending.update(single)
@@ -241,6 +250,12 @@ class Names:
             if not self.function:
                 # Others may import it from here.
                 self.origin.constants.setdefault(f"{self.prefix}{name}", found)
+
+    def change(self, node: ast.stmt) -> None:
+        """Note that a statement changes a dictionary of ``self``."""
+        match _changed(node):
+            case ast.Attribute(value=ast.Name(id=self.self_name), attr=name):
+                self.origin.constants[f"{self.class_name}.{name}"] = UNKNOWN
 
     def assign(self, node: ast.Assign | ast.AnnAssign) -> None:
         """Note the value that a statement assigns to a name, or to ``self.name``."""
@@ -328,6 +343,20 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             for part in (*getattr(each, "handlers", ()), *getattr(each, "cases", ())):
                 inner += part.body
             waiting += reversed(inner)
+
+
+def _changed(node: ast.stmt) -> ast.expr | None:
+    """Return the dictionary that a statement changes; None for other statements."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript(value=owner)]):
+            return owner
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=owner, attr="pop" | "setdefault" | "update")
+            )
+        ):
+            return owner
+    return None
 
 
 def _assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:

@@ -494,6 +494,9 @@ CALLS = {
 }
 
 
+UNKNOWN_SETTINGS = "tenacity: ? calls; delays: ?; retries ?"
+
+
 def lines_of(text):
     return [str(each).partition(": ")[2] for each in sites_of(text)]
 
@@ -905,6 +908,29 @@ def test_every_reader_answers_when_nothing_is_known():
 def test_delays_beyond_any_number_are_infinite():
     text = "import backoff\nbackoff.on_exception(backoff.expo, OSError, max_tries=9000)"
     assert site_of(text).behavior.delays.longest(8000) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("change", "summary"),
+    [
+        ("", "tenacity: calls without a limit; 1 s, no jitter; retries Exception"),
+        ("if {}: {}['stop'] = stop_after_attempt(3)", UNKNOWN_SETTINGS),
+        ("{}.update(stop=stop_after_attempt(3))", UNKNOWN_SETTINGS),
+        ("{}.setdefault('stop', stop_after_attempt(3))", UNKNOWN_SETTINGS),
+    ],
+)
+@pytest.mark.parametrize("owner", ["settings", "self.settings"])
+def test_a_dictionary_that_is_changed_later_is_not_known(owner, change, summary):
+    text = f"""
+from tenacity import *
+class Shop:
+    def begin(self):
+        {owner} = dict(wait=wait_fixed(1))
+        {change.replace("{}", owner)}
+        @retry(**{owner})
+        def call(): ...
+"""
+    assert lines_of(text) == [summary]
 
 
 def test_an_import_with_a_substitute_stays_the_import_for_other_modules():

@@ -200,6 +200,59 @@ POLLS = {
         """,
         ("OrderNotFound", "ConnectionError"),
     ),
+    "a connection that is opened to be closed": (
+        """
+        while time.monotonic() < end:
+            probe = socket.socket()
+            probe.settimeout(2)
+            try:
+                probe.connect((host, int(port)))
+                probe.{0}
+                break
+            except OSError:
+                time.sleep(1)
+        """,
+        ("close()", "sendall(order)"),
+    ),
+    "a connection that is opened for nothing": (
+        """
+        while True:
+            try:
+                with socket.create_connection(address, timeout=2) as link:
+                    {0}
+                return True
+            except OSError:
+                time.sleep(0.1)
+        """,
+        ("pass", "link.sendall(order)"),
+    ),
+    "a process that was started": (
+        """
+        for attempt in range(30):
+            {0}
+            try:
+                greet(url)
+                break
+            except OSError:
+                pass
+            if server.poll() is not None:
+                return False
+            time.sleep(1)
+        """,
+        ("log.info('asking')", "server = subprocess.Popen(command)"),
+    ),
+    "a queue that may be empty": (
+        """
+        while True:
+            try:
+                return take()
+            except ServerError:
+                if clock() > end:
+                    raise {0}
+                time.sleep(0.1)
+        """,
+        ("QueueEmptyError(name)", "ShopError(name)"),
+    ),
 }
 
 OTHERS = {
@@ -510,3 +563,53 @@ def test_a_function_may_be_named_by_what_is_ready(name, found):
             time.sleep(1)
     """
     assert len(loops(source, name=name)) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "found"),
+    [
+        ("ping", "True", 0),
+        ("_probe_server", "", 0),
+        ("ping", "answer", 1),
+        ("ask", "True", 1),
+    ],
+)
+def test_a_function_that_pings_returns_only_if_there_is_an_answer(name, result, found):
+    source = f"""
+    for attempt in range(9):
+        try:
+            answer = greet(url)
+            return {result}
+        except OSError:
+            time.sleep(1)
+    """
+    assert len(loops(source, name=name)) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "condition", "ending", "found"),
+    [
+        ("_reconnect", "True", "pass", 0),
+        ("auto_reconnect", "not self.link.must_disconnect", "pass", 0),
+        ("reconnect_forever", "True", "pass", 0),
+        ("reconnect", "True", "if attempt == 9: raise", 1),
+        ("reconnect", "attempt < 9", "pass", 1),
+        ("connect", "True", "pass", 1),
+    ],
+)
+def test_a_lost_connection_is_opened_again_without_an_end(
+    name, condition, ending, found
+):
+    source = f"""
+    attempt = 1
+    while {condition}:
+        try:
+            await self.connect()
+        except CommunicationError:
+            {ending}
+            attempt += 1
+            await asyncio.sleep(3)
+        else:
+            break
+    """
+    assert len(loops(source, name=name, is_async=True)) == found
