@@ -1,8 +1,8 @@
 """Conditions that select errors: exception types, or predicates of the error.
 
 If a predicate returns neither True nor False, the truth value of its result is used,
-and a warning is logged once; otherwise a forgotten ``return`` would silently disable
-retries.
+and a warning is logged, once for each predicate: without it, a forgotten ``return``
+would silently disable retries.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -45,7 +45,8 @@ _PROGRAMMING_ERRORS = frozenset(
 
 
 has_no_programming_error: Final = _PROGRAMMING_ERRORS.isdisjoint
-"""Returns whether no class of an error's ``__mro__`` is a programming error."""
+"""Takes the ``__mro__`` of an error's type; returns whether no class in it is a
+programming error."""
 
 
 class DefaultCondition:
@@ -73,11 +74,14 @@ class DefaultCondition:
 
 
 default_condition: Final = DefaultCondition()
-"""The only `DefaultCondition`."""
+"""The only instance of `DefaultCondition`."""
 
 
 def find_members(error: Exception) -> list[Exception]:
-    """Return the errors in an exception group and its subgroups, or a single error."""
+    """Return the errors in an exception group and its subgroups.
+
+    For any other error, the list has that error alone.
+    """
     found = [error]
     for each in found:
         if isinstance(each, ExceptionGroup):
@@ -103,7 +107,7 @@ def check_condition(name: str, value: object) -> object:
 
 
 def _suggest_types(value: object) -> str:
-    """Return the suggestion for a value that is not a condition."""
+    """Return the suggestion for a value that is not a condition, or an empty string."""
     if value is None:
         return "write () for no errors"
     if isinstance(value, str):
@@ -127,7 +131,7 @@ def matches_condition(name: str, condition: Condition, error: Exception) -> bool
 
 
 async def amatches_condition(name: str, condition: Condition, error: Exception) -> bool:
-    """Return whether an error matches a condition, as `matches_condition` does."""
+    """Return whether an error matches a condition, which may be an async predicate."""
     if isinstance(condition, BY_TYPE):
         return isinstance(error, condition)
     return await aread_answer(name, condition, condition(error), error)
@@ -136,7 +140,7 @@ async def amatches_condition(name: str, condition: Condition, error: Exception) 
 def read_answer(
     name: str, predicate: object, answer: object, error: Exception | None = None
 ) -> bool:
-    """Return the answer of a predicate as a bool.
+    """Return the answer of a sync predicate as a bool; warn if it is not one.
 
     >>> read_answer("on_result", len, len("busy"))
     True
@@ -150,7 +154,10 @@ def read_answer(
 async def aread_answer(
     name: str, predicate: object, answer: object, error: Exception | None = None
 ) -> bool:
-    """Return the answer of a sync or async predicate as a bool."""
+    """Return the answer of a sync or async predicate as a bool; warn if it is not one.
+
+    An awaitable answer is awaited first.
+    """
     if is_awaitable(answer):
         answer = await answer
     if isinstance(answer, bool):
@@ -164,7 +171,10 @@ def reject_awaitable(
     rule: str = "a sync function under retry",
     suggestion: str = "use aretry for async functions",
 ) -> None:
-    """Raise `ConfigError` if an answer is awaitable."""
+    """Raise a `ConfigError` if an answer is awaitable.
+
+    A coroutine is closed first.
+    """
     if is_awaitable(answer):
         if isinstance(answer, CoroutineType):
             answer.close()
@@ -195,7 +205,7 @@ _warned: dict[int, ref[Any]] = {}
 
 
 def _is_first_warning(predicate: object) -> bool:
-    """Return whether this is the first warning about a predicate."""
+    """Note a warning about a predicate; return whether it is the first one."""
     key, forget = id(predicate), _warned.pop
     try:
         mark = ref(predicate, lambda _: forget(key, None))

@@ -26,12 +26,14 @@ class OwnRetries(Frozen):
     openai.OpenAI(max_retries=0)
 
     Attributes:
-        text: The expression that switches them off.
-        types: The full names of the classes of its clients, or of a module.
+        text: The expression that switches the retries off.
+        types: The full names of the library's client classes, or of a module with its
+            settings.
         read: A function that returns how many requests a client makes for one call or,
-            as a float, for how many seconds it repeats them; None if that is unknown.
+            as a float, for how many seconds it repeats them; None if no such function
+            is known.
         copy: A function that returns a copy of a client without retries; None if the
-            library has none.
+            library has no such function.
     """
 
     __slots__ = ("copy", "read", "text", "types")
@@ -84,7 +86,7 @@ class OwnRetries(Frozen):
 
     @user_facing
     def off(self, client: Any) -> Any:
-        """Return a copy of a client that makes no retries by itself.
+        """Return a copy of a client, which makes no retries by itself.
 
         Raises:
             ConfigError: The library can switch retries off only where the client is
@@ -282,7 +284,7 @@ OWN_RETRIES: Final = {
         _azure,
     ),
 }
-"""The own retries of libraries, keyed by library name."""
+"""The retries that libraries make by themselves, keyed by library name."""
 
 _KNOWN: Final = {name: each for each in OWN_RETRIES.values() for name in each.types}
 
@@ -300,7 +302,8 @@ def find_clients(objects: Iterable[object]) -> Iterator[Client]:
     """Yield the clients of known libraries among objects and in their attributes.
 
     Yields:
-        Each client once.
+        Each client once. The clients of `retrykit.integrations` are left out, and so
+        are the retries of Google Cloud's methods, which a call may leave out.
     """
     seen = set()
     for each in objects:
@@ -317,10 +320,10 @@ def find_clients(objects: Iterable[object]) -> Iterator[Client]:
 
 
 def find_failed_client(error: BaseException | None) -> Client | None:
-    """Return the client, if it is known, whose code raised an error or its cause.
+    """Return the known client whose code raised an error or one of its causes.
 
-    It is the outermost known client whose methods the error passed through. A retried
-    function or an integration's client on that path has looked for itself.
+    It is the outermost known client whose methods the error passed through. The search
+    ends at a retried function or an integration's client, which makes its own search.
 
     Returns:
         The client; None if no known one is found. For Google Cloud, whose methods have
@@ -374,7 +377,10 @@ def _frames(trace: TracebackType | None) -> Iterator[FrameType]:
 
 
 def _self_of(frame: FrameType) -> object:
-    """Return the object whose method, or a function nested in it, runs in a frame."""
+    """Return the object whose method runs in a frame, or None.
+
+    A function nested in a method counts as the method.
+    """
     code = frame.f_code
     # Only then, since ``f_locals`` may copy many variables.
     if "self" in code.co_varnames[: min(code.co_argcount, 1)] + code.co_freevars:

@@ -9,8 +9,8 @@ __all__ = ["throttling"]
 def throttling(error: Exception) -> bool:
     """Return whether an error of an AWS client is a throttling error.
 
-    It has an error code for throttling, or the status 429 and a code that the service's
-    model does not have.
+    A throttling error has an error code for throttling, or the status 429 and a code
+    that the service's model does not have.
 
     >>> throttling(OSError("refused"))
     False

@@ -41,8 +41,8 @@ class Backoff:
     (0.5, 0.75, 1.125)
 
     Args:
-        policy: Its schedule and limits apply; its conditions, rules, hint, budget and
-            `attempt_timeout` do not.
+        policy: Its schedule and its limits on attempts and time apply; its conditions,
+            rules, hint, budget, admission and `attempt_timeout` do not.
         clock: Measures the elapsed time; by default the monotonic clock.
 
     Raises:
@@ -74,11 +74,11 @@ class Backoff:
         self._record.read_clock, self._record.started = now, now()
 
     def next(self) -> float | Literal[StopSentinel.STOP]:
-        """Return the delay before the next attempt.
+        """Count a failed attempt, and return the delay before the next one.
 
         Returns:
-            Seconds, >= 0; or `STOP` if a limit of the policy is reached or its
-            schedule has ended.
+            Seconds, >= 0; or `STOP`, which counts nothing, if a limit of the policy is
+            reached or its schedule has ended.
 
         Raises:
             ConfigError: A custom schedule returned an invalid delay.

@@ -7,7 +7,7 @@
         ├── ConfigError        a setting is invalid; also a ValueError
         ├── NestingError       context blocks are closed out of order
         ├── NestedRetryError   a call inside this one gave up, under nested="raise"
-        ├── CommitUnknown      a transaction of a database may have been committed
+        ├── CommitUnknown      a database transaction may have been committed
         ├── StreamChangedError a restarted stream has fewer items than before
         ├── DownloadError      a download cannot continue: its file has changed
         ├── EventStreamError   server-sent events cannot continue: some are lost
@@ -56,7 +56,7 @@ __all__ += [
 __all__ += ["RetrykitError", "Signal", "StreamChangedError"]
 
 STATE_ATTRIBUTE: Final = "__retrykit_state__"
-"""The attribute of an outcome that has the state of its call."""
+"""The name of the attribute of an outcome that holds the state of its call."""
 
 
 class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its name
@@ -111,7 +111,7 @@ class RefusedError(RetrykitError):
     Attributes:
         limit: The name, the scope or the key of the limit; None if it has none.
         reason: The limit's state, and what caused it.
-        retry_in: Seconds until it will let a call through, >= 0; None if that is
+        retry_in: Seconds until the limit will let a call through, >= 0; None if that is
             unknown, because it depends on another call or a person.
     """
 
@@ -157,9 +157,10 @@ failed; try again in 12.5 s
 class CommitUnknown(RetrykitError):  # noqa: N818  told by its name
     """The connection was lost during COMMIT: the transaction may have been committed.
 
-    The database integrations raise it. It is not retried, unless the transaction is
-    ``idempotent``; nor by calls around it, unless they have ``nested="retry"``. Look in
-    the database before you repeat it. Its ``__cause__`` is the error of the driver.
+    The database integrations raise it. The transaction is not retried unless it is
+    ``idempotent``, and calls around it are not retried unless they have
+    ``nested="retry"``. Look in the database before you repeat the transaction. The
+    ``__cause__`` is the driver's error.
     """
 
 
@@ -315,8 +316,8 @@ class Signal(RetrykitError):  # noqa: N818  an instruction, not an error
     def error(self) -> Exception:
         """The error to record and to raise.
 
-        The cause, else the error whose handler raised the signal, else the signal
-        itself.
+        The `cause`, else the error after ``from``, else the error whose handler raised
+        the signal, else the signal itself. ``from None`` excludes the handler's error.
         """
         if self.cause is not None:
             return self.cause
@@ -348,10 +349,10 @@ class Signal(RetrykitError):  # noqa: N818  an instruction, not an error
 class RetryAfter(Signal):
     """Retry after *delay* instead of the schedule's delay, whatever the error.
 
-    Without a delay it is retried at the schedule's delay. The limits of the policy
-    still apply: attempts, time, budget, and the end of the schedule. `hint_cap` does
-    not, since it limits the requests of others. If the call gives up, it raises the
-    cause.
+    Without a delay, the retry follows after the schedule's delay. The limits of the
+    policy still apply: attempts, time, budget, and the end of the schedule. `hint_cap`
+    does not, since it limits the requests of others. If the call gives up, it raises
+    the cause.
 
     >>> RetryAfter("2s")
     RetryAfter(2.0, None)

@@ -17,12 +17,12 @@ be taken back, so a mode must be chosen:
 
 - ``"until-first-item"``, or `until_first_item`: retried until its first item. Later
   errors are raised.
-- ``"restart"``, or `restart`: started over, with all items again; or without those that
-  were handed out, for a source that gives the same ones again.
+- ``"restart"``, or `restart`: started over, with all items again; or without the items
+  that were handed out, for a source that gives the same items again.
 - `resume`: continued where a function says.
 
-Nothing is retried after the consumer has closed the stream, nor are errors that it
-throws into the generator.
+Nothing is retried after the consumer has closed the stream, nor after an error that the
+consumer throws into the generator.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -91,8 +91,8 @@ def restart(
         skip_seen: Leave out as many items as were handed out, for a source that gives
             the same ones in the same order. If it has fewer, `StreamChangedError` is
             raised.
-        failures: Whether the limits of the policy count the failures ``"in_all"``, or
-            ``"in_a_row"``, where each item begins a new row.
+        failures: Which failures the policy's limits count: ``"in_all"``, all failures
+            of the call; or ``"in_a_row"``, only those since the last new item.
         first_item_timeout: Time limit of the first item of each attempt, for async
             generators: a duration, > 0; by default unlimited.
         item_timeout: Time limit of each further item, likewise.
@@ -130,8 +130,8 @@ def resume(
             belongs to the attempt: its errors are retried as the policy says, and
             `GiveUp` ends the stream. For async generators it may be async. Until the
             first item, the call is started over without it.
-        failures: Whether the limits of the policy count the failures ``"in_a_row"``,
-            where each item begins a new row, or ``"in_all"``.
+        failures: Which failures the policy's limits count: ``"in_a_row"``, only those
+            since the last item; or ``"in_all"``, all failures of the call.
         first_item_timeout: Time limit of the first item of each attempt, for async
             generators: a duration, > 0; by default unlimited.
         item_timeout: Time limit of each further item, likewise.

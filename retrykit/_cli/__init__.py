@@ -1,4 +1,4 @@
-"""Command line that shows, charts, compares, checks and converts policies.
+"""Command line for policies, durable jobs, and the retries in source code.
 
 Needs the extra ``cli``. Each command is a module, imported only when it
 runs, so that ``--help`` stays fast.
@@ -19,8 +19,8 @@ def main(args: Sequence[str] | None = None) -> int:
         args: Arguments after the program name; by default this process's own.
 
     Returns:
-        The exit code: 0; 1 if `lint` has warnings; 2 for an error in the arguments,
-        a file or a policy; 130 after Ctrl-C.
+        The exit code: 0; 1 if a command has found a problem, such as a warning of
+        `lint`; 2 for an error in the arguments, a file or a policy; 130 after Ctrl-C.
     """
     try:
         from retrykit._cli.program import run  # noqa: PLC0415  the extra may be missing

@@ -195,7 +195,7 @@ def command(
 
 
 def _check_output(output: str | None, formats: Mapping[str, bool]) -> None:
-    """Raise an error if there are several formats, or the file cannot be written."""
+    """Raise an error for several formats, or a file that cannot be written."""
     given = [each for each, is_set in formats.items() if is_set]
     if len(given) > 1:
         msg = f"{' and '.join(given)} cannot be given together"
@@ -237,7 +237,10 @@ def _explain(code: str) -> None:
 
 
 def _print(report: Report, *, quiet: bool, statistics: bool, is_partial: bool) -> None:
-    """Print a report; if it is partial, only the sites that have findings."""
+    """Print a report: its sites, or one line for each finding if *quiet*.
+
+    Of a partial report, sites without findings are left out.
+    """
     out = console()
     if quiet:
         for finding in report.findings:
@@ -305,7 +308,7 @@ def _print_unused_ignores(report: Report) -> None:
 
 
 def _print_problems(report: Report) -> bool:
-    """Print what could not be read; return whether there was anything."""
+    """Print the problems of a report; return whether it has any."""
     out = console()
     for each in report.problems:
         out.print(

@@ -105,7 +105,7 @@ def _save_image(policies: Mapping[str, Policy], output: Path, **options: Any) ->
 
 
 Ranges = Sequence[tuple[int, float, float]]
-"""Number, shortest and longest delay of each retry, in seconds."""
+"""The number of each retry, and its shortest and longest delay in seconds."""
 
 _COLORS = ("blue", "yellow", "green", "magenta", "cyan", "red")
 
@@ -162,7 +162,10 @@ class Scale:
         return duration / self.high
 
     def bar(self, low: float, high: float, *, blocks: bool) -> str:
-        """Return a row of cells, filled from one duration to the other."""
+        """Return a row of cells, filled from one duration to the other.
+
+        With *blocks*, cells may be half filled.
+        """
         halves = 2 * self.width
         first, last = (
             min(int(self.position(end) * halves), halves - 1) for end in (low, high)
@@ -174,7 +177,7 @@ class Scale:
         return "".join(_CELLS[cell] for cell in cells)
 
     def axis(self) -> str:
-        """Return the line of ticks above the bars, without those that overlap."""
+        """Return the line of ticks above the bars, without overlapping ticks."""
         line = [" "] * self.width
         if self.high > self.low:
             for tick in ticks(self.low, self.high, log=self.log, most=self.width // 9):

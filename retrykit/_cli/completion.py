@@ -78,7 +78,7 @@ class BashComplete(ShellComplete):
         return words[:-1], words[-1]
 
     def format_completion(self, item: CompletionItem) -> str:
-        """Return a line for the script: type, and value after the last word break."""
+        """Return a line for the script: the item's type, and what bash is to insert."""
         breaks = "".join(each for each in ":=" if each in os.environ["COMP_WORDBREAKS"])
         _, typed = self.get_completion_args()
         last_word = re.split(f"[{breaks}]", typed)[-1] if breaks else typed

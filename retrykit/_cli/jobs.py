@@ -335,7 +335,14 @@ def _change(
     status: str | None,
     action: Callable[[JobEngine], Callable[[str], None]],
 ) -> int:
-    """Change the named or the chosen jobs, each on its own; return the exit code."""
+    """Change the jobs with the given ids, or the jobs that match filters.
+
+    A job that cannot be changed is reported, and the others are changed nevertheless.
+    With ``--dry-run``, the ids are only printed.
+
+    Returns:
+        The exit code: 1 if a job could not be changed, else 0.
+    """
     dry_run, every = options.pop("dry_run"), options.pop("every")
     filters = _given(options)
     if bool(ids) + bool(filters) + every != 1:
@@ -343,7 +350,7 @@ def _change(
         raise click.UsageError(msg, click.get_current_context())
     failed = False
     with open_engine(app) as engine:
-        for job in ids or _choose(engine, status, filters):
+        for job in ids or _find_ids(engine, status, filters):
             try:
                 if not dry_run:
                     action(engine)(job)
@@ -356,12 +363,12 @@ def _change(
     return 1 if failed else 0
 
 
-def _choose(
+def _find_ids(
     engine: JobEngine, status: str | None, filters: dict[str, Any]
 ) -> list[str]:
-    """Return the ids of unfinished jobs, or of the jobs with a status."""
+    """Return the ids of the jobs that match filters: unfinished, or with *status*."""
     statuses = ("waiting", "running") if status is None else (status,)
-    # At once, since jobs go on meanwhile, and would be found twice or not at all.
+    # At once, since jobs continue meanwhile, and would be found twice or not at all.
     reports = engine.jobs(limit=None, status=statuses, **filters)
     return [report.job for report in reports]
 
@@ -421,14 +428,14 @@ def _build_rows(reports: Sequence[JobReport]) -> list[Sequence[str]]:
             report.status,
             str(0 if report.envelope is None else report.envelope.failed_attempts),
             _format_time(report, now),
-            _last_words(report) if report.status != "dead" else _why_dead(report),
+            _last_failure(report) if report.status != "dead" else _why_dead(report),
         )
         for report in reports
     ]
 
 
 def _format_time(report: JobReport, now: float) -> str:
-    """Return when a job is due, was due or has ended."""
+    """Return when a job has ended, was due or is due, as text; "-" if unknown."""
     if report.ended is not None:
         return f"ended {format_duration(max(now - report.ended.timestamp(), 0.0))} ago"
     late = report.overdue(now)
@@ -443,16 +450,16 @@ def _format_due(due: datetime | None) -> str:
     return f"in {format_duration(max(due.timestamp() - wall(), 0.0))}"
 
 
-def _last_words(report: JobReport) -> str:
-    """Return the last error, or why the job is dead, on one line."""
+def _last_failure(report: JobReport) -> str:
+    """Return the last failure on one line, or else the reason in the report."""
     if report.failures:
         return " ".join(report.failures[-1].describe().split())
     return " ".join(report.reason.split())
 
 
 def _why_dead(report: JobReport) -> str:
-    """Return why a job is dead, with its last error, on one line."""
-    reason, last = " ".join(report.reason.split()), _last_words(report)
+    """Return why a job is dead, with its last failure, on one line."""
+    reason, last = " ".join(report.reason.split()), _last_failure(report)
     return reason if last in reason else f"{reason}; last failure: {last}"
 
 
@@ -466,7 +473,7 @@ def _to_data(report: JobReport) -> dict[str, Any]:
         "due": _to_iso(report.due),
         "overdue": round(report.overdue(wall()), 3),
         "ended": _to_iso(report.ended),
-        "last_error": _last_words(report),
+        "last_error": _last_failure(report),
         "reason": report.reason,
         "engine_id": report.engine_id,
     }

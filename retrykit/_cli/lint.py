@@ -47,8 +47,9 @@ class _Checked(NamedTuple):
     """A policy that was checked, or something that cannot be read.
 
     Attributes:
-        place: The file, and the line if there is one.
-        name: Its name, or "".
+        place: The file, and the line if there is one; "" if the policy is not in a file
+            that was read.
+        name: The name of the policy, or "".
         findings: What is wrong with it.
         error: Why it cannot be read or checked, or "".
         partly: Whether it is known only in part.
@@ -62,7 +63,7 @@ class _Checked(NamedTuple):
 
 
 def _import(ctx: click.Context, _param: click.Parameter, names: Any) -> list[str]:
-    """Import modules, and return the names whose policies are to be checked."""
+    """Import the modules in *names*; return the others, ``module:name``, unimported."""
     if ctx.resilient_parsing:
         return []
     for name in names:
@@ -182,7 +183,7 @@ def command(
 def _read(
     target: str | None, flags: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> Iterator[_Checked]:
-    """Yield the policies of a target; without one, the policy that flags define."""
+    """Check and yield the policies of a target, or the policy that flags define."""
     if target is None or is_preset(target):
         yield _check("", *select_policy(target, flags), limits)
     elif file := file_of(target):
@@ -203,7 +204,7 @@ def _read(
 
 
 def _read_code(target: str, limits: Mapping[str, Any]) -> Iterator[_Checked]:
-    """Yield the policies in source code, and what cannot be read."""
+    """Check and yield the policies in source code, and yield what cannot be read."""
     with show_progress("reading") as progress:
         discovery = discover(target, processes=count_processors(), progress=progress)
     for each in discovery.failures:
@@ -216,7 +217,7 @@ def _read_code(target: str, limits: Mapping[str, Any]) -> Iterator[_Checked]:
 def _read_file(
     target: str, file: str, flags: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> Iterator[_Checked]:
-    """Yield the policies of a TOML or JSON file, and the errors of invalid ones."""
+    """Check and yield the policies of a file, and yield the errors of invalid ones."""
     place = place_of(Path(file).absolute(), 0)
     for text in split_file(target):
         try:

@@ -37,19 +37,22 @@ def place_of(file: str | Path, line: int) -> str:
 
 
 def find_attribute(parameter: str, text: str, module: str, path: str) -> object:
-    """Return an attribute of a module.
+    """Import a module, and return one of its attributes.
 
     Args:
         parameter: The parameter that an error names.
         text: The text that the user wrote for it.
         module: The name of the module.
         path: The name of the attribute, possibly dotted.
+
+    Raises:
+        ConfigError: The module cannot be imported, or has no such attribute.
     """
     return attribute_of(import_here(module), parameter, text, path)
 
 
 def attribute_of(value: object, parameter: str, text: str, path: str) -> object:
-    """Return an attribute of a module that has been imported; see `find_attribute`."""
+    """Return an attribute of an imported module; see `find_attribute`."""
     for name in path.split("."):
         try:
             value = getattr(value, name)
@@ -72,11 +75,14 @@ def import_here(name: str) -> ModuleType:
 
 
 def import_script(path: str, text: str) -> ModuleType:
-    """Import a file, and forget the modules that it imports from its folder.
+    """Import a file, then forget it and the modules that it imported from its folder.
 
     Args:
         path: The path of the file.
         text: The text that the user wrote for it.
+
+    Raises:
+        ConfigError: The file does not exist, or cannot be imported.
     """
     try:
         [file], _ = find_files([path])
@@ -101,8 +107,8 @@ def policies_in(module: ModuleType) -> dict[str, Policy]:
     """Return the policies that a module of a file defines, keyed by name.
 
     They are attributes of the module or of its classes: a `Policy`, or a decorated
-    function or method. A function that returns the policy of each call is asked; if it
-    raises, it is left out.
+    function or method. If the policy of a decorated function comes from another
+    function, that one is called; if it raises, the decorated function is left out.
     """
     found: dict[str, Policy] = {}
     tree = ast.parse(Path(str(module.__file__)).read_bytes())
@@ -117,7 +123,10 @@ def policies_in(module: ModuleType) -> dict[str, Policy]:
 def _policies(
     module: ModuleType, values: Mapping[str, Any], assigned: set[str], prefix: str
 ) -> Iterator[tuple[str, Policy | WrappedCallable]]:
-    """Yield what a module and its classes define, but not what they import."""
+    """Yield policies and decorated functions that a module and its classes define.
+
+    Each is yielded with its dotted name. What the module only imports is left out.
+    """
     for name, value in list(values.items()):
         full = f"{prefix}{name}"
         if isinstance(value, type):

@@ -41,7 +41,7 @@ debug = click.Option(
 def make_command(
     name: str, *examples: str
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a command from a function and its docstring."""
+    """Return a decorator that makes a function a command, with examples in its help."""
 
     def decorator(function: Callable[..., Any]) -> click.Command:
         command = click.command(name, context_settings=CONTEXT)(function)
@@ -106,7 +106,7 @@ class Share(click.FloatRange):
 def number_or_text(
     _ctx: click.Context, _param: click.Parameter, value: str | None
 ) -> str | float | None:
-    """Return a number, or the text itself if it is none, such as ``70%``."""
+    """Return an option's value as a number, or else unchanged, such as ``70%``."""
     try:
         return None if value is None else float(value)
     except ValueError:
@@ -157,7 +157,7 @@ def _complete_path(typed: str) -> Iterator[str]:
 
 
 policy_argument = click.argument("policy", required=False, type=PolicyText())
-"""At most one POLICY."""
+"""Argument for at most one POLICY."""
 
 
 def duration(_ctx: click.Context, param: click.Parameter, value: str) -> float:
@@ -173,7 +173,7 @@ attempt = click.option(
     callback=duration,
     help="Duration of each attempt.",
 )
-"""Duration of each attempt, in seconds."""
+"""Option for the duration of each attempt, in seconds."""
 
 retries = click.option(
     "--retries",
@@ -181,7 +181,7 @@ retries = click.option(
     type=click.IntRange(1, 10_000),
     help="Show the first N retries.",
 )
-"""Number of retries to show."""
+"""Option for the number of retries to show."""
 
 samples = click.option(
     "--samples",
@@ -191,4 +191,4 @@ samples = click.option(
     show_default=True,
     help="Calls to simulate if the totals cannot be computed exactly.",
 )
-"""Number of calls to simulate."""
+"""Option for the number of calls to simulate."""

@@ -127,7 +127,7 @@ def _kept(name: str) -> Any:
 
 
 def format_config_error(error: ConfigError) -> str:
-    """Return an error on one line, with the option that imports a missing module."""
+    """Return an error on one line, with options in place of Python code to write."""
     text = " ".join(error.message.split())
     text = re.sub(r"; closest=True reads", "; --closest reads", text)
     text = re.sub(r"; import ([\w.]+) first$", r"; add --import \1", text)
@@ -135,7 +135,10 @@ def format_config_error(error: ConfigError) -> str:
 
 
 def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
-    """Change a policy with environment variables, and with flags, which override them.
+    """Return a policy with the changes of environment variables and flags.
+
+    Flags override environment variables. If *base* is None, the default policy is
+    changed.
 
     >>> flags = {"default_retry_limit": "3", "env": None}
     >>> apply_flags(None, flags).max_attempts
@@ -162,9 +165,12 @@ def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
 
 
 def select_policy(text: str | None, flags: Mapping[str, Any]) -> tuple[str, Policy]:
-    """Return the name and policy of a POLICY, which must be a single one.
+    """Return the name and the policy of a POLICY that selects a single policy.
 
-    If *text* is None, it is the policy that the flags define.
+    The flags change this policy; if *text* is None, they define it.
+
+    Raises:
+        ConfigError: *text* selects no policy or several, or a flag is invalid.
     """
     several = [] if text is None else split_file(text)
     if text is not None and len(several) > 1:
@@ -187,7 +193,7 @@ def select_policies(
 ) -> dict[str, Policy]:
     """Return policies, changed by the flags and keyed by the names to show.
 
-    Without any POLICY, it is the policy that the flags define.
+    Without any POLICY, the flags define the only policy, named ``default``.
     """
     found: dict[str, Policy] = {}
     for text in texts:
@@ -245,7 +251,7 @@ def _read_script(text: str, path: str, name: str | None) -> dict[str, Policy]:
 
 
 def _is_foreign(path: str) -> bool:
-    """Return whether a file has policies of another system, and none of retrykit."""
+    """Return whether to read a file as one of another system, and not of retrykit."""
     if _kept("foreign_format") or not path.lower().endswith((".toml", ".json")):
         return True
     if {"policies", "tool"} & read_document(path).keys() or _read_service_config(path):
@@ -283,7 +289,7 @@ def file_of(text: str) -> str | None:
 
 
 def split_file(text: str) -> list[str]:
-    """Return a POLICY for each policy of a file; just *text* if it names one."""
+    """Return a POLICY for each policy of a file; *text* alone if it cannot be split."""
     if file_of(text) != text:
         return [text]
     if _is_foreign(text):
@@ -300,7 +306,7 @@ def is_preset(text: str) -> bool:
 
 
 def is_attribute(text: str) -> bool:
-    """Return whether a POLICY is in Python code, so that it must be imported."""
+    """Return whether a POLICY names an attribute of a Python file or module."""
     script = _SCRIPT.fullmatch(text)
     return bool(script["name"] if script else _ATTRIBUTE.fullmatch(text))
 
@@ -323,7 +329,7 @@ def _load_service(config: dict[str, Any], path: str, method: str | None) -> Poli
 
 
 def load_attribute(text: str) -> Policy:
-    """Import the module of a ``module:attribute``, and return the policy there."""
+    """Return the policy of a ``module:attribute``, whose module is imported."""
     attribute = _ATTRIBUTE.fullmatch(text)
     if not attribute:
         raise invalid_setting(

@@ -111,7 +111,10 @@ add_completion_class(BashComplete)
 
 
 def run(args: Sequence[str]) -> int:
-    """Run the program, print its error on one line, and return the exit code."""
+    """Run the program, print any error on one line, and return the exit code.
+
+    With ``--debug``, the error is raised instead.
+    """
     for stream in (sys.stdout, sys.stderr):
         # Its encoding may lack characters of a name.
         if isinstance(stream, io.TextIOWrapper):

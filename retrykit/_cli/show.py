@@ -155,7 +155,10 @@ def command(
 
 
 def _parts(name: str, policy: Policy, rule: int | None) -> list[tuple[str, Policy]]:
-    """Return a policy and its rules' policies, or only the policy of one rule."""
+    """Return a policy and the policies of its rules, or only the policy of *rule*.
+
+    Rules without delays of their own are left out, unless the policy has only rules.
+    """
     rules = name_rules(name, policy)
     if rule is None:
         # The limit of a rule without delays of its own is among the notes.

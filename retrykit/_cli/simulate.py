@@ -87,7 +87,7 @@ def _choice(name: str, words: object, text: str) -> Callable[..., Any]:
 def _parse_errors(
     ctx: click.Context, param: click.Parameter, values: Sequence[str]
 ) -> dict[str, object] | None:
-    """Return the errors that options name, keyed by how an attempt fails."""
+    """Return the errors that options name, keyed by how an attempt fails, or None."""
     errors: dict[str, object] = {}
     for value in () if ctx.resilient_parsing else values:
         name, _, text = value.partition("=")
@@ -303,7 +303,7 @@ def command(
 
 
 def _check_outputs(options: Mapping[str, Any]) -> None:
-    """Reject invalid output files before a simulation that may take minutes."""
+    """Reject invalid outputs before a simulation that may take minutes."""
     if options["as_json"] and options["wants_csv"]:
         msg = "--json and --csv cannot be used together."
         raise click.UsageError(msg, click.get_current_context())
@@ -408,7 +408,7 @@ _OPTIONS: Final = {
     "think": "--think",
     "timeout": "--timeout",
 }
-"""The options, keyed by the parameter of `simulate` or of its values."""
+"""The options, keyed by the parameter of `simulate` or its arguments that they set."""
 
 _ADVICE: Final = {
     "kind='error'": "--kind error",
@@ -448,7 +448,7 @@ def _simulate(
 
 
 def _search(settings: Mapping[str, Any], seed: int) -> tuple[Change | None, bool]:
-    """Return the smallest change, and whether the search was interrupted."""
+    """Return the smallest change, or None, and whether the search was interrupted."""
     out = console(stderr=True)
     with Progress(console=out, transient=True, disable=not out.is_terminal) as bar:
         task = bar.add_task("searching", total=None)

@@ -90,7 +90,7 @@ def _figures(result: Simulation) -> list[str]:
 
 
 def print_change(out: Console, change: Change | None, *, searched: bool) -> None:
-    """Print the smallest change that lets the server recover."""
+    """Print the smallest change that lets the server recover, or that none is known."""
     out.print()
     if not searched:
         out.print("--suggest searches for the smallest change that lets it recover.")

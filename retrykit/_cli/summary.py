@@ -16,7 +16,7 @@ __all__ = ["name_rules", "preview_policy", "summarize"]
 
 
 def name_rules(name: str, policy: Policy) -> list[tuple[str, Policy]]:
-    """Return the policies that the rules of a policy stand for, with their names."""
+    """Return the policy that each rule of a policy amounts to, with a name to show."""
     rules = rule_policies(policy)
     return [(f"{name}, rule {number}", each) for number, each in enumerate(rules, 1)]
 
@@ -29,7 +29,11 @@ def preview_policy(
     retries: int | None = None,
     samples: int = 0,
 ) -> Preview:
-    """Return the preview of a policy for the options of a command."""
+    """Return the preview of a policy for the options of a command.
+
+    Raises:
+        ConfigError: A setting is invalid, or the schedule raised an error.
+    """
     most = max(retries or 0, 1_000)
     try:
         return preview(policy, attempt=attempt, retries=most, samples=samples)
@@ -41,7 +45,7 @@ def preview_policy(
 
 
 def summarize(result: Preview) -> Iterator[tuple[str, ...]]:
-    """Yield the parts of a summary: a label, and the lines beside it."""
+    """Yield the parts of a summary, each a label and the lines beside it."""
     yield "policy", repr(result.policy)
     if has_stages(result.policy):
         yield "order", describe_order(result.policy)

@@ -100,7 +100,7 @@ def format_decimal(number: float, digits: int = 6) -> str:
 
 
 def format_range(low: float, high: float) -> str:
-    """Format one or two durations, in seconds, for people.
+    """Return a range of durations, in seconds, as text for people.
 
     >>> format_range(60, 60), format_range(0.25, 0.75)
     ('1m', '250ms to 750ms')
@@ -167,7 +167,8 @@ def print_records(
 ) -> None:
     """Print a table whose last column may hold long texts, and cut off nothing.
 
-    If a terminal is too narrow for it, each of these texts is below its row.
+    If a terminal is too narrow for the table, each of these texts is printed below its
+    row.
     """
     table = build_table(columns, rows)
     needed = out.measure(table, options=out.options.update(max_width=_UNCUT)).maximum

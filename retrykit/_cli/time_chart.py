@@ -26,7 +26,7 @@ def build_time_chart(
     most: float,
     shaded: tuple[float, float] | None = None,
 ) -> Table:
-    """Return a chart of a number in each second.
+    """Return a chart of numbers, one for each second.
 
     Args:
         title: The text above it.
@@ -60,7 +60,7 @@ def build_time_chart(
 
 
 def _means(numbers: Sequence[float], width: int) -> list[float]:
-    """Return the mean of the numbers of each cell."""
+    """Return the mean of the numbers that share each cell."""
     count = len(numbers)
     means = []
     for cell in range(width):

@@ -1,4 +1,4 @@
-"""Admission control: limits that allow each attempt, and are told its outcome.
+"""Admission control: limits that must allow each attempt, and are told its outcome.
 
 The limits are asked in order; their leases are reported or given back in reverse.
 """
@@ -30,10 +30,11 @@ __all__ += ["report_success", "time_left"]
 
 
 def check_admission(name: str, value: object) -> tuple[Limit | Registry[Any], ...]:
-    """Return the limits of a list, and the registries that hold one for each host.
+    """Return a list of limits, and of registries that have one for each host.
 
     Raises:
-        ConfigError: *value* is not a list of limits, or has one twice.
+        ConfigError: *value* is not such a list, has an item twice, or has a limit whose
+            `acquire` is async.
     """
     # Not a tuple of a tuple: a limit is not an iterable.
     if isinstance(value, Limit):
@@ -58,7 +59,12 @@ def check_admission(name: str, value: object) -> tuple[Limit | Registry[Any], ..
 
 
 def join_limits(policy: "Policy") -> None:
-    """Join a policy's limits, which policies that judge differently cannot share."""
+    """Tell the limits of a policy how it judges failures.
+
+    Raises:
+        ConfigError: A policy that judges failures differently has the same limit, or
+            there is a `Registry` outside an HTTP client.
+    """
     conditions: Conditions = {
         "on": format_value(policy.on),
         "give_up_on": format_value(policy.give_up_on),
@@ -76,7 +82,7 @@ def join_limits(policy: "Policy") -> None:
 def at_host(policy: "Policy", host: str | None) -> "Policy":
     """Return a policy with the limits of a host in place of registries.
 
-    Without a host, the registries are left out.
+    If *host* is None, the registries are left out.
     """
     if not any(isinstance(each, Registry) for each in policy.admission):
         return policy
@@ -101,7 +107,7 @@ def give_back(leases: list[Lease]) -> None:
 def report_success(
     limits: tuple[Limit, ...], leases: list[Lease], result: object
 ) -> None:
-    """Report an attempt whose result was accepted."""
+    """Report an accepted result to the limits, which may judge it as a failure."""
     while leases:
         lease, limit = leases.pop(), limits[len(leases)]
         try:
@@ -124,10 +130,10 @@ def report_failure(
     evaluation: Evaluation,
     error: Exception | None,
 ) -> None:
-    """Report an attempt that failed.
+    """Report a failed attempt to the limits.
 
-    For the policy it is a failure if its conditions allow a retry. A limit with
-    conditions of its own judges for itself.
+    It counts as a failure if the policy's conditions allow a retry, or if a nested call
+    gave up. A limit with conditions of its own judges for itself.
     """
     failure, decision, retryable = evaluation
     by_policy = retryable or decision is StopReason.NESTED
@@ -158,9 +164,9 @@ def ask(
         asked: The leases that were given already, and the next limit's answer.
 
     Returns:
-        None if all have given one; a lease that is a place in a queue; a delay in
-        seconds, after which they are asked again; the error to raise, if the call has
-        ended.
+        None if all limits have given a lease; a lease that is a place in a queue; a
+        delay in seconds, after which the limits are asked again; the error to raise, if
+        the call has ended.
     """
     leases, limits = call.leases, controller.limits
     if leases is None:
@@ -196,7 +202,7 @@ def refuse(
 def _refuse(
     controller: "RetryController", call: "RetryCall", limit: Limit, refusal: Refusal
 ) -> float | Exception:
-    """Return how long to wait after a refusal, or the error that ends the call."""
+    """Hand back the leases; return a time to wait, or the error that ends the call."""
     controller.give_back(call)
     delay = _delay_until_allowed(controller, call, refusal)
     return controller.record_refusal(call, limit, refusal) if delay is None else delay
@@ -211,8 +217,8 @@ def report(
     """Report a failed attempt to the limits.
 
     Returns:
-        The evaluation. If a limit will still refuse after the delay, the evaluation has
-        no retry, or the delay until the limit allows one.
+        The evaluation. If a limit will still refuse after the delay, the call stops or,
+        under ``on_refused="wait"``, the delay lasts until the limit allows a retry.
     """
     failure, decision, retryable = evaluation
     # It has been admitted.
@@ -244,7 +250,7 @@ def _delay_until_allowed(
 ) -> float | None:
     """Return how long to wait before a limit is asked again, in seconds.
 
-    None if the policy does not wait, or there is not enough time.
+    None if the policy does not wait for limits, or too little time is left.
     """
     if controller.policy.on_refused != "wait":
         return None
@@ -268,7 +274,10 @@ def time_left(controller: "RetryController", call: "RetryCall") -> float | None:
 
 
 def foresee(limits: tuple[Limit, ...], delay: float) -> tuple[Limit, Refusal] | None:
-    """Return the limit that will still refuse after a delay, and its refusal."""
+    """Return the first limit that will refuse after a delay, and its refusal.
+
+    None if no limit will refuse, as far as is known now.
+    """
     for limit in limits:
         try:
             refusal = limit.refusal_after(delay)

@@ -36,7 +36,7 @@ __all__ = ["make_driver"]
 _current, _enter, _leave = current_entry.get, current_entry.set, current_entry.reset
 
 _NONE: Final[dict[str, Any]] = {}
-"""The keyword arguments of a call that has none; nobody else gets it."""
+"""The keyword arguments of a call without any; no code of users gets this dict."""
 
 
 def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece

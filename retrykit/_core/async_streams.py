@@ -89,7 +89,7 @@ class AsyncStream(AsyncGenerator[Item_co, Sent_contra]):
 
     @property
     def state(self) -> RetryState:
-        """The state of the call, which begins with its first item.
+        """The state of the call, which begins when its first item is asked for.
 
         Raises:
             LookupError: Nobody has asked for the first item.
@@ -112,12 +112,12 @@ class AsyncStream(AsyncGenerator[Item_co, Sent_contra]):
     async def athrow(self, *error: Any) -> Item_co:
         """Raise an error where the generator waits, and return the next item.
 
-        An error that leaves the generator after that ends the stream without a retry.
+        An error that the generator then raises ends the stream without a retry.
         """
         return await self._items.athrow(*error)
 
     async def aclose(self) -> None:
-        """Close the generator; nothing is retried any more."""
+        """Close the generator, after which no attempt is made."""
         await self._items.aclose()
 
     async def __aenter__(self) -> Self:
@@ -223,7 +223,11 @@ async def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in o
 async def first_item(
     source: AsyncGenerator[Any, Any], skipped: int, facts: StreamFacts, sent: Any
 ) -> Any:
-    """Return the first item of an attempt, after the skipped ones."""
+    """Return the first item of an attempt, after the skipped ones.
+
+    Raises:
+        StreamChangedError: There are fewer items than are to be skipped.
+    """
     for index in range(skipped):
         try:
             await anext(source)
@@ -235,7 +239,7 @@ async def first_item(
 async def continue_stream(
     fn: Any, mode: StreamMode, call: Any, last: object
 ) -> Arguments:
-    """Return the arguments with which the next attempt continues."""
+    """Return the arguments of an attempt that continues after the *last* item."""
     answer = cast("Any", mode).continue_from(last, call.state)
     if is_awaitable(answer):
         answer = await answer

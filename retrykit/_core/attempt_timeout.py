@@ -26,7 +26,8 @@ def timeout_scope(timeout: float, clock: AsyncClock | None = None) -> "TimeoutSc
     Args:
         timeout: The time limit, in seconds of the clock.
         clock: The clock; by default the clock of this context's tasks. Its method
-            `timeout_scope` returns the block; if it has none, the loop's time counts.
+            `timeout_scope` returns the block; if the clock has no such method, the
+            event loop's time counts.
     """
     build: Callable[[float], TimeoutScope] = getattr(
         clock or async_clock.current(), "timeout_scope", TimeoutScope
@@ -35,7 +36,7 @@ def timeout_scope(timeout: float, clock: AsyncClock | None = None) -> "TimeoutSc
 
 
 Timer = Callable[[float, Callable[[BaseException | None], None]], Callable[[], None]]
-"""Calls a function after a number of seconds; returns a function that prevents it.
+"""Calls a function after some seconds; returns a function that cancels the call.
 
 The function is called in the event loop that set the timer, with None, or with the
 error that ended the waiting.
@@ -64,6 +65,7 @@ class TimeoutScope:
         timer: Calls back after the timeout; by default the event loop does.
 
     Attributes:
+        timeout: The time limit, in seconds, >= 0.
         kind: The type of the error.
     """
 
@@ -102,8 +104,8 @@ class TimeoutScope:
         """Leave the block, and return the error to raise.
 
         Returns:
-            The same error; or, if the block was cancelled for its timeout, an
-            `AttemptTimeout` with its traceback and its context.
+            *error*; or, if the timeout has cancelled the block, an error of type `kind`
+            with the same traceback and context, or the error of the timer.
         """
         stop, self._stop = self._stop, None
         if stop is not None:
@@ -163,7 +165,7 @@ _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 def _parameter_index(fn: Callable[..., Any], argument: AsArgument) -> float:
-    """Return the position of the parameter; infinity if it is keyword-only."""
+    """Return the position of the parameter; infinity if it is passed by name only."""
     name = argument.name
     rule = f"a function with a parameter {name!r} that takes its timeout"
     try:

@@ -54,13 +54,13 @@ class _BlockCall:
         self.entered: bool | None = None
 
     def has_next(self) -> bool:
-        """Return whether there is another attempt."""
+        """Return whether the loop continues; raise an error after a skipped attempt."""
         if self.entered is False:
             _reject_entry(self.attempt())
         return self.call.running
 
     def attempt(self) -> "Attempt":
-        """Return the attempt of this iteration."""
+        """Return a new `Attempt` for this iteration."""
         self.entered = False
         return Attempt(self, self.call.attempt)
 
@@ -129,7 +129,7 @@ _NO_RESULT = object()
 
 
 def _reject_entry(attempt: "Attempt") -> NoReturn:
-    """Reject an iteration that does not enter its attempt exactly once."""
+    """Raise a ConfigError, since an iteration must enter its attempt exactly once."""
     rule = "entered exactly once, in its own iteration"
     raise invalid_setting(
         "attempt", rule, attempt, "write with attempt: in the loop", code="wrong-state"
@@ -141,7 +141,7 @@ class Attempt:
     """One attempt of a retried block; enter it with ``with``.
 
     Attributes:
-        number: Its number, from 1.
+        number: The number of the attempt, from 1.
         entered: Whether its ``with`` was reached.
     """
 
@@ -217,7 +217,7 @@ class Attempt:
                 del outcome
 
     def _succeed(self) -> BaseException | float:
-        """Return the delay after a rejected result, the final error, or 0."""
+        """Return 0 if the result is accepted or missing, else what `_fail` returns."""
         call, result = self._block.call, self._result
         try:
             if result is _NO_RESULT:
@@ -256,7 +256,7 @@ def retrying(
     A generator must not yield inside the ``with``: the code of its consumer would
     run inside that attempt. A policy with `on_result` judges what the block hands to
     ``attempt.set_result``; a block that hands over nothing has succeeded, which is
-    logged.
+    logged as a warning.
 
     >>> numbers = iter([0, 0, 4])
     >>> for attempt in retrying(Policy(schedule=[0, 0], on=ZeroDivisionError)):
@@ -267,8 +267,8 @@ def retrying(
 
     Args:
         policy: The policy, `Policy()` by default; or a function without parameters that
-            returns it, called once for each loop. Its name appears in logs; by default
-            it is the name of the function around the block.
+            returns the policy, called once for each loop. The name of the policy
+            appears in logs; by default it is that of the function around the block.
         state: The state to resume, of a block that was interrupted.
         **changes: Settings of `Policy` that differ from it.
 
@@ -314,7 +314,7 @@ class _RetriedBlock:
     """The policy and the state of a block."""
 
     _can_cancel: ClassVar[bool] = False
-    """Whether its attempts can be cancelled."""
+    """Whether attempts of the block can be cancelled."""
 
     def __init__(
         self,
@@ -333,7 +333,7 @@ class _RetriedBlock:
         self._name, self._state = name, state
 
     def _parts(self) -> tuple[Policy, str, RetryState | None]:
-        """Return the policy of a loop that begins now, its name and its state."""
+        """Return the policy, name and state to resume of a loop that begins now."""
         policy = ask_policy(self._source)
         if policy is not self._source:
             policy._derive(self._check)

@@ -51,48 +51,48 @@ __all__ += ["running_call", "state_lock"]
 
 
 Entry = list[Any]
-"""The entry of a call in its context: a list of what `OWNER` and so on stand for.
+"""The entry of a call in its context: a list whose items have the indices below.
 
 A list, because nothing is cheaper to make, and most calls need nothing more than its
-first four items. `open_entry` adds the others, at the first failure or when the state
-is needed. Only the code that runs calls uses it.
+first four items. `open_entry` adds the tape, at the first failure or when the state is
+needed. Only the code that runs calls uses entries.
 
-An interrupt may end a call before it can restore `current_entry`. So code that finds an
-entry there, or before another one, asks `innermost_running`.
+An interrupt may end a call before it can restore `current_entry`. Therefore code that
+reads an entry there, or the one before another entry, passes it to `innermost_running`.
 """
 
 OWNER, START, BEFORE, GIVE_UPS, TAPE = range(5)
-"""The indices of an entry.
+"""The indices of the items of an entry.
 
 - The owner is the controller of the call at first, its `RetryCall` once there is one,
   and None once the call has ended.
 - The start is a clock reading, in seconds; None once the call has ended.
-- The entry before is the one that was current, or None.
-- The number of calls that had given up when the attempt began.
-- The tape, once there is one; None once the call has ended.
+- The entry before is the one that was current when the call began, or None.
+- The give-ups are how many calls had given up when the running attempt began.
+- The tape is added when it is needed; it is None once the call has ended.
 """
 
 DRAWS, NUMBER, EARLIER, TRACE, FIRST = range(5)
-"""The indices of a tape.
+"""The indices of the items of a tape.
 
-- The draws of the call, and its number among those that share them.
+- The draws of the call, and its number among the calls that share them.
 - The sum of delays that are not on the tape, in seconds, and the number of the first
   attempt whose delay on the tape is added to it.
 - The traceback of the last error when it was recorded.
-- From the first item on, the failed attempts. Each is a `Failure`, or has the same
-  fields up to the delay, with the time of the failure in place of its duration, and
-  then the locations of the previous error, if its frames were released. While an
-  attempt runs, the last item is a number: when it began, in seconds since the call
-  began.
+- From the index `FIRST` on, the failed attempts. Each is a `Failure`; or a tuple of the
+  same fields up to the delay, with the time of the failure in place of its duration,
+  and then the locations of the previous error, if its frames were released. While an
+  attempt runs, the last item is a number: when the attempt began, in seconds since the
+  call began.
 
 The only writer is the code that runs the call; others may read at any time.
 """
 
 NOTHING_EARLIER: Final = (0.0, 1)
-"""Means that all delays are on the tape."""
+"""The item `EARLIER` of a tape that has all delays of its call."""
 
 FIRST_ATTEMPT: Final = 0.0
-"""When the first attempt began, as an item of a tape."""
+"""The item of a tape for a first attempt that began with the call."""
 
 ATTEMPT, ERROR, RESULT, STARTED, DELAY, LOCATIONS = 0, 1, 2, 3, 5, 6
 """The indices of the fields of a failure on a tape, and of the locations after them."""
@@ -113,9 +113,10 @@ current_entry: ContextVar[Entry | None] = ContextVar("retrykit call", default=No
 
 
 def _reduce_variable(variable: ContextVar[Any]) -> Any:
-    """Return the parts of `current_entry` for pickle; other variables have none.
+    """Return what pickle needs for `current_entry`; treat other variables as before.
 
-    A driver that is pickled by value, as in scripts and notebooks, refers to it.
+    A driver that is pickled by value, as in scripts and notebooks, refers to
+    `current_entry`.
     """
     if variable is current_entry:
         return _find_current_entry, ()
@@ -140,17 +141,21 @@ class RetryCall(CallFacts):
 
     Attributes:
         controller: The controller of the call; None once the call has ended.
-        entry: Its entry.
+        entry: The entry of the call.
         tape: The tape of the entry.
+        resumed_delay: The delay that is left of a resumed call, in seconds, if the
+            failure before the delay is not known; else None.
+        unrecorded: Number of attempts between the last known failure and the running
+            attempt; -1 if the first attempt is not made.
         exhausted_marker: The number of an attempt, and what is attached to the final
             errors of calls nested in it that have exhausted their retries.
         exhausted_client: The number of the last attempt in which a client of an
             integration has exhausted its retries, the name of the client's call, and
             the number of its requests.
         notified: Whether observers were notified of an event of the call.
-        pending: The awaitables that async observers returned and that are not awaited
-            yet.
-        rule: The index of the rule that rejected the last result, or None.
+        pending: What async observers returned and is not awaited yet.
+        rule: The index of the rule that rejected the last result; None if the policy's
+            own `on_result` did.
         leases: The leases of the running attempt, in the order of the policy's limits.
         warning_issued: Whether a warning was logged for this call: its hint failed, or
             its clock stood still.
@@ -164,8 +169,6 @@ class RetryCall(CallFacts):
     # The view of the call, as long as somebody has it.
     _state: "ref[RetryState] | None" = None
 
-    # For a resumed call: the delay that is left, if the failure before it is not known,
-    # and the number of attempts between the last known failure and the running attempt.
     resumed_delay: float | None = None
     unrecorded: int = 0
     arguments: Arguments | tuple[()] | None = None
@@ -179,13 +182,13 @@ class RetryCall(CallFacts):
 
     @property
     def before(self) -> Entry | None:
-        """The entry that was current before this call; None if there was none."""
+        """The entry that was current when this call began; None if there was none."""
         before: Entry | None = self.entry[BEFORE]
         return before
 
     @property
     def attempt(self) -> int:
-        """Number of the running or last attempt, from 1."""
+        """Number of the running or last attempt, from 1; 0 if none was made."""
         return self.running[0]
 
     @property
@@ -195,7 +198,7 @@ class RetryCall(CallFacts):
 
     @property
     def running(self) -> tuple[int, float]:
-        """The number of the running or last attempt, and when it began."""
+        """The `attempt` and `attempt_started` of the call, read at one moment."""
         # Read at once, since the driver may add to it.
         before, last = self.tape[-2:]
         if isinstance(last, tuple):
@@ -205,7 +208,7 @@ class RetryCall(CallFacts):
 
     @property
     def has_failed(self) -> bool:
-        """True once an attempt has failed."""
+        """True if a failed attempt is on the tape."""
         return isinstance(self.tape[FIRST], tuple)
 
     @property
@@ -220,7 +223,7 @@ class RetryCall(CallFacts):
 
     @property
     def last_failure(self) -> Failure | None:
-        """The last failed attempt, or None."""
+        """The last failed attempt; None if no attempt has failed."""
         before, last = self.tape[-2:]
         if isinstance(last, tuple):
             return as_failure(last)
@@ -228,7 +231,7 @@ class RetryCall(CallFacts):
 
     @property
     def next_delay(self) -> float | None:
-        """The delay before the next attempt, in seconds, or None."""
+        """The delay before the next attempt, in seconds; None if none is scheduled."""
         last = self.tape[-1]
         is_failed = isinstance(last, tuple)
         delay: float | None = last[DELAY] if is_failed else self.resumed_delay
@@ -265,7 +268,7 @@ class RetryCall(CallFacts):
             self.count_rule(failure.rule)
 
     def locations(self) -> dict[int, FrameLocations]:
-        """Return where errors with released frames were raised, keyed by attempt."""
+        """Return where errors with released frames were raised, by attempt number."""
         found = dict(self.frame_locations or {})
         failed = [x for x in self.tape[FIRST:] if isinstance(x, tuple)]
         for before, each in pairwise(failed):
@@ -274,7 +277,7 @@ class RetryCall(CallFacts):
         return found
 
     def begin_attempt(self, started: float) -> None:
-        """Begin the next attempt, after its delay, *started* seconds into the call."""
+        """Record that the next attempt begins, *started* seconds into the call."""
         if isinstance(self.tape[-1], tuple):
             self.tape.append(started)
         else:
@@ -299,7 +302,7 @@ class RetryCall(CallFacts):
             tape.append(self.elapsed)
         else:
             tape[-1] = tape[-1]._replace(delay=record.next_delay)
-        self.take_rest(record)
+        self.copy_rare_facts(record)
         for name in _OF_ITS_END:
             vars(self).pop(name, None)
         self.frame_locations = {**record.locations()} or None
@@ -321,7 +324,7 @@ class RetryCall(CallFacts):
 
     def copy(self) -> CallRecord:
         """Return a snapshot of the record; the call may still be running."""
-        self.know_epoch()
+        self.ensure_epoch()
         still = RetryCall()
         # What is written after the tape is read before it.
         vars(still).update(vars(self))
@@ -330,7 +333,10 @@ class RetryCall(CallFacts):
         return CallFacts.copy(still)
 
     def record_for(self, outcome: object) -> CallFacts:
-        """Return this call, if it is over and no view must change; else a copy."""
+        """Return a record to attach to an outcome; `ITSELF` stands for the outcome.
+
+        It is this call if the call is over and no view shows the outcome; else a copy.
+        """
         if self.stop_reason is not None and not self.has_failed:
             # Nothing of it refers to the outcome.
             return self
@@ -341,7 +347,10 @@ class RetryCall(CallFacts):
         return self
 
     def leave_to_view(self, error: BaseException) -> None:
-        """Leave an error to the view, if somebody has it: its frames keep this call."""
+        """Put `ITSELF` in place of an error whose frames refer to this call.
+
+        A view that somebody has gets a copy of the record, which keeps the error.
+        """
         if self.notified:
             # An event may be asked for the state later, and shows the error.
             return
@@ -351,7 +360,7 @@ class RetryCall(CallFacts):
         self._put_stand_in(error)
 
     def _items_of(self, outcome: object) -> list[int]:
-        """Return the indices of the items that have this error or result."""
+        """Return the indices of the items on the tape with this error or result."""
         return [
             index
             for index, item in enumerate(self.tape[FIRST:], FIRST)
@@ -368,17 +377,17 @@ class RetryCall(CallFacts):
             tape[index] = Failure._make(kept) if is_made else tuple(kept)
 
     def _view(self) -> RetryState | None:
-        """Return the view of this call, if somebody has it."""
+        """Return the view of this call; None if nobody has it."""
         return None if self._state is None else self._state()
 
     def notify(self) -> None:
         """Prepare for an event, which may be asked for the state at any time."""
         self.notified = True
         if self.epoch is None:
-            self.know_epoch()
+            self.ensure_epoch()
 
-    def know_epoch(self) -> None:
-        """Find out when the call began, if nobody has asked before."""
+    def ensure_epoch(self) -> None:
+        """Compute `epoch` if it is not known yet."""
         if self.epoch is not None:
             return
         if self.read_clock is None:
@@ -388,14 +397,14 @@ class RetryCall(CallFacts):
             self.epoch = begun - (now - self.started)
 
     def find_function(self) -> Callable[..., Any] | None:
-        """Return the function of a running call; None for a block."""
+        """Return the function of a running call; see `CallFacts`."""
         if self.arguments is OVER:
             return super().find_function()
         controller = self.controller
         return self.function if controller is None else controller.function
 
     def known_arguments(self) -> Arguments:
-        """Return the arguments of a running call, if they have been found already."""
+        """Return the arguments of a running call; empty if they are not found yet."""
         return self.arguments or ((), {})
 
     def find_arguments(self) -> Arguments:
@@ -412,7 +421,11 @@ class RetryCall(CallFacts):
         return self.arguments or ((), {})
 
     def _take_arguments(self, frame: FrameType) -> bool:
-        """Take the arguments from a frame, if it runs the driver of this call."""
+        """Take the arguments from a frame, if it runs the driver of this call.
+
+        Returns:
+            Whether it does.
+        """
         if frame.f_code.co_name != "call_with_retries":
             return False
         variables = frame.f_locals
@@ -426,7 +439,7 @@ class RetryCall(CallFacts):
         return True
 
     def release(self) -> None:
-        """Release what only a running call needs, since contexts keep its entry."""
+        """Release what only a running call needs, since contexts keep the entry."""
         entry, self.entry = self.entry, _ENDED
         entry[OWNER] = entry[TAPE] = None
         self.arguments, self.function = OVER, None
@@ -445,11 +458,11 @@ _OF_ITS_END: Final = (
     *("clock_id", "depth", "elapsed_at_end", "give_up_number", "nested_state"),
     *("outer_deadline", "stop_detail", "stop_reason", "used_fallback"),
 )
-"""What a call that is resumed does not take over from its record."""
+"""The facts that a resumed call does not take over from the stored record."""
 
 
 def as_failure(fields: tuple[Any, ...]) -> Failure:
-    """Return a failure from a tape as a `Failure`."""
+    """Return an item of a tape as a `Failure`."""
     if type(fields) is Failure:
         return fields
     attempt, error, _, started, elapsed, delay, *_ = fields
@@ -471,11 +484,11 @@ class FallbackValue:
 
 
 Outcome = Exception | FallbackValue | None
-"""How a call has ended: the error to raise or the value to return; None if it runs."""
+"""The end of a call: an error to raise or a value to return; None while it runs."""
 
 
 def running_call(entry: Entry) -> RetryCall | None:
-    """Return the running call of an entry, with its state; None if it has ended."""
+    """Return the `RetryCall` of an entry, made if needed; None after the call's end."""
     owner = entry[0]
     if owner is not None and not isinstance(owner, RetryCall):
         owner = cast("RetryController", owner).ensure_call(entry)
@@ -485,7 +498,7 @@ def running_call(entry: Entry) -> RetryCall | None:
 # Reentrant, since a signal handler or a finalizer may make retried calls too
 # while the lock is held.
 state_lock = RLock()
-"""Held while the record or marker of a call, shared by threads, is published."""
+"""Held while threads agree on the one `RetryCall`, view or marker of a call."""
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
     # A fork must not copy the lock while another thread holds it.
@@ -528,7 +541,7 @@ def current_state() -> RetryState:
 
 
 def innermost_running(entry: Entry | None) -> Entry | None:
-    """Return the innermost entry of a running call: *entry*, or one before it."""
+    """Return *entry* or the nearest one before it whose call is running, or None."""
     while entry is not None:
         owner = entry[0]
         controller = owner.controller if isinstance(owner, RetryCall) else owner
@@ -568,8 +581,8 @@ def attempt_time_limit(call: RetryCall | None = None) -> float:
     """Return the time limit of the attempt that begins.
 
     Returns:
-        Seconds, >= 0: the policy's `attempt_timeout`, or the remaining time of the call
-        or of a call around it, if that is less.
+        Seconds, >= 0: the policy's `attempt_timeout`; or less, if less time is left of
+        the call or of a call around it whose policy has ``deadline="stop"``.
     """
     call = call or cast("RetryCall", running_call(cast("Entry", current_entry.get())))
     timeout = cast("RetryController", call.controller).policy.attempt_timeout

@@ -24,23 +24,23 @@ __all__ = ["ITSELF", "OVER", "Arguments", "CallFacts", "CallRecord", "Terms"]
 __all__ += ["SUCCEEDED", "clock_id", "give_ups", "new_record", "swap_outcome"]
 
 SUCCEEDED: Final = StopReason.SUCCEEDED
-"""Quicker than the attribute, on Python 3.11."""
+"""`StopReason.SUCCEEDED`: on Python 3.11, a global name is quicker to look up."""
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """The positional and the keyword arguments of a call."""
 
 OVER: Final = ()
-"""The arguments of a call that is over: they are released."""
+"""Stands for the arguments of a call that is over, which are released."""
 
 _IS_OVER: Final = "state.function, args and kwargs are only available while a call runs"
 
 ITSELF: Final = ErrorRecord("itself", "", "")
-"""Stands for the error itself in the record that is attached to it: a reference cycle
-would keep the frames of the error beyond its handler."""
+"""Stands for an error or a response in the record that is attached to it: a reference
+cycle would keep the frames of the error beyond its handler."""
 
 
 def swap_outcome(failure: Failure, old: object, new: Any) -> Failure:
-    """Return a failure with an error or a result in place of another one."""
+    """Return a failure, with *new* in place of its error or result if that is *old*."""
     # Records by value, because a pickle makes a new one. Errors by identity, because
     # their ``__eq__`` may run any code.
     same = _equal_records if isinstance(old, ErrorRecord) else is_
@@ -57,7 +57,7 @@ def _equal_records(one: object, other: object) -> bool:
 
 @final
 class Terms:
-    """Settings of a call, and its name, which are known before it begins.
+    """The name and the settings of a call, which are known before it begins.
 
     Attributes:
         name: The name of the policy or the function; the id of a durable job.
@@ -66,7 +66,7 @@ class Terms:
         max_attempts: Maximum number of attempts; None if unlimited.
         redact: The redaction of the policy.
         polls: Whether the policy has ``on=()``, so that rejected results are expected.
-        names: The names of the functions of a chain; None for other calls.
+        names: The names of the functions in a chain; None for other calls.
     """
 
     __slots__ = (
@@ -113,16 +113,15 @@ class Terms:
 class CallFacts:
     """Facts of one call; the base of a stored record and of a running call.
 
-    Facts that most calls never have are attributes of the class, until they are set.
+    Facts that most calls never have are attributes of the class until they are set.
 
     Attributes:
         terms: What was known before the call began.
-        seed: The seed of its random delays.
-        started: The reading of its clock when it began, in seconds.
-        read_clock: Reads the clock of a running call; None if it has ended, or if the
-            clock is not known in this thread.
-        attempt: Number of the running or last attempt, from 1; 0 if the first one
-            was refused.
+        seed: The seed of the call's random delays.
+        started: The reading of the call's clock when the call began, in seconds.
+        read_clock: Reads the clock of a running call; None if the call has ended, or
+            began in a thread where its clock was not known.
+        attempt: Number of the running or last attempt, from 1; 0 if none was made.
         attempt_started: When that attempt began, in seconds since the call began.
         failures: The failed attempts that are kept, in order.
         next_delay: The delay before the next attempt, in seconds; None unless one is
@@ -132,27 +131,28 @@ class CallFacts:
         elapsed_at_end: The elapsed time of a call that has ended, in seconds.
         frame_locations: Where errors with released frames were raised, keyed by attempt
             number.
-        outer_deadline: When the time limit of a call around it is reached, in seconds
-            since this one began; None if there is none.
-        epoch: When the call began, by the wall clock, in seconds since 1970; None if
-            nobody has asked yet.
-        stop_detail: The limit that ended the call and its value, as text.
+        outer_deadline: When the time limit of a call around this one is reached, in
+            seconds since this one began; None if there is none.
+        epoch: When the call began, by the wall clock, in seconds since 1970; None until
+            somebody needs it.
+        stop_detail: What ended the call, as text; None if `stop_reason` says enough.
         retry_in: Seconds until the limit that refused an attempt will allow one.
-        used_fallback: Whether the call returned the fallback of the policy.
+        used_fallback: Whether the call returns the policy's fallback.
         dropped_failures: Number of failures that were not kept.
-        rule_counts: Number of failures that each rule of the policy matched.
+        rule_counts: Number of failures that each of the policy's rules matched.
         hedges: Number of sends beyond the first of each attempt.
         stream: The facts of a stream; None for a call that has a result.
-        retry_cost: What the last retry cost the budget of the policy.
+        retry_cost: What the last retry cost the policy's budget; None if no retry was
+            paid for.
         depth: Number of retried calls around this one.
         nested_state: The state of the nested call whose failure ended this one.
         request: The method and the URL of the request that the call makes.
-        clock_id: The identity of the clock of a call that gave up, or 0.
-        give_up_number: The number of the call among those that gave up or were read
-            in this process, or 0.
-        function: The function of a call that has given up and uses its fallback.
+        clock_id: The identity of the clock of a call that gave up; 0 for other calls.
+        give_up_number: The position of the call among the calls that gave up, or were
+            read from data, in this process, from 1; 0 for other calls.
+        function: The function of a call that has given up, while its fallback runs.
         arguments: The arguments of a running call; None if they have not been found
-            yet; `OVER` if it does not run.
+            yet; `OVER` if the call does not run.
     """
 
     __slots__ = (
@@ -195,7 +195,7 @@ class CallFacts:
     @property
     @abstractmethod
     def attempt(self) -> int:
-        """Number of the running or last attempt, from 1."""
+        """Number of the running or last attempt, from 1; 0 if none was made."""
 
     @property
     @abstractmethod
@@ -210,7 +210,7 @@ class CallFacts:
     @property
     @abstractmethod
     def next_delay(self) -> float | None:
-        """The delay before the next attempt, in seconds, or None."""
+        """The delay before the next attempt, in seconds; None if none is scheduled."""
 
     @property
     @abstractmethod
@@ -220,7 +220,7 @@ class CallFacts:
     @property
     @abstractmethod
     def last_failure(self) -> Failure | None:
-        """The last failed attempt, or None."""
+        """The last failed attempt; None if no attempt has failed."""
 
     @abstractmethod
     def failures_backwards(self) -> Iterator[Failure]:
@@ -230,39 +230,39 @@ class CallFacts:
     def add_failure(self, failure: Failure) -> None:
         """Record a failure and the delay that follows it."""
 
-    def know_epoch(self) -> None:
-        """Find out when the call began, if nobody has asked before."""
+    def ensure_epoch(self) -> None:
+        """Compute `epoch` if it is not known yet; a stored record knows it."""
 
     def copy(self) -> "CallRecord":
         """Return a stored copy of this record."""
-        self.know_epoch()
+        self.ensure_epoch()
         record = CallRecord()
         record.terms, record.seed, record.started = self.terms, self.seed, self.started
         record.read_clock, record.attempt = self.read_clock, self.attempt
         record.attempt_started, record.failures = self.attempt_started, [*self.failures]
         record.next_delay, record.total_delay = self.next_delay, self.total_delay
-        record.take_rest(self)
+        record.copy_rare_facts(self)
         record.frame_locations = dict(self.locations()) or None
         return record
 
     def record_for(self, outcome: object) -> "CallFacts":
-        """Return a record to attach to an outcome, with `ITSELF` in place of it."""
+        """Return a record to attach to an outcome; `ITSELF` stands for the outcome."""
         record = self.copy()
         record.failures = [swap_outcome(x, outcome, ITSELF) for x in record.failures]
         return record
 
-    def take_rest(self, other: "CallFacts") -> None:
-        """Copy the facts that most calls never have from another record."""
+    def copy_rare_facts(self, other: "CallFacts") -> None:
+        """Take over the facts that most calls never have from another record."""
         vars(self).update({x: y for x, y in vars(other).items() if x in _KEPT})
         if self.frame_locations is not None:
             self.frame_locations = self.frame_locations.copy()
 
     def locations(self) -> dict[int, FrameLocations]:
-        """Return where errors with released frames were raised, keyed by attempt."""
+        """Return where errors with released frames were raised, by attempt number."""
         return self.frame_locations or {}
 
     def find_function(self) -> Callable[..., Any] | None:
-        """Return the function of a running call; None for a block.
+        """Return the function of a running call; None for a block or a client.
 
         Raises:
             LookupError: The call is over.
@@ -293,7 +293,10 @@ class CallFacts:
         return 0.0 if self.stream is None else self.stream.row_begins(self.elapsed)
 
     def find_time_limit(self) -> float | None:
-        """Return when `max_elapsed` ends the call, in seconds since it began."""
+        """Return when `max_elapsed` ends the call, in seconds since its start.
+
+        None if it is unlimited.
+        """
         limit = self.terms.max_elapsed
         return None if limit is None else limit + self.row_began
 
@@ -339,11 +342,11 @@ class CallFacts:
 
 
 _KEPT: Final = vars(CallFacts).keys() - {"arguments", "function"}
-"""The attributes that a record takes over from a call, if they are set."""
+"""The attributes that `copy_rare_facts` takes over, if they are set."""
 
 
 class CallRecord(CallFacts):
-    """The stored record of a call, which is not running here."""
+    """A record that stores its facts; a running call reads them from its tape."""
 
     __slots__ = ("attempt", "attempt_started", "failures", "next_delay", "total_delay")
 
@@ -355,7 +358,7 @@ class CallRecord(CallFacts):
 
     @property
     def last_failure(self) -> Failure | None:
-        """The last failed attempt, or None."""
+        """The last failed attempt; None if no attempt has failed."""
         return self.failures[-1] if self.failures else None
 
     def failures_backwards(self) -> Iterator[Failure]:
@@ -371,7 +374,7 @@ class CallRecord(CallFacts):
         self.trim(self.failures)
 
     def begin_attempt(self, started: float) -> None:
-        """Begin the next attempt, after its delay, *started* seconds into the call."""
+        """Record that the next attempt begins, *started* seconds into the call."""
         self.total_delay += self.next_delay or 0.0
         self.next_delay = None
         self.attempt += 1
@@ -379,7 +382,7 @@ class CallRecord(CallFacts):
 
 
 def new_record(terms: Terms, seed: int) -> CallRecord:
-    """Return the record of a call that has made no attempt yet."""
+    """Return the record of a call in its first attempt, without failures."""
     record = CallRecord()
     record.terms, record.seed = terms, seed
     record.started = record.attempt_started = record.total_delay = 0.0
@@ -395,7 +398,7 @@ def clock_id(read_clock: Callable[[], float] | None) -> int:
 
 @final
 class GiveUps(ForkSafe):
-    """Counts the calls that have given up in this process.
+    """Counter of the calls that gave up, or were read from data, in this process.
 
     The numbers order calls without a clock, which may stand still or be set back.
     """
@@ -407,7 +410,7 @@ class GiveUps(ForkSafe):
         super().__init__()
 
     def add(self) -> int:
-        """Count one more, and return its number, >= 1."""
+        """Count one more call, and return its number, >= 1."""
         with self._lock:
             self.count += 1
             return self.count
@@ -418,4 +421,4 @@ class GiveUps(ForkSafe):
 
 
 give_ups = GiveUps()
-"""The give-ups of this process."""
+"""The counter of this process."""

@@ -1,6 +1,6 @@
-"""Chains: functions that follow each other until one of them succeeds.
+"""Chains: functions that are called in order until one of them succeeds.
 
-A chain is a retried call whose attempts are calls of different functions.
+A chain is a retried call whose attempts call different functions.
 """
 
 from collections.abc import Callable
@@ -113,11 +113,11 @@ def chain(  # noqa: PLR0913  what a chain may have
     max_elapsed: Duration | None = None,
     name: str | None = None,
 ) -> Any:
-    """Return a function that calls others in their order until one succeeds.
+    """Return a function that calls others in order until one succeeds.
 
     Each function may be retried under its own policy before the next one is called; a
-    function whose circuit breaker is open fails at once. Generators follow each other
-    until the first item.
+    function whose circuit breaker is open fails at once. If they are generator
+    functions, the next one is called only after a failure before the first item.
 
     >>> def primary(city):
     ...     raise ConnectionError("down")
@@ -135,7 +135,7 @@ def chain(  # noqa: PLR0913  what a chain may have
         default: The value to return if all of them fail, or a function of the
             `RetryState`, like the `fallback` of a policy. Not for generators: let the
             last one yield it.
-        on: Condition of the errors after which the next function is called; by default
+        on: Condition on the errors after which the next function is called; by default
             all errors except programming errors.
         max_elapsed: Time limit of all calls together. A duration; by default unlimited.
         name: The name in logs and states; by default the names of the functions.
@@ -222,7 +222,10 @@ def _next_of(functions: tuple[Function, ...]) -> Function:
 
 @final
 class _Noting:
-    """Adds notes to a function's error: the errors of the functions before it."""
+    """Adds a note to a function's error, with the errors of the functions before it.
+
+    The delay of a `RetryAfter` is dropped if another function follows.
+    """
 
     def __init__(self, functions: tuple[Function, ...]) -> None:
         self._functions = functions

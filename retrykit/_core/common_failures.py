@@ -2,7 +2,7 @@
 
 Most failures are common: the policy retries errors of this type, no limit is near, and
 nothing else has a say, such as a rule, a hint or an observer. All others are left to
-`retrykit._core.steps`, which write the same record.
+`retrykit._core.steps`, which writes the same record.
 """
 
 import math
@@ -55,19 +55,19 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Evaluator", "answer_of", "evaluator_of", "leave_to_steps"]
 
 Answer = Callable[[Entry, list[Any] | None, Exception, Any], float | None]
-"""Takes the entry, its tape, or None before the first failure, the error, and an object
+"""Takes the entry, its tape (None before the first failure), the error, and an object
 whose `time` reads the clock of the call. Records the failure, and returns the delay
-before the next attempt, in seconds; or None if it is not common, and nothing was
-recorded."""
+before the next attempt, in seconds. If the failure is not common, returns None and
+records nothing."""
 
 Evaluator = Callable[..., Evaluation | None]
-"""Takes a call, an error, and whether a driver raises it. Returns the evaluation of the
-failure, whose traceback is then trimmed; None if it is left to
-`retrykit._core.decision`, and nothing was done."""
+"""Takes a call, an error, and whether a driver called the function. Trims the traceback
+and returns the evaluation of the failure; or does nothing and returns None, which
+leaves the failure to `retrykit._core.decision`."""
 
 Spread = tuple[float, float | None]
-"""The shortest delay before a retry, and what each unit of its draw adds, in seconds;
-None if the delay does not depend on one draw alone."""
+"""The shortest delay before a retry, and what each unit of its random draw adds to it,
+in seconds; None in place of the latter if the delay depends on more than one draw."""
 
 # The number of attempts whose delays are remembered.
 _MAX_KNOWN: Final = 256
@@ -79,12 +79,15 @@ def answer_of(policy: "Policy") -> Answer:
 
 
 def evaluator_of(policy: "Policy") -> Evaluator:
-    """Return the function that evaluates a policy's usual errors, made once."""
+    """Return the function that evaluates most errors of a policy quickly, made once."""
     return policy._derive(_make_evaluator)
 
 
 def _is_by_type(policy: "Policy") -> bool:
-    """Return whether a policy's conditions are types, and its schedules built in."""
+    """Return whether a policy selects errors by types, and has built-in schedules.
+
+    The default condition also counts as types.
+    """
     rules = policy.rules
     conditions = (policy.on, policy.give_up_on, *(rule.on for rule in rules))
     schedules = (policy.schedule, *(x.schedule for x in rules if x.schedule))
@@ -98,7 +101,7 @@ def _is_by_type(policy: "Policy") -> bool:
 
 
 def _allows(policy: "Policy") -> bool:
-    """Return whether a policy leaves common failures to types, delays and limits."""
+    """Return whether only types, delays and limits decide about a policy's failures."""
     others = (
         policy.hint,
         policy.budget,
@@ -118,7 +121,7 @@ def _allows(policy: "Policy") -> bool:
 
 
 def _evaluate_nothing(_call: RetryCall, _error: Exception, **_: object) -> None:
-    """Leave every error to `retrykit._core.decision`."""
+    """Return None, which leaves every error to `retrykit._core.decision`."""
 
 
 def _make_evaluator(  # noqa: C901, PLR0915  with its function
@@ -247,7 +250,7 @@ def _is_bare(error: object) -> bool:
 
 
 def leave_to_steps(_entry: Entry, *_others: object) -> None:
-    """Leave every failure to `retrykit._core.steps`."""
+    """Return None, which leaves every failure to `retrykit._core.steps`."""
 
 
 def _make_answer(  # noqa: C901, PLR0915  with its function
@@ -343,23 +346,23 @@ def _make_answer(  # noqa: C901, PLR0915  with its function
 
 
 def _first_of(draws: SharedDraws) -> tuple[SharedDraws, int, int]:
-    """Return the result of `first_draw` for the first call of some draws."""
+    """Return what `first_draw` would return for the first call with these draws."""
     return draws, 0, draws[1][0]
 
 
 def _stands_still(tape: list[Any]) -> bool:
-    """Return whether the clock stood still in the last delay; `steps` warns then."""
+    """Return whether the clock stood still in the last delay; `steps` then warns."""
     last, begun = as_failure(tape[-2]), tape[-1]
     return not time_passed(last.delay or 0.0, begun - last.started - last.duration)
 
 
 @final
 class Delays(dict[int, Spread]):
-    """The delays of a schedule before its retries, as far as they are known.
+    """The delays of a schedule, computed when they are needed, keyed by retry number.
 
     Args:
         schedule: The schedule.
-        last: The last retry whose delay is given.
+        last: Number of the last retry whose failure is common.
     """
 
     def __init__(self, schedule: Schedule, last: float = math.inf) -> None:
@@ -387,7 +390,10 @@ class Delays(dict[int, Spread]):
         return (low, step) if exact else _NOT_COMMON
 
     def draw(self, retry: int, previous: float | None, seed: int) -> float:
-        """Return the delay before a retry that depends on more than one draw."""
+        """Return a delay that depends on more than one draw, in seconds.
+
+        It is infinite if the schedule has ended, or the delay is too long.
+        """
         random = call_random(seed, retry)
         delay = self._schedule.delay(retry, previous, random)
         return math.inf if delay is None or delay > LONGEST_SLEEP else delay

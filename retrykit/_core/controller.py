@@ -102,13 +102,13 @@ if TYPE_CHECKING:
 __all__ = ["CHAIN_MARK", "Asked", "RetryController"]
 
 CHAIN_MARK: Final = "__retrykit_chain__"
-"""The attribute of a chain's function: the names of the functions that it calls."""
+"""The attribute of a chain's function that has the names of the chained functions."""
 
 # Imported with the first policy that has limits.
 admission: Any = LateModule("retrykit._core.admission")
 
 Asked = tuple[list["Lease"], "Lease | Refusal"]
-"""The leases that the limits of a policy gave, and the answer of the next one."""
+"""The leases that the first limits of a policy gave, and the next limit's answer."""
 
 
 class RetryController:
@@ -128,23 +128,26 @@ class RetryController:
 
     Attributes:
         policy: The policy of the calls.
-        answer: The answer to their common failures, once there was one; else None.
+        answer: The answer to common failures; None before the first of them.
         budget: The policy's budget, or None.
         clock: The clock of the driver.
         function: The function that events name; None for a block or a client.
         can_be_stopped: Whether the policy has a `stop_event`.
         only_sleeps: Whether the pause before a retry is nothing but a sleep.
         limits: The limits that are asked before each attempt.
-        admits: Whether there are such limits.
-        parts: The parts of the clock.
+        admits: Whether `limits` is not empty.
+        report_success: `admission.report_success`; only set if `admits`.
+        parts: The `parts` of the clock.
         begins_late: Whether the first attempt waits for the rest of a delay, or for
             limits.
         plain: The type of the last result that could be returned as it is, shared by
-            most results; None if there was none, or the policy has a budget.
+            most results; None if there was none, or if the policy has limits or a
+            budget.
         judges: The conditions on results of the policy and its rules.
-        is_logged: Tells whether retries are logged at a level, such as 30 for warnings.
-        watch: Not empty if calls need their state from the beginning: for observers,
-            a resumed state, or whatever blocks the fast path.
+        is_logged: Returns whether retries are logged at a level, such as 30 for
+            warnings.
+        watch: Not empty if a call must be prepared before it begins: for limits,
+            observers, a resumed state, or whatever blocks the fast path.
     """
 
     __slots__ = (
@@ -230,7 +233,7 @@ class RetryController:
         self.watch: Sequence[object] = (policy,) if watched else fast_path.blockers
 
     def with_overrides(self) -> "RetryController":
-        """Return the controller of a call that begins under the overrides of tests."""
+        """Return the controller for a call that begins now, with overrides of tests."""
         if not fast_path.blockers:
             return self
         overrides = retry_overrides.get()
@@ -257,14 +260,14 @@ class RetryController:
         return _restore_controller, (type(self), *parts)
 
     def find_name(self) -> str:
-        """Return the name of the calls, once somebody needs it."""
+        """Return the name of the calls, and keep it."""
         name = self._name
         if name is None:
             self._name = name = qualified_name(self.function)
         return name
 
     def find_terms(self) -> Terms:
-        """Find what is known of each call before it begins, once a call needs it."""
+        """Return what is known of each call before it begins, and keep it."""
         policy, plan = self.policy, self._plan
         most, limit, polls = plan.most_attempts, plan.time_limit, policy.on == ()
         kept, redact = policy.max_failures, policy.redact
@@ -273,7 +276,7 @@ class RetryController:
         return terms
 
     def find_answer(self, arguments: Arguments, error: Exception) -> Answer:
-        """Return the answer to common failures, at the first of them."""
+        """Return the function that answers common failures, at the first of them."""
         if self._client_gave_up:
             # `record_failure` sees whether its retries are repeated.
             return leave_to_steps
@@ -297,7 +300,7 @@ class RetryController:
         error: Exception | None,
         call: RetryCall | None = None,
     ) -> None:
-        """At the first failure, warn of a blocked event loop and of nested retries.
+        """Warn, at the first failure, of a blocked event loop and of nested retries.
 
         The first delay of sync code may block an event loop. A client in the function,
         or where its error comes from, may retry by itself. *call* is the retried call
@@ -320,10 +323,10 @@ class RetryController:
             warn_of_clients(name, self.policy, self.function, arguments, error)
 
     def accepts(self, result: object, leases: "list[Lease] | None") -> bool:
-        """Return whether a result can be returned as it is; if so, tell the limits.
+        """Return whether a result can be returned as it is; if so, report it to limits.
 
-        The last such type is remembered, unless limits or a budget must know of
-        results.
+        The type of the last such result is remembered, unless limits or a budget must
+        know of results.
         """
         kind = type(result)
         if self.judges or not (kind is self._direct or self.is_direct(kind)):
@@ -345,7 +348,7 @@ class RetryController:
         return True
 
     def is_direct(self, kind: type) -> bool:
-        """Return whether results of a type are not awaitable."""
+        """Return whether results of a type are not awaitable; warn of lazy ones."""
         if kind is self._direct:
             return True
         direct = not hasattr(kind, "__await__")
@@ -356,7 +359,7 @@ class RetryController:
         return direct
 
     def runner_is_gone(self) -> bool:
-        """Return whether the runner is gone, because an interrupt skipped its end."""
+        """Return whether the runner is gone: an interrupt skipped the end of a call."""
         return self._runner is not None and self._runner() is None
 
     def ensure_call(
@@ -366,7 +369,9 @@ class RetryController:
         kwargs: dict[str, Any] | None = None,
         leases: "list[Lease] | None" = None,
     ) -> RetryCall:
-        """Return the `RetryCall` of an entry; create it once.
+        """Return the `RetryCall` of an entry, which is created once.
+
+        It is None if another thread ends the call at this moment.
 
         Args:
             entry: The entry of a call that began earlier, timed by the real clock.
@@ -403,7 +408,7 @@ class RetryController:
     ) -> RetryCall:
         """Return the `RetryCall` of a call that begins now, by its context's clock.
 
-        Nobody else knows the entry yet. The arguments are the same as in `ensure_call`.
+        Nobody else knows the entry yet. The parameters are as in `ensure_call`.
         """
         read_clock, started, epoch = self.clock.reader(), entry[START], None
         if read_clock is not None:
@@ -456,7 +461,7 @@ class RetryController:
         call.resume(state)
 
     def open_entry(self, entry: Entry) -> list[Any] | None:
-        """Return the tape of an entry, added if there is none; None after its end."""
+        """Return the tape of an entry, added if needed; None if the call has ended."""
         if len(entry) > TAPE:
             tape: list[Any] | None = entry[TAPE]
             return tape
@@ -470,7 +475,7 @@ class RetryController:
             self._notify(call, events.AttemptStarted)
 
     def resumed_delay(self, call: RetryCall) -> float | None:
-        """Return what is left of a resumed call's delay, in seconds, or None."""
+        """Return the rest of a resumed call's delay, in seconds, or None."""
         delay = None if self._resumed is None else call.next_delay
         if delay is None:
             return None
@@ -480,7 +485,7 @@ class RetryController:
         return max(delay - waited, 0.0)
 
     def attach_clock(self, call: RetryCall) -> Callable[[], float]:
-        """Return the reader of the clock, which was unknown when the call began."""
+        """Find, keep and return the clock reader, unknown when the call began."""
         # Drivers run in the event loop, where there always is one.
         reader = cast("Callable[[], float]", self.clock.reader())
         call.read_clock = reader
@@ -489,7 +494,7 @@ class RetryController:
     def evaluate_usual(
         self, call: RetryCall, error: Exception | None
     ) -> Evaluation | None:
-        """Evaluate an error, if it is one of the usual ones; else return None."""
+        """Evaluate an error with the policy's `Evaluator`; return None if it cannot."""
         if self._wraps or error is None:
             return None
         evaluate = self._evaluator
@@ -534,7 +539,13 @@ class RetryController:
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
     ) -> Evaluation:
-        """Return the evaluation after the budget was asked to pay for the retry."""
+        """Record the cost of a retry; return the evaluation, or a stop if it is unpaid.
+
+        Args:
+            call: The call.
+            evaluation: The evaluation; if it has no retry, it is returned as it is.
+            cost: What the retry costs; None if the budget does not pay for it.
+        """
         failure, decision, retryable = evaluation
         if isinstance(decision, str):
             return evaluation
@@ -632,6 +643,8 @@ class RetryController:
     ) -> Exception:
         """End a call whose next attempt a limit refused.
 
+        A retry that the budget has paid for is refunded.
+
         Returns:
             The error to raise: the last attempt's, or the limit's.
         """
@@ -664,7 +677,7 @@ class RetryController:
             self._notify(call, events.HedgeStarted, number)
 
     def kept_failure(self, call: RetryCall) -> Failure | None:
-        """Return the last failure if its result is not released yet.
+        """Return the last failure if it is a result that is not released yet, or None.
 
         A call that is stopped or refused while it waits gives up with that result.
         """
@@ -681,7 +694,7 @@ class RetryController:
         *,
         failed_now: bool,
     ) -> Exception:
-        """Return the error that an ended call raises."""
+        """Notify observers of the end of a call; return the error that it raises."""
         policy = self.policy
         if policy.fallback is not NO_FALLBACK:
             retried = reason not in NEVER_RETRIED
@@ -730,7 +743,10 @@ class RetryController:
         """Record that the call has its result.
 
         Returns:
-            What its last retry cost the budget; None if there was no retry.
+            What its last retry cost the budget; None if no retry was paid for.
+
+        Raises:
+            ConfigError: The result of a sync function is awaitable.
         """
         kind = type(result)
         known = kind is self._direct or self.is_direct(kind)
@@ -786,7 +802,8 @@ class RetryController:
     def time_left(self, call: RetryCall) -> float | None:
         """Return the time that calls nested in this one may take, in seconds.
 
-        None if it is unlimited, or cannot be known in this thread.
+        It is negative once `max_elapsed` has passed; None if it is unlimited, or cannot
+        be known in this thread.
         """
         limit = self._plan.time_limit
         if limit is None or self.policy.deadline == "overshoot":

@@ -1,4 +1,4 @@
-"""The decision after a failed attempt: which delay, or why to stop.
+"""The decision after a failed attempt: the delay before the next, or why to stop.
 
 Nothing here sleeps or changes the state, and the same seed gives the same delays. Only
 the policy's own predicates, hints and schedules may read a clock.
@@ -42,7 +42,7 @@ class Again(Frozen):
     """Make another attempt.
 
     Attributes:
-        delay: After this time, in seconds, >= 0.
+        delay: The time before it, in seconds, >= 0.
     """
 
     __slots__ = ("delay",)
@@ -54,7 +54,7 @@ class Stop(Frozen):
     """Make no further attempt.
 
     Attributes:
-        reason: Why.
+        reason: Why the call stops.
     """
 
     __slots__ = ("reason",)
@@ -67,7 +67,7 @@ Decision = Again | Stop
 EPSILON: Final = 1e-6
 """Tolerance for floating-point error in clock arithmetic, in seconds.
 
-0.1 + 0.1 + 0.1 is in time for 0.3, and a sleep up to the limit may end just below it.
+0.1 + 0.1 + 0.1 is in time for 0.3, and a sleep up to the limit may end just before it.
 """
 _MARGINS: Final = {"stop": 0.0, "clip": -EPSILON, "overshoot": EPSILON}
 
@@ -80,7 +80,7 @@ def match_error(  # noqa: C901, PLR0911  all conditions, in their order
 ) -> StopReason | int | None:
     """Match an error against the policy's rules.
 
-    A predicate that fails is noted on the error and logged, and the error is not
+    If a predicate fails, that is noted on the error and logged, and the error is not
     retried.
 
     Args:
@@ -254,7 +254,7 @@ def _note_programming_error(error: Exception, *members: Exception) -> None:
 
 
 def _signal_reason(error: Exception) -> StopReason | None:
-    """Return the stop reason of a signal or a ConfigError, which recurs each time."""
+    """Return the stop reason of a signal or a ConfigError; None for a `RetryAfter`."""
     if isinstance(error, ConfigError):
         return StopReason.NOT_RETRYABLE
     return StopReason.GAVE_UP if isinstance(error, GiveUp) else None
@@ -280,8 +280,8 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
         result: The rejected result.
         matched: The answer of `match_error`.
         exhausted: The outcome of a nested call that has given up, or None.
-        already_warned: Returns whether a warning was logged for this call before; from
-            then on it returns True.
+        already_warned: Returns whether a warning was logged for this call before; after
+            its first use it returns True.
     """
     # Stop reasons are strings; to compare with the enumeration takes longer.
     hint, retryable = None, not isinstance(matched, str)
@@ -328,7 +328,7 @@ def find_hint(
     """Return the answer of a hint: the matching rule's, or else the policy's.
 
     For an ExceptionGroup it is a `GiveUp` for one of its errors, or else the longest
-    delay.
+    delay. None if there is no hint, the hint has no answer, or the error is a signal.
     """
     hint = policy.hint
     longest = policy.hint_cap if policy.on_long_hint == "ignore" else None
@@ -433,7 +433,12 @@ def apply_hint(  # noqa: PLR0913, PLR0917  as _apply_deadline, and the hint
     delay: float,
     hint: float | RetryAfter | GiveUp,
 ) -> float | StopReason:
-    """Return the delay that an outcome asks for, if the policy allows it."""
+    """Return the delay after a hint, or why to stop.
+
+    The delay is exactly that of a `RetryAfter`, and at least that of another hint; the
+    call stops if its time limit does not allow that. `on_long_hint` says what to do
+    with a hint above `hint_cap`.
+    """
     if isinstance(hint, GiveUp):
         return StopReason.GAVE_UP
     exact = isinstance(hint, RetryAfter)
@@ -462,7 +467,7 @@ def _spread(  # noqa: PLR0913, PLR0917  as apply_hint
     allowed: float | None,
     asked: float,
 ) -> float:
-    """Return a random delay from a hint's delay up to `hint_jitter` above it.
+    """Return a random delay between a hint's delay and ``1 + hint_jitter`` times that.
 
     It stays within the limits, if the hint does.
     """
@@ -516,7 +521,8 @@ def _delay_by_rule(
 ) -> float | StopReason | None:
     """Return the delay from the schedule of the matching rule, or of the policy.
 
-    Each schedule counts its own failures and has its own previous delay.
+    Each schedule counts its own failures and has its own previous delay. None if the
+    schedule has ended; a stop reason if the rule's `max_attempts` is reached.
     """
     rules, counts = policy.rules, record.rule_counts
     schedule, source, count = policy.schedule, None, attempt
@@ -539,7 +545,7 @@ def _delay_by_rule(
 def _previous_delay(
     policy: "Policy", record: CallFacts, source: int | None
 ) -> float | None:
-    """Return the last delay from the schedule of a rule, or of the policy."""
+    """Return the last delay from the schedule of rule *source*, or of the policy."""
     rules = policy.rules
     # From the end, since there may be thousands.
     for failure in record.failures_backwards():
@@ -602,7 +608,7 @@ CONTROL_FLOW: Final = {
     "twisted.internet.error.ConnectingCancelledError "
     "twisted.trial.unittest.SkipTest",
 }
-"""By library, the full names of the exceptions. Subclasses are included."""
+"""Full names of exceptions, in one string for each library. Subclasses also count."""
 
 CANCELLED: Final = {
     "celery.exceptions.TaskRevokedError",
@@ -616,7 +622,7 @@ CANCELLED: Final = {
     "twisted.internet.defer.CancelledError",
     "twisted.internet.error.ConnectingCancelledError",
 }
-"""The exceptions among them that mean that the call was cancelled."""
+"""The exceptions of `CONTROL_FLOW` that mean that the call was cancelled."""
 
 # By name, so that nothing is imported.
 _CONTROL_FLOW_NAMES = {
@@ -636,13 +642,14 @@ def _find_control_flow(kind: type) -> tuple[type, StopReason] | None:
 find_control_flow: "Callable[[type], tuple[type, StopReason] | None]" = cast(
     "Any", lru_cache(maxsize=256)(_find_control_flow)
 )
-"""Returns the listed class that a class is or derives from, and its stop reason."""
+"""Returns the class of `CONTROL_FLOW` that a class is or derives from, and its stop
+reason; None if there is none."""
 
 
 def names_control_flow(policy: "Policy", error: Exception, base: type) -> bool:
     """Return whether a policy or one of its rules names the class of an error in `on`.
 
-    It may name any class from the error's own up to *base*, the listed one.
+    It may name any class from the error's own up to *base*, a class of `CONTROL_FLOW`.
     """
     conditions = (policy.on, *(rule.on for rule in policy.rules))
     named = [kind for each in conditions for kind in types_of(each)]
@@ -650,7 +657,10 @@ def names_control_flow(policy: "Policy", error: Exception, base: type) -> bool:
 
 
 def control_flow_reason(policy: "Policy", error: Exception) -> StopReason | None:
-    """Return why an error is not retried if it is control flow, else None."""
+    """Return why an error is not retried, if it is control flow.
+
+    None if it is not, or the policy names its class.
+    """
     found = find_control_flow(type(error))
     if found is None or names_control_flow(policy, error, found[0]):
         return None

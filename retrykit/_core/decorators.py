@@ -1,7 +1,7 @@
 """The decorators `retry` and `aretry`, and functions for decorated functions.
 
-Type checkers and editors read from `PolicySettings` which settings they take; `help`,
-`inspect.signature`, Jupyter and the reference read what `list_settings` adds.
+Type checkers and editors read in `PolicySettings` which settings the decorators take;
+`help`, `inspect.signature`, Jupyter and the reference read what `list_settings` adds.
 """
 
 from collections.abc import Callable, Coroutine
@@ -355,9 +355,9 @@ def resume(
     """Return a function that resumes the call that a state describes.
 
     It waits for the scheduled delay and makes the next attempt, with the delays that
-    the interrupted call would have had. The time that the call had spent counts, the
-    time since then does not. A call that had given up gets one more attempt, whatever
-    its limits, and more if the policy now allows them.
+    the interrupted call would have had. The time that the call had taken when it was
+    interrupted counts; the time since then does not. A call that gave up gets one more
+    attempt, whatever its limits, and more if the policy now allows them.
 
     >>> state = RetryState("fetch", seed=7, epoch=0.0, attempt=3, elapsed_at_end=2.5)
     >>> @retry
@@ -438,7 +438,7 @@ def _decorator(  # noqa: PLR0913  what retry and aretry are given
 
 
 def _reject_policy_function(name: str, fn: Any) -> None:
-    """Reject a function that returns a policy, where one to decorate is expected."""
+    """Raise a ConfigError if the function to decorate is one that returns a policy."""
     returned = getattr(fn, "__annotations__", {}).get("return")
     if returned is Policy or returned == "Policy":
         ours = str(fn.__module__).startswith("retrykit.integrations.")
@@ -450,7 +450,7 @@ def _reject_policy_function(name: str, fn: Any) -> None:
 
 
 def list_settings(function: Callable[..., Any]) -> None:
-    """List the settings in the signature of a function that takes them by name.
+    """List the settings in the signature and docstring of a function that takes them.
 
     >>> def order(policy=None, **changes): ...
     >>> list_settings(order)

@@ -1,4 +1,4 @@
-"""Construction of a function's driver, with checks and its attempt timeout."""
+"""Construction of the driver of a function: checks, attempt timeout and hedge."""
 
 from collections.abc import Callable
 from functools import partial
@@ -42,7 +42,7 @@ def build_driver(
     resumed: RetryState | None = None,
     stream: "StreamMode | None" = None,
 ) -> Callable[..., Any]:
-    """Return a function that calls *fn* under a policy, or returns streams of it."""
+    """Return a function that calls *fn* under a policy, or returns streams of *fn*."""
     try:
         if stream is not None:
             return _build_stream_driver(policy, fn, stream, awaited=awaited)
@@ -54,7 +54,7 @@ def build_driver(
 
 
 Hedging = Callable[["Policy", "Hedge", Callable[..., Any]], Callable[..., Any]]
-"""Returns a function that hedges each attempt of another one, under a policy."""
+"""Takes a policy, its hedge and an attempt; returns an attempt that is hedged."""
 
 
 def driver_factory(
@@ -66,13 +66,14 @@ def driver_factory(
 ) -> Callable[..., Callable[..., Any]]:
     """Return a factory of drivers for *fn*, one per call name.
 
-    *hedging* is the hedging of a client, which knows what may be sent twice.
+    *hedging* replaces the usual hedging, for a client that knows which requests may be
+    sent twice.
 
     Returns:
         A function with three parameters: the name to use if the policy has none, or
         None to use the function's; the state that every call continues, or None; and
-        the function that events name, by default none. It returns what `build_driver`
-        returns.
+        the function that events name, by default none. It returns a function that calls
+        *fn* under the policy.
     """
     attempt = prepare_attempt(policy, fn, awaited=awaited, hedging=hedging)
     if not awaited:
@@ -90,7 +91,7 @@ def prepare_attempt(
     awaited: bool,
     hedging: Hedging | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that makes one attempt of *fn*, within its timeout."""
+    """Return a function that makes one attempt of *fn*, with its timeout and hedge."""
     check_retryable(fn)
     if not awaited and is_coroutine_function(fn):
         suggestion = "use acall or arun, or decorate it with retry or aretry"
@@ -207,7 +208,7 @@ def check_retryable(fn: object) -> None:
 
 
 def check_no_stream(fn: object) -> None:
-    """Raise an error if *fn* returns streams that are retried already."""
+    """Raise an error if *fn* is decorated already and returns streams."""
     found: Any = getattr(fn, "__retrykit__", None)
     # Objects with dynamic attributes, such as remote ones, have any attribute.
     if type(found).__name__ == "WrappedCallable" and found.stream is not None:
@@ -219,7 +220,10 @@ def check_no_stream(fn: object) -> None:
 def check_sync_compatible(
     policy: "Policy", *, can_cancel: bool = False, suggestion: str = NEEDS_ARETRY
 ) -> None:
-    """Raise an error if a policy needs an event loop."""
+    """Raise an error if a policy needs an event loop.
+
+    *can_cancel* allows an attempt timeout.
+    """
     check_predicates(policy, suggestion)
     budget, timeout = policy.budget, policy.attempt_timeout
     if is_coroutine_function(budget and budget.withdraw):
@@ -247,7 +251,7 @@ def check_resumable(state: RetryState) -> None:
 
 
 def ensure_awaitable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return *fn* for the async driver, with a check that its results are awaitable."""
+    """Return *fn* for the async driver; it rejects results that are not awaitable."""
     if is_coroutine_function(fn):
         return fn
     annotations = getattr(fn, "__annotations__", None)

@@ -56,9 +56,9 @@ EventKind = Literal[
 
 
 class CallEvent(Frozen):
-    """Base class of events: the function and the arguments of the call.
+    """Base class of events, with the function and the arguments of the call.
 
-    They are left out of `repr` and of comparisons, and so out of logs. An event that is
+    They are left out of comparisons and of `repr`, and so out of logs. An event that is
     kept keeps them alive.
     """
 
@@ -69,7 +69,7 @@ class CallEvent(Frozen):
 
     @property
     def function(self) -> Callable[..., Any] | None:
-        """The function that is retried; None for a block of code."""
+        """The function that is retried; None for a block of code or a client."""
         return self.__source_or_none()[1]
 
     @property
@@ -194,11 +194,11 @@ def make_event(
     """Return an event of a running call.
 
     Args:
-        kind: Its kind.
+        kind: The class of the event.
         call: The call, which has a `state` and `arguments`.
-        function: Its function; None for a block of code.
+        function: The function of the call; None for a block of code or a client.
         detail: The `failure` of an `AttemptFailed`, the `delay` of a `RetryScheduled`,
-            the `number` of a `HedgeStarted`.
+            the `number` of a `HedgeStarted`; None for other events.
     """
     event = _new_event(kind)
     _set_source(event, (call, function, call.arguments))
@@ -231,7 +231,7 @@ Event = (
 """An event of a call; each kind has the state of its call."""
 
 Observer = Callable[[Event], object]
-"""Takes an event; what it returns is ignored, or awaited if it is async."""
+"""Takes an event; what it returns is ignored, or awaited if it is awaitable."""
 
 process_observers: "list[observe]" = []
 """The process-wide registrations; an observer may be registered twice.
@@ -284,7 +284,11 @@ class observe:  # noqa: N801  used as a function
 def check_observer(
     name: str, observer: object, *, allow_async: bool = False
 ) -> Observer:
-    """Return *observer* if it is a callable of one argument."""
+    """Return *observer* if it is a function of one argument, and sync if it must be.
+
+    Raises:
+        ConfigError: *observer* is something else.
+    """
     if not callable(observer):
         raise invalid_setting(name, "a function that takes an event", observer)
     if is_coroutine_function(observer) and not allow_async:
@@ -335,7 +339,7 @@ class EventHook(Frozen):
         Frozen.__init__(self, kind, function)
 
     def __call__(self, event: Event, /) -> object:
-        """Call the function, if the event is of its kind."""
+        """Call the function if the event is of the hook's kind."""
         return self.function(event) if event.kind == self.kind else None
 
 
@@ -346,7 +350,7 @@ def function_of(observer: Observer) -> Observer:
 
 _active: ContextVar[tuple[list[Observer], ...]]
 _active = ContextVar("retrykit observers", default=())
-"""The observers that are running in this context, one to a list.
+"""The observers that are running in this context, each in its own list.
 
 Each list is emptied when its observer returns: tasks and threads that the observer
 started inherit the context, and their calls are observed again.
@@ -354,7 +358,7 @@ started inherit the context, and their calls are observed again.
 
 
 Pending = list[tuple[Observer, object, Awaitable[object]]]
-"""What async observers have returned for an event, to be awaited by `deliver`."""
+"""Async observers, with an event and the awaitable that each returned for it."""
 
 
 def notify_one(

@@ -1,4 +1,4 @@
-"""Failed attempts: what they raised or returned, their evaluation, reasons to stop."""
+"""Failed attempts: their errors or results, their evaluation, and reasons to stop."""
 
 import re
 from enum import Enum, StrEnum
@@ -58,17 +58,17 @@ EXPLANATIONS = {
 """Each reason as the end of a sentence."""
 
 NEVER_RETRIED = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
-"""The reasons after which no attempt is made, whatever the limits."""
+"""The reasons after which the settings `raises` and `fallback` do not apply."""
 
 
 @final
 class ErrorRecord(Frozen):
-    """An error of another process, as text.
+    """An error from another process, as text.
 
     Attributes:
-        type: Its class as ``module.Name``, or ``Name`` of a built-in one.
-        message: Its text.
-        traceback: Its formatted traceback, with its notes and its causes.
+        type: The class as ``module.Name``, or as ``Name`` if it is built in.
+        message: The text of the error.
+        traceback: The formatted traceback, with the notes and causes of the error.
     """
 
     __slots__ = ("message", "traceback", "type")
@@ -82,11 +82,11 @@ class ErrorRecord(Frozen):
 
 @final
 class ResultRecord(Frozen):
-    """A rejected result of another process, as text.
+    """A rejected result as text: one from another process, or too large to be kept.
 
     Attributes:
-        type: Its class as ``module.Name``, or ``Name`` of a built-in one.
-        text: The first 200 characters of its ``repr``; for a response, its type and
+        type: The class as ``module.Name``, or as ``Name`` if it is built in.
+        text: The first 200 characters of the ``repr``; for a response, its type and
             status.
     """
 
@@ -100,16 +100,17 @@ class Failure(NamedTuple):
     """One failed attempt.
 
     Attributes:
-        attempt: Its number, from 1.
+        attempt: The number of the attempt, from 1.
         error: The error that was captured; an `ErrorRecord` of it in a state
             that came from another process; None if a result was rejected.
-        result: The rejected result, or a `ResultRecord` of it in a state that came
-            from another process.
-        started: When it began, in seconds since the call began.
-        duration: How long it took, in seconds.
+        result: The rejected result; a `ResultRecord` of it in a state that came from
+            another process, or if it was large and another failure followed; None if
+            an error was raised.
+        started: When the attempt began, in seconds since the call began.
+        duration: How long the attempt took, in seconds.
         delay: The delay that followed, in seconds; None if none did.
         rule: The index of the policy's rule that matched, from 0; None if none did.
-        hint: The delay that the outcome asked for, in seconds; None if none.
+        hint: The delay that the outcome asked for, in seconds; None if there is none.
     """
 
     attempt: int
@@ -122,7 +123,7 @@ class Failure(NamedTuple):
     hint: float | None = None
 
     def __repr__(self) -> str:
-        """Return an expression without the secrets of requests and URLs."""
+        """Return the fields as text, without the secrets of requests and URLs."""
         parts = {name: safe_repr(value) for name, value in self._asdict().items()}
         if request_summary(self.error) is not None:
             parts["error"] = f"<{self.describe()}>"
@@ -137,8 +138,8 @@ class Failure(NamedTuple):
         'a rejected result of type str'
 
         Args:
-            redact: Whether secrets of requests and URLs are left out of the text
-                of an error, or a function of the text, as in a policy;
+            redact: Whether to leave secrets of requests and URLs out of the text of
+                an error, or a function that leaves out more, as in a policy;
                 `RetryState.redact` is the policy's setting.
         """
         if self.error is None:
@@ -157,8 +158,8 @@ class Evaluation(NamedTuple):
     Attributes:
         failure: The attempt, with the delay that follows it.
         decision: The delay before the next attempt, in seconds, or why there is none.
-        retryable: Whether the outcome is one to retry, by the policy's conditions
-            and not by its limits.
+        retryable: Whether the policy's conditions select the outcome for a retry,
+            whatever its limits allow.
     """
 
     failure: Failure
@@ -167,7 +168,7 @@ class Evaluation(NamedTuple):
 
 
 def result_type(result: object) -> str:
-    """Return the type name of a result, with the status of a response."""
+    """Return the type name of a result, and the status if it is a response."""
     if type(result) is ResultRecord:
         return result.text if re.fullmatch(_RESPONSE, result.text) else result.type
     status, kind = status_of(result), type_name(type(result))
@@ -181,8 +182,8 @@ _RESPONSE = r"[\w.<>]+ with status \d+"
 def result_text(result: object, *, redact: Redaction = True) -> str:
     """Return the text of a result for records and logs, at most 200 characters.
 
-    For a response it is the type and the status: its ``repr`` may have secrets, such as
-    a URL or a cookie.
+    For a response it is the type and the status: its ``repr`` may contain secrets, such
+    as a URL or a cookie.
     """
     if status_of(result) is not None:
         return result_type(result)
@@ -212,7 +213,7 @@ _SMALL_KINDS = (bool, float, Enum, ResultRecord)
 
 
 def _is_small(result: object) -> bool:
-    """Return whether a result is built of a few plain values."""
+    """Return whether a result consists of plain values that take little memory."""
     size, pending = 0, [result]
     while pending and size <= _SMALL:
         value = pending.pop()
@@ -240,7 +241,10 @@ def status_of(result: object) -> int | None:
 
 
 def attributes_of(value: object) -> dict[str, Any] | None:
-    """Return the ``__dict__`` of an object, without running its properties."""
+    """Return the ``__dict__`` of an object, or None if it has no plain dict.
+
+    Reading attributes from the dict runs no properties.
+    """
     try:
         found, _ = vars(value), value.__class__
     except Exception:  # noqa: BLE001  they may run user code

@@ -128,7 +128,7 @@ _NOT_OUTCOMES = (FunctionType, ModuleType)
 
 
 def attached_state(outcome: object) -> RetryState | None:
-    """Return the attached state as stored: a record is in place of the outcome."""
+    """Return the attached state as stored, with `ITSELF` for the outcome, or None."""
     state: Any = vars(outcome).get(STATE_ATTRIBUTE)
     if state is None and isinstance(outcome, RetryError):
         state = outcome.state
@@ -136,7 +136,7 @@ def attached_state(outcome: object) -> RetryState | None:
 
 
 def is_own_timeout(error: BaseException | None) -> bool:
-    """Return whether an error is the timeout of this call's attempt.
+    """Return whether an error is the timeout of an attempt of this call.
 
     A timeout that has a state is the final error of a nested call.
     """
@@ -163,7 +163,8 @@ NO_FALLBACK: Final = NoFallback()
 def last_result(state: RetryState) -> Any:
     """Return the last rejected result, as the fallback of a policy.
 
-    A call whose last attempt raised an error raises it, as without a fallback.
+    If the last attempt raised an error, the call raises it, as it would without a
+    fallback.
 
     >>> from retrykit import Policy
     >>> policy = Policy(schedule=[0], on_result=lambda x: x < 9, fallback=last_result)
@@ -192,7 +193,7 @@ def check_no_fallback(policy: "Policy") -> None:
 
 
 def check_fallback(name: str, value: Any) -> Any:
-    """Return *value* if it is a value, or a function of the state."""
+    """Return *value* unless it is a class, or a function that cannot take the state."""
     if isinstance(value, type):
         rule = "a value, or a function of the state"
         suggestion = f"write lambda state: {value.__name__}() for a new object each"

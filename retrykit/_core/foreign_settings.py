@@ -187,14 +187,14 @@ _TIME_LIMITS = {"max_elapsed_time", "max_time"}
 RETRY_NAMES = frozenset(
     name for name in _BY_NAME if name in _TIME_LIMITS or _OF_RETRIES.search(name)
 )
-"""The names that hardly mean anything else, wherever they are written."""
+"""The names that hardly mean anything but a setting of retries."""
 
 _IN_MILLISECONDS = (
     "stop_max_delay wait_exponential_max wait_exponential_multiplier wait_fixed "
     "wait_incrementing_increment wait_incrementing_max wait_incrementing_start "
     "wait_jitter_max wait_random_max wait_random_min"
 )
-"""Durations of the library `retrying`."""
+"""Parameters of the library `retrying`, separated by spaces."""
 
 
 def advice_for(name: str) -> str:
@@ -204,7 +204,7 @@ def advice_for(name: str) -> str:
     'write max_elapsed, in seconds instead of milliseconds'
 
     Returns:
-        The advice; empty if no library has such a parameter.
+        The advice; empty if the parameter is not in `ADVICE`.
     """
     advice = _BY_NAME.get(name, "")
     unit = ", in seconds instead of milliseconds"

@@ -33,7 +33,7 @@ _NEEDED: Final = 20
 _EVERY: Final = 20
 
 _LEAST: Final = 0.001
-"""The shortest delay of a quantile, in seconds, as in Finagle."""
+"""The shortest delay that a quantile gives, in seconds, as in Finagle."""
 
 # Hedges a second on top of the extra load, so that rare requests can also be hedged.
 _RESERVE: Final = 0.1
@@ -68,7 +68,7 @@ class Hedge(ForkSafe):
             10.
         extra: Bound on the extra load: hedges per attempt over the last 10 s, 0 < extra
             <= 9, plus one every 10 s. 0.1 is 10 % more load; *at_most* - 1 is no bound.
-            Once it is reached, nothing more is sent, and the attempt goes on.
+            Once it is reached, nothing more is sent, and the attempt continues.
         idempotent: True, as a promise: the function may run several times at once. A
             function cannot be hedged without it. An HTTP client of
             `retrykit.integrations` does not need it: it hedges requests whose methods
@@ -134,8 +134,8 @@ class Hedge(ForkSafe):
         """Decorate a function or a coroutine function: each call is hedged.
 
         Raises:
-            ConfigError: *fn* is a generator function, or no function, or the hedge has
-                no ``idempotent=True``.
+            ConfigError: *fn* is a generator function or not a function, or the hedge
+                lacks ``idempotent=True``.
         """
         # Imported on demand: a policy needs this module alone.
         from retrykit._core.drivers import check_retryable  # noqa: PLC0415
@@ -150,7 +150,7 @@ class Hedge(ForkSafe):
         return cast("F", functools.update_wrapper(call, fn))
 
     def may_send(self) -> bool:
-        """Take one hedge from the extra load; return whether it is allowed."""
+        """Return whether the bound on extra load allows a hedge; if so, count it."""
         return self._budget.withdraw(None) is not None
 
     def give_back(self) -> None:
@@ -158,11 +158,11 @@ class Hedge(ForkSafe):
         self._budget.refund(1.0)
 
     def begin(self) -> None:
-        """Count an attempt; hedges are limited to a share of these."""
+        """Count an attempt; hedges are limited to a share of all attempts."""
         self._budget.deposit(None)
 
     def note(self, seconds: float) -> None:
-        """Record how long an attempt took until its first send was answered."""
+        """Record how many seconds an attempt took until one of its sends succeeded."""
         if self.quantile is None:
             return
         with self._lock:
@@ -208,7 +208,7 @@ class Hedge(ForkSafe):
 
 
 def _with_direct_result(call: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a function that rejects an awaitable result."""
+    """Return *call* wrapped, with a ConfigError for an awaitable result."""
 
     def checked(*args: Any, **kwargs: Any) -> Any:
         result = call(*args, **kwargs)
@@ -230,7 +230,7 @@ def check_promise(hedge: Hedge) -> None:
 
 
 def check_hedge(name: str, value: object) -> Hedge:
-    """Return *value* if it is a hedge."""
+    """Return *value* if it is a hedge, else raise a ConfigError."""
     if not isinstance(value, Hedge):
         suggestion = 'write Hedge("50ms", idempotent=True)'
         raise invalid_setting(name, "a Hedge", value, suggestion)

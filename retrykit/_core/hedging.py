@@ -73,7 +73,7 @@ def hedged(
         policy: As in `race`.
         hedge: As in `race`.
         fn: Sends an attempt once.
-        release: Frees what the result of a send holds; None if it holds nothing.
+        release: Frees what the result of a send holds; None if results hold nothing.
     """
     if is_coroutine_function(fn):
         # Imported here: sync code needs no event loop.
@@ -112,14 +112,14 @@ class Race:
     Args:
         policy: The conditions on errors and results, and the hint.
         hedge: The delay and the number of sends.
-        now: The reading of the clock, in seconds.
+        now: The reading of the clock when the first send begins, in seconds.
         last_counts: Whether the last outcome counts if all sends fail, so that earlier
             ones can be released; else the first send's outcome counts.
 
     Attributes:
         judges: The conditions on results.
         outcome: The outcome of the attempt, once it is known.
-        running: Number of sends whose outcome is not known.
+        running: Number of sends whose outcome is not known yet.
     """
 
     def __init__(
@@ -167,12 +167,12 @@ class Race:
             self.stop()
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Send nothing more; end the race if all sends have failed."""
         self._left = 0
         self._end_if_all_failed()
 
     def received(self, outcome: SentOutcome) -> SentOutcome:
-        """Keep the outcome of a send, which is judged next."""
+        """Keep and return the outcome of a send, which is judged next."""
         self.running -= 1
         self._kept.append(outcome)
         return outcome
@@ -202,7 +202,7 @@ class Race:
             # It is not to be retried, whatever the other sends do.
             self._end(outcome)
             return
-        self._wait_for_hint(outcome, matched, now)
+        self._schedule_next_send(outcome, matched, now)
         self._standing = self._last_word or outcome
         self._end_if_all_failed()
 
@@ -213,13 +213,13 @@ class Race:
                 counting = min(self._failed, key=attrgetter("number"))
             self._end(self._last_word or counting)
 
-    def _wait_for_hint(
+    def _schedule_next_send(
         self, outcome: SentOutcome, matched: int | None, now: float
     ) -> None:
-        """Send again at once, or when the failure of a send asks for it.
+        """Make the next send due at once, or when the failure's hint asks for it.
 
-        Nothing more is sent if a hint is `GiveUp`, or asks for a longer delay than the
-        policy allows before a retry.
+        Nothing more is sent if the hint is `GiveUp`, or asks for a longer delay than
+        the policy allows before a retry.
         """
         error: Any = outcome.error
         hint: Any = error if isinstance(error, RetryAfter) else None
@@ -233,7 +233,7 @@ class Race:
             self._due = now + delay
 
     def _allowed_delay(self, hint: float | RetryAfter | GiveUp) -> float | StopReason:
-        """Return the delay that a hint asks for, if the policy allows it."""
+        """Return the delay that a hint asks for, or why the policy forbids it."""
         policy, call = self._policy, _hedged_call(self._policy)
         if call is None:
             # Without a policy there is no hint except `RetryAfter`.
@@ -242,7 +242,10 @@ class Race:
         return apply_hint(policy, call, call.attempt, call.elapsed, allowed, 0.0, hint)
 
     def _end(self, outcome: SentOutcome) -> None:
-        """Keep the outcome of the attempt, with a note about its other failures."""
+        """Keep the outcome of the attempt, with a note about the sends that failed.
+
+        These are reported to the policy's budget as well.
+        """
         self.outcome, error, others = outcome, outcome.error, []
         for each in self._failed:
             if each is not outcome:
@@ -278,8 +281,8 @@ def race(
 
     Args:
         policy: The conditions on errors and results, the hint, the budget.
-        hedge: When it is sent again.
-        send: Sends it once.
+        hedge: When the attempt is sent again.
+        send: Sends the attempt once.
         sends: Runs the sends. If it has a `release`, this frees each result that is not
             the outcome of the attempt, as soon as the outcome is known; and if all
             sends fail, the last outcome counts.
@@ -320,10 +323,11 @@ def race(
 
 
 def match(policy: "Policy", judges: Judges, outcome: SentOutcome) -> "_Matched":
-    """Return the rule that a failed send matches, as `match_error` does.
+    """Match the outcome of a send.
 
     Returns:
-        `_ACCEPTED` if it has succeeded.
+        `_ACCEPTED` if the send has succeeded; else the rule that its failure matches,
+        or why it is not retried, as from `match_error`.
     """
     error, rejection = outcome.error, None
     if error is None:
@@ -352,7 +356,7 @@ async def arace(
     sends: "TaskSends",
     clock: ClockSource[AsyncClock],
 ) -> SentOutcome:
-    """Send, and send again, as `race` does."""
+    """Send an attempt, and send it again, as `race` does."""
     release = sends.release
     race = Race(policy, hedge, clock.now(), last_counts=release is not None)
     outcome: SentOutcome | None = None
@@ -388,7 +392,7 @@ async def arace(
 
 
 async def amatch(policy: "Policy", judges: Judges, outcome: SentOutcome) -> "_Matched":
-    """Return the rule that a failed send matches, as `match` does."""
+    """Match the outcome of a send, as `match` does."""
     error, rejection = outcome.error, None
     if error is None:
         # If this fails, the driver fails in the same way.
@@ -422,7 +426,7 @@ def _unwrap(outcome: SentOutcome) -> Any:
 
 
 def _may_send(policy: "Policy", hedge: "Hedge") -> bool:
-    """Return whether the extra load and the policy's event allow another send."""
+    """Return whether the hedge and the policy's `stop_event` allow another send."""
     event = policy.stop_event
     return (event is None or not event.is_set()) and hedge.may_send()
 
@@ -442,7 +446,10 @@ def _hedged_call(policy: "Policy") -> RetryCall | None:
 
 
 def _is_exhausted(policy: "Policy", error: Exception | None, result: Any) -> bool:
-    """Return whether a call that is nested in a send has used up its retries."""
+    """Return whether a call nested in a send has used up its retries.
+
+    False under ``nested="retry"``, and for a hedge without a policy.
+    """
     if policy.nested == "retry":
         return False
     call = _hedged_call(policy)

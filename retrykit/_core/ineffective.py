@@ -1,6 +1,6 @@
 """Errors and warnings about retries that have no effect, or too great an effect.
 
-A warning is logged once for each name of a call.
+Most warnings are logged once for each name of a call.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ _OTHERS: Final = {
     ("procrastinate.tasks", "Task"): "a Procrastinate task",
     ("taskiq.decor", "AsyncTaskiqDecoratedTask"): "a Taskiq task",
 }
-"""Objects whose inner function others run, keyed by module and name of the type."""
+"""Objects whose inner function other code runs, by module and name of their type."""
 
 _MARKED: Final = {
     "delay": ("rq.decorators", "an RQ job"),
@@ -48,11 +48,12 @@ _MARKED: Final = {
         "a Temporal activity",
     ),
 }
-"""Attributes of functions that others run undecorated, and where they come from."""
+"""Attributes of functions that other code runs undecorated, each with the module that
+sets it and a description of the function."""
 
 
 def reject_task(fn: object) -> None:
-    """Reject queue tasks, and other objects that would run without their retries."""
+    """Raise a ConfigError for a queue task or the like, which would run undecorated."""
     # Its real type: a proxy pretends to have its object's.
     kind, found = type(fn), None
     if kind is FunctionType:
@@ -77,9 +78,9 @@ _RETRYING: Final = frozenset({"backoff", "retrying", "stamina", "tenacity"})
 
 
 def reject_retried(fn: object, policy: "Policy") -> None:
-    """Reject a function that another library retries: attempts would multiply.
+    """Raise a ConfigError if another library retries *fn*: attempts would multiply.
 
-    ``nested="retry"`` allows it.
+    ``nested="retry"`` or ``max_attempts=1`` in the policy allows it.
     """
     if policy.nested == "retry" or policy.max_attempts == 1:
         return
@@ -146,7 +147,7 @@ def warn_of_clients(
     arguments: Arguments,
     error: Exception | None,
 ) -> None:
-    """Warn of a client that a failed function has, if it retries by itself."""
+    """Warn, once for each name, of a client with retries in a function that failed."""
     # In this order, which looks up the few names among the many.
     if modules.keys().isdisjoint(RETRYING_LIBRARIES) or name in searched:
         return
@@ -199,7 +200,7 @@ def warn_of_product(  # noqa: PLR0913, PLR0917  the parts of a sentence
 
 
 def longest_first_delay(policy: "Policy") -> float:
-    """Return the longest first delay of a schedule, in seconds, if it is known."""
+    """Return the longest first delay of a schedule, in seconds; 0 if it is unknown."""
     if has_user_code(policy.schedule):
         return 0.0
     bounds = policy.schedule.bounds(1)
@@ -207,7 +208,7 @@ def longest_first_delay(policy: "Policy") -> float:
 
 
 def warn_of_frozen_time(call: RetryCall) -> None:
-    """Warn once of a sleep that took no time, where only time would end the call."""
+    """Warn, once in a call that only time would end, of a sleep that took no time."""
     last = call.last_failure
     if last is None or last.delay is None:
         return

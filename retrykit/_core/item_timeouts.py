@@ -19,7 +19,7 @@ def with_timeouts(
     Args:
         fn: An async generator function.
         first: The time limit of the first item, in seconds; None is unlimited.
-        further: The time limit of each further item, likewise.
+        further: The time limit of each further item, in seconds; None is unlimited.
     """
 
     def open_timed(*args: Any, **kwargs: Any) -> TimedItems:
@@ -30,7 +30,7 @@ def with_timeouts(
 
 @final
 class TimedItems:
-    """An async generator whose items have timeouts, after which it is cancelled."""
+    """An async generator that is cancelled if an item takes longer than its timeout."""
 
     __slots__ = ("_further", "_items", "_next")
 

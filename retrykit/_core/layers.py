@@ -1,4 +1,4 @@
-"""The layers that retry around a call: retried calls, and the clients inside them."""
+"""The layers that retry around code: retried calls, and the clients inside them."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -34,8 +34,8 @@ class Layer(NamedTuple):
         attempt: The number of its running attempt; None for a client.
         most: The maximum number of its attempts; None if that is unknown or unlimited.
         switch: How to switch a client's own retries off; empty for a retried call.
-        time_limit: For how long a client repeats a request, in seconds, if only time
-            limits it; else None.
+        time_limit: For how long a client repeats a request, in seconds, maybe infinite,
+            if no count limits it; else None.
     """
 
     name: str
@@ -47,13 +47,13 @@ class Layer(NamedTuple):
 
 @final
 class Layers(tuple[Layer, ...]):
-    """The layers around the current call, the outermost first; its text is a list."""
+    """The layers around the current code, the outermost first; ``str`` lists them."""
 
     __slots__ = ()
 
     @property
     def requests(self) -> int | None:
-        """The largest number of requests of all layers together; None if unlimited.
+        """The largest number of requests by all layers; None if unlimited or unknown.
 
         Of the clients within one call, the one that makes the most requests counts.
         """
@@ -96,11 +96,11 @@ def layers() -> Layers:
     2. fetch: attempt 1, at most 5
     requests: 3 x 5 = 15
 
-    They are the running calls of retrykit, and within each the clients with retries of
-    their own that its function has: among its arguments, in the object that it belongs
-    to, or in the variables that it names. A nested call that has given up is not
-    repeated by the call around it, unless that one has ``nested="retry"``; the retries
-    of a client are.
+    They are the running calls of retrykit, and within each call the clients with
+    retries of their own that its function has: among its arguments, in the object that
+    it belongs to, or in the variables that it names. A nested call that has given up is
+    not repeated by the call around it, unless that one has ``nested="retry"``; the
+    retries of a client are.
 
     Returns:
         The outermost first; empty outside a retried call.
@@ -177,7 +177,7 @@ def _in_words(limit: float) -> str:
 def clients_of(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Iterator[Client]:
-    """Yield the clients that a function has: as arguments, in its object or by name."""
+    """Yield the clients of a function: in its arguments, object and variables."""
     objects = [*args, *kwargs.values(), getattr(function, "__self__", None)]
     objects += _named(function)
     return find_clients(objects)

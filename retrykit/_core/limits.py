@@ -50,7 +50,7 @@ def default_limits(
     Args:
         written: The names of the settings that were written.
         schedule: The schedule.
-        max_elapsed: The time limit, if it was written.
+        max_elapsed: The time limit, in seconds, if it was written; else None.
     """
     own = DECIDING.intersection(written)
     limits: dict[str, Any] = {}
@@ -63,7 +63,7 @@ def default_limits(
 
 
 def _ends(schedule: Schedule) -> bool:
-    """Return whether a schedule ends: within 1,000 retries, if it is user code."""
+    """Return whether a schedule ends; within 1,000 retries if it is user code."""
     try:
         if has_user_code(schedule):
             return schedule.bounds(_SEARCHED) is None
@@ -75,7 +75,7 @@ def _ends(schedule: Schedule) -> bool:
 def describe_limit(  # noqa: PLR0911  one return for each limit
     policy: "Policy", record: CallFacts, reason: StopReason, failure: Failure
 ) -> str | None:
-    """Return the limit that ended a call, and its value; None if no limit did.
+    """Return a description of the limit that ended a call; None if no limit did.
 
     >>> from retrykit import Policy
     >>> from retrykit._core.call_record import Terms, new_record
@@ -152,8 +152,8 @@ _SHORT: Final = 100
 def override(policy: "Policy", **changes: Any) -> "Policy":
     """Return a policy with other values, for one call or for an analysis of it.
 
-    Neither the values nor their combination are checked, and other limits stay as they
-    are, as if all of them had been written.
+    Neither the values nor their combination is checked. Other limits stay as they are,
+    as if all of them had been written.
     """
     other = object.__new__(type(policy))
     vars(other).update(vars(policy), **changes, _written=DECIDING, _derived={})
@@ -168,11 +168,11 @@ def shift_time_limit(policy: "Policy", seconds: float) -> "Policy":
 
 
 def check_limits(policy: "Policy") -> None:
-    """Raise `ConfigError` if nothing is ever retried, or a limit is never reached.
+    """Raise `ConfigError` if a policy never retries, or never makes all its attempts.
 
-    With ``limits="any"``, one limit may always be reached before the other. With
-    ``"all"``, nothing may end a call before it has made all attempts. A single attempt
-    is requested with ``max_attempts=1``.
+    The latter is checked under ``limits="all"``, where `max_attempts` must be reached;
+    under ``"any"``, another limit may end every call before. ``max_attempts=1`` is how
+    to ask for a single attempt.
     """
     joined = policy.limits == "all"
     if policy.max_attempts == 1 and not joined:
@@ -201,7 +201,7 @@ def check_limits(policy: "Policy") -> None:
 def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:
     """Return why a policy never retries: a setting, its rule and its value.
 
-    None if it may retry. Delays of rules and of hints are not known before a call.
+    None if the policy may retry: delays of rules and hints are not known before a call.
     """
     schedule, allowed = policy.schedule, policy.max_elapsed
     if any(rule.schedule is not None for rule in policy.rules):
@@ -233,7 +233,7 @@ def _has_delay(schedule: Schedule, retry: int) -> bool:
 
 
 def describe_give_up(error: Exception | None, *, hinted: bool) -> str:
-    """Return which of `give_up_on`, `GiveUp` and a hint has ended a call.
+    """Return a description of what ended a call: `give_up_on`, `GiveUp` or a hint.
 
     Args:
         error: The error that ended it; None if it was a result.
@@ -255,8 +255,9 @@ class RetryOverrides(Frozen):
 
     Attributes:
         max_attempts: Maximum number of attempts; None leaves it to the policies.
-        disabled: Whether there is one attempt, and its outcome is final.
-        source: What set them, such as ``limit_retries(3)``; None by default.
+        disabled: Whether calls make one attempt, whose outcome is final.
+        source: The call that set the limits, such as ``limit_retries(3)``; None if
+            there is none.
     """
 
     __slots__ = ("disabled", "max_attempts", "source")
@@ -265,7 +266,7 @@ class RetryOverrides(Frozen):
     source: str | None
 
     def apply_to(self, policy: "Policy") -> "Policy":
-        """Return *policy* with these limits."""
+        """Return *policy* with these limits, or *policy* itself if it is as strict."""
         if self.disabled:
             return override(
                 policy,
@@ -285,4 +286,4 @@ class RetryOverrides(Frozen):
 retry_overrides = ContextOverride(
     RetryOverrides(max_attempts=None, disabled=False, source=None)
 )
-"""The limits of this context."""
+"""The overrides of the current context."""

@@ -40,14 +40,15 @@ __all__ = ["ManualCall"]
 class ManualCall:
     """One retried call: `start`, then `succeed` or `fail`, then `next`, and so on.
 
-    Code within the attempts of the call belongs between `enter` and its token's reset.
-    If a step raises, or an attempt ends without a failure, `abort` ends the call. After
-    the end no other step may follow.
+    `begin` and `pause` replace `start` and `next` where this process waits for delays
+    and limits. Code within the attempts of the call belongs between `enter` and its
+    token's reset. If a step raises, or an attempt is interrupted, `abort` ends the
+    call. After the end no other step may follow.
 
     Args:
         policy: The policy of the call.
         name: The name of the call, if the policy has none.
-        clock: Its clock.
+        clock: The clock of the call.
         resumed: The state to continue, or None.
         driven: Whether the caller's frame is the first one in tracebacks, and is
             removed from them.
@@ -102,7 +103,7 @@ class ManualCall:
 
     @property
     def next_delay(self) -> float | None:
-        """The delay before the next attempt, in seconds, or None."""
+        """The delay before the next attempt, in seconds; None if none is scheduled."""
         return None if self._call is None else self._call.next_delay
 
     def start(self) -> float | None:
@@ -120,7 +121,7 @@ class ManualCall:
         return delay
 
     def begin(self) -> Exception | None:
-        """Wait for the rest of the delay of a resumed call, and begin an attempt.
+        """Wait for a resumed call's remaining delay or for limits; begin an attempt.
 
         Returns:
             None, or the error to raise if the call has ended already.
@@ -131,7 +132,7 @@ class ManualCall:
         return None if outcome is None else self._end_with(outcome)
 
     async def abegin(self) -> Exception | None:
-        """Wait for the rest of a delay, and begin an attempt, as `begin` does."""
+        """Wait, and begin an attempt, as `begin` does."""
         if self._call is None:
             return None
         outcome = await abegin(self._controller, self._call)
@@ -196,7 +197,7 @@ class ManualCall:
         self.succeed(None)
 
     def succeed(self, result: object) -> bool:
-        """End the call with its result, or return False if that is rejected."""
+        """Return whether a result is accepted; if so, end the call with it."""
         call = self._ensure_call()
         token = self.enter()
         try:
@@ -208,7 +209,7 @@ class ManualCall:
         return accepted
 
     async def asucceed(self, result: object) -> bool:
-        """End the call with its result, as `succeed` does."""
+        """Return whether a result is accepted, as `succeed` does."""
         call = self._ensure_call()
         token = self.enter()
         try:
@@ -223,7 +224,8 @@ class ManualCall:
         """Wait for a delay in seconds, and begin the next attempt.
 
         Returns:
-            None; or the error to raise, if the policy's event ended the call.
+            None; or the error to raise, if a limit or the policy's `stop_event` ended
+            the call.
         """
         outcome = pause(self._controller, self._ensure_call(), delay)
         return None if outcome is None else self._end_with(outcome)
@@ -270,7 +272,7 @@ class ManualCall:
         return outcome
 
     def _end(self) -> None:
-        """Drop the call; contexts that outlive it keep its entry."""
+        """Release the call, since contexts that outlive it keep its entry."""
         if self._call is None:
             self._entry[START] = self._entry[OWNER] = None
         else:

@@ -48,9 +48,9 @@ def limit_by_outer_call(call: RetryCall) -> None:
 def has_exhausted_retries(record: CallFacts) -> bool:
     """Return whether a call used up its retries, so that an outer one must not retry.
 
-    Its retries failed, or its time limit, a hint, its budget or an exhausted nested
-    call prevented more. If its policy does not retry the error, or was told to give
-    up, the outer policy decides.
+    Its retries failed, or more were prevented: by its time limit, a hint, its budget, a
+    limit, its `stop_event` or an exhausted nested call. If its policy does not retry
+    the error, or was told to give up, the outer policy decides.
     """
     if record.stop_reason in {StopReason.ATTEMPTS, StopReason.SCHEDULE_ENDED}:
         return record.attempt > 1
@@ -68,9 +68,10 @@ _NO_RETRY_ALLOWED = {
 
 
 def limit_nested_states(state: RetryState | None) -> RetryState | None:
-    """Return a state with at most 16 nested states.
+    """Return a state in a chain of at most 16, from this state to the innermost.
 
-    The first and the innermost are kept: the innermost call made all others give up.
+    If there is one more, the second is left out. The innermost is kept, since it made
+    all others give up.
     """
     depth, deepest = 0, state
     while deepest is not None:
@@ -86,7 +87,7 @@ _MARKER: Final = "__retrykit_exhausted__"
 
 
 def mark_exhausted(error: BaseException, outer: RetryCall) -> None:
-    """Mark an error as already exhausted by a call nested in *outer*."""
+    """Mark an error with which a call nested in *outer* has exhausted its retries."""
     if outer.controller is None:
         return
     with state_lock:
@@ -112,7 +113,8 @@ def copy_state(result: object, error: RetryError) -> None:
 def _gave_up_within(inner: CallFacts, call: RetryCall) -> bool:
     """Return whether *inner* began and gave up within the running attempt of *call*.
 
-    A call that began earlier shares its error with the attempt, but is not part of it.
+    A call that began earlier may share its error with the attempt, but is not part of
+    it.
     """
     if inner.give_up_number <= call.entry[GIVE_UPS]:
         return False
@@ -128,13 +130,13 @@ _ROUNDING: Final = 1e-6
 def find_exhausted(
     call: RetryCall, error: Exception | None, result: object
 ) -> object | None:
-    """Return the error or result with which a call nested in this attempt gave up.
+    """Return the outcome with which a call nested in this attempt gave up, or None.
 
-    It is the outcome of the attempt, or belongs to it as a cause, as the error that the
-    outcome replaces, as a member of a group or as a response. A nested call leaves a
-    marker where contexts reach, and its state wherever its error goes, from any thread
-    or process. A call that gave up before the attempt was not made by it. An unknown
-    commit must not be repeated, even if its call had retries left.
+    It is the attempt's error or result itself, or related to that: a cause, the error
+    that it replaces, a member of a group, or a response. A nested call is recognized by
+    a marker where contexts reach, and by its state wherever its error goes, from any
+    thread or process. A call that gave up before the attempt began does not count. An
+    unknown commit must not be repeated, even if its call had retries left.
     """
     # A function that raises RetryAfter from an error has seen that error.
     deep = not isinstance(error, RetryAfter)
@@ -176,10 +178,10 @@ def find_exhausted(
 
 
 def _translates(error: BaseException, handled: BaseException | None) -> bool:
-    """Return whether the code that handled an error has raised another one.
+    """Return whether the code that handled an error has itself raised another one.
 
-    An error raised by code that it called, such as a request to a mirror, does not
-    count.
+    An error raised by a function that the handler calls, such as a request to a mirror,
+    does not count.
     """
     trace = error.__traceback__
     if handled is None or trace is None:

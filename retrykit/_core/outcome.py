@@ -17,7 +17,7 @@ class WithValue(Frozen, Generic[T_co]):
     """The outcome of a call that has its result, or the policy's fallback.
 
     Attributes:
-        value: The result.
+        value: The result, or the fallback.
         state: The history of the call.
         error: None.
         ok: True.
@@ -84,6 +84,7 @@ class WithError(Frozen):
 Outcome = WithValue[T_co] | WithError
 """The outcome of a call: its value or its error, and its history.
 
-``outcome.ok`` is True if there is a value, and ``outcome.error`` is None. ``unwrap()``
-returns the value or raises the error, and ``value_or(default)`` never raises.
+If there is a value, ``outcome.ok`` is True, and ``outcome.error`` is None.
+``unwrap()`` returns the value or raises the error, and ``value_or(default)`` never
+raises.
 """

@@ -27,13 +27,15 @@ class Plan:
             replaced registries by the limits of a host.
         limits_judge: Whether one of these limits judges results.
         keeps_frames: Whether errors before the last keep their frames.
-        most_attempts: How many attempts a call makes at most; None if unknown.
+        most_attempts: How many attempts a call makes at most; None if that is unlimited
+            or unknown, or under ``limits="all"``.
         only_sleeps: Whether the pause before a retry is nothing but a sleep, unless
             observers are awaited.
         plain: The type of the last result that could be returned as it is; None if
             there was none. Other threads may replace it.
         same_draws: The draws of every call, if the policy has a seed; else None.
-        time_limit: Time limit of a call, in seconds; None if unlimited.
+        time_limit: Time limit of a call, in seconds; None if unlimited, or under
+            ``limits="all"``.
         timed: Whether attempts have a timeout or a hedge, whose frames are left out.
     """
 

@@ -153,7 +153,7 @@ the first attempt counts; None is unlimited  [out-of-range]
             default, ends the call; ``"clip"`` waits for `hint_cap`; ``"ignore"``
             waits for the next hint of `first_of`, or as the schedule says;
             ``"honor"`` waits as long as the hint asks.
-        hint_jitter: Longest random addition to a hint, as a part of it, so that
+        hint_jitter: Longest random addition to a hint, as a fraction of it, so that
             clients that were told the same time do not all return at once. The sum
             stays within `hint_cap` and `max_elapsed`. Dimensionless, 0 to 1; 0.1 by
             default; 0 adds nothing.
@@ -169,10 +169,10 @@ the first attempt counts; None is unlimited  [out-of-range]
             default, ends the call with its last error, or with a `RefusedError` if
             there is none; ``"wait"`` waits until the limit allows it, if `max_elapsed`
             does.
-        hedge: When an attempt that takes long is sent again while the first send goes
-            on: a `Hedge`. The first success counts. Each send has an `attempt_timeout`,
-            and the `budget` pays for each except the first. Functions and HTTP clients
-            can be hedged. None by default.
+        hedge: When an attempt that takes long is sent again while its first send
+            continues: a `Hedge`. The first success counts. Each send has an
+            `attempt_timeout`, and the `budget` pays for each except the first.
+            Functions and HTTP clients can be hedged. None by default.
         attempt_timeout: Time limit of each attempt. A duration, > 0; None, the
             default, is unlimited. Under `aretry` the attempt is cancelled, and fails
             with an `AttemptTimeout`, which is retried whatever `on` says. Blocking
@@ -258,7 +258,7 @@ the first attempt counts; None is unlimited  [out-of-range]
     observers: tuple[Observer, ...] = ()
     name: str | None = None
     limited_by: ClassVar[str | None] = None
-    """The override that a test has put in force, if any."""
+    """The override of a test that limits attempts, as ``limit_retries(3)``; or None."""
     # The settings of DECIDING that were written. Not a setting, so not a field.
     _written: ClassVar[frozenset[str]] = frozenset()
 
@@ -274,7 +274,10 @@ the first attempt counts; None is unlimited  [out-of-range]
         *,
         may_idle: bool = False,
     ) -> None:
-        """Set the given settings, and take all others from *others*."""
+        """Set the given settings, take all others from *others*, and check them.
+
+        *may_idle* allows a policy that never retries.
+        """
         for name, value in given.items():
             if name not in SETTINGS:
                 raise _unknown_setting(name, value)
@@ -335,7 +338,7 @@ the first attempt counts; None is unlimited  [out-of-range]
     def replace(self, **changes: Unpack[PolicySettings]) -> Self:  # type: ignore[override]
         """Return a copy of this policy with some settings changed.
 
-        Limits that are still not written are left to the defaults:
+        Limits set neither in this policy nor by the changes have their defaults:
 
         >>> Policy().max_elapsed, Policy().replace(max_attempts=20).max_elapsed
         (60.0, None)
@@ -348,7 +351,7 @@ the first attempt counts; None is unlimited  [out-of-range]
     def _replace(
         self, changes: Mapping[str, object], *, may_idle: bool = False
     ) -> Self:
-        """Return a copy with some settings changed, perhaps one that never retries."""
+        """Return a copy with some settings changed; *may_idle* is as in `_set`."""
         other = object.__new__(type(self))
         other._set(changes, vars(self), self._written, may_idle=may_idle)
         return other
@@ -357,7 +360,7 @@ the first attempt counts; None is unlimited  [out-of-range]
     __replace__ = replace
 
     def _derive(self, make: Callable[["Policy"], T]) -> T:
-        """Return the result of *make* for this policy; it is called once."""
+        """Return the result of *make* for this policy, which is kept."""
         try:
             found: T = vars(self)["_derived"][make]
         except KeyError:
@@ -416,7 +419,7 @@ the first attempt counts; None is unlimited  [out-of-range]
             `Again` with seconds, >= 0, or `Stop` with its reason.
 
         Raises:
-            ConfigError: *state* or *failure* is something else, a predicate of the
+            ConfigError: *state* or *failure* is of another type, a function of the
                 policy is async, or its schedule returned an invalid delay.
         """
         _check_history(state, failure)
@@ -472,8 +475,8 @@ the first attempt counts; None is unlimited  [out-of-range]
             begins when the delay is over.
 
         Raises:
-            ConfigError: The decision is to stop, or the failure is not the running
-                attempt's.
+            ConfigError: The decision is to stop, the failure is not the running
+                attempt's, or a time is not a finite number >= 0.
         """
         _check_history(state, failure)
         check_instance("decision", decision, Again)
@@ -533,7 +536,8 @@ the first attempt counts; None is unlimited  [out-of-range]
             The value or the error that the call gave up with, and its state.
 
         Raises:
-            Exception: An error that `on` does not include, unchanged.
+            Exception: An error that `on` does not include, unchanged; or an error that
+                the `fallback` raised.
             ConfigError: The function is async.
         """
         # Imported before the call, which may use up what an import needs.
@@ -584,7 +588,7 @@ the first attempt counts; None is unlimited  [out-of-range]
 
         Raises:
             ConfigError: A setting is code: a predicate, an observer, a fallback, an
-                event, a generator function, or a custom hint or budget.
+                event, a generator function, or a custom hint, budget or limit.
         """
         # Imported here and below: most programs do not serialize policies.
         from retrykit._core.serialization import policy_to_dict  # noqa: PLC0415
@@ -771,7 +775,11 @@ def _unknown_setting(name: str, value: object) -> ConfigError:
 
 
 def _is_unhandled(events: deque[Event]) -> bool:
-    """Return whether a call failed outside its attempts, or must not be retried."""
+    """Return whether `Policy.run` raises the error of a call.
+
+    It does if the call did not begin, its fallback failed, or the error is not one to
+    retry.
+    """
     if not events or events[-1].state.used_fallback:
         return True
     return events[-1].state.stop_reason is StopReason.NOT_RETRYABLE

@@ -1,6 +1,6 @@
-"""A policy that is asked for at every call, so that it can change at run time.
+"""Functions that return the policy of each call, which can change at run time.
 
-It may depend on the call: on ``self``, a tenant, a model.
+The policy may depend on arguments of the call, such as ``self`` or a tenant.
 """
 
 from collections.abc import Callable
@@ -28,16 +28,20 @@ __all__ = ["PolicySource", "build_source_driver"]
 
 @final
 class PolicySource:
-    """A function that returns the policy of each call, and changes to it.
+    """A function that returns the policy of each call, and changes to that policy.
 
     Args:
         function: Returns a `Policy`; called once for each call. If it has a parameter
             without a default, its parameters get the call's arguments of the same
-            names; ``*args`` and ``**kwargs`` get them as they are.
+            names; a function with ``*args`` gets all of them as they are, and one with
+            ``**kwargs`` alone gets all of them by name.
         changes: Settings that differ from that policy.
 
+    Attributes:
+        parameters: The parameters of *function* that get arguments of the call.
+
     Raises:
-        ConfigError: *function* is async, or a change is invalid.
+        ConfigError: *function* is async or a generator function.
     """
 
     __slots__ = ("_changes", "_function", "_policies", "parameters")
@@ -58,8 +62,8 @@ class PolicySource:
         The arguments are for the policy's function, as found by `arguments_of`.
 
         Raises:
-            ConfigError: The function returned no policy, or a change contradicts it; or
-                it needs the arguments of a call, and there are none.
+            ConfigError: The function returned no policy, or needs arguments and got
+                none; or a change is invalid or contradicts the policy.
         """
         if not args and not kwargs:
             self.check_alone()
@@ -76,7 +80,7 @@ class PolicySource:
         return policy
 
     def replace(self, **changes: Any) -> "PolicySource":
-        """Return a source of the same policies with some settings changed."""
+        """Return a source of the same policies, with further settings changed."""
         return PolicySource(self._function, self._changes | changes)
 
     def check_alone(self) -> None:
@@ -112,7 +116,10 @@ class PolicySource:
     def arguments_of(
         self, signature: "Signature", args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the policy function's arguments for a call of that signature."""
+        """Return the arguments of the policy's function for a call of another function.
+
+        *signature* is of that other function.
+        """
         kinds = {each.kind for each in self.parameters}
         if inspect.Parameter.VAR_POSITIONAL in kinds:
             return args, kwargs
@@ -137,7 +144,7 @@ class PolicySource:
 
 
 def _parameters_of(function: Callable[..., object]) -> "tuple[Parameter, ...]":
-    """Return the parameters that get arguments of the call."""
+    """Return the parameters of a function if one has no default; else none."""
     try:
         parameters = tuple(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -149,7 +156,7 @@ def _parameters_of(function: Callable[..., object]) -> "tuple[Parameter, ...]":
 
 @final
 class _Recent:
-    """Objects made from the last policies, keyed by the policy's identity."""
+    """Objects made from recent policies, keyed by the policy's identity."""
 
     __slots__ = ("_made",)
 
@@ -178,7 +185,10 @@ def build_source_driver(
     awaited: bool,
     stream: "StreamMode | None" = None,
 ) -> Callable[..., Any]:
-    """Return a function that calls *fn* under the current policy."""
+    """Return a function that calls *fn*, or returns its streams, under a source.
+
+    Each call has the policy that the source returns when it begins.
+    """
     if stream is None:
         check_retryable(fn)
     signature = source.check_call(fn)

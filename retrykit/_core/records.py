@@ -26,7 +26,7 @@ __all__ += ["read_delay", "read_fields", "read_list", "read_seconds", "read_stat
 __all__ += ["result_from_data", "result_to_data", "state_to_dict", "strict_type"]
 
 Reader = Callable[[Any], Any]
-"""Returns the value of stored data, or raises an error if it is invalid."""
+"""Returns the value of stored data, or raises an error if the data is invalid."""
 
 
 def error_to_dict(
@@ -35,7 +35,10 @@ def error_to_dict(
     *,
     redact: Redaction = True,
 ) -> dict[str, str] | None:
-    """Return an error as a dict of type, message and traceback."""
+    """Return an error as a dict of type, message and traceback; None for None.
+
+    *locations* replace the frames that were released.
+    """
     if error is None:
         return None
     if not isinstance(error, ErrorRecord):
@@ -45,12 +48,12 @@ def error_to_dict(
 
 
 def error_from_dict(data: Mapping[str, str] | None) -> ErrorRecord | None:
-    """Return the record that `error_to_dict` wrote."""
+    """Return the record of the error that `error_to_dict` wrote; None for None."""
     return None if data is None else ErrorRecord(**read_fields(_ERROR, data))
 
 
 def result_to_data(result: object, *, redact: Redaction = True) -> Any:
-    """Return a result as JSON data: a plain value unchanged, others as a record."""
+    """Return a result as JSON data: a plain value, a redacted string, or a record."""
     # Exact types: an object's __class__ may run user code.
     if type(result) is ResultRecord:
         return {"record": fields_of(result)}
@@ -87,9 +90,9 @@ def result_from_data(data: Any) -> object:
 
 
 def strict_type(*kinds: type) -> Callable[[Any], Any]:
-    """Return a function that returns values of these types, and rejects all others.
+    """Return a reader of values of these types, which raises a TypeError for others.
 
-    A bool does not count as a number, and numbers must be finite and fit a float.
+    A bool is not accepted as a number, and numbers must be finite and fit a float.
     """
 
     def read(value: Any) -> Any:
@@ -112,9 +115,9 @@ class FieldError(ValueError):
     """A field of stored data is missing, unknown or invalid.
 
     Attributes:
-        path: Where it is in the data, as ``.failures[3].delay``.
-        value: Its value.
-        fault: What is wrong with it.
+        path: Where the field is in the data, such as ``.failures[3].delay``.
+        value: The value of the field; None if it is missing.
+        fault: What is wrong with the field.
     """
 
     def __init__(self, field: str, value: object, fault: str) -> None:
@@ -123,7 +126,7 @@ class FieldError(ValueError):
         self.value, self.fault = value, fault
 
     def as_setting(self, name: str) -> ConfigError:
-        """Return a ConfigError about this field of the data *name*, on one line."""
+        """Return a one-line ConfigError about the field of the data called *name*."""
         where = truncate(f"{name}{self.path}", 80)
         got, fault = truncate(safe_repr(self.value), 80), truncate(self.fault, 100)
         text = f"{where} must be as retrykit wrote it, got {got}; {fault}"
@@ -139,12 +142,12 @@ def read_fields(
     {'delay': 2.5}
 
     Args:
-        readers: For each field the function that reads it.
+        readers: The functions that read the fields, keyed by field name.
         data: The dict.
         optional: Fields that may be missing.
 
     Raises:
-        FieldError: A field is missing, unknown or invalid.
+        FieldError: *data* is not a dict, or a field is missing, unknown or invalid.
     """
     if not isinstance(data, Mapping):
         raise FieldError("", data, "it is not a dict")
@@ -159,7 +162,7 @@ def read_fields(
 
 
 def read_list(reader: Reader) -> Reader:
-    """Return a function that reads the items of a list, as a tuple."""
+    """Return a reader of lists: it reads each item, and returns a tuple."""
 
     def read(values: Any) -> tuple[Any, ...]:
         items = enumerate(_list(values))
@@ -190,7 +193,7 @@ def _read_result(data: object) -> ResultRecord:
 def failure_to_dict(
     failure: Failure, locations: FrameLocations | None = None, *, redact: Redaction
 ) -> dict[str, Any]:
-    """Return a failure as a dict of plain data."""
+    """Return a failure as a dict of plain data; see `error_to_dict`."""
     plain = {
         "error": error_to_dict(failure.error, locations, redact=redact),
         "result": result_to_data(failure.result, redact=redact),
@@ -274,10 +277,11 @@ def state_to_dict(state: RetryState, *, redact: Redaction) -> dict[str, Any]:
 
 
 def read_state(data: object) -> RetryState:
-    """Return the state that `RetryState.to_dict` wrote, from a part of other data.
+    """Return the state that `RetryState.to_dict` wrote; it may be part of other data.
 
     Raises:
-        FieldError: It has another version, or a field is invalid.
+        FieldError: *data* has another version, or a field is missing, unknown or
+            invalid.
     """
     fields = read_fields({"version": _read_version, **STATE_FIELDS}, data, _ADDED)
     del fields["version"]

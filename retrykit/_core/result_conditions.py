@@ -48,7 +48,7 @@ NEEDS_ARETRY: Final = "async functions need aretry"
 
 
 def check_result_condition(name: str, value: object) -> object:
-    """Return *value* if it is a predicate of the result."""
+    """Return *value* if it is a predicate of the result, else raise a ConfigError."""
     if isinstance(value, type) or not callable(value):
         rule, suggestion = "a predicate of the result", "write a function"
         raise invalid_setting(name, rule, value, suggestion)
@@ -77,7 +77,7 @@ Rejection = tuple[int | None]
 """The index of the rule that rejects a result, from 0; None if the policy does."""
 
 Judges = tuple[tuple[Rejection, ResultCondition], ...]
-"""The conditions on results of a policy: first those of its rules, then its own."""
+"""The conditions on results of a policy: its rules' conditions, then its own."""
 
 
 def judges_of(policy: "Policy") -> Judges:
@@ -89,7 +89,7 @@ def judges_of(policy: "Policy") -> Judges:
 
 
 def match_result(judges: Judges, result: object) -> Rejection | None:
-    """Return the rejection of a result by a policy, or None if it is accepted."""
+    """Return the rejection of a result, or None if all conditions accept it."""
     for rejection, predicate in judges:
         if read_answer("on_result", predicate, predicate(result)):
             return rejection
@@ -162,7 +162,7 @@ def release_before(
         policy: The policy of the call.
         call: The call, to which the next failure is added.
         error: The error of the next failure; None if its result was rejected.
-        result: That result.
+        result: The result of the next failure.
         keeps: Whether errors keep their frames.
     """
     before = cast("Failure", call.last_failure)

@@ -46,7 +46,7 @@ def _retry_log() -> "logging.Logger":
 
 
 def is_logged(level: int = _WARNING) -> bool:
-    """Return whether scheduled retries that no observer logs are logged."""
+    """Return whether the logger of scheduled retries is enabled for a level."""
     try:
         return (_log or _retry_log()).isEnabledFor(level)
     except OSError:
@@ -67,11 +67,11 @@ class RetryMessage:
         terms: What was known of the call before it began.
         request: The method and the URL of the request that the call makes, or None.
         failure: The failed attempt.
-        elapsed: Seconds since the call began.
-        before: Number of attempts before the row of failures that limits count.
+        elapsed: Seconds since the call began, at the failure.
+        before: Number of attempts before the failures in a row that limits count.
 
     Attributes:
-        elapsed: Seconds since the call began.
+        elapsed: Seconds since the call began, at the failure.
     """
 
     __slots__ = (
@@ -98,7 +98,7 @@ class RetryMessage:
 
     @property
     def level(self) -> int:
-        """The level of the record."""
+        """The logging level of the record."""
         polls = self._terms.polls and cast("Failure", self._failure).error is None
         return POLL_LEVEL if polls else _WARNING
 
@@ -134,7 +134,7 @@ class RetryMessage:
 
 
 def log_retry(message: RetryMessage, /) -> None:
-    """Log a scheduled retry."""
+    """Log a scheduled retry, if its level is enabled."""
     log, level = _log or _retry_log(), message.level
     if not log.isEnabledFor(level):
         return
@@ -160,8 +160,8 @@ def calling_frame(depth: int = 1) -> FrameType:
     """Return the frame that made the retried call.
 
     It is the first frame outside this package, the clients that it extends and event
-    loops. A thread or task that was started with the call itself has none: there it is
-    the first frame outside this package.
+    loops. In a thread or task whose function is the call itself, there is no such
+    frame, and it is the first one outside this package.
 
     Args:
         depth: How far up the search begins, >= 1; 1 is the caller of this function.
@@ -226,7 +226,7 @@ def text_of(
         request: The method and the URL of the request that the call makes, or None.
         failure: The failed attempt.
         last: The text about that attempt; None to make it.
-        before: Number of attempts before the row of failures that limits count.
+        before: Number of attempts before the failures in a row that limits count.
     """
     title = _title(terms, request)
     last = describe_failure(failure, terms.redact) if last is None else last
@@ -258,13 +258,13 @@ def _title(terms: Terms, request: tuple[str, object] | None) -> str:
 
 
 def describe_last_failure(call: CallFacts) -> str:
-    """Return the type and text of the last error on one line, or an empty string."""
+    """Return the last failure as text on one line; empty if there was none."""
     last = call.last_failure
     return "" if last is None else describe_failure(last, call.terms.redact)
 
 
 def describe_failure(last: Failure, redact: Redaction) -> str:
-    """Return the type and text of an error, or the status of a result, on one line."""
+    """Return a failure as text on one line: its error, or the status of its result."""
     if last.error is not None:
         return " ".join(last.describe(redact=redact).split())
     # Not the result, which is the user's data.
@@ -280,7 +280,7 @@ _HTTP: Final = (100, 599)
 
 
 def record_fields(call: CallFacts) -> dict[str, Any]:
-    """Return the fields of a record, for formatters that write JSON."""
+    """Return the fields of a record about a call, for formatters that write JSON."""
     return {
         "name": call.terms.name,
         "attempt": call.attempt,

@@ -47,22 +47,22 @@ class RetryState:  # noqa: PLW1641  it changes
         max_failures: Maximum number of failures kept; beyond it the middle ones are
             dropped.
         max_attempts: Maximum number of attempts; None if unlimited.
-        attempt: Number of the running or last attempt, from 1; 0 if the first one was
-            refused.
+        attempt: Number of the running or last attempt, from 1; 0 if none was made.
         attempt_started: When that attempt began, in seconds since the call began.
-        failures: The failed attempts, in order.
+        failures: The failed attempts that were kept, in order.
         dropped_failures: Number of failures that were not kept.
         total_delay: Sum of the delays so far, in seconds.
         next_delay: The delay before the next attempt, in seconds; None unless
             one is scheduled.
         stop_reason: Why the call ended; None while it runs.
-        stop_detail: The limit that ended the call and its value, as text.
+        stop_detail: What ended the call, such as ``max_attempts=5 reached``; None if
+            `stop_reason` says enough.
         retry_in: Seconds until the limit that refused an attempt will allow one.
         used_fallback: Whether the call returned the policy's `fallback`.
         elapsed_at_end: The elapsed time of a call that has ended, in seconds.
         rule_counts: Number of failures that each of the policy's rules matched.
-        retry_cost: What the last retry cost the policy's budget; None if there was
-            none.
+        retry_cost: What the last retry cost the policy's budget; None if no retry was
+            paid for.
         hedges: Number of sends beyond the first of each attempt.
         depth: Number of retried calls around this one.
         nested_state: The state of the nested call whose failure ended this one.
@@ -129,7 +129,7 @@ class RetryState:  # noqa: PLW1641  it changes
         return view(record)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both states have the same data in `to_dict`."""
+        """Return whether all fields that `to_dict` writes are equal."""
         if not isinstance(other, RetryState):
             return NotImplemented
         fields = _records().STATE_FIELDS
@@ -167,12 +167,12 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def redact(self) -> Redaction:
-        """Redaction of texts about errors: a bool, or the function of the policy."""
+        """The policy's `redact`, for texts about errors: a bool or a function."""
         return self._record.terms.redact
 
     @property
     def attempt(self) -> int:
-        """Number of the running or last attempt, from 1; 0 if it was refused."""
+        """Number of the running or last attempt, from 1; 0 if none was made."""
         return self._record.attempt
 
     @property
@@ -182,7 +182,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The failed attempts, in order."""
+        """The failed attempts that were kept, in order."""
         failures, outcome = tuple(self._record.failures), self._outcome
         if outcome is None:
             return failures
@@ -190,7 +190,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
-        """The errors of the failed attempts, in order."""
+        """The errors of the failed attempts that were kept, in order."""
         return tuple(f.error for f in self.failures if f.error is not None)
 
     @property
@@ -215,9 +215,10 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def stop_detail(self) -> str | None:
-        """The limit that ended the call and its value; None if no limit did.
+        """Text about what ended the call; None if `stop_reason` says enough.
 
-        A text such as ``max_attempts=5 reached``.
+        It names a limit and its value, such as ``max_attempts=5 reached``; or it says
+        why a limit refused an attempt, or what made the call give up.
         """
         return self._record.stop_detail
 
@@ -260,7 +261,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def retry_cost(self) -> float | None:
-        """Cost of the last retry to the policy's budget; None if there was none."""
+        """Cost of the last retry to the policy's budget; None if none was paid for."""
         return self._record.retry_cost
 
     @property
@@ -272,7 +273,7 @@ class RetryState:  # noqa: PLW1641  it changes
     def nested_state(self) -> "RetryState | None":
         """The state of the nested call whose failure ended this one.
 
-        If more than 16 calls are nested, the first and the last ones are kept.
+        If more than 16 calls are nested, only the nearest and the innermost are kept.
         """
         nested = self._record.nested_state
         if nested is None or self._outcome is None or nested._outcome is not None:
@@ -281,14 +282,14 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def function(self) -> Callable[..., Any] | None:
-        """The function that is retried; None for a block of code.
+        """The function that is retried; None for a block of code or a client.
 
         Like `args` and `kwargs`, it is known while the call runs, also in the policy's
         `fallback`, and is not part of the data. Afterwards it is released.
 
         Raises:
-            LookupError: The call is over; or the arguments are not known yet in another
-                thread or task than the call's.
+            LookupError: The call is over. For `args` and `kwargs` also: they are not
+                known yet, and are read in another thread or task than the call's.
         """
         return self._record.find_function()
 
@@ -342,7 +343,7 @@ class RetryState:  # noqa: PLW1641  it changes
         return max(min(limits) - self.elapsed, 0.0) if limits else None
 
     def describe(self) -> str:
-        """Return the outcome of the call, as the end of a sentence.
+        """Return a description of the call so far, as the end of a sentence.
 
         >>> state = RetryState("fetch", 7, 0.0, elapsed_at_end=7.2, attempt=5,
         ...     stop_reason=StopReason.ATTEMPTS, stop_detail="max_attempts=5 reached")
@@ -385,9 +386,9 @@ class RetryState:  # noqa: PLW1641  it changes
 
         Errors become dicts of type, message and formatted traceback, without the
         secrets of requests and URLs unless the policy has ``redact=False``; for a
-        nested call, unless both policies have it. Results stay as they are if they are
-        None, a bool, a string or a finite number; all others become a record of their
-        type and ``repr``.
+        nested call, unless both policies have it. Results that are None, a bool or a
+        finite number stay as they are, and strings lose such secrets; all others become
+        a record of their type and ``repr``, or status if they are responses.
         """
         plain: dict[str, Any] = _records().state_to_dict(self, redact=self.redact)
         return plain
@@ -397,8 +398,7 @@ class RetryState:  # noqa: PLW1641  it changes
     def from_dict(cls, data: object) -> "RetryState":
         """Return the state that `to_dict` wrote.
 
-        Its errors are `ErrorRecord`, and its elapsed time is constant until the call
-        is resumed.
+        Its errors are `ErrorRecord`, and its elapsed time does not change.
 
         Raises:
             ConfigError: *data* has another version or another form.
@@ -417,10 +417,10 @@ class RetryState:  # noqa: PLW1641  it changes
 
 
 def view(record: CallFacts, outcome: object = None) -> RetryState:
-    """Return a view of a record, which shows the outcome in place of `ITSELF`."""
+    """Return a view of a record; an outcome is shown in place of `ITSELF`."""
     state = object.__new__(RetryState)
     state._record, state._outcome = record, outcome
-    record.know_epoch()
+    record.ensure_epoch()
     return state
 
 

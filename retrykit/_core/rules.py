@@ -118,7 +118,7 @@ got Rule(on=OSError); errors without any belong in the policy's on  \
 
 
 def check_rules(name: str, value: object) -> tuple[Rule, ...]:
-    """Return the rules of a policy as a tuple, if each can apply."""
+    """Return a list of rules as a tuple; raise a ConfigError if one can never apply."""
     if not isinstance(value, list | tuple):
         suggestion = "put brackets around it" if isinstance(value, Rule) else ""
         raise invalid_setting(name, "a list of rules", value, suggestion)

@@ -15,8 +15,8 @@ class SentOutcome(NamedTuple):
 
     Attributes:
         number: The number of the send in its attempt, from 1.
-        result: What it returned.
-        error: What it raised; None if it returned.
+        result: What the send returned; None if it raised an error.
+        error: What the send raised; None if it returned.
     """
 
     number: int
@@ -25,7 +25,7 @@ class SentOutcome(NamedTuple):
 
 
 Release = Callable[[Any], Any]
-"""Frees what a result of a send holds, such as a connection; it may be awaitable."""
+"""Frees what the result of a send holds, such as a connection; async in tasks."""
 
 
 class Sends(Protocol):
@@ -33,8 +33,8 @@ class Sends(Protocol):
 
     Attributes:
         ended: Outcomes that `wait` has not returned.
-        release: Frees what the result of a send holds, also after the block; None if it
-            holds nothing.
+        release: Frees what the result of a send holds, also after the block; None if
+            results hold nothing.
     """
 
     ended: list[SentOutcome]
@@ -45,9 +45,10 @@ class Sends(Protocol):
         ...
 
     def wait(self, delay: float | None) -> SentOutcome | None:
-        """Wait for the end of a send, for at most *delay* seconds.
+        """Wait for the end of a send, for at most *delay* seconds; None is unlimited.
 
-        If several have ended, one that succeeded comes first.
+        Return its outcome, or None if the time is over. If several sends have ended,
+        one that succeeded comes first.
         """
         ...
 
@@ -72,7 +73,7 @@ def best_of(ended: list[SentOutcome]) -> SentOutcome | None:
 
 
 def release_all(release: Release, outcomes: list[SentOutcome]) -> None:
-    """Release the results of sends."""
+    """Release the results of the sends that returned one."""
     for outcome in outcomes:
         if outcome.error is None:
             release_with(release, outcome.result)

@@ -1,7 +1,7 @@
 """Policies as plain data, for JSON and TOML.
 
 Custom code cannot be written as data: only retrykit's own classes and exception types
-can. Reading never imports a module.
+can. Reading never imports the module of a type that the data names.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,11 @@ UNLIMITED = "unlimited"
 
 
 def policy_to_dict(settings: Mapping[str, object]) -> dict[str, Any]:
-    """Return the settings of a policy as numbers, strings, lists and dicts."""
+    """Return the settings of a policy as plain data; absent ones are left out.
+
+    Raises:
+        ConfigError: A setting cannot be written as data, such as a function.
+    """
     data = {
         name: setting_to_data(name, value)
         for name, value in settings.items()
@@ -42,6 +46,9 @@ def setting_to_data(name: str, value: Any) -> Any:
 
     >>> setting_to_data("max_elapsed", None), setting_to_data("on", (OSError, EOFError))
     ('unlimited', ['OSError', 'EOFError'])
+
+    Raises:
+        ConfigError: The setting cannot be written as data, such as a function.
     """
     if name not in SETTINGS:
         # A part of a budget.
@@ -61,7 +68,12 @@ def setting_to_data(name: str, value: Any) -> Any:
 
 
 def settings_from_dict(data: object) -> dict[str, Any]:
-    """Return the settings of a policy as keyword arguments, from its data."""
+    """Return the settings of a policy as keyword arguments, from its data.
+
+    Raises:
+        ConfigError: *data* is not a dict of settings, a setting is invalid, or it can
+            only be written in code.
+    """
     if not isinstance(data, Mapping) or not all(isinstance(n, str) for n in data):
         raise invalid_setting("policy", "a dict of settings", data)
     for name in SETTINGS:

@@ -1,6 +1,6 @@
 """The settings of a policy as keyword arguments, for type checkers and signatures.
 
-While a program runs, only code that shows a signature imports this.
+At run time, only code that shows a signature imports this module.
 """
 
 from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ __all__ = ["EventHooks", "OtherSettings", "PolicySettings"]
 
 
 class EventHooks(TypedDict, total=False):
-    """Observers keyed by event kind; each takes events of its kind."""
+    """Observers keyed by event kind; each takes the events of that kind."""
 
     attempt_started: Callable[[AttemptStarted], object]
     hedge_started: Callable[[HedgeStarted], object]
@@ -60,7 +60,7 @@ class EventHooks(TypedDict, total=False):
 class OtherSettings(TypedDict, total=False):
     """The settings of a policy as keyword arguments, except `fallback`.
 
-    Where `fallback` is given, the decorated type includes its type.
+    With `fallback`, the return type of a decorated function includes the fallback's.
     """
 
     schedule: ScheduleLike

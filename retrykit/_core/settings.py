@@ -86,7 +86,7 @@ class StopEvent(Protocol):
 
     @property
     def wait(self) -> Callable[..., Any]:
-        """Wait for the event; its result is awaitable in asyncio, trio and anyio."""
+        """The method that waits for the event; an async one for an async event."""
         ...
 
 
@@ -206,7 +206,7 @@ def _name(name: str, value: object) -> str:
 
 
 def check_stop_event(name: str, value: Any) -> Any:
-    """Return *value* if it is an event."""
+    """Return *value* if it is an event, else raise a ConfigError."""
     parts = getattr(value, "is_set", None), getattr(value, "wait", None)
     if isinstance(value, type) or not all(map(callable, parts)):
         rule = "an event with is_set() and wait()"
@@ -216,7 +216,7 @@ def check_stop_event(name: str, value: Any) -> Any:
 
 
 def check_sleep(name: str, value: Any) -> Any:
-    """Return *value* if it is a function of a number of seconds."""
+    """Return *value* if it is a function of the seconds, else raise a ConfigError."""
     if isinstance(value, type) or not callable(value):
         suggestion = "for delays write schedule=..."
         raise invalid_setting(name, "a function of the seconds", value, suggestion)
@@ -226,7 +226,7 @@ def check_sleep(name: str, value: Any) -> Any:
 
 
 def check_sleep_kind(sleep: SleepFunction | None, *, awaited: bool) -> None:
-    """Raise an error if a function that waits blocks the event loop."""
+    """Raise an error if a coroutine would wait with a function such as `time.sleep`."""
     if sleep is None or not awaited:
         return
     function: Any = sleep
@@ -249,7 +249,7 @@ _BLOCKING = {
 
 
 def check_event_kind(event: StopEvent | None, *, awaited: bool) -> None:
-    """Raise an error unless an event can be waited for, by a thread or by a task."""
+    """Raise an error unless an event suits what waits for it: a task, or a thread."""
     if event is None or is_coroutine_function(event.wait) is awaited:
         return
     rule, suggestion = "a threading.Event under retry", "asyncio.Event needs aretry"
@@ -270,11 +270,11 @@ class Setting:
         check: Returns the value of the setting, or raises `ConfigError`.
         form: Its form as data, as in `retrykit._core.serialization`; ``"code"`` cannot
             be written as data.
-        sentence: What it is, for readers of data.
+        sentence: The description in the JSON Schema; empty for ``"code"``.
         none: How None is written as data: ``"unlimited"``; ``"null"``, which is left
             out; ``"absent"``, which is left out, and may be read as ``"unlimited"``; or
             ``""``, where None is not a value.
-        options: The words of a choice.
+        options: The values of a choice.
         bounds: The lower and the upper bound of a count or a number.
     """
 
@@ -315,7 +315,7 @@ def _count(
 
 
 def _optional(setting: Setting, none: _None = "null") -> Setting:
-    """Return a setting that may also be None."""
+    """Change a setting so that it may be None, and return it."""
     check = setting.check
     setting.check = lambda name, value: None if value is None else check(name, value)
     setting.none = none
@@ -323,7 +323,7 @@ def _optional(setting: Setting, none: _None = "null") -> Setting:
 
 
 def _limit(setting: Setting) -> Setting:
-    """Return a limit that rejects functions, which other libraries accept."""
+    """Change a limit so that it may be None, but not a function; return it."""
     check = setting.check
 
     def check_limit(name: str, value: object) -> object:
@@ -526,7 +526,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 def suggest_setting(name: str, known: Collection[str]) -> str:
-    """Suggest a setting in place of one that does not exist.
+    """Return a suggestion for the name of a setting that does not exist.
 
     >>> suggest_setting("max_retries", ["max_attempts", "max_failures"])
     'write max_attempts, which includes the first attempt'
@@ -546,7 +546,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def takes_settings(fn: F) -> F:
-    """Decorate a public function that takes settings by name."""
+    """Decorate a public function that takes settings by name, as `user_facing` does."""
     return user_facing(fn, guess=guess_setting)
 
 
@@ -557,7 +557,7 @@ def guess_setting(value: object) -> str:
     ('on=(OSError, ValueError)', 'max_attempts=3', "max_elapsed='2m'")
 
     Returns:
-        The name and the value; empty if it is unknown.
+        The name and the value, as in a call; empty if no setting takes such a value.
     """
     kinds = value if isinstance(value, tuple) and value else (value,)
     if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):

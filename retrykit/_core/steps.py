@@ -222,8 +222,8 @@ async def aadmit(
 def wait_delay(policy: "Policy", clock: ClockSource[Clock], delay: float) -> bool:
     """Wait for a delay in seconds, and return whether the call may continue.
 
-    If a test replaces the clock, this also replaces the policy's own `sleep`, and the
-    event is checked before and after the delay.
+    If a test replaces the clock, its sleep replaces the policy's own `sleep`, and the
+    policy's `stop_event` does not cut the delay short.
     """
     event, own_sleep = policy.stop_event, policy.sleep
     replaced = clock.current() is not clock.real
@@ -282,7 +282,7 @@ async def ause_fallback(policy: "Policy", call: RetryCall) -> FallbackValue:
 
 
 def stop_evaluation(policy: "Policy", evaluation: Evaluation) -> Evaluation:
-    """Return an evaluation, without a retry if the policy's event is set."""
+    """Return an evaluation, without a retry if the policy's `stop_event` is set."""
     failure, decision, retryable = evaluation
     event = policy.stop_event
     if isinstance(decision, str) or event is None or not event.is_set():
@@ -296,7 +296,7 @@ def handle_failure(  # noqa: C901  one pass, in its order
     error: Exception | None,
     result: object = None,
 ) -> float | Exception | FallbackValue:
-    """Handle a failed attempt: evaluate, pay, record, and exit if it is not retried.
+    """Handle a failed attempt: evaluate, report, pay, record, and exit if not retried.
 
     Returns:
         The delay before the next attempt, in seconds; or, if the call has ended, the
@@ -402,7 +402,7 @@ async def ahandle_failure(  # noqa: C901, PLR0912  one pass, in its order
 
 
 def handle_result(controller: RetryController, call: RetryCall, result: object) -> bool:
-    """Record that the call has its result, or return False if it is rejected."""
+    """Return whether a result is accepted; if so, record that the call has it."""
     if controller.judges:
         rejection = match_result(controller.judges, result)
         if rejection is not None:
@@ -415,7 +415,7 @@ def handle_result(controller: RetryController, call: RetryCall, result: object) 
 async def ahandle_result(
     controller: RetryController, call: RetryCall, result: object
 ) -> bool:
-    """Record that the call has its result, as `handle_result` does."""
+    """Return whether a result is accepted, as `handle_result` does."""
     if controller.judges:
         rejection = await amatch_result(controller.judges, result)
         if rejection is not None:
@@ -432,10 +432,10 @@ def judge(
     result: object,
     leases: "list[Lease] | None" = None,
 ) -> RetryCall | None:
-    """Judge a result of a call that has no state yet, and end the call.
+    """Judge a result of a call that has no state yet; if it is accepted, end the call.
 
     Returns:
-        None if the result is accepted; the call if it is rejected.
+        None if the result is accepted; the call, with its state, if it is rejected.
     """
     owner = entry[OWNER]
     controller: Any = owner.controller if isinstance(owner, RetryCall) else owner
@@ -484,14 +484,14 @@ async def ajudge(
 
 
 def finish(controller: RetryController, call: RetryCall, result: object) -> None:
-    """Record that the call has its result, which is accepted."""
+    """Record that the call has an accepted result, and report it to the budget."""
     policy, cost = controller.policy, controller.record_success(call, result)
     if policy.budget is not None:
         deposit_safely(policy.budget, cost)
 
 
 async def afinish(controller: RetryController, call: RetryCall, result: object) -> None:
-    """Record that the call has its result, as `finish` does."""
+    """Record that the call has an accepted result, as `finish` does."""
     policy, cost = controller.policy, controller.record_success(call, result)
     if call.pending:
         await events.deliver(call.pending)
@@ -500,7 +500,10 @@ async def afinish(controller: RetryController, call: RetryCall, result: object) 
 
 
 def withdraw_safely(budget: "Budget", evaluation: Evaluation) -> float | None:
-    """Return the cost of a retry; None if it is not allowed, or the budget fails."""
+    """Report a failure to the budget, and return the cost of the retry after it.
+
+    None if there is no retry, or the budget does not pay for it or fails.
+    """
     try:
         # An async budget was rejected when the function was decorated.
         return _check_cost(_ask_budget(budget, evaluation))
@@ -510,7 +513,7 @@ def withdraw_safely(budget: "Budget", evaluation: Evaluation) -> float | None:
 
 
 def withdraw_hedge(budget: "Budget | None") -> bool:
-    """Return whether the budget pays for another send of an attempt."""
+    """Return whether another send is paid for; it is free if there is no budget."""
     try:
         return budget is None or _check_cost(budget.withdraw(None)) is not None
     except Exception as fault:  # noqa: BLE001  the attempt goes on
@@ -519,7 +522,7 @@ def withdraw_hedge(budget: "Budget | None") -> bool:
 
 
 def report_failed_send(budget: "Budget | None") -> None:
-    """Report a failed send whose outcome does not count to the budget."""
+    """Report to the budget a failed send that is not the outcome of its attempt."""
     try:
         if budget is not None:
             budget.failed(first=False, retryable=True)
@@ -528,7 +531,7 @@ def report_failed_send(budget: "Budget | None") -> None:
 
 
 async def awithdraw_hedge(budget: "Budget | None") -> bool:
-    """Return whether the budget pays for another send, as `withdraw_hedge` does."""
+    """Return whether another send is paid for, as `withdraw_hedge` does."""
     try:
         if budget is None:
             return True
@@ -542,7 +545,7 @@ async def awithdraw_hedge(budget: "Budget | None") -> bool:
 
 
 async def awithdraw_safely(budget: "Budget", evaluation: Evaluation) -> float | None:
-    """Return the cost of a retry; None if it is not allowed, or the budget fails."""
+    """Report a failure to the budget, as `withdraw_safely` does."""
     try:
         cost = _ask_budget(budget, evaluation)
         return _check_cost(await cost if isinstance(cost, Awaitable) else cost)
@@ -563,7 +566,7 @@ def _ask_budget(
 
 
 def _check_cost(cost: object) -> float | None:
-    """Return what `withdraw` returned as the cost of a retry, if it is valid."""
+    """Return what `withdraw` returned, as a float or None; else raise a TypeError."""
     if cost is None:
         return None
     if isinstance(cost, int | float) and 0 <= cost <= MAX_DELAY:
@@ -573,7 +576,7 @@ def _check_cost(cost: object) -> float | None:
 
 
 def deposit_safely(budget: "Budget", cost: float | None) -> None:
-    """Record a success with a budget; log its fault rather than lose the result."""
+    """Report a success to a budget; log its error rather than lose the result."""
     try:
         budget.deposit(cost)
     except Exception as fault:  # noqa: BLE001  the result must come through
@@ -581,7 +584,7 @@ def deposit_safely(budget: "Budget", cost: float | None) -> None:
 
 
 async def adeposit_safely(budget: "Budget", cost: float | None) -> None:
-    """Record a success with a budget; log its fault rather than lose the result."""
+    """Report a success to a budget; log its error rather than lose the result."""
     try:
         deposited = budget.deposit(cost)
         if deposited is not None:

@@ -43,7 +43,7 @@ def open_call(
 
 
 def note_failure(mode: StreamMode, call: RetryCall, facts: StreamFacts) -> None:
-    """Note that the running attempt has failed, before the policy judges it."""
+    """Note that the running attempt of a stream failed, before the policy judges it."""
     if mode.name == "until-first-item" and facts.items:
         plural = "" if facts.items == 1 else "s"
         facts.ended_because = f"{facts.items} item{plural} had been handed out"
@@ -51,7 +51,7 @@ def note_failure(mode: StreamMode, call: RetryCall, facts: StreamFacts) -> None:
 
 
 def note_progress() -> None:
-    """Begin a new row with the next failure of the running stream.
+    """Begin a new row of failures with the next failure of the running stream.
 
     A generator that runs as a stream calls it after progress that hands out no item.
     """
@@ -62,24 +62,24 @@ def note_progress() -> None:
 
 
 def items_to_skip(mode: StreamMode, facts: StreamFacts) -> int:
-    """Return how many items the attempt that begins leaves out."""
+    """Return how many items the attempt that begins must skip."""
     return facts.items if mode.skip_seen else 0
 
 
 def changed_source(facts: StreamFacts, index: int) -> StreamChangedError:
-    """Return the error of an attempt that has fewer items than were handed out."""
+    """Note and return the error of an attempt with fewer items than it must skip."""
     error = StreamChangedError(facts.items, index)
     facts.ended_because = str(error)
     return error
 
 
 def must_continue(mode: StreamMode, facts: StreamFacts) -> bool:
-    """Return whether the attempt that begins continues after new items."""
+    """Return whether the attempt that begins needs a new position to continue from."""
     return mode.continue_from is not None and facts.items > facts.items_continued
 
 
 def state_of_stream(begun: list[RetryState]) -> RetryState:
-    """Return the state of a stream, if it has begun."""
+    """Return the state of a stream; raise a LookupError if it has not begun."""
     if not begun:
         msg = "the stream has no state before its first item is asked for"
         raise LookupError(msg)
@@ -87,7 +87,7 @@ def state_of_stream(begun: list[RetryState]) -> RetryState:
 
 
 def describe_stream(stream: object, begun: list[RetryState]) -> str:
-    """Return the text that shows a stream."""
+    """Return the ``repr`` of a stream."""
     kind = type(stream).__name__
     if not begun:
         return f"<{kind} that has not begun>"
@@ -95,14 +95,14 @@ def describe_stream(stream: object, begun: list[RetryState]) -> str:
 
 
 def reject_second_use(stream: object) -> NoReturn:
-    """Reject the second iteration over a stream."""
+    """Raise a ConfigError about the second iteration over a stream."""
     rule = "iterated once: it has ended, and a second loop would find it empty"
     suggestion = "call the function again, or keep the items in a list"
     raise invalid_setting("stream", rule, stream, suggestion, code="wrong-state")
 
 
 def check_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Reject arguments that a second attempt would find empty, such as iterators."""
+    """Raise a ConfigError if an argument is an iterator, which only works once."""
     given: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
     for name, value in given:
         kind = type(value)
@@ -130,8 +130,8 @@ def continue_with(
         answer: What the function of `streams.resume` has returned.
 
     Raises:
-        ConfigError: *answer* is not a position, or after new items it is the same one
-            as before, or the position of the first attempt.
+        ConfigError: *answer* is not a position, has arguments that *fn* does not take,
+            or, after new items, equals the last position or that of the first attempt.
     """
     gap = None
     if isinstance(answer, Position):

@@ -36,18 +36,20 @@ class StreamFacts:
 
     Args:
         in_a_row: Whether the limits of the policy count failures in a row: each item
-            begins a new one.
+            begins a new row.
 
     Attributes:
         items: Number of items that the consumer got.
-        items_before: Number of items that earlier attempts had handed out.
-        items_continued: Number of items before the last position.
-        attempts_before: Number of attempts before the row of failures.
+        items_before: Number of those items when an attempt last failed; -1 if progress
+            without an item was noted since.
+        items_continued: Number of those items at the last position.
+        attempts_before: Number of attempts before the current row of failures.
         row_began: When that row began, in seconds since the call began.
-        positions: The last positions from which attempts continued.
-        gaps: The last gaps.
+        positions: The last 100 positions from which attempts continued.
+        gaps: The last 100 gaps, as in `StreamProgress`.
         ended_because: Why no further attempt may be made; None if one may.
-        kept: What an observer keeps for the stream: its consumer changes the context.
+        kept: What an observer keeps for the stream; a context variable would not do,
+            since the consumer of the stream changes the context.
     """
 
     __slots__ = (
@@ -78,7 +80,9 @@ class StreamFacts:
         return StreamProgress(self.items, tuple(self.positions), tuple(self.gaps))
 
     def begin_row(self, record: "CallFacts") -> None:
-        """Begin a new row of failures, if the attempt that fails has handed out items.
+        """Begin a new row of failures, if there was progress since the last failure.
+
+        All failures are one row unless `in_a_row`.
 
         Args:
             record: The record of the call, before this failure.
@@ -89,7 +93,7 @@ class StreamFacts:
         self.items_before = self.items
 
     def note_progress(self) -> None:
-        """Begin a new row with the next failure, as after an item."""
+        """Begin a new row of failures with the next failure, as after an item."""
         self.items_before = -1
 
     def row_begins(self, elapsed: float) -> float:

@@ -42,7 +42,7 @@ FailureCount = Literal["in_a_row", "in_all"]
 
 @final
 class Position(Frozen):
-    """The place where a stream continues, and what could not be read again before.
+    """The place where a stream continues, and what is lost before that place.
 
     >>> Position({"offset": 20}, gap="bytes 10 to 19")
     Position({'offset': 20}, gap='bytes 10 to 19')
@@ -75,13 +75,13 @@ class StreamMode(Frozen):
 
     Attributes:
         name: The name of the mode, such as ``"restart"``.
-        continue_from: The function that tells where the next attempt continues; None
+        continue_from: The function that returns where the next attempt continues; None
             if it starts over.
-        skip_seen: Whether a restarted attempt leaves out as many items as were handed
-            out.
-        in_a_row: Whether the policy's limits count the failures since the last item.
-        first_item_timeout: Time limit of the first item of each attempt, in seconds.
-        item_timeout: Time limit of each further item, in seconds.
+        skip_seen: Whether a restarted attempt skips as many items as were handed out.
+        in_a_row: Whether the policy's limits count only failures since the last item.
+        first_item_timeout: Time limit of the first item of each attempt, in seconds;
+            None is unlimited.
+        item_timeout: Time limit of each further item, in seconds; None is unlimited.
     """
 
     __slots__ = (
@@ -120,7 +120,7 @@ def make_mode(  # noqa: PLR0913  what a mode may have
     item_timeout: Duration | None = None,
     skip_seen: bool = False,
 ) -> StreamMode:
-    """Return a mode, from what a user has written."""
+    """Return a mode; raise a ConfigError if an argument is invalid."""
     if failures not in {"in_a_row", "in_all"}:
         raise invalid_setting("failures", "'in_a_row' or 'in_all'", failures)
     if name == "restart" and failures == "in_a_row" and skip_seen is False:
@@ -144,7 +144,11 @@ def make_mode(  # noqa: PLR0913  what a mode may have
 
 
 def check_function(continue_from: Any) -> Callable[..., Any]:
-    """Return the function of `streams.resume`, if it takes an item and the state."""
+    """Return the function of `streams.resume` if it takes an item and the state.
+
+    Raises:
+        ConfigError: *continue_from* is something else.
+    """
     rule = "a function of the last item and the state"
     if not callable(continue_from):
         raise invalid_setting("continue_from", rule, continue_from)
@@ -163,7 +167,7 @@ def check_function(continue_from: Any) -> Callable[..., Any]:
 
 
 def as_mode(stream: object) -> StreamMode:
-    """Return the mode for a value of ``stream``."""
+    """Return the mode for the argument *stream* of a decorator."""
     if isinstance(stream, StreamMode):
         return stream
     if stream in ("until-first-item", "restart"):
@@ -180,8 +184,8 @@ def is_async_stream(fn: Any, *, awaited: bool | None) -> bool:
     """Return whether *fn* is an async generator function.
 
     Args:
-        fn: What is decorated.
-        awaited: Whether it must be one; None if it may be.
+        fn: The function to decorate.
+        awaited: Whether a sync generator function raises a ConfigError.
     """
     found = matches_underlying(is_async_generator_function, fn)
     if awaited and not found and matches_underlying(is_generator_function, fn):
@@ -193,7 +197,7 @@ def is_async_stream(fn: Any, *, awaited: bool | None) -> bool:
 
 
 def check_stream(mode: StreamMode, policy: "Policy", fn: Any, *, awaited: bool) -> None:
-    """Raise an error unless *fn* is a generator function that mode and policy suit."""
+    """Raise an error unless *fn* is a generator function that suits mode and policy."""
     if not matches_underlying(is_generator_function, fn):
         rule = "None for what is not a generator function"
         suggestion = "leave it out, or yield the items"

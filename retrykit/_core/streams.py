@@ -81,7 +81,7 @@ class Stream(Generator[Item_co, Sent_contra, Returned_co]):
 
     @property
     def state(self) -> RetryState:
-        """The state of the call, which begins with its first item.
+        """The state of the call, which begins when its first item is asked for.
 
         Raises:
             LookupError: Nobody has asked for the first item.
@@ -104,12 +104,12 @@ class Stream(Generator[Item_co, Sent_contra, Returned_co]):
     def throw(self, *error: Any) -> Item_co:
         """Raise an error where the generator waits, and return the next item.
 
-        An error that leaves the generator after that ends the stream without a retry.
+        An error that the generator then raises ends the stream without a retry.
         """
         return self._items.throw(*error)
 
     def close(self) -> None:
-        """Close the generator; nothing is retried any more."""
+        """Close the generator, after which no attempt is made."""
         self._items.close()
 
     def __enter__(self) -> Self:
@@ -215,7 +215,11 @@ def run_stream(  # noqa: C901, PLR0912, PLR0915  one loop, to be read in one pie
 def first_item(
     source: Generator[Any, Any, Any], skipped: int, facts: StreamFacts, sent: Any
 ) -> Any:
-    """Return the first item of an attempt, after the skipped ones."""
+    """Return the first item of an attempt, after the skipped ones.
+
+    Raises:
+        StreamChangedError: There are fewer items than are to be skipped.
+    """
     for index in range(skipped):
         try:
             next(source)
@@ -225,6 +229,6 @@ def first_item(
 
 
 def continue_stream(fn: Any, mode: StreamMode, call: Any, last: object) -> Arguments:
-    """Return the arguments with which the next attempt continues."""
+    """Return the arguments of an attempt that continues after the *last* item."""
     answer = cast("Any", mode).continue_from(last, call.state)
     return continue_with(fn, call.stream, call.arguments, answer)

@@ -23,9 +23,9 @@ class TaskSends(ABC):
     """Sends that run in tasks; leaving the block cancels and awaits unfinished ones.
 
     Attributes:
-        number: Number of sends.
-        ended: Outcomes that `wait` has not returned; after the block, all of them.
-        release: Frees what the result of a send holds; None if it holds nothing.
+        number: Number of sends so far.
+        ended: Outcomes that `wait` has not returned; complete once the block is over.
+        release: Frees what the result of a send holds; None if results hold nothing.
     """
 
     def __init__(self) -> None:
@@ -40,9 +40,10 @@ class TaskSends(ABC):
         return True
 
     async def wait(self, delay: float | None) -> SentOutcome | None:
-        """Wait for the end of a send, for at most *delay* seconds.
+        """Wait for the end of a send, for at most *delay* seconds; None is unlimited.
 
-        If several have ended, one that succeeded comes first.
+        Return its outcome, or None if the time is over. If several sends have ended,
+        one that succeeded comes first.
         """
         if not self.ended:
             await self.wait_for_any(delay)
@@ -62,7 +63,7 @@ class TaskSends(ABC):
 
     @abstractmethod
     async def wait_for_any(self, delay: float | None) -> None:
-        """Wait until a send has ended, for at most *delay* seconds."""
+        """Wait until a send ends, for at most *delay* seconds; None is unlimited."""
 
     @abstractmethod
     async def __aenter__(self) -> Self: ...
@@ -109,7 +110,7 @@ class AsyncioSends(TaskSends):
         self._tasks[asyncio.create_task(_run(send))] = number
 
     async def wait_for_any(self, delay: float | None) -> None:
-        """Wait until a send has ended, for at most *delay* seconds."""
+        """Wait until a send ends, for at most *delay* seconds; None is unlimited."""
         first = asyncio.FIRST_COMPLETED
         if delay is None:
             await asyncio.wait(self._tasks, return_when=first)
@@ -181,7 +182,7 @@ class TrioSends(TaskSends):
         self._changed.set()
 
     async def wait_for_any(self, delay: float | None) -> None:
-        """Wait until a send has ended, for at most *delay* seconds."""
+        """Wait until a send ends, for at most *delay* seconds; None is unlimited."""
         self._changed = self._trio.Event()
         if delay is None:
             await self._changed.wait()

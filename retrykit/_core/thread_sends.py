@@ -74,7 +74,10 @@ class ThreadSends:
         del outcome
 
     def put(self, outcome: SentOutcome) -> None:
-        """Hand over the outcome of a send, in its thread; release one that is late."""
+        """Hand over the outcome of a send, in its thread.
+
+        Once the block is over, its result is released or dropped instead.
+        """
         self._outcomes.put(outcome)
         if self._left and self.release is not None:
             late: list[SentOutcome] = []
@@ -88,7 +91,7 @@ class ThreadSends:
         return best_of(self.ended)
 
     def wait_for_any(self, delay: float | None) -> None:
-        """Wait until a send has ended, for at most *delay* seconds."""
+        """Wait until a send ends, for at most *delay* seconds; None is unlimited."""
         now = sync_clock.real.now
         end = math.inf if delay is None else now() + delay
         left = end if delay is None else delay

@@ -20,9 +20,9 @@ class AsArgument(Frozen):
     AsArgument(5.0, 'timeout')
 
     Args:
-        seconds: Time limit of an attempt. A duration, > 0. Near the end of a call
-            the function gets the remaining time, if that is less.
-        name: The parameter that takes it, in seconds.
+        seconds: Time limit of an attempt. A duration, > 0. Under ``deadline="stop"``
+            the function gets the time left of the call, if that is less.
+        name: The parameter that takes the time limit, in seconds.
     """
 
     __slots__ = ("name", "seconds")

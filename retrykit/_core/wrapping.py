@@ -29,7 +29,10 @@ __all__ += ["guess_argument", "unwrap", "wrap_callable"]
 
 
 def as_source(policy: Any, changes: Any) -> "Policy | PolicySource":
-    """Return a policy with changes, or a source of policies if it is a function."""
+    """Return a policy with changes; a source of policies if it is a function.
+
+    None means the default policy.
+    """
     if policy is None or isinstance(policy, Policy):
         given = policy or Policy()
         return given.replace(**changes) if changes else given
@@ -46,7 +49,7 @@ def as_source(policy: Any, changes: Any) -> "Policy | PolicySource":
 
 
 def guess_argument(policy: object) -> str:
-    """Return the argument that was probably meant if none is a policy, or ``""``."""
+    """Return what a value in place of a policy probably means; empty if unknown."""
     if policy is Policy:
         return "Policy()"
     if str(getattr(policy, "__module__", "")).startswith("retrykit.presets."):
@@ -55,13 +58,20 @@ def guess_argument(policy: object) -> str:
 
 
 def ask_policy(source: "Policy | PolicySource") -> Policy:
-    """Return a policy, or what its source returns now."""
+    """Return *source* if it is a policy, else the policy that it returns now."""
     return source if isinstance(source, Policy) else source.ask()
 
 
 @final
 class WrappedCallable(Frozen):
-    """A callable and its policy, or the source of the policy of each call."""
+    """A callable and its policy, or the source of the policy of each call.
+
+    Attributes:
+        fn: The callable that is retried.
+        source: The policy or the source.
+        awaited: Whether results are awaited, or items of a stream are.
+        stream: The mode of a generator function; None for other callables.
+    """
 
     __slots__ = ("awaited", "fn", "source", "stream")
     fn: Callable[..., Any]
@@ -82,7 +92,18 @@ def wrap_callable(
     recipe: Any = None,
     stream: "StreamMode | None" = None,
 ) -> Any:
-    """Return a callable under a policy, of the same kind."""
+    """Return a callable of the same kind as *fn* that is retried under a policy.
+
+    Args:
+        fn: The callable, or a classmethod or staticmethod.
+        source: The policy, or the source of the policy of each call.
+        awaited: Whether results are awaited; None to find out.
+        recipe: How a copy or a pickle of a proxy is made; see `proxies.Proxy`.
+        stream: How a generator function is retried; None for other callables.
+
+    Raises:
+        ConfigError: *fn* cannot be retried, or the policy does not suit it.
+    """
     # Its real type: a proxy pretends to have its object's.
     kind = type(fn)
     if issubclass(kind, classmethod | staticmethod):
@@ -156,7 +177,10 @@ def unwrap(
 ) -> "tuple[Callable[..., Any], Policy | PolicySource, bool | None, StreamMode | None]":
     """Return the inner callable, its policy, whether it is awaited, and its stream.
 
-    If *fn* is not decorated: *fn*, the default policy, and None for unknown.
+    If *fn* is not decorated: *fn*, the default policy, and None for the other two.
+
+    Raises:
+        ConfigError: There is another decorator above `retry` or `aretry`.
     """
     found = _wrapped_by(fn)
     if found is None:
@@ -177,7 +201,7 @@ def unwrap(
 
 
 def _wrapped_by(fn: Any) -> WrappedCallable | None:
-    """Return the callable and the policy of *fn*, if it is decorated itself."""
+    """Return the callable and the policy of *fn* if it is decorated itself, or None."""
     function = fn.__func__ if type(fn) is MethodType else fn
     found = getattr(function, "__retrykit__", None)
     # Decorators above copy the attributes of a function, but wrap another one.
@@ -186,7 +210,7 @@ def _wrapped_by(fn: Any) -> WrappedCallable | None:
 
 
 def find_wrapped(fn: Any) -> WrappedCallable | None:
-    """Return the callable and the policy of *fn*, or of what it wraps."""
+    """Return the callable and the policy of *fn* or of what it wraps, or None."""
     # Bounded, since a remote object may have every attribute, without an end.
     for _ in range(_MAX_DEPTH):
         found = getattr(fn, "__retrykit__", None)

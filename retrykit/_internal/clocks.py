@@ -80,7 +80,10 @@ class SystemClock:
         time.sleep(delay)
 
     def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
-        """Block this thread until it is woken, for at most *delay* seconds, > 0."""
+        """Block this thread until it is woken, for at most *delay* seconds, > 0.
+
+        If *arm* returns False, there is nothing to wait for.
+        """
         # Not an event of threading: a finalizer that runs in this thread could not set
         # it while this thread looks at it.
         woken = allocate_lock()
@@ -115,15 +118,22 @@ _NOTICEABLE = 0.1
 
 
 def time_passed(delay: float, passed: float) -> bool:
-    """Return whether a clock advanced in a delay, or the delay is too short to tell."""
+    """Return whether a clock advanced by more than half of a delay, in seconds.
+
+    Also true for a delay below 0.1 s, which is too short to tell.
+
+    Args:
+        delay: The delay.
+        passed: How far the clock advanced.
+    """
     return delay < max(_NOTICEABLE, 2 * passed)
 
 
 def read_together(read_clock: Callable[[], float]) -> tuple[float, float]:
-    """Read the wall clock and another clock at the same time, in seconds.
+    """Return the readings of the wall clock and of another clock at the same time.
 
-    If this thread is interrupted between the readings, they are repeated, and those
-    that are the closest together are returned.
+    Both are in seconds. If this thread is interrupted between them, they are repeated,
+    up to four times, and the readings that were the closest together are returned.
     """
     readings = []
     while True:
@@ -181,12 +191,12 @@ class ClockSource(Generic[C]):
         return self.current().now()
 
     def sleep(self, delay: float) -> Any:
-        """Sleep by this context's clock; returns an awaitable if `awaited`."""
+        """Sleep by this context's clock; return an awaitable if `awaited`."""
         clock = self._override.get() if blockers else self.real
         return clock.sleep(delay)
 
     def wait_until_woken(self, arm: Arm, delay: float) -> Any:
-        """Wait by this context's clock; returns an awaitable if `awaited`.
+        """Wait by this context's clock; return an awaitable if `awaited`.
 
         Args:
             arm: Called in this thread before it waits.
@@ -209,7 +219,14 @@ class ClockSource(Generic[C]):
     def use(
         self, clock: C, what: str = "a clock", *, process_wide: bool = False
     ) -> Override[C]:
-        """Replace the real clock until the returned override is closed."""
+        """Replace the clock until the returned override is closed.
+
+        Args:
+            clock: The replacement.
+            what: Its name, for errors.
+            process_wide: Whether to replace the clock in the whole process; by default
+                only in this context.
+        """
         return self._override.push(what, clock, process_wide=process_wide)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -242,7 +259,7 @@ def _wall_time() -> float:
 
 
 wall_clock_override: ContextOverride[Callable[[], float]] = ContextOverride(_wall_time)
-"""Reads the wall clock, in seconds since 1970."""
+"""The function that reads the wall clock, in seconds since 1970; tests replace it."""
 
 
 def wall() -> float:

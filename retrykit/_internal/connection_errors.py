@@ -28,7 +28,9 @@ def is_connection_error(error: object) -> bool:
 
 
 def is_unreachable(error: object) -> bool:
-    """Return whether no connection could be made, since no address was reached.
+    """Return whether no connection could be made, since no host was reached.
+
+    Also true for the error of asyncio after all addresses of a host have failed.
 
     >>> is_unreachable(OSError(errno.ENETUNREACH, "Network is unreachable"))
     True

@@ -42,7 +42,14 @@ class ContextOverride(Generic[T]):
         return last[0].value if last else self.default
 
     def push(self, what: str, value: T, *, process_wide: bool = False) -> "Override[T]":
-        """Override the value until the returned override is closed."""
+        """Override the value until the returned override is closed.
+
+        Args:
+            what: The name of the override, for errors.
+            value: The new value.
+            process_wide: Whether the override applies to the whole process; by default
+                only to this context.
+        """
         override = Override(self, what, value, self._here.get())
         self._here.set(override)
         if process_wide:
@@ -51,7 +58,12 @@ class ContextOverride(Generic[T]):
         return override
 
     def remove(self, override: "Override[T]") -> None:
-        """Remove an override."""
+        """Remove an override.
+
+        Raises:
+            NestingError: It was not the innermost override of this context. It is
+                removed nevertheless.
+        """
         with suppress(ValueError):
             self._process_wide.remove(override)
         fast_path.unblock()

@@ -5,11 +5,11 @@ from typing import Final
 __all__ = ["INSTALL", "NAME", "SITE", "installed_by"]
 
 NAME: Final = "pyretrykit"
-"""Not the name of the package, which another project has on the index."""
+"""The name on the index, where another project has the name of the package."""
 
 # From the first release on: "pip install 'pyretrykit{extras}'".
 INSTALL: Final = "in a clone: pip install '.{extras}'"
-"""Command that installs the package with extras; a test holds the documents to it."""
+"""Command that installs the package, with a field for extras, as in the documents."""
 
 
 SITE: Final = ""

@@ -30,7 +30,10 @@ __all__ += ["safe_str", "traceback_text", "type_from_name", "type_name", "type_t
 
 
 def error_text(error: Exception, *, redact: Redaction = True) -> str:
-    """Return the text of an error."""
+    """Return the text of an error, or a summary of its request, without secrets.
+
+    If *redact* is False, return the whole text.
+    """
     # Most errors are of a built-in type, and have no attributes.
     plain = type(error).__module__ == "builtins" and not has_attributes(error)
     summary = None if redact is False or plain else request_summary(error)
@@ -43,13 +46,22 @@ def traceback_text(
     *,
     redact: Redaction = True,
 ) -> str:
-    """Return the formatted traceback of an error, with its notes and its causes."""
+    """Return the formatted traceback of an error, with its notes and its causes.
+
+    Args:
+        error: The error.
+        locations: The locations of frames that were released.
+        redact: As in a policy: whether to remove secrets.
+    """
     text = safe_str(error, lambda error: format_traceback(error, locations or ()))
     return redact_related(error, text, redact=redact)
 
 
 def redact_related(error: Exception, text: str, *, redact: Redaction) -> str:
-    """Return a text about an error and its causes without secrets."""
+    """Return a text about an error and its causes without secrets.
+
+    If *redact* is False, return *text*.
+    """
     if redact is not False:
         for each in filter(is_response, related_errors(error)):
             text = text.replace(safe_str(each), request_summary(each) or "")
@@ -57,7 +69,7 @@ def redact_related(error: Exception, text: str, *, redact: Redaction) -> str:
 
 
 def safe_str(value: object, form: Callable[[Any], str] = str) -> str:
-    """Return the text of a value, or a placeholder if its own code fails."""
+    """Return the text that *form* makes of a value, or a placeholder if that fails."""
     try:
         return form(value)
     except Exception as error:  # noqa: BLE001  a broken repr must not lose the rest
@@ -76,7 +88,7 @@ def log_fault(level: int, fault: Exception, message: str, *args: object) -> None
 
 
 def note_policy_fault(error: Exception, fault: Exception) -> None:
-    """Add a note that the policy failed to the user's error, and log it."""
+    """Note on the user's error that its policy failed, and log the failure."""
     text = f"{type_name(type(fault))}: {error_text(fault)}"
     add_note_once(error, f"not retried, because its policy failed with {text}")
     log_fault(logging.ERROR, fault, "not retried, because the policy failed")

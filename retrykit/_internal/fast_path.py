@@ -22,8 +22,8 @@ blockers: list[None] = Reasons()
 """One item for each reason to leave the fast path; always the same list."""
 
 failure_blockers: list[None] = Reasons()
-"""One item for each reason to leave it after a failure, including those in `blockers`;
-always the same list."""
+"""One item for each reason to leave the fast path after a failure, including the
+reasons in `blockers`; always the same list."""
 
 
 def block(*, failures_only: bool = False) -> None:

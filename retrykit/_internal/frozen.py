@@ -37,7 +37,7 @@ class Frozen:
     """The names of slots without a type: compared, but not fields."""
 
     def __init_subclass__(cls) -> None:
-        """Collect the fields that a class declares, after those of its bases."""
+        """Collect the fields that a class declares, after the fields of its bases."""
         super().__init_subclass__()
         slots = vars(cls).get("__slots__", ())
         slots = (slots,) if isinstance(slots, str) else tuple(slots)

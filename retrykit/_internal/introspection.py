@@ -93,7 +93,8 @@ def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
 def raises_errors(value: object) -> bool:
     """Return whether an observer or a hint ends the call when it fails.
 
-    It then has an attribute `raises_errors` that is True; other errors are logged.
+    If so, it has an attribute `raises_errors` that is True; the errors of others are
+    logged.
     """
     return getattr(value, "raises_errors", False) is True
 
@@ -113,7 +114,8 @@ def accepts_no_argument(value: Callable[..., object]) -> bool:
 def accepts_one_argument(value: Callable[..., object]) -> bool:
     """Return whether *value* can be called with one argument.
 
-    True for all callables that are not Python functions or methods.
+    Also true for all callables that are not Python functions or methods, and for all
+    with a ``__signature__``.
     """
     plain = type(value) in {FunctionType, MethodType}
     # A ``__signature__`` may differ from the real one.
@@ -131,7 +133,10 @@ def accepts_one_argument(value: Callable[..., object]) -> bool:
 
 
 def matches_underlying(test: Callable[[Any], bool], value: object) -> bool:
-    """Return whether the function behind a callable passes a test."""
+    """Return whether a callable passes a test, or the ``__call__`` of its class does.
+
+    Partials are replaced by their functions.
+    """
     while isinstance(value, functools.partial):
         value = value.func
     if test(value):
@@ -141,7 +146,10 @@ def matches_underlying(test: Callable[[Any], bool], value: object) -> bool:
 
 
 def qualified_name(fn: object) -> str:
-    """Return the module and the qualified name of a callable.
+    """Return the qualified name of a callable, with its module.
+
+    Without the module if that is ``builtins`` or ``__main__``. A partial has the name
+    of its function, and an object without a name has the name of its class.
 
     >>> qualified_name(functools.partial(functools.wraps, qualified_name))
     'functools.wraps'

@@ -61,7 +61,7 @@ class KeyedObjects(ForkSafe, Generic[T]):
         return f"<Registry of {len(self)} {self.noun}s, at most {self.at_most}>"
 
     def prepare(self, built: T, key: Hashable) -> None:
-        """Prepare an object that was built for a key."""
+        """Prepare an object that was built for a key; does nothing by default."""
 
     def setdefault(self, key: Hashable, value: T) -> T:
         """Return the object of this key, which is *value* if there was none."""

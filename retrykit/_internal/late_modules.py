@@ -29,7 +29,10 @@ forking: list[int] = []
 
 
 def import_late(name: str) -> Any:
-    """Import a module, by its full name, while no other thread forks."""
+    """Import a module, by its full name, while no other thread forks.
+
+    It waits for a fork for at most 5 s.
+    """
     thread = get_ident()
     # A fork that waits for an import also waits for those within it.
     within = thread in importing

@@ -85,7 +85,8 @@ class LoopClock:
     async def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
         """Suspend the task until it is woken, for at most *delay* seconds, > 0.
 
-        It may also return after 30 days.
+        If *arm* returns False, there is nothing to wait for. Under asyncio, a longer
+        delay that is finite ends after 30 days.
         """
         trio = running_trio()
         if trio is not None:
@@ -149,7 +150,11 @@ def _trio_parts() -> tuple[_TrioTimer, ModuleType] | None:
 
 
 async def wait_for_event(event: Any, delay: float) -> None:
-    """Suspend the task for *delay* seconds, or until an event of its loop is set."""
+    """Suspend the task for *delay* seconds, or until an event of its loop is set.
+
+    Raises:
+        ConfigError: It is an event of trio under asyncio, or of asyncio under trio.
+    """
     trio = running_trio()
     library, running = type(event).__module__.partition(".")[0], trio or asyncio
     if library in {"asyncio", "trio"} - {running.__name__}:

@@ -31,7 +31,7 @@ class Work(Generic[ItemT, ResultT]):
         function: Raises nothing, and can be pickled, as can its items and results.
         failed: Returns the result for an item that ends the process.
         chunk: How many items a process is given at a time.
-        few: Below this number of items, starting processes does not pay.
+        few: With fewer items than this, no processes are started.
         prepare: Called at the start of each process.
     """
 
@@ -56,7 +56,8 @@ class Work(Generic[ItemT, ResultT]):
             items: The items.
             processes: How many processes work. Count, >= 1. Where there are no others,
                 such as in a browser, this one does all the work.
-            progress: Called in this thread after each part.
+            progress: Called in this thread after each part, with the number of items
+                that are done, and of all items.
         """
         found: list[ResultT] = []
         many = processes > 1 and len(items) >= self._few

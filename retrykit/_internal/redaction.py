@@ -37,7 +37,7 @@ def redact_text(text: str, redact: Redaction) -> str:
 
 
 def combine_redactions(outer: Redaction, inner: Redaction) -> Redaction:
-    """Return the redaction of texts that both an outer and an inner call redact."""
+    """Return a redaction that leaves out what either of two calls leaves out."""
     if callable(outer) and callable(inner) and outer is not inner:
         first, second = inner, outer
         return lambda text: second(first(text))
@@ -48,7 +48,7 @@ def redact_urls(text: str) -> str:
     """Remove the user info, the query and possible tokens in the path of each URL.
 
     A segment of a path may be a token if it has more than 16 characters, letters and
-    digits, or a colon. It becomes ``*``. A version such as ``v1`` is not one.
+    digits, or a colon. It becomes ``*``. A version such as ``v1`` is kept.
 
     >>> redact_urls("503 for url 'https://bob:secret@host/p?token=secret'")
     "503 for url 'https://host/p?...'"
@@ -160,7 +160,8 @@ def _before_user(found: re.Match[str]) -> str:
 def _query_start(word: str) -> int:
     """Return the index after the mark of a query, or of a fragment with parameters.
 
-    They follow a ?, & or #. Without one, the index is after the end of the word.
+    A query or such a fragment follows a ?, & or #. Without either, the index is beyond
+    the end of the word.
     """
     slash, last = word.find("/"), word.rfind("=")
     marks = [word.find("?", slash)] if slash >= 0 else []
@@ -180,8 +181,7 @@ def request_summary(error: object) -> str | None:
     'GET host/p'
 
     Returns:
-        The parts that are known, without tokens in the path; None if the error has no
-        request.
+        The parts that are known, without tokens in the path; None if none is known.
     """
     response = _get(error, "response")
     request = _get(error, "request", "request_info")
@@ -210,7 +210,7 @@ def request_target(method: str, url: object) -> str:
 
 
 def is_response(error: object) -> bool:
-    """Return whether an error is itself a response, with all of it in its text."""
+    """Return whether an error is itself a response, all of which is in its text."""
     try:
         parts = vars(error)
         return parts["headers"] is not None and {"body", "status"} <= parts.keys()
@@ -245,7 +245,7 @@ def _place(url: object) -> str | None:
 
 
 def _place_in_pool(pool: object, url: object) -> str | None:
-    """Return the place of a pool's request, whose URL has no host."""
+    """Return the place of a request by a pool, whose URL has no host; or None."""
     place = _place(url) or ""
     host, port = _get(pool, "host"), _get(pool, "port")
     if not isinstance(host, str):

@@ -18,7 +18,7 @@ class Shareable(ForkSafe):
     scope. Two such objects are equal only if they are the same one.
 
     Attributes:
-        kind: Its name in data.
+        kind: The name of its class in data.
         scope: The scope that `shared` was given for it; None if there is none.
         shared_objects: The objects of this process, keyed by scope.
     """
@@ -50,7 +50,7 @@ class Shareable(ForkSafe):
         return f"{type(self).__name__}({', '.join(arguments)})"
 
     def format_setting(self, value: object) -> str:
-        """Return the expression of the value of a setting."""
+        """Return the value of a setting as an expression."""
         return repr(value)
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Shareable(ForkSafe):
         return data | ({"scope": self.scope} if self.scope else {})
 
     def in_scope(self, scope: str) -> Self:
-        """Return the object of a scope, which is this one if there was none."""
+        """Return the object of a scope, which is this object if there was none."""
         found: Self = self.shared_objects.setdefault(scope, self)
         # Set by every finder, so that no thread sees a shared object without scope.
         found.scope = scope
@@ -81,13 +81,16 @@ class Shareable(ForkSafe):
 
 
 def find_shared(scope: object, make: object, kind: type[Any], rule: str) -> Shareable:
-    """Return this process's object for a scope, making it on first use.
+    """Return this process's object for a scope, which is made on first use.
 
     Args:
         scope: The scope.
-        make: Builds an equivalent object.
+        make: Builds the object; later, an equivalent one to compare with it.
         kind: The base class of the objects.
-        rule: What *make* must be.
+        rule: What *make* must be, for the error.
+
+    Raises:
+        ConfigError: *scope* is not valid, or *make* builds anything else.
     """
     made: Any = make() if callable(make) else make
     noun, example = kind.shared_objects.noun, kind.shared_objects.example

@@ -8,13 +8,16 @@ __all__ = ["parse_share"]
 
 
 def parse_share(name: str, load: object) -> float:
-    """Parse a share of a server's capacity.
+    """Parse a share of a server's capacity, given as a number or in percent.
 
     >>> parse_share("load", "70%")
     0.7
 
     Returns:
         A number above 0 and below 1.
+
+    Raises:
+        ConfigError: *load* is not such a share.
     """
     share: object = load
     if isinstance(load, str):

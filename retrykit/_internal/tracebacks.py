@@ -36,7 +36,10 @@ with_traceback = BaseException.with_traceback
 
 
 def drop_own_frame(error: BaseException) -> None:
-    """Remove the first frame of a traceback, of a function that only re-raises."""
+    """Remove the first frame from the traceback of an error.
+
+    It is the frame of a function that only raises the error again.
+    """
     trace = error.__traceback__
     with_traceback(error, trace and trace.tb_next)
 
@@ -45,8 +48,8 @@ reduce_error = BaseException.__reduce__
 """Returns the parts of an error for pickle; its class may override the method."""
 
 WITHOUT_DICT = 2
-"""How many parts an error without attributes has. Its ``__dict__`` would tell, but
-reading it creates it."""
+"""How many parts `reduce_error` returns for an error without attributes. To read its
+``__dict__`` instead would create the dict."""
 
 
 def has_attributes(error: BaseException) -> bool:
@@ -126,7 +129,9 @@ FrameLocations = tuple[tuple[Location, ...], ...]
 def drop_frames(error: BaseException, last: BaseException | None) -> FrameLocations:
     """Release the frames of an error, and return their locations.
 
-    A frame holds all local variables of its function, a location none.
+    A frame holds all local variables of its function, a location none. The frames of
+    the errors that belong to its traceback are released as well, except the frames of
+    errors that also belong to the traceback of *last*, a later error.
     """
     lone = last is None and error.__context__ is None and error.__cause__ is None
     if lone and not isinstance(error, BaseExceptionGroup):
@@ -146,7 +151,7 @@ def _release(error: BaseException) -> tuple[Location, ...]:
 
 
 def close_errors(error: BaseException, last: BaseException | None) -> None:
-    """Close what an error holds open, and the errors that belong to its traceback.
+    """Close the responses of an error and of the errors that belong to its traceback.
 
     >>> from io import BytesIO
     >>> from urllib.error import HTTPError
@@ -157,7 +162,7 @@ def close_errors(error: BaseException, last: BaseException | None) -> None:
 
     Args:
         error: The error.
-        last: The error after it, which keeps what it shares with *error*; or None.
+        last: A later error, or None. What it refers to as well stays open.
     """
     kept = {id(x) for each in _related(last) for x in _held(each)}
     for each in _related(error):
@@ -171,7 +176,7 @@ def _related(error: BaseException | None) -> list[BaseException]:
 
 
 def _held(error: BaseException) -> tuple[object, ...]:
-    """Return an error and the response that it refers to."""
+    """Return an error and the response that it refers to, or None."""
     try:
         return error, getattr(error, "response", None)
     except Exception:  # noqa: BLE001  it may be a property
@@ -208,7 +213,10 @@ def locations_of(trace: TracebackType | None) -> tuple[Location, ...]:
 
 
 def format_traceback(error: BaseException, locations: FrameLocations) -> str:
-    """Format the traceback of an error, with its notes and its causes."""
+    """Format the traceback of an error, with its notes and its causes.
+
+    Where an error has no frames, its *locations* are formatted.
+    """
     formatted = traceback.TracebackException.from_exception(error, compact=True)
     known = dict(zip(map(id, related_errors(error)), locations, strict=False))
     pending = [(formatted, error)]

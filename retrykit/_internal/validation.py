@@ -1,9 +1,9 @@
 """Validation of arguments, with the error that names the broken rule.
 
 Each check takes the *name* of a parameter and its *value*, and raises a `ConfigError`
-if the value is invalid. A *suggestion* at the end of its message tells how to correct
-it, if that is not obvious. `user_facing` decorates the public functions that check
-their arguments.
+if the value is invalid. A *suggestion* at the end of its message says how to correct
+the value, if that is not obvious. `user_facing` decorates the public functions that
+check their arguments.
 """
 
 import functools
@@ -43,7 +43,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 LARGEST = 2**53 - 1
-"""The largest integer of a setting: every JSON reader preserves it."""
+"""The largest integer that a setting may have: every JSON reader preserves it."""
 
 
 ErrorCode = Literal[
@@ -259,7 +259,10 @@ def check_integer(
 
 
 def _range_code(value: object, kind: "type | UnionType") -> ErrorCode:
-    """Return the family of the error about a number that is not within its bounds."""
+    """Return the family of the error about a value that is not a number in its range.
+
+    It is ``out-of-range`` for a number of the right kind, else ``invalid-value``.
+    """
     numeric = isinstance(value, kind) and not isinstance(value, bool)
     return "out-of-range" if numeric else "invalid-value"
 
@@ -330,7 +333,7 @@ def check_encodable(name: str, value: str, suggestion: str = "") -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Suggest the known name that is most similar to a misspelled one.
+    """Suggest the known name that is most similar to a misspelled one; may be empty.
 
     >>> did_you_mean("Max_attemps", ["max_attempts", "max_elapsed"])
     'did you mean max_attempts?'
@@ -362,7 +365,8 @@ Guess = Callable[[Any], str]
 
 
 Prepare = Callable[[dict[str, Any]], dict[str, Any]]
-"""Checks the keyword arguments of a call; returns those to call the function with."""
+"""Checks the keyword arguments of a call; returns the arguments to call the function
+with."""
 
 
 def _unknown(*_: object) -> str:
@@ -425,7 +429,7 @@ def undecorated(fn: FunctionType) -> FunctionType:
 
 
 def hide_own_frames(error: ConfigError) -> ConfigError:
-    """Return an error without the frames of this package, and those between them."""
+    """Return an error without its frames up to the last frame of this package."""
     trace = kept = error.__traceback__
     while trace is not None:
         name = trace.tb_frame.f_globals.get("__name__")

@@ -32,7 +32,7 @@ def suits_log(durations: Iterable[float]) -> bool:
 
 
 def ticks(low: float, high: float, *, log: bool, most: int = 7) -> list[float]:
-    """Return the ticks between two durations.
+    """Return at most *most* ticks from *low* to *high*, in seconds.
 
     >>> ticks(0, 300, log=False)
     [0.0, 60.0, 120.0, 180.0, 240.0, 300.0]

@@ -82,8 +82,9 @@ def load_figure(simulation: Simulation) -> Figure:
 def basin_figure(basin: Basin, simulation: Simulation | None = None) -> Figure:
     """Draw the states from which the load recovers, and the states of a simulation.
 
-    The line leads through the queue and the pending retries at the end of each second,
-    from just before the outage on. It leaves the picture where the axes end.
+    The line of the simulation leads through the queue and the pending retries at the
+    end of each second, from just before the outage on. It leaves the picture where the
+    axes end.
 
     >>> from retrykit import Policy
     >>> from retrykit.simulate import basin
@@ -93,7 +94,8 @@ def basin_figure(basin: Basin, simulation: Simulation | None = None) -> Figure:
 
     Args:
         basin: The states, from `retrykit.simulate.basin`.
-        simulation: The result of a simulation with the same policy, load and server.
+        simulation: The result of a simulation with the same policy, load and server;
+            None draws no line.
     """
     check_instance("basin", basin, Basin)
     chart = Figure(figsize=(6.4, 5.4), layout="constrained")
@@ -133,7 +135,7 @@ def _draw(axes: Axes, numbers: Sequence[float], color: str, name: str) -> None:
 
 
 def _edges(middles: Sequence[int]) -> list[float]:
-    """Return the edges of cells around numbers, of which there are two or more."""
+    """Return the edges of the cells around *middles*, two or more numbers."""
     between = [(one + other) / 2 for one, other in pairwise(middles)]
     first = middles[0] - (between[0] - middles[0])
     return [first, *between, middles[-1] + (middles[-1] - between[-1])]

@@ -1,7 +1,7 @@
 """Retry budgets: limits on retries that many calls share.
 
-Backoff spreads retries out, but does not reduce their number. For that, all calls of a
-service share a budget, which stops their retries when too many of them fail.
+Backoff spreads retries out, but does not reduce their number. For that, all calls to a
+service share a budget, which stops retries when too many calls fail.
 
 >>> bucket = TokenBucket()
 >>> bucket.withdraw(OSError()), bucket.balance
@@ -9,9 +9,10 @@ service share a budget, which stops their retries when too many of them fail.
 
 `TokenBucket` is refilled by successes, `RatioBudget` by requests, and `Throttle` stops
 retries while many attempts fail. Each process has its own budget; `FleetBudget` is for
-services that many processes call. Derive your own from `Budget`. Threads and tasks may
-share any of them. A `Registry` holds one budget for each key; `shared` finds one by its
-scope, from anywhere in the process, and `balances` lists all shared ones.
+services that many processes call. To write your own, subclass `Budget`. Threads and
+tasks may share any budget. A `Registry` holds one budget for each key; `shared` returns
+the budget that the whole process shares for a scope, and `balances` lists the balances
+of these shared budgets.
 
 The balance of a budget never leaves its process: copied, pickled or written with
 ``to_dict()``, a budget comes back full, and a budget with a scope comes back as the

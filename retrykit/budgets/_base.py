@@ -9,10 +9,10 @@ __all__ = ["Budget"]
 class Budget(ABC):
     """Limits the retries of many calls, threads and tasks together.
 
-    The calls of one policy share its budget, and so do all policies that are
-    given the same object. Write these methods for a budget of your own; if
-    `withdraw` and `deposit` are coroutine functions, it works with `aretry` only.
-    Many threads may call them at once.
+    The calls of one policy share its budget, and so do all policies that are given the
+    same object. A budget of your own must have `balance`, `withdraw` and `deposit`; if
+    the last two are coroutine functions, it works with `aretry` only. Many threads may
+    call its methods at once.
     """
 
     @property

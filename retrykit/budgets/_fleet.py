@@ -31,11 +31,11 @@ __all__ = ["FleetBudget", "read_timeouts"]
 class FleetBudget(SerializableBudget):
     """Allows retries that successes earn; after a timeout, only while calls succeed.
 
-    A retry takes one from a small bank, and each call that succeeds adds *ratio*. After
-    a timeout, a call of this process must also have succeeded in the last *recent*
-    seconds: a server that hangs answers nobody, and a retry only makes its queue
-    longer. So a server recovers from a hang as fast as without retries, however many
-    processes call it. Choose it if you do not know how many there are.
+    A small bank holds retries: each retry takes one, and each call that succeeds adds
+    *ratio* of one. After a timeout, a call of this process must also have succeeded in
+    the last *recent* seconds: a server that hangs answers nobody, and a retry only
+    makes its queue longer. So a server recovers from a hang as fast as without retries,
+    however many processes call it. Choose it if you do not know how many there are.
 
     >>> budget = FleetBudget()
     >>> budget.withdraw(ConnectionRefusedError()), budget.balance
@@ -109,7 +109,11 @@ class FleetBudget(SerializableBudget):
         return self._left / self._retry
 
     def withdraw(self, error: Exception | None, /) -> float | None:
-        """Return 1.0 if the bank has a retry and the server may answer, else None."""
+        """Take a retry from the bank and return 1.0, or return None.
+
+        It is None if no retry is left, or after a timeout if no call of this process
+        has succeeded recently.
+        """
         # A predicate is the user's code: it may fail, and runs outside the lock.
         if error is not None and self.is_timeout(error):
             # Read before the clock, so that no success of another thread is later.
@@ -124,7 +128,7 @@ class FleetBudget(SerializableBudget):
         return 1.0
 
     def deposit(self, cost: float | None, /) -> None:  # noqa: ARG002
-        """Add what a success earns, whether retried or not."""
+        """Add what a successful call earns, retried or not, and note its time."""
         self._last_success = self._now()
         # A full bank takes no lock, so calls that never fail never wait.
         if self._left < self._full:
@@ -142,7 +146,7 @@ class FleetBudget(SerializableBudget):
         return super().to_dict() | {"timeouts": written}
 
     def format_setting(self, value: object) -> str:
-        """Return the expression of the value of a setting."""
+        """Return the value of a setting as an expression."""
         return format_value(value)
 
     def is_timeout(self, error: Exception) -> bool:

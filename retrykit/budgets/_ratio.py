@@ -40,11 +40,11 @@ class RatioBudget(SerializableBudget):
     >>> budget.withdraw(OSError()), budget.balance
     (1.0, 0.0)
 
-    Events count for one window, and for up to a tenth of it longer. The ratio is the
-    decimal as written: 0.75 is three retries for four requests. The default reserve
-    is one retry in a window of 10 s. Finagle and tower have ``reserve=10``, with which
-    a server may never recover if ten processes call it; Google's SRE book has
-    ``RatioBudget(0.1, reserve=0)``.
+    Requests and retries count for one window, and for up to a tenth of it longer. The
+    ratio is the decimal as written: 0.75 is three retries for four requests. The
+    default reserve is one retry in a window of 10 s. Finagle and tower have
+    ``reserve=10``, with which a server may never recover if ten processes call it;
+    Google's SRE book has ``RatioBudget(0.1, reserve=0)``.
 
     Args:
         ratio: Retries per request. Dimensionless, 0 <= ratio <= 1000.
@@ -117,7 +117,7 @@ class RatioBudget(SerializableBudget):
             self.deposit(None)
 
     def withdraw(self, error: Exception | None, /) -> float | None:  # noqa: ARG002
-        """Return 1.0 if the window allows one more retry, else None."""
+        """Take a retry and return 1.0 if the window allows one, else return None."""
         with self._lock:
             self._turn()
             if self._past + self._filled < self._retry:
@@ -126,7 +126,10 @@ class RatioBudget(SerializableBudget):
         return 1.0
 
     def deposit(self, cost: float | None, /) -> None:
-        """Count a request that succeeded at once; others were counted before."""
+        """Count a request that succeeded at once.
+
+        Others were counted when they first failed.
+        """
         if cost is None:
             # Without the lock, which all successes of all threads would wait for.
             if self._now() // self._width != self._index:
@@ -141,7 +144,7 @@ class RatioBudget(SerializableBudget):
             self._filled += self._retry
 
     def _turn(self) -> None:
-        """Count the requests since the last call, and drop past slots."""
+        """Count the requests since the previous turn, and drop past slots."""
         # Read with the lock held, so that time never goes back between threads.
         index = self._now() // self._width
         # This reading also counts as a request, and is subtracted again.

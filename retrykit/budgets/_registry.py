@@ -14,7 +14,7 @@ B = TypeVar("B", bound=Budget)
 
 @final
 class Registry(KeyedObjects[B]):
-    """Budgets by key, built on first use. Threads may share it.
+    """Budgets by key, each built on first use. Threads may share a registry.
 
     >>> from retrykit.budgets import TokenBucket
     >>> hosts = Registry(TokenBucket)
@@ -27,8 +27,8 @@ class Registry(KeyedObjects[B]):
     >>> hosts.balances()
     {'api.example': 495.0, 'other.example': 500.0}
 
-    When there are too many, the least recently used budget is dropped: callers
-    that hold it keep it, and its key gets a new, full one.
+    When there are too many budgets, the least recently used one is dropped: callers
+    that hold it keep it, and its key gets a new, full budget.
 
     Args:
         make: Builds a budget: a class, or a function without parameters.
@@ -47,5 +47,5 @@ class Registry(KeyedObjects[B]):
         super().__init__(make, at_most)
 
     def balances(self) -> dict[Hashable, float]:
-        """Return the balances of the budgets, with their keys, for gauges."""
+        """Return the balance of each budget by its key, for gauges."""
         return {key: budget.balance for key, budget in self.items()}

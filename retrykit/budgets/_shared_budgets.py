@@ -1,4 +1,4 @@
-"""Base class of the built-in budgets, and budgets found by a scope."""
+"""Base class of the built-in budgets, and budgets that a process shares by scope."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast
@@ -27,14 +27,14 @@ class SerializableBudget(Shareable, Budget):
 
     Attributes:
         kind: Its name in data.
-        scope: The scope that `shared` was given for it; None if there is none.
+        scope: The scope under which `shared` returns it; None without a scope.
     """
 
     shared_objects: ClassVar[KeyedObjects[Any]] = _SHARED
 
 
 def check_clock(clock: object) -> Callable[[], float]:
-    """Return a function that reads the time in seconds; by default calls' own clock."""
+    """Return *clock*; if it is None, a function that reads the clock of calls."""
     if clock is None:
         return _read_clock
     if not callable(clock):

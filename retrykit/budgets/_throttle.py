@@ -16,10 +16,10 @@ _TOKEN = 1000
 class Throttle(SerializableBudget):
     """Tokens that failures take; retries need more than half of them.
 
-    Each retryable failed attempt takes a token, each success adds
-    *token_ratio* of one. Retries are allowed while more than half of the tokens
-    are left, and cost nothing themselves: they stop when the ratio of failures
-    to successes exceeds about *token_ratio*, and only successes restart them.
+    Each retryable failed attempt takes a token, and each success adds *token_ratio* of
+    one. Retries are allowed while more than half of the tokens are left, and cost
+    nothing themselves: they stop when the ratio of failures to successes exceeds about
+    *token_ratio*, and only successes restart them.
     Choose it where other clients of the same server use gRPC.
 
     >>> throttle = Throttle()
@@ -77,7 +77,7 @@ class Throttle(SerializableBudget):
         return 0.0 if 2 * self._left > self._full else None
 
     def deposit(self, cost: float | None, /) -> None:  # noqa: ARG002
-        """Add the tokens of a success, whether retried or not."""
+        """Add the tokens that a successful call earns, retried or not."""
         # A full throttle takes no lock, so calls that never fail never wait.
         if self._left < self._full:
             with self._lock:

@@ -26,10 +26,10 @@ class TokenBucket(SerializableBudget):
 
     A retry takes its cost, and is not made if fewer tokens are left. A call that
     succeeds after retries returns the cost of its last one; a call that succeeds
-    at once adds *reward*. Short outages are retried through; in a long one the
-    load soon drops to that of a caller without retries. Each process has a bucket of
-    its own, so many of them together may retry as much as all buckets hold: if there
-    are many, choose a `FleetBudget` or a small *capacity*.
+    at once adds *reward*. Retries bridge a short outage; in a long one, the load soon
+    drops to the load of a caller without retries. Each process has a bucket of its own,
+    so many processes together may retry as much as all buckets hold: if there are many,
+    choose a `FleetBudget` or a small *capacity*.
 
     >>> bucket = TokenBucket(capacity=12)
     >>> bucket.withdraw(OSError()), bucket.withdraw(OSError())
@@ -100,7 +100,7 @@ class TokenBucket(SerializableBudget):
         return float(self._tokens)
 
     def withdraw(self, error: Exception | None, /) -> float | None:
-        """Take the cost of a retry after this error, if there are enough tokens."""
+        """Take the cost of a retry, and return it; None if too few tokens are left."""
         # A predicate is the user's code: it may fail, and runs outside the lock.
         cost = self.costs.cost_after(error, self.cost)
         with self._lock:
@@ -110,7 +110,10 @@ class TokenBucket(SerializableBudget):
         return cost
 
     def deposit(self, cost: float | None, /) -> None:
-        """Refund the cost of the last retry, or add the reward if there was none."""
+        """Refund the cost of the last retry, or add the reward.
+
+        The reward is added if there was no retry, or if *refunds* is False.
+        """
         # A full bucket takes no lock, so calls that never fail never wait.
         if self._tokens < self.capacity:
             gain = cost if cost is not None and self.refunds else self.reward
@@ -150,7 +153,11 @@ class Costs(tuple[tuple[Any, int], ...]):
 
     @classmethod
     def checked(cls, value: object) -> Self:
-        """Return the pairs that a user wrote."""
+        """Return the pairs that a user wrote, one for each type or predicate.
+
+        Raises:
+            ConfigError: A pair is invalid.
+        """
         if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
             raise invalid_setting("costs", _COSTS_RULE, value, _COSTS_SUGGESTION)
         costs: list[tuple[Any, int]] = []
@@ -180,11 +187,14 @@ class Costs(tuple[tuple[Any, int], ...]):
         return cls((type_from_name("costs", text), cost) for text, cost in data.items())
 
     def to_dict(self) -> dict[str, int]:
-        """Return the costs keyed by type name, in order."""
+        """Return the costs, keyed by exception type name, in order."""
         return {type_to_name("costs", kind): cost for kind, cost in self}
 
     def cost_after(self, error: Exception | None, default: int) -> int:
-        """Return the cost of a retry; *error* is None after a rejected result."""
+        """Return the cost of a retry; *default* if no condition matches the error.
+
+        *error* is None after a rejected result, which costs *default*.
+        """
         if error is None:
             return default
         for condition, cost in self:

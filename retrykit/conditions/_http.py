@@ -108,7 +108,10 @@ _CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx")
 
 
 def _status_of(outcome: object) -> int | None:
-    """Return the status of a response, or of the response of an error."""
+    """Return the status of a response or an error, or of the error's response.
+
+    None if there is none.
+    """
     for value in (outcome, _get(outcome, "response")):
         # First the names that clients use: the `code` of SDKs is often their own.
         for name in ("status_code", "status", "code"):
@@ -128,7 +131,8 @@ def _get(value: object, name: str) -> Any:
 def _errors_in(error: Exception) -> Iterator[BaseException]:
     """Yield an error and the errors that it names as cause, reason or argument.
 
-    Its context is left out: that failure may have been dealt with already.
+    The errors that these name follow. Contexts are left out: such a failure may have
+    been dealt with already.
     """
     found: list[BaseException] = [error]
     for each in found:

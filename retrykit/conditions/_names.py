@@ -1,4 +1,4 @@
-"""Conditions on the class names of errors, and conditions made of others."""
+"""Conditions that match class names, exclude exception types, or join conditions."""
 
 from collections.abc import Iterable
 from typing import Any, cast, final
@@ -27,7 +27,8 @@ class ErrorNames(Frozen):
         names: The names; at least one.
 
     Raises:
-        ConfigError: There is no name, or one is not a non-empty string.
+        ConfigError: *names* is not a list or tuple, is empty, or has an item that is
+            not a string or is empty.
     """
 
     __slots__ = ("names",)
@@ -41,7 +42,7 @@ class ErrorNames(Frozen):
         Frozen.__init__(self, tuple(dict.fromkeys(listed)))
 
     def __call__(self, error: Exception, /) -> bool:
-        """Return whether the class of an error has one of the names."""
+        """Return whether an error's class, or Temporal type, has one of the names."""
         names = {(each.__module__, each.__name__) for each in type(error).__mro__}
         own = type(error).__name__
         name = getattr(error, "type", own) if _OF_TEMPORAL in names else own
@@ -62,7 +63,8 @@ class Excluding(Frozen):
         types: Exception types; at least one.
 
     Raises:
-        ConfigError: One is not an exception type.
+        ConfigError: *types* is not a list or tuple, is empty, or has an item that is
+            not an exception type.
     """
 
     __slots__ = ("types",)

@@ -127,7 +127,7 @@ def result_from_texts(name: str, value: object) -> Condition:
     HttpFailures([503])
 
     Raises:
-        ConfigError: A text is not one of an `HttpFailures`.
+        ConfigError: There is no text, or one does not describe an `HttpFailures`.
     """
     texts = [*value] if isinstance(value, list | tuple) else [value]
     if not texts or not all(isinstance(x, str) and x[:5] == "http=" for x in texts):

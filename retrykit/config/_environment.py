@@ -1,4 +1,4 @@
-"""Policies from environment variables, such as those of the Zizq job queue."""
+"""Policies from environment variables, such as the variables of the Zizq job queue."""
 
 import difflib
 import re
@@ -49,7 +49,7 @@ MUTUALLY_EXCLUSIVE = (
     ("MAX_ATTEMPTS", "RETRY_LIMIT"),
     *(("SCHEDULE", part) for part in _FORMULA),
 )
-"""Pairs of variables that set the same thing: at most one may be given."""
+"""Pairs of variables that set the same thing: at most one of each may be given."""
 
 
 def policy_from_env(
@@ -96,7 +96,12 @@ got 'many'  [invalid-value]
 
 
 class _Variables(Frozen):
-    """The values of the variables that are set, and all names to use in errors."""
+    """The values of the variables that are set, and all names to use in errors.
+
+    Attributes:
+        values: The values, without blanks around them, keyed as in `VARIABLES`.
+        names: The full names of all variables, or their flags, keyed in the same way.
+    """
 
     __slots__ = ("names", "values")
     values: dict[str, str]
@@ -162,7 +167,10 @@ def _find_base(stem: str, variables: _Variables, base: Policy | None) -> Policy:
 
 
 def _warn_if_idle(stem: str, policy: Policy, start: Policy) -> None:
-    """Warn of variables that leave no retry: whoever sets them may want that."""
+    """Log a warning if the variables leave no retry, which may be intended.
+
+    Nothing is logged if they allow one attempt, or if *start* leaves no retry either.
+    """
     if policy.max_attempts == 1 or find_idle_limit(start) is not None:
         return
     idle = find_idle_limit(policy)
@@ -264,7 +272,7 @@ def _variables_in_errors(variables: _Variables, *keys: str) -> Iterator[None]:
 
 @contextmanager
 def _rule_in_errors(name: str, rule: str, text: str) -> Iterator[None]:
-    """Replace the rule in errors about a duration with this variable's rule."""
+    """Replace the rule in errors about a duration with *rule*."""
     try:
         yield
     except ConfigError as error:

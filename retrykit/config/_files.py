@@ -27,7 +27,7 @@ __all__ += ["policy_names", "read_document", "read_text", "syntax_error"]
 
 
 def policy_names(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of the policies in a file, in order.
+    """Return the names of the policies in a file, in the order of the file.
 
     Raises:
         ConfigError: The file cannot be read, or has no table of policies.
@@ -84,7 +84,7 @@ _MAX_COMPARED = 1000
 def _find_chain(
     path: str | os.PathLike[str], policies: dict[str, Any], name: str
 ) -> tuple[list[str], Policy]:
-    """Return the names of a policy and its ancestors, and the base of the last."""
+    """Return the names of a policy and its ancestors, and the base of the oldest."""
     chain: dict[str, None] = {}
     while True:
         chain[name] = None
@@ -185,7 +185,10 @@ def read_text(file: Path) -> str:
 
 
 def _list_files(file: Path) -> str:
-    """Return a suggestion with the TOML and JSON files in the same folder."""
+    """Return a suggestion with other TOML and JSON files in a folder; may be empty.
+
+    The folder is *file* itself, or the folder that it is in.
+    """
     try:
         folder = file if file.is_dir() else file.parent
         names = sorted(
@@ -244,7 +247,7 @@ def parse_json_value(file: Path, text: str) -> Any:
 
 
 def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object whose names must be unique, as in TOML."""
+    """Return a JSON object as a dict; raise a ValueError if a name is repeated."""
     data: dict[str, Any] = {}
     for name, value in pairs:
         if name in data:
@@ -255,7 +258,14 @@ def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def syntax_error(file: Path, kind: str, reason: str, *place: object) -> ConfigError:
-    """Return the error for a file with a syntax error, at a line and a column."""
+    """Return the error for a file with a syntax error.
+
+    Args:
+        file: The file.
+        kind: The syntax, such as TOML.
+        reason: What is wrong.
+        *place: The line and the column, from 1; or nothing.
+    """
     at = " at line {}, column {}".format(*place) if place else ""
     reason = reason[:1].lower() + reason[1:]
     message = f"{file} must be {kind}, got a syntax error{at}; {reason}"

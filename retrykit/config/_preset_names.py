@@ -15,7 +15,7 @@ __all__ = ["BUILT_IN", "LISTED", "parse_number", "parse_preset", "preset_key"]
 
 @final
 class _BuiltIn(Mapping[str, Callable[..., Policy]]):
-    """The presets; each is imported when it is asked for."""
+    """The presets, each of which is imported when it is read."""
 
     def __getitem__(self, key: str) -> Callable[..., Policy]:
         if key not in _NAMES:
@@ -86,7 +86,10 @@ did you mean zizq?  [unknown-name]
 
 
 def _parse_value(preset: str, name: str, text: str) -> object:
-    """Return the value of a parameter; the preset rejects an invalid string."""
+    """Return the value of a parameter.
+
+    A number that is not valid stays a string, which the preset rejects.
+    """
     known = get_type_hints(BUILT_IN[preset])
     del known["return"]
     if name not in known:

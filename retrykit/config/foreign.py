@@ -98,7 +98,7 @@ def read(
         raise ConfigError(msg, "unreadable-file")
     selected = _select(found, name)
     own_format, section = found[selected]
-    section = section.anew(known)
+    section = section.unread(known)
     with section.located():
         policy = format_named(own_format).read(section)
     remarks = section.remarks
@@ -129,7 +129,7 @@ def names(
         format: As in `read`.
 
     Returns:
-        The names, in the order of the file; empty if no format fits.
+        The names, grouped by document and format; empty if no format fits.
 
     Raises:
         ConfigError: The file cannot be read or is not valid.

@@ -221,7 +221,7 @@ def _add_jitter(schedule: Schedule, jitter: Jitter) -> Schedule:
 def _parse_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a policy that an entry asks for, without jitter.
 
-    Empty if it does not retry.
+    Empty if the entry does not retry.
     """
     timeout = 0.0
     if entry.get("timeout") is not None:
@@ -294,7 +294,7 @@ class _Literal(str):
 def _load(config: object) -> Mapping[str, Any]:
     """Return the data of a config, with each number as its text.
 
-    gRPC reads the text of numbers, and so reads some from strings.
+    gRPC reads numbers from their texts, and so from some strings as well.
     """
     text = config
     try:
@@ -388,14 +388,28 @@ _SUPPORTED = {"schedule", "max_attempts", "max_elapsed", "on", "fallback", "budg
 
 
 class _Entry(NamedTuple):
-    """An entry of a methodConfig: settings of a policy, and its hedgingPolicy."""
+    """An entry of a methodConfig.
+
+    Attributes:
+        settings: The settings of a policy, without jitter; empty if it does not retry.
+        hedging: Its hedgingPolicy, unchecked; None if it has none.
+    """
 
     settings: Mapping[str, Any]
     hedging: object
 
 
 def entry_for(config: Mapping[str, Any], method: str | None) -> _Entry:
-    """Return the entry of a config that applies to a method."""
+    """Return the entry of a config that applies to a method.
+
+    Args:
+        config: A service config, or a single retryPolicy.
+        method: ``package.Service/Method``; None for the only entry that retries or
+            hedges.
+
+    Raises:
+        ConfigError: The config is not valid, or neither retries nor hedges the method.
+    """
     if "methodConfig" not in config:
         if method is not None:
             raise invalid_setting(
@@ -461,6 +475,6 @@ def _split_name(method: object) -> tuple[str, str]:
 
 
 def parts_of_name(method: str) -> dict[str, str]:
-    """Return the ``name`` of a method or a service in a service config."""
+    """Return the ``name`` that a service config has for a method or a service."""
     service, name = _split_name(method)
     return {"service": service} | ({"method": name} if name else {})

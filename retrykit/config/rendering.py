@@ -64,6 +64,8 @@ def to_python(name: str, policy: Policy) -> str:
 def import_block(lines: Iterable[str]) -> list[str]:
     """Return sorted import lines, one for each module.
 
+    Lines with ``from`` come after all others and a blank line.
+
     >>> names = ["constant", "linear"]
     >>> import_block(f"from retrykit.schedules import {name}" for name in names)
     ['from retrykit.schedules import constant, linear']
@@ -164,7 +166,7 @@ def _tuple_expression(parts: Sequence[Expression]) -> Expression:
 
 
 def _condition_expression(setting: str, condition: Any) -> Expression:
-    """Return a condition: its class, its list, and the flags that are set."""
+    """Return a condition as source: its class, its list, and the flags that are set."""
     listed, *rest = fields_of(condition).values()
     members = [
         to_expression("name" if isinstance(each, str | int) else setting, each)

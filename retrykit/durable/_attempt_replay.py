@@ -1,6 +1,6 @@
 """The state of a job, reconstructed from its name and attempt number.
 
-For engines that keep nothing else. The state is the same in every process.
+It is for engines that keep nothing else, and is the same in every process.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _UNKNOWN = ErrorRecord("unknown", "not kept by the engine", "")
 
 
 def check_replayable(policy: Policy) -> None:
-    """Raise an error unless a policy works without the errors of earlier attempts."""
+    """Raise a ConfigError if a policy needs the errors of earlier attempts."""
     if policy.rules:
         rule = "empty on an engine that keeps no errors to count"
         suggestion = "list the retried errors in on, and their delays in schedule"
@@ -33,9 +33,9 @@ def replay_state(
 ) -> RetryState:
     """Return the state of a job before one of its attempts.
 
-    The seed is derived from the name, so that every process draws the same delays.
-    All earlier delays are computed again, in about 3 microseconds each. Delays that
-    errors requested are lost.
+    The seed is the policy's, or derived from the name, so that every process draws the
+    same delays. All earlier delays are computed again, in about 3 microseconds each.
+    Delays that errors requested are lost.
 
     >>> from retrykit import Policy, schedules as s
     >>> policy = Policy(schedule=s.decorrelated(1), seed=7)

@@ -25,7 +25,12 @@ def job_of(
     previous_names: Iterable[str],
     max_killed: int | None = MAX_KILLED,
 ) -> Job:
-    """Return the job definition of a function, which other processes can import."""
+    """Return the job definition of a function.
+
+    Raises:
+        ConfigError: Workers could not find the function by its name, or an argument is
+            invalid.
+    """
     job = Job(fn, policy, name, previous_names, max_killed)
     if "<" in job.name:
         rule = "a name by which a worker can find the function"
@@ -34,7 +39,11 @@ def job_of(
 
 
 class DurableFunction(ABC, Generic[P, T]):
-    """A function whose calls can be started as jobs."""
+    """A function whose calls can be started as jobs.
+
+    Attributes:
+        job: The job: its function, policy and name.
+    """
 
     def __init__(self, fn: Callable[P, T], job: Job) -> None:
         self._fn = fn
@@ -74,7 +83,12 @@ class DurableFunction(ABC, Generic[P, T]):
         """Start a job under this id from a coroutine, as `start_as` does."""
 
     def _check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Raise an error if workers cannot call the function with these arguments."""
+        """Raise an error if workers cannot call the function with these arguments.
+
+        Raises:
+            ConfigError: An argument is not JSON-serializable.
+            TypeError: The function does not accept these arguments.
+        """
         as_json("args", list(args))
         as_json("kwargs", dict(kwargs))
         # AsArgument adds an argument later, which may be a required one.

@@ -100,12 +100,12 @@ class Envelope:
         """Return the seconds until the attempt is due, <= 0 if it is due.
 
         If the wall clock was set back, this is no more than when the envelope was
-        written.
+        written. If the job has ended, it is 0.
         """
         return 0.0 if self.due is None else self.due - max(now, self.written)
 
     def rescheduled(self, now: float) -> Self:
-        """Return the envelope of a job that woke up early, due after the time left."""
+        """Return the envelope of a job that woke up early, with the same time left."""
         due = None if self.due is None else now + self.time_left(now)
         return replace(self, written=now, due=due)
 
@@ -134,7 +134,7 @@ class Envelope:
             data: That data, or its JSON text.
 
         Raises:
-            ConfigError: *data* is truncated, inconsistent, or of a newer version.
+            ConfigError: *data* is damaged, inconsistent, or of a newer version.
         """
         if isinstance(data, str | bytes):
             data = from_json("envelope", data)
@@ -167,8 +167,8 @@ def read_own_envelope(data: object, job: str, run: int | None = None) -> Envelop
         run: The number of its run, if known.
 
     Raises:
-        ConfigError: It is unusable, or belongs to another job or run, whose idempotency
-            keys an attempt would use.
+        ConfigError: The envelope is unusable, or belongs to another job or run, whose
+            idempotency keys an attempt would use.
     """
     envelope = Envelope.from_dict(data)
     if envelope.job != job:
@@ -222,11 +222,7 @@ _PARSERS = {
 
 
 def _check_consistency(envelope: Envelope) -> None:
-    """Raise an error if a field contradicts another one.
-
-    Raises:
-        FieldError: A field does.
-    """
+    """Raise a FieldError if a field contradicts the others."""
     for path, consistent in _consistency(envelope):
         if not consistent:
             value = attrgetter(path)(envelope)
@@ -285,7 +281,10 @@ def compact_state(state: RetryState, redact: Redaction | None = None) -> RetrySt
 
 
 def failure_type(failure: Failure) -> str:
-    """Return the error type under which a compacted failure is counted."""
+    """Return the type under which a compacted failure is counted.
+
+    It is the type of its error, or ``rejected result``.
+    """
     if isinstance(failure.error, ErrorRecord):
         return failure.error.type
     return "rejected result"

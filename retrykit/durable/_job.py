@@ -51,22 +51,23 @@ class Job:
     Args:
         fn: The function, sync or async.
         policy: The policy of its jobs.
-        name: Its name in the engine; by default the function's module and name.
+        name: The name of the job in the engine; by default the function's module and
+            name.
         previous_names: Former names of its policy, which waiting jobs may still carry.
         max_killed: How often a worker may be killed during the same attempt before the
             job is dead. Count, >= 1; None means any number of times.
 
     Attributes:
-        name: Its name in the engine.
+        name: The name of the job in the engine.
         function: The module and the name of the function.
-        awaited: Whether it is a coroutine function.
+        awaited: Whether the function is a coroutine function.
         policy: The policy of its jobs.
         fingerprint: The fingerprint of that policy.
         max_killed: How often a worker may be killed during the same attempt; None
             means any number of times.
 
     Raises:
-        ConfigError: *fn* cannot be retried, or not under that policy.
+        ConfigError: An argument is invalid, or *fn* cannot be retried under *policy*.
     """
 
     @user_facing
@@ -111,8 +112,8 @@ class Job:
         """Return the envelope of a new job, due now.
 
         Args:
-            job: Its id.
-            run: The number of this run. Count, >= 1; more for a requeued job.
+            job: The id of the job.
+            run: The number of this run. Count, >= 1; 2 or more for a requeued job.
 
         Raises:
             ConfigError: *job* is not a valid id, or *run* is below 1.
@@ -175,7 +176,7 @@ class Job:
         return running.take_outcome()
 
     def check_killed(self, envelope: Envelope, killed: int) -> None:
-        """Raise an error if a job may not repeat an attempt whose workers were killed.
+        """Raise a JobFailed if too many workers were killed during the same attempt.
 
         >>> job = Job(int, Policy(schedule=["1h"]), "parse")
         >>> job.check_killed(job.envelope("parse-7"), 2)
@@ -187,11 +188,11 @@ class Job:
 
         Args:
             envelope: The history so far.
-            killed: How often the attempt was begun and did not end.
+            killed: How often a worker was killed during the attempt that is due.
 
         Raises:
-            JobFailed: It was killed too often. The job must be stored as dead, or it
-                would stop its workers forever.
+            JobFailed: Workers were killed too often. The job must be stored as dead, or
+                it would stop its workers forever.
         """
         if self.max_killed is not None and killed >= self.max_killed:
             times = "once" if killed == 1 else f"{killed} times"
@@ -199,7 +200,11 @@ class Job:
             raise JobFailed(msg)
 
     def _adopt(self, envelope: Envelope) -> Envelope:
-        """Return the envelope of a waiting job, with this policy."""
+        """Return the envelope of a waiting job, with the name and hash of this policy.
+
+        Raises:
+            ConfigError: The job does not wait, or the envelope names another policy.
+        """
         if envelope.status != "waiting":
             rule, suggestion = "one of a waiting job", "Job.envelope creates a new one"
             raise invalid_setting(
@@ -219,7 +224,10 @@ class Job:
 
 
 def check_job_policy(policy: Policy) -> None:
-    """Raise an error if a policy itself stops or delays a job, as its engine should."""
+    """Raise a ConfigError if a policy has settings that jobs do not support.
+
+    These are `fallback`, `hedge`, `admission`, `stop_event` and `sleep`.
+    """
     check_no_fallback(policy)
     check_no_hedge(policy)
     if policy.admission:
@@ -240,8 +248,9 @@ def fingerprint(policy: Policy) -> str:
     """Return a hash of a policy's settings: 16 hexadecimal digits.
 
     It is the same in every process. The name, the observers, and the settings for
-    keeping and redacting failures are left out, since they do not affect retries; so is
-    a `hint_jitter` that has its default. Predicates are included by name.
+    keeping and redacting failures are left out, since they do not affect retries; so
+    are `hint_jitter`, `admission`, `on_refused` and `hedge` if they have their
+    defaults. Predicates are included by name.
 
     >>> fingerprint(Policy(name="a")) == fingerprint(Policy(name="b"))
     True

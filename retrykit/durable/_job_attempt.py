@@ -30,7 +30,7 @@ class JobAttempt(Frozen):
     """The outcome of an attempt.
 
     Attributes:
-        envelope: The envelope to store. Its status tells whether the job waits, has
+        envelope: The envelope to store. Its status says whether the job waits, has
             succeeded or is dead.
         result: The result, if the job has succeeded. It may not be serializable.
         error: The final error of a dead job; the error of the attempt if the job
@@ -62,9 +62,9 @@ _current: "ContextVar[_Context | None]" = ContextVar("retrykit job", default=Non
 def idempotency_key() -> str:
     """Return the idempotency key of the running attempt: ``job:attempt``.
 
-    A durable job runs at least once: an attempt whose worker was killed is repeated
-    under the same key. Pass the key to services that must act only once, so that
-    they ignore the repetition.
+    For a requeued job it is ``job#run:attempt``. A durable job runs at least once: an
+    attempt whose worker was killed is repeated under the same key. Pass the key to
+    services that must act only once, so that they ignore the repetition.
 
     Raises:
         LookupError: No attempt of a durable job runs in this context.
@@ -137,7 +137,7 @@ class RunningAttempt:
         return isinstance(error, Exception)
 
     def fail(self, error: Exception | None, result: object = None) -> None:
-        """Record a failed attempt, by its error or its rejected result."""
+        """Record a failed attempt, with its error, or None and its rejected result."""
         outcome = self.call.fail(error, result)
         if isinstance(outcome, Exception):
             self.end(None, outcome)
@@ -146,7 +146,7 @@ class RunningAttempt:
         self.end(None, error.error if isinstance(error, Signal) else error)
 
     async def afail(self, error: Exception | None, result: object = None) -> None:
-        """Record a failed attempt, as `fail` does."""
+        """Record a failed attempt of a coroutine function, as `fail` does."""
         outcome = await self.call.afail(error, result)
         if isinstance(outcome, Exception):
             self.end(None, outcome)
@@ -176,7 +176,7 @@ class RunningAttempt:
 
 
 def _resumed_state(envelope: Envelope) -> RetryState:
-    """Return the state to continue; the time since the last attempt counts."""
+    """Return the state to continue; it has run since the first attempt began."""
     state, now = envelope.state, wall()
     if not envelope.failed_attempts:
         # max_elapsed excludes the time in the queue before the first attempt.
@@ -186,11 +186,11 @@ def _resumed_state(envelope: Envelope) -> RetryState:
 
 @contextmanager
 def protect_worker() -> Iterator[None]:
-    """Fail the job if it raises an error that is not an Exception, such as SystemExit.
+    """Turn an error in the block that is not an Exception into a `JobFailed`.
 
-    Such an error would stop the worker, or interrupt the attempt, which would be
-    repeated forever or remain without an outcome. A cancellation from outside is passed
-    on: the attempt has to be repeated.
+    Such an error, for example SystemExit, would stop the worker, or interrupt the
+    attempt, which would be repeated forever or remain without an outcome. A
+    cancellation from outside is passed on: the attempt has to be repeated.
     """
     try:
         yield

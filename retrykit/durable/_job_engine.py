@@ -17,9 +17,9 @@ __all__ = ["JobEngine", "wrong_status"]
 class JobEngine(Frozen):
     """The jobs of one application, to be listed, read and changed, on any engine.
 
-    The ``job_engine`` of an engine's integration connects to the application and
-    returns it. A dashboard that is written for it works with every engine, like
-    ``retrykit jobs``.
+    The ``job_engine`` of an engine's integration connects to the application for a
+    ``with`` block, and provides this object. A dashboard that is written for it works
+    with every engine, like ``retrykit jobs``.
 
     >>> from retrykit.integrations.celery import job_engine  # doctest: +SKIP
     >>> with job_engine(app) as engine:  # doctest: +SKIP
@@ -59,9 +59,9 @@ def wrong_status(job_id: str, needed: str, status: str) -> ConfigError:
     """Return the error for a job that cannot be changed in its current status.
 
     Args:
-        job_id: Its id.
+        job_id: The id of the job.
         needed: The status that the change needs.
-        status: Its status.
+        status: The status of the job.
     """
     article = "an" if needed.startswith("un") else "a"
     rule = f"the id of {article} {needed} job"

@@ -55,7 +55,7 @@ class JobReport(Frozen):
 
     @property
     def started(self) -> float | None:
-        """When the job was started, in seconds since 1970; None if unreadable."""
+        """When the job was started, in seconds since 1970; None without an envelope."""
         return None if self.envelope is None else self.envelope.state.epoch
 
     @property
@@ -64,9 +64,10 @@ class JobReport(Frozen):
         return failure_type(self.failures[-1]) if self.failures else ""
 
     def overdue(self, now: float) -> float:
-        """Return for how many seconds the job has been due, without having ended.
+        """Return for how many seconds the job has been due; 0.0 if it is not.
 
-        It waits for a worker, or its attempt is running, or its worker was killed.
+        Such a job waits for a worker, or its attempt is running, or its worker was
+        killed. A job that has ended is not due.
         """
         due = None if self.envelope is None else self.envelope.due
         if due is None or self.status not in {"waiting", "running"}:
@@ -124,7 +125,7 @@ class JobReport(Frozen):
 
 
 def parse_envelope(stored: object, job: str) -> tuple[Envelope | None, str]:
-    """Return the stored envelope of a job, or None and the reason why it has none."""
+    """Return the stored envelope of a job and "", or None and why it is unreadable."""
     try:
         return read_own_envelope(stored, job), ""
     except ConfigError as error:

@@ -91,7 +91,7 @@ def wanted_statuses(filters: JobFilters) -> tuple[JobStatus, ...]:
 def select_jobs(
     reports: Iterable[JobReport], filters: JobFilters, limit: int | None
 ) -> list[JobReport]:
-    """Return up to *limit* (>= 1, None for all) chosen jobs, the longest due first.
+    """Return up to *limit* (>= 1, None for all) matching jobs, the longest due first.
 
     Jobs that have ended come last, the newest first: by when they ended, or if that is
     unknown by when their histories were written. A job with neither counts as the

@@ -16,7 +16,7 @@ _RULE = "JSON-serializable: None, bools, finite numbers, strings, lists and dict
 
 
 def as_json(name: str, value: object) -> str:
-    """Return *value* as JSON text that loads as an equal value.
+    """Return *value* as JSON text that loads as an equal value; tuples become lists.
 
     >>> as_json("args", {"host": "example.com", "ports": (80, 443)})
     '{"host": "example.com", "ports": [80, 443]}'
@@ -38,7 +38,7 @@ got {1: 'one'}; JSON would turn them into strings  [invalid-value]
 
 
 def from_json(name: str, text: object) -> Any:
-    """Return the value that `as_json` wrote; *name* is for errors."""
+    """Return the value that `as_json` wrote; errors call the text *name*."""
     if not isinstance(text, str | bytes):
         raise invalid_setting(name, "JSON text", text)
     try:
@@ -49,7 +49,7 @@ def from_json(name: str, text: object) -> Any:
 
 
 def _describe_fault(error: Exception) -> str:
-    """Return what is wrong with a text that was written as JSON."""
+    """Return what is wrong with a text that should be JSON."""
     if isinstance(error, _InvalidConstantError):
         return str(error)
     if not isinstance(error, json.JSONDecodeError):
@@ -64,7 +64,7 @@ def _describe_fault(error: Exception) -> str:
 
 
 class _InvalidConstantError(ValueError):
-    """A number that JSON does not have."""
+    """A NaN or an infinity, which JSON does not have."""
 
 
 def _reject_constant(name: str) -> NoReturn:

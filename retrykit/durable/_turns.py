@@ -1,4 +1,4 @@
-"""Turns of attempts whose worker was killed: in each worker, one runs at a time.
+"""Turns of attempts whose worker was killed: each worker repeats one at a time.
 
 One of these jobs may have killed the worker, for example by using up the memory. The
 attempts that ran at the same time are all delivered again. If they were repeated
@@ -24,7 +24,7 @@ _SHORTEST, _LONGEST = 5.0, 15.0
 def draw_turn_delay() -> float:
     """Return the seconds after which an attempt tries again to get its turn.
 
-    The delay is random, or waiting attempts would always come together.
+    The delay is random, or waiting attempts would always try at the same time.
     """
     random = call_random(seed=new_seed(), retry=1)
     return uniform_between(_SHORTEST, _LONGEST, random)
@@ -34,7 +34,8 @@ def draw_turn_delay() -> float:
 def take_turn(worker: str) -> Iterator[bool]:
     """Take the turn of a worker until the block ends; yield False if it is taken.
 
-    The operating system frees the turn if the process is killed.
+    The operating system frees the turn if the process is killed. Without a usable
+    folder for temporary files there are no turns, and True is yielded.
 
     Args:
         worker: The name of the worker, which all processes of its pool share.

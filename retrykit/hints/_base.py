@@ -1,4 +1,4 @@
-"""Hints: their protocol, the base class of built-in hints, and their reader."""
+"""Hints: their type, the base class of built-in hints, and the reader of any hint."""
 
 from collections.abc import Callable
 from types import FunctionType
@@ -54,7 +54,14 @@ def check_hint(name: str, value: object) -> object:
 
 
 class SerializableHint(Frozen):
-    """A built-in hint, which compares, pickles and can be written as a string."""
+    """A built-in hint, which can be compared, pickled and written as a string.
+
+    Attributes:
+        kind: The name of the function that built it.
+        arguments: The arguments of that function, as strings.
+        read: A function of the error or result and these arguments; it returns the
+            answer.
+    """
 
     __slots__ = ("arguments", "kind", "read")
     kind: str
@@ -81,7 +88,7 @@ def read_hint(
     already_warned: Callable[[], bool] | None = None,
     longest: float | None = None,
 ) -> float | RetryAfter | GiveUp | None:
-    """Read a hint from an outcome; log a warning if the hint is broken.
+    """Return a hint's answer about an outcome; log a warning if the hint is broken.
 
     If the hint has an attribute `raises_errors` that is True, its errors are raised.
 
@@ -92,12 +99,14 @@ def read_hint(
         hint: The hint.
         outcome: The error, or the rejected result.
         error: The error; None if the outcome is a result.
-        already_warned: Returns whether a warning was logged for this call before.
-        longest: Longest wait in seconds; a longer one counts as none. None is
-            unlimited.
+        already_warned: Returns whether this call has been warned about a hint, and
+            needs no other warning. None logs every warning.
+        longest: Longest wait in seconds; an answer with a longer one is ignored. None
+            is unlimited.
 
     Returns:
-        The minimum wait in seconds, from 0 to `MAX_DELAY`; or a signal; or None.
+        The minimum wait in seconds, from 0 to `MAX_DELAY`; or a signal; None if nothing
+        is requested, or the answer is ignored.
     """
     if isinstance(hint, FirstOf):
         return hint.first_answer(outcome, error, already_warned, longest)
@@ -124,7 +133,9 @@ def read_hint(
 
 
 def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
-    """Return the answer of a hint, with durations in seconds.
+    """Return the answer of a hint, with durations in seconds, at most `MAX_DELAY`.
+
+    A `RetryAfter` without a delay requests nothing, and becomes None.
 
     >>> parse_answer("1m30s"), parse_answer(float("inf")) == MAX_DELAY
     (90.0, True)

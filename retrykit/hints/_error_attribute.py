@@ -24,6 +24,9 @@ def attribute(path: str, unit: Literal["s", "ms"] = "s") -> SerializableHint:
         path: The name of an attribute, or several joined by dots.
         unit: Unit of a plain number: seconds or milliseconds. A timedelta or a
             string such as ``"1m30s"`` has its own.
+
+    Raises:
+        ConfigError: *path* or *unit* has another form.
     """
     check_choice("unit", unit, ["s", "ms"])
     given: object = path

@@ -52,6 +52,9 @@ def hint_to_text(hint: object) -> str:
 
     >>> hint_to_text(attribute("response.wait", unit="ms"))
     'attribute:response.wait:ms'
+
+    Raises:
+        ConfigError: The hint, or a part of it, is not a built-in one.
     """
     if isinstance(hint, FirstOf):
         return ", ".join(map(hint_to_text, hint.hints))

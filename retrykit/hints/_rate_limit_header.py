@@ -51,7 +51,10 @@ def _read_rate_limit(outcome: object) -> float | None:
 
 
 def _parse_quotas(values: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the name and the parameters of each quota."""
+    """Yield the name and the parameters of each quota.
+
+    The quota of draft 07 has an empty name.
+    """
     # The values were separated at each comma, also within a quoted name.
     text = ",".join(values)[:_LONGEST]
     old: dict[str, str] = {}

@@ -27,8 +27,8 @@ def reset_at(header: str = "x-ratelimit-reset") -> SerializableHint:
     10**12 to 10**14 is such a time in milliseconds. Others are ignored. A text is a
     duration such as ``6m0s``, an RFC 3339 timestamp or an HTTP date.
 
-    Services send it with every response, so it is ignored while requests remain,
-    according to the header whose name has ``remaining`` in place of ``reset``.
+    Services send the header with every response, so it is ignored while requests
+    remain, according to the header whose name has ``remaining`` in place of ``reset``.
 
     >>> reset_at("RateLimit-Reset")
     reset_at('ratelimit-reset')
@@ -55,7 +55,10 @@ def _read_reset(outcome: object, header: str) -> float | None:
 
 
 def until_reset(outcome: object, header: str, now: Callable[[], float]) -> float | None:
-    """Return the time until a rate limit resets."""
+    """Return the seconds until a rate limit resets.
+
+    None if requests remain, or the header is missing or cannot be read.
+    """
     values = header_values(outcome, header)
     remaining = header_values(outcome, header.replace("reset", "remaining"))
     if not values or any(each.strip("0.") for each in remaining):

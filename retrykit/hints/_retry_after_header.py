@@ -50,7 +50,10 @@ def _read_retry_after(outcome: object) -> float | None:
 
 
 def parse_retry_after(outcome: object, now: Callable[[], float]) -> float | None:
-    """Return the delay in the header ``Retry-After`` of an outcome."""
+    """Return the delay in the header ``Retry-After`` of an outcome, in seconds.
+
+    None if the header is missing, or cannot be read.
+    """
     values = header_values(outcome, "retry-after")
     if not values:
         return None
@@ -66,7 +69,7 @@ def _parse(text: str, sent_at: float) -> float | None:
 
 
 def parse_wait(text: str, sent_at: float) -> float | None:
-    """Return the wait that a text in a header asks for, or None.
+    """Return the seconds that a text in a header asks to wait; None if it is invalid.
 
     >>> parse_wait("1m30s", 0.0), parse_wait("1970-01-01T00:02:00Z", 30.0)
     (90.0, 90.0)
@@ -74,7 +77,7 @@ def parse_wait(text: str, sent_at: float) -> float | None:
     Args:
         text: An HTTP date, an RFC 3339 timestamp, or a duration with a unit.
         sent_at: When the header was sent, in seconds since 1970; the wait until a
-        date counts from then.
+            date counts from then.
     """
     try:
         if _TIME.fullmatch(text):
@@ -88,7 +91,10 @@ def parse_wait(text: str, sent_at: float) -> float | None:
 
 
 def response_date(outcome: object, now: Callable[[], float]) -> float:
-    """Return the ``Date`` of a response in seconds since 1970; by default, now."""
+    """Return the ``Date`` of a response in seconds since 1970.
+
+    If it has none, that is the current time.
+    """
     time = now()
     dates = (parse_http_date(each, time) for each in header_values(outcome, "date"))
     return next((date for date in dates if date is not None), time)
@@ -133,7 +139,10 @@ def _parse_milliseconds(text: str) -> float | None:
 def longest_delay(
     header: str, values: list[str], parse: Callable[[str], float | None]
 ) -> float | None:
-    """Return the longest delay of the values of a header."""
+    """Return the longest delay among a header's values; None if there is none.
+
+    Values that cannot be read are logged.
+    """
     delays = [parse(text) for text in values]
     if None in delays:
         pairs = zip(values, delays, strict=True)
@@ -142,7 +151,10 @@ def longest_delay(
 
 
 def log_unread(header: str, values: Collection[str]) -> None:
-    """Log values of a header that cannot be read, the first time as a warning."""
+    """Log values of a header that cannot be read.
+
+    The first of each header is a warning; the others have level DEBUG.
+    """
     shown = ", ".join(safe_repr(text)[:80] for text in values)
     message, level = "ignored %s, which is neither a delay nor a time: %s", "debug"
     if unread_headers.add(header):
@@ -188,8 +200,8 @@ _TIME = re.compile(
 def parse_http_date(text: str, now: float) -> float | None:
     """Return the time of an HTTP date, in seconds since 1970.
 
-    It reads all three forms of HTTP, and the forms of email. A date without a zone is
-    in UTC.
+    It accepts all three forms of HTTP dates, and the forms of email dates. A date
+    without a zone is in UTC.
 
     >>> parse_http_date("Thu, 01 Jan 1970 00:02:00 GMT", now=0)
     120.0
@@ -256,11 +268,15 @@ _GETTERS: tuple[Callable[[Any], Any], ...] = (
 
 
 def header_values(outcome: object, name: str) -> list[str]:
-    """Return all values of a header, in order.
+    """Return the values of a header, split at commas, in order; at most 100.
 
     >>> response = {"ResponseMetadata": {"HTTPHeaders": {"Retry-After": "5, 7"}}}
     >>> header_values(response, "retry-after")
     ['5', '7']
+
+    Args:
+        outcome: An error or a response.
+        name: The name of the header, in lower case.
     """
     for get_headers in _GETTERS:
         try:

@@ -18,7 +18,7 @@ __all__ = ["STATUS_CODES", "StatusCodes", "grpc_pushback"]
 
 @final
 class StatusCodes(Frozen):
-    """Predicate of errors with one of some gRPC status codes.
+    """Predicate of errors that have one of the given gRPC status codes.
 
     True for an error whose method ``code`` returns an object with such a ``name``.
 
@@ -90,7 +90,7 @@ STATUS_CODES = (
     "DATA_LOSS",
     "UNAUTHENTICATED",
 )
-"""The names of the status codes of failures, by number, from 1."""
+"""The names of the status codes of failures, in the order of their numbers, from 1."""
 
 
 def grpc_pushback() -> SerializableHint:

@@ -1,6 +1,6 @@
-"""Decision whether a failed Airflow task is retried, made without Airflow.
+"""The decision whether to retry a failed Airflow task; it imports no Airflow.
 
-Airflow calls attempts tries. It keeps their number but not their errors, so the state
+Airflow calls attempts *tries*. It keeps their number but not their errors, so the state
 is reconstructed by `retrykit.durable._attempt_replay`.
 """
 
@@ -30,7 +30,7 @@ class TryDecision(NamedTuple):
 
     Attributes:
         delay: Seconds until the next try; None if there is none.
-        reason: The reason, for the log of the task.
+        reason: The reason for the decision, for the log of the task.
     """
 
     delay: float | None
@@ -38,7 +38,11 @@ class TryDecision(NamedTuple):
 
 
 def check_policy(policy: object) -> int:
-    """Return a policy's number of tries; raise an error if Airflow cannot apply it."""
+    """Return how many tries a policy allows.
+
+    Raises:
+        ConfigError: Airflow cannot apply the policy.
+    """
     suggestion = "write AirflowPolicy(Policy(...))"
     policy = check_instance("policy", policy, Policy, suggestion)
     check_replayable(policy)
@@ -73,7 +77,8 @@ def decide_next_try(
         try_number: The number of the try, >= 1, which keeps counting after a task is
             cleared.
         max_tries: The number of the last try that Airflow retries.
-        context: The context of the task, or None.
+        context: The context of the task, with its ids and ``retries``; None if it is
+            unknown, in which case the task counts as never cleared.
     """
     name, retries = "", max_tries
     if context is not None:

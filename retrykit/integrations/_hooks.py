@@ -1,4 +1,4 @@
-"""Observers that call hooks of another library with the object that they expect."""
+"""Observers that pass events to another library's hooks, in the form they expect."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable
@@ -15,25 +15,25 @@ __all__ = ["UNMATCHED", "Adapter", "Hook", "call_in_turn", "check_hook"]
 UNMATCHED = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
 """The reasons for which a call ends without calling another library's hooks.
 
-The error is not one to retry, or a hook raised it.
+The error is not one to retry, a hook raised it, or the call was cancelled.
 """
 
 
 class Adapter(Frozen):
-    """Calls functions that were written for another library; raises their errors."""
+    """An observer, hint or condition that calls functions made for another library."""
 
     __slots__ = ()
     raises_errors: ClassVar[bool] = True
-    """Tells the caller of an observer or a hint that its errors end the call."""
+    """True, so that an error that these functions raise ends the call."""
 
 
 class Hook(Adapter):
-    """An observer of one kind of events.
+    """An observer of one kind of event.
 
     Attributes:
-        functions: The functions that it calls, in this order.
+        functions: The functions to call, in this order.
         kind: The kind of the events.
-        logs_retries: Whether it logs the retries instead of retrykit.
+        logs_retries: Whether the functions log the retries instead of retrykit.
     """
 
     __slots__ = ("functions", "kind")
@@ -46,20 +46,31 @@ class Hook(Adapter):
         return self.kind == "retry_scheduled"
 
     def __call__(self, event: Event, /) -> object:
-        """Call the functions, if the event is of their kind."""
+        """Call the functions, if the event is of their kind.
+
+        They are not called if the call has ended for one of the reasons in `UNMATCHED`.
+
+        Returns:
+            None, or an awaitable if a function is async.
+        """
         if event.kind != self.kind or event.state.stop_reason in UNMATCHED:
             return None
         return call_in_turn(self.functions, self.adapt(event))
 
     @abstractmethod
     def adapt(self, event: Event, /) -> object:
-        """Return what the functions take in place of the event."""
+        """Return the object to pass to the functions in place of the event."""
 
 
 def call_in_turn(
     functions: tuple[Callable[[Any], object], ...], value: object
 ) -> Awaitable[None] | None:
-    """Call functions with the same value; return an awaitable if one is async."""
+    """Call functions in order with the same value.
+
+    Returns:
+        None if all of them are sync. Otherwise an awaitable, which awaits the first
+        async function and then calls the functions after it.
+    """
     for index, function in enumerate(functions):
         answer = function(value)
         if is_awaitable(answer):
@@ -79,7 +90,16 @@ async def _await_in_turn(
 
 
 def check_hook(name: str, value: Any, takes: str) -> Callable[[Any], Any]:
-    """Return *value* if it is a function of one argument."""
+    """Return *value* if it is a callable of one argument, and not a class.
+
+    Args:
+        name: The name of the setting.
+        value: The value of the setting.
+        takes: A phrase for the argument of the function, for the error.
+
+    Raises:
+        ConfigError: It is not.
+    """
     if isinstance(value, type) or not callable(value):
         raise invalid_setting(name, f"a function that takes {takes}", value)
     if not accepts_one_argument(value):

@@ -1,9 +1,9 @@
-"""Parts that integrations of SDKs share.
+"""Functions that the integrations of SDKs share.
 
-One generator writes the SDKs of OpenAI and Anthropic, so they make the same decisions
-about errors and responses. They differ where a service requests a long delay: OpenAI's
-raises the error if it is above 120 s (3.57), Anthropic's waits however long it is
-(2.14).
+One code generator writes the SDKs of OpenAI and Anthropic, so they make the same
+decisions about errors and responses. They differ if a service requests a long delay:
+OpenAI's SDK (3.57) raises the error if the delay is above 120 s, Anthropic's (2.14)
+waits, however long the delay is.
 """
 
 import sys
@@ -28,9 +28,14 @@ def connection_errors(sdk: ModuleType) -> tuple[type[Exception], ...]:
 
 
 def is_transient_cause(error: Exception, kinds: tuple[type[Exception], ...]) -> bool:
-    """Return whether a failed connection of an SDK has a transient cause.
+    """Return whether an SDK's connection error has a transient cause, or none.
 
-    The SDK wraps any error of its HTTP client, even one about an invalid URL.
+    The SDK wraps any error of its HTTP client, even one about an invalid URL. Of system
+    errors, all are transient except a rejected certificate.
+
+    Args:
+        error: The SDK's error.
+        kinds: The transient errors of the HTTP client.
     """
     cause = error.__cause__
     known = cause is None or isinstance(cause, (*kinds, OSError))
@@ -38,11 +43,11 @@ def is_transient_cause(error: Exception, kinds: tuple[type[Exception], ...]) -> 
 
 
 def is_transient_response(response: Any) -> bool:
-    """Return whether a response is transient, as the SDKs decide it.
+    """Return whether a response is transient, by the rules of the SDKs.
 
-    The requested delay is left to the hint and its limits. ``x-should-retry`` decides;
-    without it, the statuses 408, 409 (a lock timeout), 429 and all from 500 on are
-    transient.
+    The requested delay is left to the hint and its limits. The header
+    ``x-should-retry`` decides, if it is ``true`` or ``false``. Without it, the statuses
+    408, 409 (a lock timeout), 429 and all from 500 on are transient.
     """
     should_retry = response.headers.get("x-should-retry")
     if should_retry in {"true", "false"}:

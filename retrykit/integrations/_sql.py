@@ -36,8 +36,8 @@ Verdict = Literal["lost", "undone", "read-only"] | None
 
 "lost": the connection was lost or could not be made, so a COMMIT may have succeeded.
 "undone": the database has rolled the statement back, or refused to begin it.
-"read-only": the server is no longer the primary, or not ready, so another connection
-may lead to one that is; this one is not to be used again.
+"read-only": the server is no longer the primary, or not ready. A new connection may
+lead to a server that is both; this connection is not to be used again.
 """
 
 
@@ -57,6 +57,8 @@ class SqlErrors(TransientErrors):
 
 def judge_sqlstate(error: BaseException, sqlstate: str) -> Verdict:
     """Return what a PostgreSQL SQLSTATE means for its statement.
+
+    The error gets a note if an earlier error has aborted its transaction.
 
     Source:
         "PostgreSQL Documentation", appendix A, "PostgreSQL Error Codes", and section
@@ -93,7 +95,7 @@ def judge_mysql(number: object, text: object = "") -> Verdict:
     """Return what a MySQL or MariaDB error number means for its statement.
 
     Args:
-        number: The number.
+        number: The error number.
         text: The message, for numbers with several meanings.
 
     Source:
@@ -152,11 +154,13 @@ _LOCKED_SHAREDCACHE = 262
 
 
 def judge_driver(error: object, raised: object) -> Verdict:
-    """Return what a driver's error means; the driver need not be installed.
+    """Return what a driver's error means for its statement.
+
+    The driver need not be installed.
 
     Args:
         error: The error of the driver.
-        raised: The error that wraps it, or *error* itself.
+        raised: The error that wraps *error*, or *error* itself; it gets the notes.
     """
     if not isinstance(error, Exception) or not isinstance(raised, Exception):
         return None
@@ -187,13 +191,16 @@ def _is_of_django(error: object) -> bool:
 
 
 def note_aborted(error: BaseException) -> None:
-    """Add a note to a statement's error if its transaction is already aborted."""
+    """Add a note to the error of a statement in a transaction that was aborted before.
+
+    The note says that the transaction is retried as a whole.
+    """
     text = "transactions are retried as a whole: an earlier error has aborted this one"
     add_note_once(error, f"{text}, and is to leave a function under @transaction")
 
 
 class Decorator(Protocol[C_co]):
-    """Decorator of a function that takes a connection first."""
+    """Decorator of a function whose first parameter is a connection."""
 
     def __call__(self, fn: Callable[Concatenate[C_co, P], R], /) -> Callable[P, R]:
         """Return a function without the connection parameter."""
@@ -201,7 +208,7 @@ class Decorator(Protocol[C_co]):
 
 
 class AsyncDecorator(Protocol[C_co]):
-    """Decorator of an async function that takes a connection first."""
+    """Decorator of an async function whose first parameter is a connection."""
 
     def __call__(
         self, fn: Callable[Concatenate[C_co, P], Coroutine[Any, Any, R]], /
@@ -225,12 +232,15 @@ class Commit:
 
 
 def check_factory(factory: object, rule: str, *, usable: bool) -> None:
-    """Reject an argument that makes no new connections, such as an open connection.
+    """Raise an error if an argument makes no new connections, as an open one does not.
 
     Args:
-        factory: The argument of the user.
-        rule: What it must be.
-        usable: Whether it has the interface of a factory.
+        factory: The user's argument.
+        rule: A phrase for the factories that are accepted, for the error.
+        usable: Whether the argument has the interface of a factory.
+
+    Raises:
+        ConfigError: It has not, or is an open connection.
     """
     if not usable or hasattr(factory, "commit"):
         suggestion = "each attempt opens a new connection with it"
@@ -257,14 +267,18 @@ def transaction(  # noqa: PLR0913  the parts of a driver
         idempotent: Whether a transaction that may have been committed may be repeated.
         database: The database, which nested transactions must not share; by default the
             factory.
-        begin: Opens a connection of the factory, and a transaction in it, for the
-            block. At its end it sets `Commit.sent` and commits; if the block
+        begin: Opens a connection of the factory, and a transaction in it, for a block.
+            At the end of the block it sets `Commit.sent` and commits; if the block
             fails, it rolls back. None if the factory has no sync connections.
         abegin: Like *begin*, for async functions.
-        passed: Whether the function gets the connection as its first argument.
+        passed: Whether a sync function gets the connection as its first argument; an
+            async function always does.
 
     Raises:
-        ConfigError: A setting is invalid, or the function cannot be decorated.
+        ConfigError: A setting is invalid, the function cannot be decorated, or it is
+            called within a transaction of the same database.
+        CommitUnknown: In a call, the connection was lost during COMMIT, and
+            *idempotent* is False.
     """
     check_instance("idempotent", idempotent, bool)
 
@@ -304,7 +318,11 @@ def transaction(  # noqa: PLR0913  the parts of a driver
 
 
 def _signature_without_connection(fn: object) -> Signature:
-    """Return the signature of a function without its first parameter."""
+    """Return the signature of a function without its first parameter, the connection.
+
+    Raises:
+        ConfigError: There is no such parameter, or the function is a method.
+    """
     found = signature(fn) if isinstance(fn, FunctionType) else Signature()
     parameters = [*found.parameters.values()]
     for first in parameters[:1]:
@@ -324,7 +342,13 @@ def _attempt(
     errors: SqlErrors,
     idempotent: bool,  # noqa: FBT001  positional in a partial
 ) -> Iterator[Commit]:
-    """End the call if the connection is lost in the block after COMMIT was sent."""
+    """Guard an attempt to make a transaction, and yield its COMMIT.
+
+    Raises:
+        ConfigError: The attempt is made within a transaction of the same database.
+        GiveUp: The connection was lost after COMMIT was sent, and the transaction is
+            not idempotent; its cause is a `CommitUnknown`.
+    """
     scope = new_scope()
     for outer in _around.get():
         if outer.is_open and outer.database == scope.database:
@@ -351,7 +375,7 @@ def _attempt(
 
 @final
 class _Scope:
-    """A transaction in a database; tasks that it has started may outlive it."""
+    """A transaction in a database, which tasks that were started in it may outlive."""
 
     __slots__ = ("database", "fn", "is_open")
 

@@ -30,7 +30,7 @@ __all__ += ["check_budgets", "check_limits", "outcome_of", "read_balances"]
 __all__ += ["read_states", "reason_of", "was_interrupted", "was_never_made"]
 
 OTHER_ERROR: Final = "_OTHER"
-"""What OpenTelemetry's semantic conventions call an error type without a name."""
+"""The label of OpenTelemetry's semantic conventions for any other error type."""
 
 BUCKETS: Final = (
     *(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0),
@@ -46,12 +46,12 @@ class BoundedLabels(ForkSafe):
     >>> bounded("fetch"), bounded("fetch")
     ('fetch', 'fetch')
 
-    The first label that is one too many is logged as a warning. Threads may share it.
+    When the first label is replaced, a warning is logged. Threads may share the object.
 
     Args:
-        title: The labels in the warning, in the plural.
+        title: A name for the labels in the warning, in the plural.
         most: Maximum number of distinct labels. Count, >= 1.
-        other: The label in place of further ones; it does not count.
+        other: The label that replaces all further ones, and does not count itself.
     """
 
     def __init__(self, title: str, most: int, other: str) -> None:
@@ -61,7 +61,7 @@ class BoundedLabels(ForkSafe):
         super().__init__()
 
     def __call__(self, label: str) -> str:
-        """Return the label, or the label for all others if there are too many."""
+        """Return the label, or the label for all others if it is one too many."""
         if label in self._known:
             return label
         with self._lock:
@@ -91,7 +91,7 @@ class EventLabels:
         self._bounded_error = BoundedLabels("types of errors", most, OTHER_ERROR)
 
     def function(self, event: Event) -> str:
-        """Return the module and the name of the function.
+        """Return the module and the name of the function, as a bounded label.
 
         For a block, its policy's name or the function around it; for a client, its
         policy's name or the method and the host; ``job`` for a durable job.
@@ -104,10 +104,11 @@ class EventLabels:
         return self._bounded_name("job" if _is_job(name) else name)
 
     def error(self, record: CallFacts) -> str:
-        """Return the type of the error that ended the last attempt.
+        """Return the type of the error that ended the last attempt, as a bounded label.
 
         For a rejected response, its status; for any other result, ``rejected_result``;
-        for a call that a limit refused before its first attempt, the `RefusedError`.
+        for a call without an attempt, `RefusedError` if a limit refused it, otherwise
+        `RetryError`.
         """
         if was_never_made(record):
             refused = record.stop_reason is StopReason.REFUSED
@@ -143,12 +144,15 @@ def _is_job(name: str) -> bool:
 
 
 def was_never_made(record: CallFacts) -> bool:
-    """Return whether a call ended before its first attempt, as a limit refused it."""
+    """Return whether a call made no attempt, for example since a limit refused it."""
     return record.attempt == 0
 
 
 def was_interrupted(record: CallFacts) -> bool:
-    """Return whether the last attempt has no recorded failure, even at its end."""
+    """Return whether a call that gave up ended without a failure of its last attempt.
+
+    The attempt was cancelled, for example, or an error was raised within the policy.
+    """
     if was_never_made(record):
         return False
     last = record.last_failure
@@ -164,7 +168,7 @@ def outcome_of(record: CallFacts) -> str:
 
 
 def reason_of(record: CallFacts) -> str:
-    """Return the reason for which a call has ended; "" while it is running."""
+    """Return the reason why a call has ended; "" while it is running."""
     return "" if record.stop_reason is None else str(record.stop_reason)
 
 
@@ -181,12 +185,12 @@ def check_budgets(budgets: Mapping[str, Budget] | None) -> dict[str, Budget]:
 
 
 def read_balances(budgets: Mapping[str, Budget], most_shared: int) -> dict[str, float]:
-    """Return the balances of budgets, keyed by name; of shared budgets, by scope.
+    """Return the balances of budgets, keyed by name, and of shared ones, by scope.
 
     A budget whose balance cannot be read is left out, and its error is logged.
 
     Args:
-        budgets: Budgets by name.
+        budgets: Budgets, keyed by name.
         most_shared: Maximum number of shared budgets: the most recently used ones.
     """
     found = dict(list(balances().items())[-most_shared:])
@@ -199,11 +203,11 @@ def read_balances(budgets: Mapping[str, Budget], most_shared: int) -> dict[str, 
 
 
 Limits = Mapping[str, Limit | Registry[Any]]
-"""Limits by name, and registries of them."""
+"""Limits, and registries of limits, keyed by name."""
 
 
 def check_limits(limits: Limits | None) -> dict[str, Limit | Registry[Any]]:
-    """Return a checked copy of a dict of limits, keyed by name."""
+    """Return a checked copy of a dict of limits and registries, keyed by name."""
     suggestion = 'write {"orders": breaker}'
     given = {} if limits is None else limits
     for name, limit in check_instance("limits", given, dict, suggestion).items():
@@ -215,13 +219,13 @@ def check_limits(limits: Limits | None) -> dict[str, Limit | Registry[Any]]:
 
 
 def read_states(limits: Limits, most: int) -> dict[str, str]:
-    """Return the states of limits, keyed by name; of shared limits, by scope.
+    """Return the states of limits, keyed by name, and of shared ones, by scope.
 
-    A limit of a registry has the registry's name, a colon and its key. A limit whose
-    state cannot be read is left out, and its error is logged.
+    The name of a registry's limit is that registry's name, a colon and the limit's key.
+    A limit whose state cannot be read is left out, and its error is logged.
 
     Args:
-        limits: Limits by name.
+        limits: Limits and registries, keyed by name.
         most: Maximum number of shared limits, and of limits of each registry: the most
             recently used ones.
     """

@@ -1,4 +1,4 @@
-"""Condition that matches a library's transient errors, and policies with it."""
+"""Conditions that match a library's transient errors, and policies with them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class TransientErrors(ABC):
 
     Attributes:
         hint: The hint of its policies; None if the library's errors request no delays.
-        matches_results: Whether it is also a condition of results.
+        matches_results: Whether the condition matches results, too, such as responses.
         own_retries: The library's own retries, and how to switch them off; None if it
             has none.
     """
@@ -70,7 +70,7 @@ def fill_in(
     on_result: Callable[[Any], bool] | None = None,
     hint: Hint | None,
 ) -> Policy:
-    """Return a policy with the defaults of a library filled in; see `policy`."""
+    """Return a policy with a library's defaults; see `TransientErrors.policy`."""
     suggestion = "write settings by their names, as max_attempts=4"
     if isinstance(base, FunctionType):
         suggestion = "write @retry(policy()) above it"

@@ -95,7 +95,7 @@ class PolicyRetry(urllib3.Retry):
         return f"{type(self).__name__}({self._policy!r})"
 
     def new(self, **changes: Any) -> Self:
-        """Return a copy with other counts."""
+        """Return a copy with some attributes changed, such as the counts."""
         made = copy(self)
         vars(made).update(changes)
         return made
@@ -121,7 +121,7 @@ class PolicyRetry(urllib3.Retry):
         _pool: ConnectionPool | None = None,
         _stacktrace: TracebackType | None = None,
     ) -> Self:
-        """Return the ``Retry`` of the next attempt, or raise the error of the last."""
+        """Return the ``Retry`` for the next attempt, or raise the last one's error."""
         count = partial(
             super().increment, method, url, response, error, _pool, _stacktrace
         )
@@ -148,7 +148,11 @@ class PolicyRetry(urllib3.Retry):
         return following.new(_call=call)
 
     def sleep(self, response: urllib3.BaseHTTPResponse | None = None) -> None:
-        """Wait for the delay of the policy, which has read the response."""
+        """Wait for the delay that the policy has chosen; after a redirect, as urllib3.
+
+        Raises:
+            MaxRetryError: A stop event of the policy has ended the call.
+        """
         call = self._call
         if call is None:
             super().sleep(response)
@@ -165,12 +169,15 @@ class PolicyRetry(urllib3.Retry):
         return ManualCall(self._policy, name, sync_clock)
 
     def _accept(self) -> None:
-        """End the call, whose last attempt has a response that is not retried."""
+        """End the call, if there is one: its last response is not retried."""
         if self._call is not None and self._call.running:
             self._call.accept()
 
     def _requested(self, outcome: object) -> RetryAfter | None:
-        """Return the delay that a response requests, in place of the schedule's."""
+        """Return the delay that a response requests, to replace the schedule's.
+
+        None for an error, and if nothing is requested or ``Retry-After`` is ignored.
+        """
         if not self.respect_retry_after_header:
             return None
         if not isinstance(outcome, urllib3.BaseHTTPResponse):
@@ -180,7 +187,7 @@ class PolicyRetry(urllib3.Retry):
 
 
 def _exhausted(retry: urllib3.Retry, pool: ConnectionPool | None) -> MaxRetryError:
-    """Return the error that urllib3 raises after the last failure."""
+    """Return the error that urllib3 raises for the last failure in the history."""
     last = retry.history[-1]  # pyright: ignore[reportGeneralTypeIssues]
     text = ResponseError.SPECIFIC_ERROR.format(status_code=last.status)
     reason = last.error or ResponseError(text)
@@ -194,7 +201,11 @@ def _host(pool: ConnectionPool | None, url: str | None) -> str:
 
 
 def _check(policy: Policy) -> None:
-    """Reject settings that need control of the attempts, which urllib3 makes."""
+    """Raise an error if a setting needs control of the attempts, which urllib3 makes.
+
+    Raises:
+        ConfigError: The policy has such a setting.
+    """
     check_client_policy(policy)
     check_sync_compatible(policy)
     check_no_hedge(policy, _INSTEAD)

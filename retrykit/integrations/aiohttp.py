@@ -126,8 +126,8 @@ class RetryMiddleware:
     one: on an error of an established connection, aiohttp itself would restart the
     whole call. So ``await handler(request)`` does not raise that error, but returns an
     object that raises a ``ClientConnectionError``, with the error as its
-    ``__cause__``, when any of its attributes is used. If the object is returned
-    unused, the caller gets the original error.
+    ``__cause__``, when any of its public attributes except ``close`` is used. If the
+    object is returned unused, the caller gets the original error.
 
     An attempt ends with the response headers: if the body is truncated after that,
     the client's error is raised, and nothing is retried. Idempotent methods and
@@ -141,13 +141,14 @@ class RetryMiddleware:
     not kept.
 
     The ``total`` of ``aiohttp.ClientTimeout`` bounds all attempts and the delays
-    between them; if it ends a delay, the error's ``__cause__`` has the history. Every
-    other `TimeoutError` that is not a ``ServerTimeoutError`` also ends a call. To
-    bound each attempt, set `attempt_timeout` in the policy.
+    between them; if it ends a delay, the error's ``__cause__`` has the history. Any
+    other `TimeoutError` also ends a call, except a ``ServerTimeoutError`` or one with
+    an ``errno``. To bound each attempt, set `attempt_timeout` in the policy.
 
     Args:
         policy: As in `policy`.
-        methods: HTTP methods to retry; None means all.
+        methods: HTTP methods to retry; None means all. Other methods are retried with
+            an ``Idempotency-Key``.
         **changes: Settings of `Policy`.
 
     Raises:
@@ -179,7 +180,12 @@ class RetryMiddleware:
     async def __call__(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        """Send a request, and retry it under the policy."""
+        """Send a request, and retry it under the policy.
+
+        Returns:
+            The response; after an error for which aiohttp would restart the call, an
+            object in its place that raises the error when it is used.
+        """
         http_request = HttpRequest(
             (request, handler),
             request.method,
@@ -259,8 +265,9 @@ def _raise_for_status(response: aiohttp.ClientResponse) -> Callable[[], None]:
 class _FailedResponse:
     """Stands in for the response of a failed request; using it raises the error.
 
-    If a middleware raised the error itself, aiohttp would take it for a stale
-    connection of its pool, and restart all attempts.
+    A private attribute raises the error itself, a public one except ``close`` a
+    ``ClientConnectionError``. If a middleware raised the error itself, aiohttp would
+    blame a stale connection of its pool, and restart all attempts.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -270,7 +277,7 @@ class _FailedResponse:
         """Do nothing: there is no connection."""
 
     def raise_error(self) -> NoReturn:
-        """Raise the error itself and drop it, since its frames hold this object."""
+        """Raise the error itself and forget it, since its frames hold this object."""
         error, self._error = self._error, aiohttp.ClientConnectionError("broken")
         try:
             raise error
@@ -293,7 +300,7 @@ def _as_client_error(error: OSError) -> Exception:
 
 
 def _as_connection_error(error: Exception) -> Exception:
-    """Return an error with the same text and state that does not restart the call."""
+    """Return an error with the same text and state, which does not restart the call."""
     return _with_state(aiohttp.ClientConnectionError(str(error)), error)
 
 
@@ -323,7 +330,7 @@ def download(
     Iterate over the stream, in an ``async with`` block, which closes it. A request that
     continues asks for the rest with ``Range``, and with ``If-Range`` only if the file
     has not changed: that needs a strong ``ETag``, or a ``Last-Modified`` that is at
-    least a minute old. If the file has changed, or that is unknown, `DownloadError` is
+    least a minute old. If the file has changed, or may have, `DownloadError` is
     raised, since chunks cannot be taken back; `download_to` starts such a file over. A
     body that is shorter than it should be is an error, even if aiohttp raises none. The
     limits of the policy count the failures since the last chunk.
@@ -362,14 +369,14 @@ def download_to(
 ) -> "Coroutine[Any, Any, int]":
     """Download a file to a path, as `download` does, and return its size in bytes.
 
-    The file is written beside the path, under a hidden name, and replaces what is
-    there when it is complete; if that fails, nothing is left. If the file has changed,
-    its download starts over, up to ten times.
+    The file is written beside the path, under a hidden name, and replaces what is at
+    the path when it is complete; if the download fails, no part of it is left. If the
+    file has changed, its download starts over, up to ten times.
 
     Args:
         session: The session.
         url: The URL of the file.
-        path: Where to put it.
+        path: The path to write.
         policy: As in `download`.
         **request: As in `download`.
 
@@ -404,9 +411,9 @@ def events(
     ``Last-Event-ID``, after the delay that ``retry:`` has set, or the policy's delay if
     that is longer. Each event with an id is handed out exactly once, in order. Events
     that may be lost, since the server has sent no id for them, are listed in
-    ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410,
-    with an `EventStreamError` that says what is lost, if there is a last id. The
-    limits of the policy count the failures since the last event.
+    ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410
+    after the first event or with a *last_event_id*, with an `EventStreamError` that
+    says what is lost. The limits of the policy count the failures since the last event.
 
     Args:
         session: The session.

@@ -10,8 +10,8 @@ Needs the extra ``aiokafka``. aiokafka retries a request by itself until
     async def send(producer, order):
         await producer.send_and_wait("orders", order)
 
-A message whose reply was lost may have been written, and then is written twice, also by
-a producer with ``enable_idempotence``: it recognizes only its own retries.
+A message whose reply was lost may have been written, and then is written twice, even by
+a producer with ``enable_idempotence``, which recognizes only its own retries.
 """
 
 from typing import Any, Final

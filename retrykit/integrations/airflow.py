@@ -12,8 +12,8 @@ a scheduler.
 Settings that Airflow does not support are rejected. The task's own ``retries`` limits
 every policy: set it to `AirflowPolicy.retries`. A cleared task starts the policy again.
 Airflow's own rules apply to errors that are not Exceptions, such as the
-``AirflowTaskTimeout`` of an ``execution_timeout``, and if the policy itself raises. An
-``AirflowFailException`` ends the task without consulting the policy.
+``AirflowTaskTimeout`` of an ``execution_timeout``, and if the policy itself raises an
+error. An ``AirflowFailException`` ends the task without consulting the policy.
 """
 
 from collections.abc import Mapping
@@ -41,6 +41,9 @@ class AirflowPolicy(RetryPolicy):
     >>> AirflowPolicy(policy).evaluate(OSError("refused"), try_number=1, max_tries=1)
     RetryDecision(action=<RetryAction.RETRY: 'retry'>, \
 retry_delay=datetime.timedelta(seconds=60), reason='attempt 1: another one in 1m')
+
+    Attributes:
+        policy: The policy, which must have a `max_attempts`.
 
     Raises:
         ConfigError: Airflow does not support the policy, or it cannot be serialized.

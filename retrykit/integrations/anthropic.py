@@ -21,8 +21,9 @@ A generator function that yields the text of a stream is retried until its first
 with ``@retry(retries.policy(), stream="until-first-item")``.
 
 Requests of this API are POSTs. The service may have executed, and charged for, a
-request whose answer was lost; the SDK itself repeats it all the same. It waits for any
-delay that the service requests; a policy gives up if the delay is above its `hint_cap`.
+request whose answer was lost; the SDK itself repeats it all the same. The SDK waits for
+any delay that the service requests; a policy gives up if the delay is above its
+`hint_cap`.
 """
 
 from typing import Any, Final
@@ -57,7 +58,7 @@ retry_after: Final = first_of(
     reset_at("anthropic-ratelimit-output-tokens-reset"),
     reset_at("anthropic-ratelimit-requests-reset"),
 )
-"""Hint that reads the delay of the service, or when an exhausted rate limit resets."""
+"""Hint that reads the requested delay, or when an exhausted rate limit resets."""
 
 
 class _Transient(TransientErrors):
@@ -68,7 +69,7 @@ class _Transient(TransientErrors):
     responses with the status 408, 409, 429, or 500 and above, such as 529 (overloaded).
     A spend limit, which also has the status 429, is permanent. In a stream, error
     events are transient if they report an overload, a rate limit, a timeout or an error
-    of the server.
+    of the server. So is the SDK's ``RetryableError``.
 
     Source:
         "Errors" and "Rate limits", Anthropic; the SDK's own retries.

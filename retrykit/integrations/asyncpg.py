@@ -72,7 +72,7 @@ class Pool(Protocol[C_co]):
     """A connection pool."""
 
     def acquire(self) -> AbstractAsyncContextManager[C_co]:
-        """Return a block with a connection."""
+        """Return a context manager that provides a connection."""
         ...
 
 
@@ -89,7 +89,8 @@ def transaction(
 
     The async function takes the connection first; its callers do not pass it. The
     transaction is committed when the function returns, and rolled back when it raises.
-    If the connection is lost during COMMIT, `CommitUnknown` is raised.
+    If the connection is lost during COMMIT, `CommitUnknown` is raised, unless
+    *idempotent* is True.
 
     Args:
         factory: A pool.

@@ -73,7 +73,7 @@ class _Transient(TransientErrors):
 
 
 def _is_broken_body(error: Any) -> bool:
-    """Return whether a body broke off; only a truncated one has an error type."""
+    """Return whether a body broke off: only truncation has an error type of its own."""
     without_status = type(error) is HttpResponseError and error.status_code is None
     return without_status and error.inner_exception is not None
 

@@ -2,8 +2,8 @@
 
 Handlers get the dict that backoff calls ``details``. backoff itself is not imported.
 
-A handler may be async under `aretry`, where backoff awaits it as well. An error that a
-handler raises ends the call, as in backoff.
+Under `aretry`, a handler may be async, as with async functions in backoff. An error
+that a handler raises ends the call, as in backoff.
 """
 
 import math
@@ -27,7 +27,7 @@ __all__ = ["giveup", "on_backoff", "on_giveup", "on_success", "predicate", "wait
 __all__ += ["wait_gen"]
 
 Handler = Callable[[Any], object]
-"""Takes the dict of details."""
+"""A function that takes the dict of details."""
 
 
 @user_facing
@@ -43,8 +43,8 @@ def on_backoff(*handlers: Handler) -> Observer:
 
     Args:
         *handlers: Each takes the details: a dict of ``target``, ``args``, ``kwargs``,
-            ``tries``, ``elapsed``, which is when the attempt began, ``wait``, and
-            ``exception`` or ``value``.
+            ``tries``; ``elapsed``, the seconds from the start of the call to the start
+            of the attempt; ``wait``, the delay; and ``exception`` or ``value``.
 
     Raises:
         ConfigError: A handler is not a function of one argument.
@@ -56,7 +56,7 @@ def on_backoff(*handlers: Handler) -> Observer:
 def on_giveup(*handlers: Handler) -> Observer:
     """Return an observer that calls handlers when a call gives up.
 
-    As in backoff, they are not called if the error is not one to retry.
+    As in backoff, the handlers are not called if the error is not one to retry.
 
     Args:
         *handlers: Each takes the details, without ``wait``.
@@ -71,8 +71,8 @@ def on_giveup(*handlers: Handler) -> Observer:
 def on_success(*handlers: Handler) -> Observer:
     """Return an observer that calls handlers when a call succeeds.
 
-    The details have no ``value``, as with ``on_exception``; for ``on_predicate``, use
-    `predicate`.
+    The details have no ``value``, as in backoff's ``on_exception``; for handlers of its
+    ``on_predicate``, use `predicate`.
 
     Args:
         *handlers: Each takes the details, without ``wait``.
@@ -96,7 +96,7 @@ def predicate(
     12
 
     Args:
-        function: Takes the result; true rejects it.
+        function: Takes the result; a true answer rejects it.
         *on_success: Handlers, each of which takes the details, with ``value``.
 
     Raises:
@@ -116,7 +116,7 @@ def giveup(
     backoff asks the function only about errors that its decorator retries.
 
     Args:
-        function: Takes the error; true ends the call.
+        function: Takes the error; a true answer ends the call.
         exception: The type of the errors, or a tuple of types.
 
     Raises:
@@ -139,9 +139,9 @@ def wait(
 ) -> Schedule:
     """Return a schedule with a jitter function and a time limit as in backoff.
 
-    Under *max_time* no attempt follows one that began after it, and each delay is at
-    most the time that was left when the failed attempt began. `max_elapsed` also counts
-    the time of that attempt.
+    With *max_time*, no attempt follows one that began at that time or later, and each
+    delay is at most the time that was left when the failed attempt began. `max_elapsed`
+    also counts the time of that attempt.
 
     >>> from retrykit.schedules import constant
     >>> list(wait(constant(2), jitter=lambda delay: delay / 4).take(2).draw())
@@ -150,7 +150,7 @@ def wait(
     Args:
         schedule: The delays.
         jitter: Takes a delay, in seconds; returns the delay to wait.
-        max_time: A duration, >= 0; None is unlimited. Only in a retried call.
+        max_time: A duration, >= 0; None is unlimited. It counts only in a retried call.
 
     Raises:
         ConfigError: *jitter* is not a function of one argument, or *max_time* is not
@@ -188,13 +188,14 @@ def wait_gen(
     [0.02, 0.01, None]
 
     Args:
-        function: Returns a generator, which first yields nothing.
+        function: Returns a generator, whose first ``yield`` gives no delay.
         jitter: As in `wait`.
         max_time: As in `wait`.
-        **arguments: Arguments of *function*; one that is callable is called first.
+        **arguments: Arguments of *function*. One that can be called without arguments
+            is replaced by its result.
 
     Raises:
-        ConfigError: *function* is not callable, or one of the others is invalid.
+        ConfigError: *function* is not callable, or another argument is invalid.
     """
     if not callable(function):
         raise invalid_setting("function", "a generator function", function)
@@ -221,7 +222,7 @@ class Details(Hook):
     __slots__ = ()
 
     def adapt(self, event: Event, /) -> dict[str, Any]:
-        """Return the details at an event."""
+        """Return the dict of details that describes an event."""
         state = event.state
         details = _details(state, event.function, event.args, event.kwargs)
         if event.kind == "succeeded" or not state.failures:
@@ -235,7 +236,7 @@ class Details(Hook):
 
 @final
 class Predicate(Adapter):
-    """A predicate of results that calls handlers with the results it accepts.
+    """A predicate of results that calls handlers for the results it accepts.
 
     Attributes:
         function: Returns whether a result is rejected.
@@ -247,7 +248,10 @@ class Predicate(Adapter):
     on_success: tuple[Handler, ...]
 
     def __call__(self, result: object, /) -> Any:
-        """Return whether a result is rejected; an awaitable if a handler is async."""
+        """Return whether a result is rejected, after calling handlers if it is not.
+
+        If a handler is async, the answer for an accepted result is an awaitable.
+        """
         if self.function(result):
             return True
         state = current_state()
@@ -275,7 +279,10 @@ class Giveup(Adapter):
     exception: type[Exception] | tuple[type[Exception], ...]
 
     def __call__(self, error: Exception, /) -> Any:
-        """Return the function's answer; False for errors of other types."""
+        """Return the function's answer as a bool; False for errors of other types.
+
+        If the function is async, its answer is returned as it is: an awaitable.
+        """
         if not isinstance(error, self.exception):
             return False
         answer = self.function(error)
@@ -316,11 +323,11 @@ class Wait(Schedule):
 
 @final
 class WaitGenerator(Adapter):
-    """A hint that asks a backoff wait generator, one for each call.
+    """A hint that gets delays from a backoff wait generator, one for each call.
 
     Attributes:
         function: Returns a generator.
-        arguments: Its keyword arguments, by name.
+        arguments: Its keyword arguments, as pairs of name and value.
         jitter: Takes a delay and returns another; or None.
         max_time: The limit, in seconds; or None.
     """
@@ -332,7 +339,11 @@ class WaitGenerator(Adapter):
     max_time: float | None
 
     def __call__(self, outcome: object, /) -> RetryAfter | GiveUp:
-        """Return the delay after an error or a rejected result."""
+        """Return the delay after an error or a rejected result.
+
+        Returns:
+            A `GiveUp` if the generator has ended, or no time is left.
+        """
         left = _time_left(self.max_time)
         if left <= 0:
             return GiveUp()
@@ -361,7 +372,10 @@ def _called(value: Any) -> Any:
 
 
 def _time_left(max_time: float | None) -> float:
-    """Return the time that the running attempt had left when it began."""
+    """Return the time that was left when the running attempt began, in seconds.
+
+    It is infinite without *max_time*, and *max_time* outside a call.
+    """
     if max_time is None:
         return math.inf
     try:

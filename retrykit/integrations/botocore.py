@@ -48,8 +48,8 @@ class _Transient(TransientErrors):
     It matches what the retry mode ``standard`` retries: timeouts, failed and broken
     connections, but not a rejected certificate; responses with an error code for
     throttling or a transient error, or the status 429, 500, 502, 503 or 504. It also
-    matches the status 509, which the mode ``legacy`` retries, and truncated bodies. For
-    an error of boto3, such as ``S3UploadFailedError``, the error behind it counts.
+    matches the status 509, which the mode ``legacy`` retries, and truncated bodies. An
+    error of boto3, such as ``S3UploadFailedError``, is judged by its ``__context__``.
 
     Source:
         "Retries", Boto3 documentation; "Retry behavior", AWS SDKs and Tools Reference

@@ -1,7 +1,7 @@
 """Transient errors of confluent-kafka.
 
-Needs the extra ``confluent-kafka``. librdkafka retries by itself, so that
-only its transactions raise errors that their caller should retry::
+Needs the extra ``confluent-kafka``. librdkafka retries by itself, so only
+its transactions raise errors that their caller should retry::
 
     from retrykit import retry
     from retrykit.integrations import confluent_kafka as retries
@@ -25,8 +25,8 @@ __all__ = ["policy", "transient"]
 class _Transient(TransientErrors):
     """Condition that matches retriable errors of confluent-kafka.
 
-    A ``KafkaException`` is judged by its ``KafkaError``, and never transient if that is
-    fatal: its client can no longer be used.
+    A ``KafkaException`` is judged by its ``KafkaError``. A fatal one is never
+    transient: its client can no longer be used.
     """
 
     def __call__(self, error: Any, /) -> bool:

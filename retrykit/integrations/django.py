@@ -11,7 +11,7 @@ Needs the extra ``django``. The unit of retry is the transaction::
 
     transfer(1, 2, 100)
 
-An error is judged by the driver's error behind it, from psycopg, psycopg2, mysqlclient,
+Django's errors are judged by their cause, an error of psycopg, psycopg2, mysqlclient,
 PyMySQL or sqlite3.
 """
 
@@ -84,10 +84,11 @@ def transaction(
     """Return a decorator that calls a function in a new transaction for each attempt.
 
     The transaction is committed when the function returns, and rolled back when it
-    raises. Within it ``atomic`` makes savepoints. On SQLite it begins with ``BEGIN
-    IMMEDIATE``, which takes the write lock. If the connection is lost during
-    COMMIT, `CommitUnknown` is raised. ``on_commit`` functions run once, after the
-    last attempt; if one raises an error, the transaction is not repeated.
+    raises. Within the transaction, ``atomic`` makes savepoints. On SQLite it begins
+    with ``BEGIN IMMEDIATE``, which takes the write lock. If the connection is lost
+    during COMMIT, `CommitUnknown` is raised, unless *idempotent* is True. ``on_commit``
+    functions run once, after the last attempt; if one raises an error, the transaction
+    is not repeated.
 
     In a Django ``TestCase``, which is itself a transaction, each attempt is a
     savepoint.
@@ -151,7 +152,13 @@ def _begin(alias: Any, commit: Commit) -> Iterator[Any]:
 
 
 def _check_idle(connection: Any) -> bool:
-    """Raise an error if no transaction can begin, except in Django's TestCase."""
+    """Return whether a transaction can begin; False in a Django ``TestCase``.
+
+    In a ``TestCase``, which is itself a transaction, only a savepoint can begin.
+
+    Raises:
+        ConfigError: The database is in another transaction, or not in autocommit mode.
+    """
     if connection.in_atomic_block:
         blocks = getattr(connection, "atomic_blocks", [])
         if not (blocks and getattr(blocks[-1], "_from_testcase", False)):
@@ -171,7 +178,8 @@ def _check_idle(connection: Any) -> bool:
 def _immediate(connection: Any) -> Iterator[None]:
     """Begin SQLite transactions with the write lock.
 
-    Otherwise others could write between a transaction's reads and its first change.
+    Without the lock, others could write between a transaction's reads and its first
+    change.
     """
     if getattr(connection, "transaction_mode", "") is not None:
         yield

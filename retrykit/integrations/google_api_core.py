@@ -41,7 +41,9 @@ __all__ = ["policy", "retry_after", "transient"]
 
 
 def retry_after(error: Any, /) -> Duration | RetryAfter | GiveUp | None:
-    """Read the delay in the ``RetryInfo`` of an error, or in ``Retry-After``.
+    """Return the delay in an error's ``RetryInfo``, or else in its ``Retry-After``.
+
+    None if the error has neither.
 
     Source:
         "google.rpc.RetryInfo", Google APIs.
@@ -63,12 +65,12 @@ def _read_retry_info(detail: Any) -> Duration | None:
 class _Transient(TransientErrors):
     """Condition that matches transient errors of google-api-core.
 
-    They are the errors that its own ``if_transient_error`` matches: responses with the
-    status 429, 500 or 503, their gRPC codes, and failed and broken connections. So are
-    the status 408, 502 and 504, which Cloud Storage lists, and timeouts of requests. A
-    rejected certificate is permanent, and so are the ``DeadlineExceeded`` of gRPC,
-    which is the caller's own timeout, and ``RetryError``: the library has retried the
-    call itself.
+    It matches the errors that the library's own ``if_transient_error`` matches:
+    responses with the status 429, 500 or 503, their gRPC codes, and failed and broken
+    connections. It also matches the status 408, 502 and 504, which Cloud Storage lists,
+    and transient errors of requests, such as timeouts. A rejected certificate is
+    permanent, and so are gRPC's ``DeadlineExceeded``, which is the caller's own
+    timeout, and ``RetryError``: the library has retried the call itself.
 
     Source:
         "google.api_core.retry", google-api-core; "Retry strategy", Cloud Storage.

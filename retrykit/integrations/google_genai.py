@@ -1,8 +1,8 @@
 """Retries for Gemini's SDK, google-genai.
 
 Needs the extra ``google-genai``. The client retries nothing by itself, unless
-it is created with ``HttpRetryOptions``; but its async client repeats a request whose
-connection failed once, if aiohttp is installed. Options for one attempt switch both
+it is created with ``HttpRetryOptions``; but if aiohttp is installed, its async client
+repeats a request once after its connection failed. Options for one attempt switch both
 off::
 
     from google import genai
@@ -61,9 +61,10 @@ class _Transient(TransientErrors):
     """Condition that matches transient errors of google-genai.
 
     They are responses with the status 408, 429, 500, 502, 503 or 504, which the SDK
-    retries if it is told to; errors with such a code in a stream; and failed and broken
-    connections of the HTTP client that it uses, which is httpx2, httpx, aiohttp or
-    requests. A rejected certificate is permanent, and so are other errors of the API.
+    retries if it is told to; errors with such a code in a stream; and the transient
+    errors of the HTTP client that it uses, which is httpx2, httpx, aiohttp or requests:
+    failed and broken connections, and timeouts. A rejected certificate is permanent,
+    and so are other errors of the API.
 
     Source:
         "Troubleshooting guide", Gemini API; ``HttpRetryOptions`` of the SDK.

@@ -149,13 +149,13 @@ def download(
     >>> chunks = download(client, "https://example.com/file.zip", policy=policy())
 
     Iterate over the stream, in a ``with`` or ``async with`` block, which closes it. A
-    request that continues asks for the rest with ``Range``, and with ``If-Range`` only
-    if the file has not changed: that needs a strong ``ETag``, or a ``Last-Modified``
-    that is at least a minute old. If the file has changed, or that is unknown,
-    `DownloadError` is raised, since chunks cannot be taken back; `download_to` starts
-    such a file over. A body that is shorter than it should be is an error, even if
-    httpx2 raises none. The limits of the policy count the failures since the last
-    chunk.
+    request that continues asks for the rest with ``Range``, on the condition, in
+    ``If-Range``, that the file has not changed. The condition needs a strong ``ETag``,
+    or a ``Last-Modified`` that was at least a minute old. If the file has changed, or
+    that is unknown, `DownloadError` is raised, since chunks cannot be taken back;
+    `download_to` starts such a file over. A body that is shorter than it should be is
+    an error, even if httpx2 raises none. The limits of the policy count the failures
+    since the last chunk.
 
     Args:
         client: The client, sync or async.
@@ -257,8 +257,9 @@ def events(
     that is longer. Each event with an id is handed out exactly once, in order. Events
     that may be lost, since the server has sent no id for them, are listed in
     ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410,
-    with an `EventStreamError` that says what is lost, if there is a last id. The
-    limits of the policy count the failures since the last event.
+    with an `EventStreamError` that says what is lost, if there is a last id, or an
+    event was handed out. The limits of the policy count the failures since the last
+    event, or the last comment that kept the connection alive.
 
     Args:
         client: The client, sync or async.

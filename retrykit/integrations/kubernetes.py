@@ -49,7 +49,8 @@ class _Transient(TransientErrors):
 
     They are responses with the status 429, 500, 502, 503 or 504, and transient errors
     of urllib3, but not a rejected certificate. A conflict (409) and a resource version
-    that is too old (410) are permanent: read the object, or list it, again.
+    that is too old (410) are permanent: read the object again, or list the objects
+    again.
 
     Source:
         "API Conventions", section "HTTP Status codes", Kubernetes.

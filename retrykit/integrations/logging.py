@@ -49,7 +49,10 @@ _LEVELS: dict[str, int | None] = {
     "succeeded": logging.INFO,
     "poll": POLL_LEVEL,
 }
-"""Keyed by kind of event; a poll is a retry after a rejected result."""
+"""Default levels, keyed by kind of event; other kinds are not logged.
+
+A ``poll`` is a retry after a rejected result, under a policy with ``on=()``.
+"""
 
 
 @user_facing
@@ -82,7 +85,8 @@ def observer(
             of structlog; if it has a method ``bind``, the fields are bound with it.
         levels: The levels that differ from the default, keyed by kind of event:
             ``attempt_started``, ``hedge_started``, ``attempt_failed``,
-            ``retry_scheduled``, ``suspended``, ``succeeded`` and ``gave_up``.
+            ``retry_scheduled``, ``suspended``, ``succeeded`` and ``gave_up``. The level
+            of ``retry_scheduled`` also applies to calls that poll.
 
     Raises:
         ConfigError: *logger* is not a logger, or *levels* has an unknown event or
@@ -176,7 +180,10 @@ def _check_level(name: str, level: object) -> int | None:
 
 
 def _describe(event: Event) -> str:
-    """Return the text of an event; empty if nothing was or will be retried."""
+    """Return the text of an event; empty for an end that is not logged.
+
+    An immediate success and a first error that is not retryable are not logged.
+    """
     state = event.state
     text = f"{title_of(state._record)}: attempt {state.attempt}"
     match event:
@@ -209,5 +216,5 @@ def _failure(state: RetryState) -> str:
 
 
 def _was_not_to_retry(state: RetryState) -> bool:
-    """Return whether a call ended before anything could be retried."""
+    """Return whether a call was cancelled or failed for good in its first attempt."""
     return state.attempt == 1 and state.stop_reason in NEVER_RETRIED

@@ -21,7 +21,7 @@ token, with ``@retry(retries.policy(), stream="until-first-item")``.
 Requests of this API are POSTs. The service may have executed, and charged for, a
 request whose answer was lost; the SDK itself repeats it all the same. If the service
 requests a delay above 120 s, the SDK raises the error; a policy waits for up to its
-`hint_cap`, which is an hour by default: ``policy(hint_cap="2m")`` does as the SDK does.
+`hint_cap`, which is an hour by default: ``policy(hint_cap="2m")`` works like the SDK.
 """
 
 from typing import Any, Final
@@ -53,7 +53,7 @@ retry_after: Final = first_of(
     reset_at("x-ratelimit-reset-tokens"),
     reset_at("x-ratelimit-reset-requests"),
 )
-"""Hint that reads the delay of the service, or when an exhausted rate limit resets."""
+"""Hint that reads the requested delay, or when an exhausted rate limit resets."""
 
 
 class _Transient(TransientErrors):

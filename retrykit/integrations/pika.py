@@ -46,8 +46,8 @@ class _Transient(TransientErrors):
 
     They are failed and lost connections, timeouts, a connection that the broker closed
     with 320, CONNECTION_FORCED, as it does when it shuts down, and a message that it
-    rejected; but not a channel that it closed, or a connection that is used after its
-    end.
+    rejected; but not a failed login, a channel that the broker closed, or a connection
+    that is used after its end.
 
     Source:
         "AMQP: Advanced Message Queuing Protocol", version 0-9-1, reply codes, 2008.

@@ -53,7 +53,7 @@ def observer(
     prefix: str = "retrykit",
     max_names: int = 200,
 ) -> Observer:
-    """Return an observer that counts attempts, retries and calls, and times them.
+    """Return an observer that counts attempts and calls, and measures durations.
 
     The labels are the name of the function, the outcome, the reason and the type of
     the error. Texts of errors, arguments and results are never recorded.
@@ -64,13 +64,13 @@ def observer(
 
     Args:
         registry: The registry of the metrics.
-        prefix: The first word of their names.
+        prefix: The first word of the metrics' names.
         max_names: Maximum number of distinct names of functions, and of types of
             errors: further ones become ``other`` and ``_OTHER``. Count, >= 1.
 
     Raises:
-        ConfigError: *registry* is not a registry, or has these metrics already; or
-            *prefix* is not part of a name.
+        ConfigError: *registry* is not a registry, or has these metrics already;
+            *prefix* is not part of a name; or *max_names* is not a count.
     """
     labels = EventLabels(max_names)
     check_instance("registry", registry, CollectorRegistry)
@@ -126,7 +126,7 @@ class _Metrics:
         )
 
     def __call__(self, event: Event, /) -> None:
-        """Count an event."""
+        """Add an event to the metrics."""
         if isinstance(event, AttemptFailed):
             delay = event.failure.delay
             name = self._labels.function(event)
@@ -161,9 +161,9 @@ class _Metrics:
 
 @final
 class _Children(dict[tuple[str, ...], Any]):
-    """The children of a metric, keyed by their labels, which are bounded.
+    """The children of a metric, keyed by their labels, whose number is bounded.
 
-    The metric itself takes ten times as long to find one.
+    The metric itself takes ten times as long to find a child.
     """
 
     def __init__(self, metric: Any) -> None:
@@ -179,8 +179,8 @@ class _Children(dict[tuple[str, ...], Any]):
 class BudgetCollector(Collector):
     """Collector of the balances of budgets, which are read at each scrape.
 
-    It also shows the shared budgets, by their scopes. A budget whose balance cannot
-    be read is left out, and its error is logged.
+    It also shows the shared budgets, named after their scopes. A budget whose balance
+    cannot be read is left out, and its error is logged.
 
     >>> from retrykit.budgets import TokenBucket
     >>> registry = CollectorRegistry()
@@ -189,7 +189,7 @@ class BudgetCollector(Collector):
     100.0
 
     Args:
-        budgets: Budgets by name.
+        budgets: Budgets, keyed by name.
         prefix: The first word of the gauge's name.
         max_shared: Maximum number of shared budgets: the most recently used ones.
             Count, >= 1.
@@ -231,9 +231,9 @@ class BudgetCollector(Collector):
 class LimitCollector(Collector):
     """Collector of the states of limits, which are read at each scrape.
 
-    Each limit has one sample, whose value is 1 and whose label ``state`` is its present
-    state. The shared limits are shown as well, by their scopes. A limit whose state
-    cannot be read is left out, and its error is logged.
+    Each limit has one sample, whose value is 1 and whose label ``state`` is its current
+    state. The shared limits are shown as well, named after their scopes. A limit whose
+    state cannot be read is left out, and its error is logged.
 
     >>> from retrykit.limits import CircuitBreaker
     >>> registry = CollectorRegistry()
@@ -243,8 +243,8 @@ class LimitCollector(Collector):
     1.0
 
     Args:
-        limits: Limits by name; or registries of them, whose limits are labeled with
-            the name, a colon and their key.
+        limits: Limits, keyed by name; or registries of limits, which are labeled with
+            the registry's name, a colon and their key.
         prefix: The first word of the gauge's name.
         max_shared: Maximum number of shared limits, and of limits of each registry: the
             most recently used ones. Count, >= 1.

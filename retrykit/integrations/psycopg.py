@@ -82,7 +82,7 @@ class Pool(Protocol[C_co]):
     """A ``ConnectionPool``."""
 
     def connection(self) -> AbstractContextManager[C_co]:
-        """Return a block with a connection."""
+        """Return a context manager that provides a connection."""
         ...
 
 
@@ -90,7 +90,7 @@ class AsyncPool(Protocol[C_co]):
     """An ``AsyncConnectionPool``."""
 
     def connection(self) -> AbstractAsyncContextManager[C_co]:
-        """Return a block with a connection."""
+        """Return an async context manager that provides a connection."""
         ...
 
 
@@ -130,9 +130,9 @@ def transaction(
 ) -> Any:
     """Return a decorator that calls a function in a new transaction for each attempt.
 
-    The function takes the connection first; its callers do not pass it. The
-    transaction is committed when the function returns, and rolled back when it raises.
-    If the connection is lost during COMMIT, `CommitUnknown` is raised.
+    The function takes the connection first; its callers do not pass it. The transaction
+    is committed when the function returns, and rolled back when it raises. If the
+    connection is lost during COMMIT, `CommitUnknown` is raised, unless *idempotent*.
 
     Args:
         factory: A pool of ``psycopg_pool``, or a function that returns a new
@@ -198,7 +198,10 @@ async def _abegin(factory: Any, commit: Commit) -> AsyncIterator[Any]:
 
 
 def _check_idle(connection: Any) -> None:
-    """Raise an error if only a savepoint in another transaction could begin."""
+    """Raise a ConfigError if a connection is already in a transaction.
+
+    Only a savepoint could begin in it.
+    """
     if connection.info.transaction_status == TransactionStatus.INTRANS:
         rule = "a pool or a function whose connections are in no transaction"
         raise invalid_setting("factory", rule, connection, code="other-library")

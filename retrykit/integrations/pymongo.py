@@ -61,10 +61,10 @@ def _unwrap(error: Any) -> Any:
 class _Transient(TransientErrors):
     """Condition that matches transient errors of PyMongo.
 
-    They are failed and lost connections, timeouts of the selection of a server, of the
-    pool and of the network, a server that is no longer the primary, errors whose labels
-    tell that the operation or its transaction can be repeated, and server errors that
-    MongoDB lists as retryable; but not a commit with an unknown result, or a rejected
+    They are failed and lost connections, timeouts of server selection, of the pool and
+    of the network, a server that is no longer the primary, errors whose labels say that
+    the operation or its transaction can be repeated, and server errors that MongoDB
+    lists as retryable; but not a commit with an unknown result, or a rejected
     certificate.
     """
 

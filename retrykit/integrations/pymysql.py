@@ -74,9 +74,9 @@ def transaction(
 ) -> Decorator[C]:
     """Return a decorator that calls a function in a new transaction for each attempt.
 
-    The function takes the connection first; its callers do not pass it. The
-    transaction is committed when the function returns, and rolled back when it raises.
-    If the connection is lost during COMMIT, `CommitUnknown` is raised.
+    The function takes the connection first; its callers do not pass it. The transaction
+    is committed when the function returns, and rolled back when it raises. If the
+    connection is lost during COMMIT, `CommitUnknown` is raised, unless *idempotent*.
 
     Args:
         factory: Returns a new connection, or another context manager that provides one.

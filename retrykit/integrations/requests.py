@@ -79,7 +79,7 @@ class _Transient(Transient):
     """Condition that matches transient errors and responses of requests.
 
     Transient errors are failed, broken and reset connections, truncated bodies and
-    timeouts of every kind, including those of ``response.raw``, but not a rejected
+    timeouts of every kind, including the errors of ``response.raw``, but not a rejected
     certificate or a proxy that denies access. Transient responses, and errors of
     ``raise_for_status``, have the status 408, 425, 429, 500, 502, 503 or 504, or 413
     with a ``Retry-After``.
@@ -270,12 +270,13 @@ def download(
     >>> chunks = download(session, "https://example.com/file.zip", policy=policy())
 
     Iterate over the stream, in a ``with`` block, which closes it. A request that
-    continues asks for the rest with ``Range``, and with ``If-Range`` only if the file
-    has not changed: that needs a strong ``ETag``, or a ``Last-Modified`` that is at
-    least a minute old. If the file has changed, or that is unknown, `DownloadError` is
-    raised, since chunks cannot be taken back; `download_to` starts such a file over. A
-    body that is shorter than it should be is an error, even if requests raises none.
-    The limits of the policy count the failures since the last chunk.
+    continues asks for the rest with ``Range``, on the condition, in ``If-Range``, that
+    the file has not changed. The condition needs a strong ``ETag``, or a
+    ``Last-Modified`` that was at least a minute old. If the file has changed, or that
+    is unknown, `DownloadError` is raised, since chunks cannot be taken back;
+    `download_to` starts such a file over. A body that is shorter than it should be is
+    an error, even if requests raises none. The limits of the policy count the failures
+    since the last chunk.
 
     Args:
         session: The session.
@@ -348,8 +349,9 @@ def events(
     event with an id is handed out exactly once, in order. Events that may be lost,
     since the server has sent no id for them, are listed in
     ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410,
-    with an `EventStreamError` that says what is lost, if there is a last id. The
-    limits of the policy count the failures since the last event.
+    with an `EventStreamError` that says what is lost, if there is a last id, or an
+    event was handed out. The limits of the policy count the failures since the last
+    event, or the last comment that kept the connection alive.
 
     Args:
         session: The session.
@@ -402,9 +404,9 @@ class _Requester(Requester):
 
 
 def _read(response: requests.Response, *, decode: bool) -> Iterator[bytes]:
-    """Yield the parts of a body as they arrive, which ``iter_content`` does not.
+    """Yield the parts of a body as they arrive; ``iter_content`` waits for chunks.
 
-    It raises the errors of ``iter_content``.
+    The errors are the same as from ``iter_content``.
     """
     try:
         while chunk := response.raw.read1(_CHUNK, decode_content=decode):

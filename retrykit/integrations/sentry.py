@@ -35,16 +35,17 @@ def observer() -> Observer:
     Each failed attempt is a breadcrumb of the category ``retry``, with the name of the
     call, the number of the attempt, the delay before the next one in seconds and the
     type of the error. A call that gives up is one event with its last error, the tags
-    ``retry.name`` and ``retry.reason``, and the context ``retry``. It is sent even if
-    the error is handled later, and a web framework that captures the error again sends
-    no second one. There is no event for a call that is cancelled, or whose first error
-    is not retryable.
+    ``retry.name`` and ``retry.reason``, and the context ``retry``. The event is sent
+    even if the error is handled later; a web framework that captures the error again
+    sends no second event. There is no event for a call that is cancelled, that a limit
+    refuses before its first attempt, whose first error is not retryable, or whose error
+    a nested call has reported.
 
     Arguments, results and local variables are never sent. Texts of errors come without
     the secrets of requests and URLs, unless the policy has ``redact=False``.
 
-    The log records of retries, from the logger ``retrykit.retries``, are no longer
-    breadcrumbs: Sentry is told to ignore them, since they would repeat the same facts.
+    `observer` also makes Sentry ignore the log records of retries, from the logger
+    ``retrykit.retries``: as breadcrumbs they would repeat the same facts.
 
     >>> from retrykit import observe
     >>> with observe(observer(), failures_only=True):
@@ -117,7 +118,7 @@ def _capture(state: RetryState, error: Exception | ErrorRecord | None) -> None:
 
 
 def _redact_source(frame: dict[str, Any], redact: Redaction) -> None:
-    """Leave out the secrets of URLs in the lines of code around a call."""
+    """Redact the secrets of URLs in the source code that a frame shows."""
     for name in frame.keys() & {"pre_context", "context_line", "post_context"}:
         code = frame[name]
         lines = code if isinstance(code, list) else [code or ""]
@@ -126,12 +127,12 @@ def _redact_source(frame: dict[str, Any], redact: Redaction) -> None:
 
 
 _OWN: Final = "retrykit"
-"""The hint of the events that this module sends."""
+"""The key in the hints of the events that this module sends."""
 
 _Identity = tuple[str, int, float]
 
 _reported: Final[deque[_Identity]] = deque(maxlen=1000)
-"""The calls with an event, the latest at the end."""
+"""The last calls that were reported, the latest at the end."""
 
 
 def _identity(state: RetryState) -> _Identity:
@@ -140,7 +141,7 @@ def _identity(state: RetryState) -> _Identity:
 
 
 def _was_reported(state: RetryState, error: object) -> bool:
-    """Return whether a call nested in this one has sent the event of its error."""
+    """Return whether a call nested in this one has already reported the error."""
     inner = attached_state(error) if isinstance(error, Exception) else None
     # An earlier call may have raised the same object.
     if inner is None or inner.epoch < state.epoch:
@@ -152,7 +153,7 @@ def _was_reported(state: RetryState, error: object) -> bool:
 # or task, nor that a `RetryError` is about the same one.
 @add_global_event_processor
 def _drop_repeated(event: "SentryEvent", hint: "Hint") -> "SentryEvent | None":
-    """Drop an event about a call that was reported when it gave up."""
+    """Return the event; None if it repeats a call that was reported when it gave up."""
     if _OWN in hint:
         return event
     error = (hint.get("exc_info") or (None, None))[1]

@@ -13,7 +13,7 @@ smtplib does not reopen a connection: open it in the retried function::
         with SMTP("mail.example.com", timeout=30) as server:
             server.send_message(message)
 
-If the connection is lost after the text of a message, the server may have accepted it.
+If the connection is lost after a message was sent, the server may have accepted it.
 Give the message its ``Message-ID`` before the call, so that receivers recognize a copy.
 """
 

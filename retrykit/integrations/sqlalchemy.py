@@ -13,9 +13,9 @@ Needs the extra ``sqlalchemy``. The unit of retry is the transaction::
 
     transfer(1, 2, 100)
 
-An error is judged by the driver's error behind it, from psycopg, psycopg2, asyncpg or
-pg8000; sqlite3 or aiosqlite; PyMySQL, mysqlclient, aiomysql, asyncmy, or MariaDB's and
-MySQL's own drivers.
+An error is judged by the driver's error that it wraps, from psycopg, psycopg2, asyncpg
+or pg8000; sqlite3 or aiosqlite; PyMySQL, mysqlclient, aiomysql, asyncmy, or MariaDB's
+and MySQL's own drivers.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -91,7 +91,7 @@ class Begins(Protocol[C_co]):
     """A sessionmaker or an Engine."""
 
     def begin(self) -> AbstractContextManager[C_co]:
-        """Return a block that commits."""
+        """Return a context manager that makes its block a transaction."""
         ...
 
 
@@ -99,7 +99,7 @@ class AsyncBegins(Protocol[C_co]):
     """An async_sessionmaker or an AsyncEngine."""
 
     def begin(self) -> AbstractAsyncContextManager[C_co]:
-        """Return a block that commits."""
+        """Return an async context manager that makes its block a transaction."""
         ...
 
 
@@ -134,8 +134,8 @@ def transaction(
 
     The function takes the session first; its callers do not pass it. The transaction is
     committed when the function returns, and rolled back when it raises. On SQLite it
-    begins with ``BEGIN IMMEDIATE``, which takes the write lock. If the connection
-    is lost during COMMIT, `CommitUnknown` is raised.
+    begins with ``BEGIN IMMEDIATE``, which takes the write lock. If the connection is
+    lost during COMMIT, `CommitUnknown` is raised, unless *idempotent*.
 
     >>> from sqlalchemy import create_engine, text
     >>> @transaction(create_engine("sqlite://"), max_attempts=5)
@@ -171,10 +171,10 @@ def transaction(
 
 
 def _begin_sqlite(opened: Any) -> None:
-    """Begin the transaction of a Session or a Connection, if the driver did not.
+    """Begin the transaction of a Session or a Connection on SQLite.
 
-    The SQLite driver begins a transaction at the first change: others could write
-    between earlier reads and this change.
+    The SQLite driver itself begins a transaction only at the first change: others could
+    write between earlier reads and this change.
     """
     engine = opened.bind if hasattr(opened, "bind") else opened.engine
     if engine is None or engine.dialect.name != "sqlite":
@@ -217,5 +217,5 @@ async def _abegin(factory: Any, commit: Commit) -> AsyncIterator[Any]:
 
 
 def _engine_of(factory: Any) -> Any:
-    """Return the engine of a sessionmaker, or the engine itself."""
+    """Return the engine that a sessionmaker is bound to, or else *factory* itself."""
     return getattr(factory, "kw", {}).get("bind", factory)

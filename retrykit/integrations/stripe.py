@@ -42,7 +42,7 @@ __all__ = ["policy", "retry_after", "transient"]
 class _Transient(TransientErrors):
     """Condition that matches transient errors of Stripe's SDK.
 
-    They are the errors that it retries itself: failed connections, unless the SDK
+    They are the errors that the SDK retries itself: failed connections, unless the SDK
     excludes them or a certificate was rejected; and responses that
     ``Stripe-Should-Retry`` declares transient, or, without that header, responses with
     the status 409, or 500 and above. Rate limits, which Stripe asks to retry with an

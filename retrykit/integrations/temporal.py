@@ -51,11 +51,11 @@ def retried(policy: Policy) -> Callable[[F], F]:
     ... @retried(Policy(schedule=["1m", "1h"], on=ConnectionError))
     ... async def verify(host: str) -> bool: ...
 
-    A failed attempt raises an ``ApplicationError`` from the error, with the name of its
-    class as the type. That error has the delay before the next attempt, or is not
-    retryable and has the `Envelope`, as plain data, as its last detail. An
-    ``ApplicationError`` that the activity raises with a delay, or as not retryable,
-    acts as `RetryAfter` or `GiveUp`. Cancellation is never retried.
+    A failed attempt raises an ``ApplicationError`` from the error; its ``type`` is the
+    name of the error's class. The ``ApplicationError`` has the delay before the next
+    attempt; or it is not retryable, and its last detail is the `Envelope`, as plain
+    data. An ``ApplicationError`` that the activity raises with a delay, or as not
+    retryable, acts as `RetryAfter` or `GiveUp`. Cancellation is never retried.
 
     `retrykit.durable.idempotency_key` is made from the ids of the workflow, its run and
     the activity, and the number of the attempt.
@@ -65,7 +65,8 @@ def retried(policy: Policy) -> Callable[[F], F]:
             may end it earlier.
 
     Raises:
-        ConfigError: The function cannot be retried, or not under this policy.
+        ConfigError: The policy is not supported, or the function cannot be retried
+            under it.
     """
     check_replayable(policy)
 
@@ -95,8 +96,8 @@ def retried(policy: Policy) -> Callable[[F], F]:
 def retry_policy(policy: Policy) -> RetryPolicy:
     """Return the ``retry_policy`` to give Temporal for a `retried` activity.
 
-    Such a policy never gives up. Its delay applies to attempts that end without an
-    error: the longest first delay of the policy, at least 1 s.
+    With it, Temporal never gives up by itself. Its delay applies to attempts that end
+    without an error: the longest first delay of *policy*, at least 1 s.
 
     >>> retry_policy(Policy(schedule=["1m", "1h"])).initial_interval
     datetime.timedelta(seconds=60)
@@ -107,7 +108,11 @@ def retry_policy(policy: Policy) -> RetryPolicy:
 
 
 def _build_envelope(job: Job) -> Envelope:
-    """Return the envelope of the running activity."""
+    """Return the envelope of the running activity.
+
+    Raises:
+        ApplicationError: The policy allows no further attempt.
+    """
     activity, policy = info(), job.policy
     # A standalone activity has no workflow; activity ids repeat in each run of one.
     workflow = activity.workflow_id, activity.workflow_run_id
@@ -151,12 +156,12 @@ def _finish(attempt: JobAttempt, *, redact: Redaction) -> Any:
 
 
 class _Cancelled(BaseException):
-    """Wraps a cancellation, since Temporal's is a retryable Exception in threads."""
+    """Wraps a cancellation, which in threads is an Exception that would be retried."""
 
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Translate errors of Temporal into signals of retrykit."""
+    """Translate Temporal's errors in a block into retrykit's signals."""
     try:
         yield
     except ApplicationError as error:

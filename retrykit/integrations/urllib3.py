@@ -218,14 +218,18 @@ class _RedirectsOnly(urllib3.Retry):
         _pool: ConnectionPool | None = None,
         _stacktrace: TracebackType | None = None,
     ) -> Self:
-        """Raise the error itself, without a ``MaxRetryError`` around it."""
+        """Count a redirect; raise any error as it is, without a ``MaxRetryError``."""
         if error is not None:
             raise error.with_traceback(_stacktrace)
         return super().increment(method, url, response, None, _pool)
 
 
 def _redirects_only(retries: urllib3.Retry | int | None) -> urllib3.Retry:
-    """Return a ``Retry`` with the redirect limits of another one, and no retries."""
+    """Return a ``Retry`` with the redirect limits of another one, and no retries.
+
+    Raises:
+        ConfigError: *retries* asks for retries.
+    """
     given = urllib3.Retry.from_int(retries)
     limits = given.connect, given.read, given.status, given.other
     retrying = given.total != 0 and any(

@@ -23,9 +23,9 @@ scope, and `states` lists the states of these shared limits.
 take.
 
 The state of a limit never leaves its process: copied, pickled or written with
-``to_dict()``, a limit comes back as a new one, and one with a scope comes back as the
-shared one of that scope. A forked child process continues with the current state, and
-never waits for a thread of its parent.
+``to_dict()``, a limit comes back as a new one, and a limit with a scope comes back as
+the shared limit of that scope. A forked child process continues with the current state,
+and never waits for a thread of its parent.
 """
 
 from typing import TYPE_CHECKING

@@ -47,8 +47,8 @@ class AdaptiveLimit(ABC):
         Args:
             rtt: How long it took, in seconds, >= 0.
             in_flight: How many calls ran when it began, itself included. Count, >= 1.
-            dropped: Whether it failed in a way that suggests overload: it timed out, or
-                was refused.
+            dropped: Whether it failed. A `Concurrency` limit passes every failure, not
+                only those that suggest overload.
 
         Returns:
             The new limit. Count, >= 1.
@@ -174,7 +174,8 @@ class Vegas(AdaptiveLimit):
     calls are alike: the shortest time must be one that all of them could take.
 
     The shortest time is measured again after a random number of calls, 15 to 30 times
-    the limit: it becomes the time of the next call.
+    the limit: it becomes the time of the next call. A call that sets the shortest time
+    does not change the limit, even if it was dropped.
 
     >>> vegas = Vegas(initial_limit=10)
     >>> vegas.sample(rtt=0.010, in_flight=10, dropped=False)
@@ -265,7 +266,7 @@ class Vegas(AdaptiveLimit):
         return self.limit
 
     def shrink(self, limit: float) -> float:
-        """Return a limit that is smaller than the current one, by s."""
+        """Return a limit that is smaller than *limit* by s, its rounded logarithm."""
         return limit - _log10(limit)
 
     def _next_estimate(
@@ -426,7 +427,7 @@ def adaptive_from_dict(data: object) -> AdaptiveLimit:
 
 
 def _log10(limit: float) -> int:
-    """Return the logarithm of a limit, rounded down, and at least 1."""
+    """Return the decimal logarithm of a limit, rounded down, and at least 1."""
     return max(1, len(str(int(limit))) - 1)
 
 

@@ -191,10 +191,10 @@ class AdaptiveRateLimit(SerializableLimit):
         return lease if refusal is None else refusal
 
     def is_failure(self, error: Exception, /) -> bool | None:
-        """Return True, since every error counts, unless it is a mistake in the code.
+        """Return True, or None for a mistake in the code that `on` does not match.
 
-        Return None for a mistake that `on` does not match: the policy decides
-        whether the call was made.
+        All other errors count, throttling or not. For a mistake, the policy decides
+        whether the call counts.
         """
         if default_condition(error):
             return True
@@ -235,7 +235,10 @@ class AdaptiveRateLimit(SerializableLimit):
         return {name: value for name, value in data.items() if value is not None}
 
     def is_throttling(self, error: Exception | None) -> bool:
-        """Return whether a failure is throttling."""
+        """Return whether a failure is throttling.
+
+        A failure without an error is throttling if there is an `on_result`.
+        """
         if error is None:
             return self.on_result is not None
         try:
@@ -285,10 +288,10 @@ class AdaptiveRateLimit(SerializableLimit):
         return _until(tokens, state, now)
 
     def _fill(self) -> tuple[CubicRate, float]:
-        """Fill in tokens until now, with the lock held; return the state and the time.
+        """Add tokens up to now, with the lock held; return the state and the time.
 
-        The state is kept, so that time continues after the clock was replaced by an
-        earlier one.
+        The new state is stored, so that time continues after the clock was replaced by
+        an earlier one.
         """
         while True:
             before, now = self._state, sync_clock.now()
@@ -382,7 +385,7 @@ class AdaptiveRateLease(Lease):
         return None
 
     def _end(self, at_most: float | None) -> float:
-        """Return when the wait must end, in clock seconds."""
+        """Return when the wait must end, in clock seconds; infinity if unlimited."""
         limits = [at_most, None if self.limit is None else self.limit.max_wait]
         known = [each for each in limits if each is not None]
         return sync_clock.now() + min(known) + _SHORTEST if known else math.inf
@@ -404,9 +407,9 @@ class AdaptiveRateLease(Lease):
 
 
 def _until(tokens: float, state: CubicRate, now: float) -> float:
-    """Return how long it takes to fill in tokens, in seconds.
+    """Return how long it takes to add this many tokens, in seconds.
 
-    0 if no clock can measure it: a caller that slept for it would spin.
+    0 if it is too short for a clock: a caller that slept for it would spin.
     """
     delay = tokens / state.fill_rate
     return delay if delay > _SHORTEST and now + delay > now else 0.0

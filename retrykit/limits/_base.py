@@ -20,7 +20,7 @@ Conditions = dict[str, object]
 class Limit(ABC):
     """Allows or refuses attempts. Many threads and tasks may ask at once.
 
-    Write `state` and `acquire` for a limit of your own. A limit can decorate functions,
+    A limit of your own must have `state` and `acquire`. A limit can decorate functions,
     guard blocks, and go in the `admission` of a policy.
 
     Attributes:
@@ -34,7 +34,7 @@ class Limit(ABC):
     @property
     @abstractmethod
     def state(self) -> str:
-        """The name of its current state, for gauges."""
+        """The name of the current state, for gauges."""
 
     @abstractmethod
     def acquire(self) -> Lease | Refusal:
@@ -68,7 +68,7 @@ class Limit(ABC):
         return None
 
     def refusal_after(self, delay: float, /) -> Refusal | None:  # noqa: ARG002
-        """Return the refusal that is certain after a delay; None if there is none.
+        """Return the refusal of an attempt after a delay, if it is certain; else None.
 
         A failed call does not wait for an attempt that would be refused.
 

@@ -113,7 +113,8 @@ class CircuitBreaker(SerializableLimit):
             take its place, and its outcome does not count.
         on: Which errors are failures: exception types or a predicate, as in a policy's
             `on`. Other errors and cancellations do not count.
-        on_result: A predicate of results that are failures, for decorated functions.
+        on_result: A predicate of results that are failures, for calls of a policy and
+            of decorated functions.
         name: Its name in errors. By default the scope, or the key of a `Registry`.
         observers: Functions that are notified of changes, while no lock is held. An
             error that one raises is logged. Observers are not written, copied or
@@ -262,7 +263,10 @@ class CircuitBreaker(SerializableLimit):
         return read_answer("on_result", predicate, predicate(result))
 
     def refusal_after(self, delay: float, /) -> Refusal | None:
-        """Return the refusal that is certain after a delay; None if there is none."""
+        """Return the refusal of an attempt after a delay, if it is certain; else None.
+
+        It is certain if the breaker is isolated, or open for longer than the delay.
+        """
         state = self._state
         if isinstance(state, Isolated):
             return _ISOLATED
@@ -275,7 +279,7 @@ class CircuitBreaker(SerializableLimit):
     def join(self, conditions: Conditions, /) -> None:
         """Raise an error if policies that share the breaker judge failures differently.
 
-        A breaker with an `on` of its own judges them itself.
+        A breaker with an `on` of its own judges errors itself, and accepts any policy.
         """
         if self.on is not default_condition:
             return
@@ -299,7 +303,7 @@ class CircuitBreaker(SerializableLimit):
         return CircuitOpenError(self.label, refusal.reason, refusal.retry_in)
 
     def open(self) -> None:
-        """Open the breaker now, for as long as the next opening in a row.
+        """Open the breaker now, for as long as the next opening in a row would last.
 
         If it is open, that time starts now; if it is isolated, nothing changes.
         """
@@ -332,7 +336,7 @@ class CircuitBreaker(SerializableLimit):
         self._finish_opening(change)
 
     def standing(self) -> Standing:
-        """Return the state, and any opening that the breaker's own calls caused."""
+        """Return the state, and any opening that other processes did not decide."""
         state = self._state
         opening = self._opening_of(state) if isinstance(state, Open) else None
         if not isinstance(state, Open) or opening is None or not opening.number:
@@ -462,7 +466,7 @@ class CircuitBreaker(SerializableLimit):
     def _count_probe(
         self, state: HalfOpen, lease: CircuitLease, *, failed: bool
     ) -> CircuitChange | None:
-        """Count a probe; return the change if it is the last one that is needed."""
+        """Count a probe, unless it has expired; return the change if there is one."""
         now = self._now()
         granted = state.granted.pop(id(lease), None)
         if granted is None or not is_valid(granted, now, self.probe_timeout):
@@ -471,7 +475,11 @@ class CircuitBreaker(SerializableLimit):
         return self._judge(state)
 
     def _judge(self, state: HalfOpen) -> CircuitChange | None:
-        """Return the change if enough probes ended, with the lock held."""
+        """Close or open the breaker if enough probes ended, with the lock held.
+
+        Returns:
+            The change; None if more probes are needed.
+        """
         if state.good >= self.successes:
             closed = self._new_closed(state.generation + 1)
             text = f"{state.good} of {_many(self.probes, 'probe')} succeeded"
@@ -503,7 +511,10 @@ class CircuitBreaker(SerializableLimit):
         return answer
 
     def _acquire_when_open(self, state: Open) -> Refusal | None:
-        """Return a refusal; None if the open time is over, and it became half-open."""
+        """Return a refusal; None if the open time is over.
+
+        Then the breaker becomes half-open, unless its state has changed already.
+        """
         opening = self._opening_of(state)
         change = None
         with self._lock:
@@ -542,7 +553,10 @@ class CircuitBreaker(SerializableLimit):
         return Refusal(f"half-open, and waits for {_many(running, 'probe')}", None)
 
     def _enter(self, state: State, reason: str) -> CircuitChange | None:
-        """Replace the state, with the lock held; return the change for observers."""
+        """Replace the state, with the lock held; return the change for observers.
+
+        None if the new state has the same name.
+        """
         old = self._state
         if isinstance(old, Closed):
             old.quiet = False
@@ -552,7 +566,10 @@ class CircuitBreaker(SerializableLimit):
         return CircuitChange(self, old.name, state.name, reason, state.generation, None)
 
     def _open(self, reason: str) -> CircuitChange | None:
-        """Open the breaker, with the lock held; return the change for observers."""
+        """Open the breaker, with the lock held; return the change for observers.
+
+        None if it was open.
+        """
         state, now = self._state, self._now()
         previous = None
         if isinstance(state, HalfOpen):
@@ -564,7 +581,10 @@ class CircuitBreaker(SerializableLimit):
         return self._enter(opened, reason)
 
     def _finish_opening(self, change: CircuitChange | None) -> None:
-        """Find out how long an opening lasts, and notify observers of it."""
+        """Notify observers of a change, if there is one, without the lock.
+
+        If the breaker is open, this first finds out for how long.
+        """
         state = self._state
         if isinstance(state, Open):
             delay = self._opening_of(state).delay
@@ -610,7 +630,7 @@ class CircuitBreaker(SerializableLimit):
                 log_fault(logging.ERROR, fault, text)
 
     def _new_closed(self, generation: int) -> Closed:
-        """Return a state with an empty window."""
+        """Return a closed state with an empty window."""
         seen = self._successes.total()
         if self._seconds is None:
             window: Window = CountWindow(int(self.window), seen)

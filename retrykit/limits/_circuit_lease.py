@@ -19,7 +19,8 @@ class CircuitLease(Lease):
     Attributes:
         breaker: The breaker; None once an outcome was reported.
         state: The state that let it through.
-        started: When it was let through, in seconds of the clock, if that is needed.
+        started: When it was let through, in seconds of the clock; set for probes, and
+            if the breaker has a `slow_after`.
     """
 
     __slots__ = ("breaker", "started", "state")

@@ -32,7 +32,10 @@ _DAY: Final = 86_400
 
 
 def as_fraction(rate: float | None) -> tuple[int, int] | None:
-    """Return a rate as the fraction that was meant: 0.07 as 7/100, 1/3 as 1/3."""
+    """Return the numerator and the denominator of the fraction that was meant.
+
+    0.07 is 7/100, and 1/3 is 1/3; None is None.
+    """
     if rate is None:
         return None
     return Fraction(rate).limit_denominator(_MOST_CALLS).as_integer_ratio()
@@ -68,7 +71,11 @@ def check_window(window: object) -> tuple[int | str, float | None]:
 
 
 def check_minimum(minimum: object, window: int | str) -> int:
-    """Return the minimum number of calls, which the window must have room for."""
+    """Return the minimum number of calls, by default 20 or the size of the window.
+
+    Raises:
+        ConfigError: It is invalid, or greater than a window of calls.
+    """
     most = window if isinstance(window, int) else None
     if minimum is None:
         return _MINIMUM_CALLS if most is None else min(_MINIMUM_CALLS, most)
@@ -96,7 +103,10 @@ def check_open_for(value: object) -> float | Schedule:
 
 
 def check_successes(successes: object, probes: int) -> int:
-    """Return how many of the probes must succeed."""
+    """Return how many of the probes must succeed, from a number, a share or None.
+
+    None means all of them.
+    """
     if successes is None:
         return probes
     suggestion = f"at most the number of probes, {probes}, or 0.5 for half of them"
@@ -109,14 +119,14 @@ def check_successes(successes: object, probes: int) -> int:
 
 
 def check_on(on: object) -> object:
-    """Return a condition, which must be sync."""
+    """Return *on* if it is a condition without an async predicate."""
     if is_coroutine_function(check_condition("on", on)):
         raise invalid_setting("on", "a sync predicate", on, code="async-mismatch")
     return on
 
 
 def check_on_result(on_result: Any) -> Any:
-    """Return a predicate of results, which must be sync."""
+    """Return *on_result* if it is None or a sync predicate of results."""
     if on_result is None:
         return None
     if not callable(on_result) or not accepts_one_argument(on_result):

@@ -18,12 +18,13 @@ class CircuitChange(NamedTuple):
 
     Attributes:
         breaker: The `CircuitBreaker`.
-        old: The state before.
-        new: The state after.
+        old: The name of the previous state.
+        new: The name of the new state.
         reason: What made it change, in words.
         generation: The number of the new state. Observers of several threads may be
             notified out of order, and this orders changes.
-        retry_in: How long it stays open, in seconds; None if it is not open.
+        retry_in: How long the breaker stays open, in seconds; None if the new state is
+            not open.
     """
 
     breaker: Limit
@@ -66,14 +67,14 @@ class CircuitMetrics(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The state of a breaker, and its opening if its own calls caused it.
+    """The state of a breaker, and its opening unless other processes decided that.
 
     Attributes:
         generation: The number of its state.
         name: The name of its state.
-        opened: How long ago its own calls opened it, in seconds; None if it is not
-            open, or opened for others.
-        left: How long it stays open, in seconds; 0 if it is not open.
+        opened: How long ago it opened, in seconds; None if it is not open, or if other
+            processes decided that it opens.
+        left: How much longer it stays open, in seconds; 0 if *opened* is None.
     """
 
     generation: int
@@ -86,7 +87,7 @@ class Opening(NamedTuple):
     """One of several openings in a row, with no recovery between them.
 
     Attributes:
-        number: Its number, from 1; 0 if others decided that it opens.
+        number: Its number, from 1; 0 if other processes decided that the breaker opens.
         seed: The seed of the delays of all openings in the row.
         delay: How long it lasts, in seconds.
     """
@@ -125,7 +126,10 @@ class Closed:
     """A breaker that lets all calls through, and counts them.
 
     Attributes:
-        failures: The number of failures in a row, before the last `catch_up`.
+        generation: The number of the state.
+        window: The recent calls.
+        failures: The number of failures in a row, apart from the successes since the
+            last `catch_up`.
         quiet: Whether a success, in the current slot of the window if it has slots,
             cannot change the state. Then it needs only a step of *steps*.
         steps: The counter of the breaker's successes.
@@ -156,7 +160,8 @@ class Closed:
     def catch_up(self) -> None:
         """Count the successes that needed only a step; the next one needs more.
 
-        It is not known yet what will be added to the window, or dropped from it.
+        Until the next call is counted, it is unknown whether a success can change the
+        state.
         """
         self.quiet = False
         successes = self._successes.total()
@@ -166,7 +171,7 @@ class Closed:
             self.failures = 0
 
     def count(self, now: float) -> Counts:
-        """Count the calls of the window."""
+        """Return the counts of the calls in the window."""
         self.catch_up()
         return self.window.count(now)
 
@@ -176,8 +181,10 @@ class Open:
     """A breaker that refuses calls for a time.
 
     Attributes:
+        generation: The number of the state.
         since: When it opened, in seconds of the clock.
         previous: The previous opening in a row; None for the first.
+        reason: Why it opened, in words.
     """
 
     __slots__ = ("_counts", "_found", "generation", "previous", "reason", "since")
@@ -199,7 +206,7 @@ class Open:
         self._counts = counts
 
     def opening_or(self, opening: Opening) -> Opening:
-        """Return the opening that the first thread set: this one, or an earlier one."""
+        """Set the opening, unless it is set; return the opening that is set then."""
         # One operation, so that threads need no lock.
         return self._found.setdefault("opening", opening)
 
@@ -209,7 +216,7 @@ class Open:
         return self._found.get("opening")
 
     def count(self, now: float) -> Counts:  # noqa: ARG002
-        """Return the number of calls when it opened."""
+        """Return the counts of calls when the breaker opened."""
         return self._counts
 
 
@@ -218,11 +225,14 @@ class HalfOpen:
     """A breaker that lets some calls through, as probes.
 
     Attributes:
-        opening: The previous opening.
+        generation: The number of the state.
+        opening: The opening that has just ended.
         granted: When each running probe was let through, keyed by the id of its lease,
             which is unique as long as the lease exists.
-        good: Number of probes that succeeded in time.
+        good: Number of probes that succeeded and were not slow.
         bad: Number of probes that failed or were slow.
+        failures: Number of probes that failed.
+        slow: Number of probes that were slow.
     """
 
     __slots__ = ("bad", "failures", "generation", "good", "granted", "opening", "slow")
@@ -256,7 +266,7 @@ class HalfOpen:
                 self.granted.pop(lease, None)
 
     def count(self, now: float) -> Counts:  # noqa: ARG002
-        """Count the probes that ended."""
+        """Return the counts of the probes that ended."""
         return self.good + self.bad, self.failures, self.slow
 
 
@@ -268,7 +278,11 @@ def is_valid(granted: float, now: float, timeout: float) -> bool:
 
 @final
 class Isolated:
-    """A breaker that refuses calls until somebody closes it."""
+    """A breaker that refuses calls until somebody closes it.
+
+    Attributes:
+        generation: The number of the state.
+    """
 
     __slots__ = ("_counts", "generation")
     name: Final = "isolated"
@@ -278,7 +292,7 @@ class Isolated:
         self._counts = counts
 
     def count(self, now: float) -> Counts:  # noqa: ARG002
-        """Return the number of calls when it was isolated."""
+        """Return the counts of calls when the breaker was isolated."""
         return self._counts
 
 

@@ -127,7 +127,7 @@ class Concurrency(SerializableLimit):
         at_most: Maximum number of calls at once. Count, 1 to 1,000,000; or an algorithm
             that adapts it, of which the limit takes a copy.
         queue: Maximum number of calls that wait. Count, 0 to 1,000,000; with 0, the
-            default, none does.
+            default, no call waits.
         max_wait: The longest time that a call waits, a duration > 0; None, the default,
             leaves that to its caller.
         order: ``"fifo"``: the oldest is next, and a full queue refuses new ones; or
@@ -135,7 +135,8 @@ class Concurrency(SerializableLimit):
         name: Its name in errors. By default the scope, or the key of a `Registry`.
 
     Attributes:
-        algorithm: Adapts how many calls may run; None if that is a number.
+        algorithm: The algorithm that adapts how many calls may run; None if *at_most*
+            is a number.
 
     Source:
         M. Nygard, "Release It!", 2007, for bulkheads. The newest first: B. Maurer,
@@ -444,10 +445,13 @@ class Concurrency(SerializableLimit):
     def _find_waiting(self, index: int) -> QueuedLease | None:
         """Return the lease at the start or the end of the line, with the lock held.
 
-        Abandoned places are removed there.
+        Abandoned places at that end are removed.
 
         Args:
-            index: 0 for the one that is next, -1 for the one that is last.
+            index: 0 for the lease that is next, -1 for the lease that is last.
+
+        Returns:
+            The lease; None if no call waits.
         """
         line, waiting = self._line, self._waiting
         while line:
@@ -489,7 +493,11 @@ class Concurrency(SerializableLimit):
     def _sample(
         self, algorithm: Adaptive, lease: PermitLease, *, failed: bool
     ) -> Exception | None:
-        """Pass the times of a call to the algorithm, with the lock held."""
+        """Adapt the limit to a call that ended, with the lock held.
+
+        Returns:
+            The error of the algorithm; None if it did not fail.
+        """
         took = max(self._now() - lease.started, 0.0)
         try:
             limit = algorithm.sample(

@@ -1,4 +1,4 @@
-"""Token bucket whose rate follows a cubic curve: the state of an adaptive rate."""
+"""Token bucket whose rate follows a cubic curve: state of an adaptive rate limit."""
 
 import math
 from typing import Final, NamedTuple, Self
@@ -31,12 +31,13 @@ class CubicRate(NamedTuple):
         fill_rate: Tokens per second.
         capacity: Maximum number of tokens.
         tokens: The available tokens; below 0, the number owed to waiting calls.
-        filled: The tokens that have been filled in since the start, including those
-            beyond the capacity.
-        filled_at: When the tokens were filled in last.
+        filled: The total of tokens added since the start, including those beyond the
+            capacity.
+        filled_at: When tokens were last added.
         measured_rate: Calls per second that ended, smoothed.
         counted: Number of calls that ended since `measured_at`.
-        measured_at: When the rate was measured last, in half seconds.
+        measured_at: When the rate was last measured, rounded down to a half second; at
+            first, the start, rounded down to a second.
         last_max: The rate at the last throttling, in calls per second.
         throttled_at: When a call was throttled last; before the first one, when the
             limit was made.
@@ -67,7 +68,10 @@ class CubicRate(NamedTuple):
         )
 
     def add(self, tokens: float) -> Self:
-        """Return the state with more or fewer tokens, after `fill`."""
+        """Return the state with more or fewer tokens, at most the capacity.
+
+        Call `fill` first.
+        """
         return self._replace(tokens=min(self.capacity, self.tokens + tokens))
 
     def after_call(self, now: float, *, throttled: bool) -> "CubicRate":
@@ -81,7 +85,7 @@ class CubicRate(NamedTuple):
             count = counted / (half - measured_at)
             measured_rate = count * _SMOOTHING + measured_rate * (1 - _SMOOTHING)
             counted, measured_at = 0, half
-        # Until now, tokens are filled in at the old rate.
+        # Until now, tokens are added at the old rate.
         new_tokens = (now - filled_at) * fill_rate
         if throttled:
             last_max = min(measured_rate, fill_rate) if limiting else measured_rate
@@ -121,7 +125,7 @@ class CubicRate(NamedTuple):
 
 
 def start_rate(now: float) -> CubicRate:
-    """Return the state of a client that has made no call."""
+    """Return the state of a limit that has seen no call."""
     return CubicRate(
         limiting=False,
         fill_rate=1.0,

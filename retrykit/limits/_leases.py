@@ -14,8 +14,8 @@ class Refusal(NamedTuple):
 
     Attributes:
         reason: Why, in words.
-        retry_in: When the limit will allow one, in seconds, >= 0; None if that is
-            unknown.
+        retry_in: How long until the limit will allow an attempt, in seconds, >= 0; None
+            if that is unknown.
     """
 
     reason: str
@@ -76,8 +76,8 @@ class Lease(ABC):
             at_most: The longest time to wait, in seconds, >= 0; None is unlimited.
 
         Returns:
-            None if the attempt may be made; a refusal if the time is too short, and the
-            lease is given back. An interrupted wait gives it back as well.
+            None if the attempt may be made; a refusal if *at_most* is too short. Then
+            the lease is given back, as it is if the wait is interrupted.
         """
         refusal = self.refuse_long_wait(at_most)
         if refusal is None:

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["GIVEN_BACK", "Permit", "PermitLease", "QueuedLease"]
 
 GIVEN_BACK: Final = Refusal("given back before its turn", None)
-"""The end of a wait whose lease was reported meanwhile."""
+"""The refusal that ends a wait if the lease was given back meanwhile."""
 
 Permit = ReferenceType["PermitLease"]
-"""A weak reference in a set of running or waiting calls; it leaves with its lease.
+"""A weak reference to a lease, in a set of running or waiting calls.
 
-That runs no Python code: no interrupt can come between.
+It is removed when the lease is dropped, without Python code that an interrupt could
+end.
 """
 
 
@@ -82,7 +83,8 @@ class QueuedLease(PermitLease):
     Attributes:
         place: Its reference in the set of waiting calls.
         queued: When it began to wait, in seconds of the sync clock.
-        wake: Wakes the waiting thread or task; None while nothing waits.
+        wake: A function that wakes the waiting thread or task; None while nothing
+            waits.
         refusal: Why it lost its place; None if it did not.
     """
 
@@ -98,7 +100,7 @@ class QueuedLease(PermitLease):
     def wait(self, at_most: float | None = None) -> Refusal | None:
         """Block this thread until the call has a permit.
 
-        Only one thread or task waits with a lease.
+        Only one thread or task may wait with a lease.
 
         Args:
             at_most: The longest time to wait, in seconds, >= 0; None is as long as the
@@ -106,8 +108,8 @@ class QueuedLease(PermitLease):
 
         Returns:
             None if the call may be made; a refusal if the time is over, or the lease
-            lost its place in the queue. Then it is given back, as it is if the wait is
-            interrupted.
+            lost its place in the queue. After a refusal or an interrupted wait, the
+            lease has been given back.
         """
         limit = self.limit
         if limit is None:

@@ -94,8 +94,8 @@ class RateLimit(SerializableLimit):
             but not all of them, use two limits, such as 100 per minute and 5 per
             second.
         max_wait: The longest time that a call waits, a duration >= 0. Calls that would
-            wait for longer are refused; with 0, all that would wait. By default as long
-            as the `max_elapsed` of a policy.
+            wait for longer are refused; with 0, all that would wait. By default the
+            default of a policy's `max_elapsed`.
         name: Its name in errors. By default the scope, or the key of a `Registry`.
 
     Source:
@@ -225,7 +225,7 @@ class RateLimit(SerializableLimit):
         return lease
 
     def give_back(self, lease: "WaitingLease") -> None:
-        """Take the time of a lease back, if it has not come."""
+        """Take the time of a lease back, unless it has come or comes within 16 ms."""
         if lease.time - self._clock.now() > _EARLY:
             # One operation without the lock, since a garbage collection may drop a
             # lease at any point.
@@ -248,7 +248,10 @@ class RateLimit(SerializableLimit):
         return now
 
     def _take_back(self, now: float) -> None:
-        """Sort in the times that leases have given back, with the lock held."""
+        """Make the times that leases have given back available, with the lock held.
+
+        Times that have passed are dropped.
+        """
         free, times = self._free, self._times
         while self._returned:
             generation, time = self._returned.popleft()
@@ -282,9 +285,13 @@ class RateLimit(SerializableLimit):
     def _take(self, time: float, allowed: int) -> bool:
         """Take a time that `_next_time` returned, with the lock held.
 
+        Args:
+            time: The time.
+            allowed: How many calls had been allowed when `_next_time` was called.
+
         Returns:
-            False if another call was allowed since there were *allowed*, or its time
-            has passed.
+            Whether it was taken; False if another call was allowed since then, or has
+            a later time.
         """
         free, times = self._free, self._times
         if self._allowed != allowed:
@@ -356,7 +363,7 @@ class WaitingLease(RateLease):
         self.limit = None
 
     def ignored(self) -> None:
-        """Free the time, unless it has come."""
+        """Hand the time back, unless it has come."""
         limit = self.limit
         if limit is not None:
             # First, since a time that is given back twice would be given out twice.

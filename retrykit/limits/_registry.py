@@ -24,7 +24,7 @@ class Registry(KeyedObjects[L]):
     >>> hosts.states()
     {'api.example': 'closed', 'other.example': 'isolated'}
 
-    Errors of a breaker without a name show its key. When there are too many limits, the
+    Errors of a limit without a name show its key. When there are too many limits, the
     least recently used limit is dropped: callers that hold it keep it, and its key gets
     a new one.
 

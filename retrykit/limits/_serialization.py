@@ -27,7 +27,7 @@ KINDS: dict[str, type[SerializableLimit]] = {
     each.kind: each
     for each in (CircuitBreaker, AdaptiveRateLimit, Concurrency, RateLimit)
 }
-"""Classes of limits by their kind in data."""
+"""Limit classes, keyed by their kind in data."""
 
 # Data names types, and no code.
 _CODE = ("on_result", "observers")

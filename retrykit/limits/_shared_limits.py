@@ -53,8 +53,7 @@ def shared(scope: str, make: Callable[[], L]) -> L:
 
     Raises:
         ConfigError: *scope* has another form, *make* builds no new limit, or the limit
-            of this scope has other settings, with which two places would judge
-            differently.
+            of this scope has other settings.
     """
     rule = "a function that builds a limit of retrykit.limits"
     # It has the type of what was made.

@@ -80,7 +80,11 @@ class Guard:
 
 
 def guard_function(limit: "Limit", fn: F) -> F:
-    """Return a function that asks a limit before it calls another one."""
+    """Return a function that asks a limit before it calls *fn*.
+
+    Raises:
+        ConfigError: *fn* is a generator function, or not a function.
+    """
     if isinstance(fn, classmethod | staticmethod):
         kind = type(fn).__name__
         rule = "a function"
@@ -155,7 +159,7 @@ async def _wait_async(limit: "Limit", answer: Lease | Refusal) -> None:
 
 
 def _report(limit: "Limit", lease: Lease, error: BaseException) -> None:
-    """Report what a call raised."""
+    """Report what a call raised; an error that is not a failure is ignored."""
     if isinstance(error, Exception) and _is_failure(limit, error):
         lease.failed(error)
     else:
@@ -170,7 +174,11 @@ def _is_failure(limit: "Limit", error: Exception) -> bool:
 
 
 def judge_error(limit: "Limit", error: Exception) -> bool | None:
-    """Return whether an error is a failure for a limit; None if it does not judge."""
+    """Return whether an error is a failure for a limit; None leaves it to the policy.
+
+    Another limit's refusal is not a failure, nor is an error for which the limit's own
+    condition fails.
+    """
     if isinstance(error, RefusedError):
         # From another limit: a call that was not made does not count.
         return False
@@ -185,7 +193,7 @@ def judge_error(limit: "Limit", error: Exception) -> bool | None:
 
 
 def _report_result(limit: "Limit", lease: Lease, result: object) -> None:
-    """Report what a call returned."""
+    """Report what a call returned; raise a ConfigError if it is awaitable."""
     try:
         reject_awaitable(
             "the result",

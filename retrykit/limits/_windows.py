@@ -14,18 +14,18 @@ class Window(Protocol):
     """Recent calls."""
 
     def add(self, now: float, failed: bool, slow: bool) -> bool:  # noqa: FBT001
-        """Add a call; return whether any call of the window failed or was slow."""
+        """Add a call; return False only if no call of the window failed or was slow."""
         ...
 
     def catch_up(self, successes: int) -> None:
         """Add the successes since the last `catch_up`, from their total.
 
-        If it is interrupted, the next call adds all of them.
+        If it is interrupted, the next `catch_up` adds all of them.
         """
         ...
 
     def count(self, now: float) -> Counts:
-        """Count the calls."""
+        """Return the counts of the calls in the window."""
         ...
 
 
@@ -46,7 +46,10 @@ class CountWindow:
         self._calls = self._failed = self._slow = 0
 
     def add(self, now: float, failed: bool, slow: bool) -> bool:  # noqa: ARG002,FBT001
-        """Add a call; return whether any call of the window failed or was slow."""
+        """Add a call; return False only if no call of the window failed or was slow.
+
+        True may be due to a call that this one has pushed out.
+        """
         if self._calls < self._size:
             self._calls += 1
         if not (failed or slow or self._failed or self._slow):
@@ -69,7 +72,7 @@ class CountWindow:
             self._slow = self._slow << shift & self._mask
 
     def count(self, now: float) -> Counts:  # noqa: ARG002
-        """Count the calls."""
+        """Return the counts of the calls in the window."""
         return self._calls, self._failed.bit_count(), self._slow.bit_count()
 
 
@@ -116,21 +119,25 @@ class TimeWindow:
         return self._some
 
     def catch_up(self, successes: int) -> None:
-        """Add the successes since the last time, to the slot that is being filled."""
+        """Add the successes since the last `catch_up` to the slot being filled."""
         added = successes - self._seen
         if added > 0:
             self._seen = successes
             self._current[0] += added
 
     def count(self, now: float) -> Counts:
-        """Count the calls."""
+        """Return the counts of the calls in the window."""
         if now // self.width != self.index:
             self._turn(now // self.width)
         (calls, failures, slow), current = self._past, self._current
         return calls + current[0], failures + current[1], slow + current[2]
 
     def _turn(self, index: float) -> None:
-        """Begin the slot of a new time, and drop expired slots."""
+        """Begin a new slot, and drop expired slots.
+
+        Args:
+            index: The number of the slot, as in `index`.
+        """
         # Time goes back if the clock was replaced: then nothing is dropped.
         for _ in range(int(min(max(index - self.index, 0), len(self._slots)))):
             self._slots.append([0, 0, 0])

@@ -18,10 +18,10 @@ _ATTRIBUTES: Final = ("statistics", "retry", "retry_with")
 
 
 def keep_attributes(source: Source, sites: Sequence[Site]) -> None:
-    """Leave functions as they are if their attributes are read.
+    """Leave functions decorated by tenacity if attributes that it adds are read.
 
-    A call to ``retry_with`` becomes a call to ``with_policy``, if its function is
-    translated as well.
+    A call to ``retry_with`` becomes a call to ``with_policy`` where that is possible,
+    and then its function is translated as well.
     """
     for site in sites:
         if site.library != "tenacity" or site.settings is None:
@@ -32,7 +32,10 @@ def keep_attributes(source: Source, sites: Sequence[Site]) -> None:
 
 
 def _reason(source: Source, site: Site, sites: Sequence[Site]) -> str:
-    """Return why a function stays decorated by tenacity; empty if it does not."""
+    """Return why a function stays decorated by tenacity; empty if it does not.
+
+    The edits of calls to ``retry_with`` are added to the edits of *site*.
+    """
     around = source.surroundings
     names = {*_names(source, site.node, set())}
     for name in sorted(names):
@@ -53,7 +56,10 @@ def _reason(source: Source, site: Site, sites: Sequence[Site]) -> str:
 
 
 def _names(source: Source, node: cst.CSTNode, seen: set[cst.CSTNode]) -> Iterator[str]:
-    """Yield the names of the functions that are made with a node, as a decorator."""
+    """Yield the names of the functions that a decorator makes.
+
+    The names of variables for the decorator itself are yielded as well.
+    """
     around = source.parent(node)
     if node in seen or around is None:
         return
@@ -72,7 +78,7 @@ def _names(source: Source, node: cst.CSTNode, seen: set[cst.CSTNode]) -> Iterato
 def _known_as(
     source: Source, target: cst.BaseExpression, seen: set[cst.CSTNode]
 ) -> Iterator[str]:
-    """Yield a name, and the names of variables and attributes made from it."""
+    """Yield a target's name, and the names of functions and variables made with it."""
     yield code(target).rpartition(".")[2]
     if isinstance(target, cst.Name):
         for use in source.references(target):
@@ -80,7 +86,7 @@ def _known_as(
 
 
 def _shared_decorator(source: Source, site: Site) -> str:
-    """Return the name of a decorator's variable, if another file uses it; or ""."""
+    """Return a decorator's global variable if another file uses it; else empty."""
     around = source.parent(site.node)
     target = around.targets[0].target if isinstance(around, cst.Assign) else None
     if not isinstance(target, cst.Name) or not source.is_global(target):
@@ -117,7 +123,7 @@ def _with_policy(
 
 
 def _changed_settings(source: Source, site: Site, call: cst.Call) -> Settings | None:
-    """Return the settings that ``retry_with`` changes; None if they are not known."""
+    """Return the settings that ``retry_with`` changes; None if it is untranslatable."""
     old = site.settings or {}
     if "policy" in old:
         return None

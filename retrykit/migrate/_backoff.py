@@ -69,8 +69,8 @@ def exception_settings(arguments: Arguments, use: Use) -> Settings:
 def _giveup(arguments: Arguments, function: str, exception: str) -> str:
     """Return the text of the condition on errors that end a call.
 
-    backoff calls its ``giveup`` only for errors of *exception*. That makes no
-    difference if all others are raised and no hook is called.
+    backoff calls ``giveup`` only with errors of the type *exception*. An adapter that
+    does the same is needed only if giving up does more than raise the error.
     """
     seen = any(code(arguments.get(x) or parse("None")) != "None" for x in _SEES_THE_END)
     if not seen or exception == "Exception":
@@ -105,7 +105,7 @@ def result_settings(arguments: Arguments, use: Use) -> Settings:
 
 
 def _common(arguments: Arguments, use: Use) -> tuple[Settings, bool]:
-    """Return the settings that both decorators have, and whether the delays end."""
+    """Return the settings for shared parameters, and whether the delays may end."""
     if arguments.extra:
         raise Untranslatable("it has more arguments than backoff knows")
     options = {
@@ -133,7 +133,11 @@ def _judges(arguments: Arguments) -> bool:
 
 
 def _value(source: Source, node: cst.BaseExpression, name: str) -> str:
-    """Return the text of a value that may be a function without parameters."""
+    """Return the text of a value, or a call marked with `_CALLED` if it is a function.
+
+    Raises:
+        Untranslatable: The value is a function with parameters, or may be a function.
+    """
     if is_literal(node) or not isinstance(node, cst.Lambda | cst.Name | cst.Attribute):
         return code(node)
     if isinstance(node, cst.Lambda):
@@ -163,7 +167,10 @@ _CALLED: Final = "__at_each_call__"
 
 
 def _at_run_time(found: Settings) -> Settings:
-    """Return settings that make the policy at each call, if a value is a function."""
+    """Return the settings unchanged, unless a text has a call marked with `_CALLED`.
+
+    Then return a ``policy`` that is made from them at each retried call.
+    """
     if not any(_CALLED in text for text in found.values()):
         return found
     texts = {
@@ -183,7 +190,7 @@ _ADAPTERS: Final = f"{OURS}.integrations.backoff"
 def _delays(
     arguments: Arguments, options: dict[str, cst.BaseExpression]
 ) -> tuple[Settings, bool]:
-    """Return the settings of the delays, and whether they end."""
+    """Return the settings of the delays, and whether the delays may end."""
     source = arguments.source
     generator = arguments.get("wait_gen")
     if generator is None:
@@ -280,7 +287,7 @@ def _generated(
 
 
 def _jitter(source: Source, node: cst.BaseExpression | None) -> str:
-    """Return the name of the jitter, or the text of another function; empty if none."""
+    """Return the name of backoff's jitter, or a function's text; empty if none."""
     if node is None:
         return "full_jitter"
     if code(node) == "None":
@@ -324,7 +331,7 @@ def _bare(node: cst.List | cst.Tuple) -> list[cst.BaseElement]:
 
 
 def _log(arguments: Arguments) -> list[str]:
-    """Return the observer that logs, if a logger is given."""
+    """Return an observer that logs, in a list; empty without a logger or a level."""
     source = arguments.source
     logger = arguments.get("logger")
     levels = [arguments.get(x) for x in ("backoff_log_level", "giveup_log_level")]

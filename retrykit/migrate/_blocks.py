@@ -16,13 +16,13 @@ Edit = Callable[[cst.CSTNode], cst.CSTNode | cst.RemovalSentinel]
 """Returns what replaces a node, given the node with its parts edited."""
 
 Edits = dict[cst.CSTNode, Edit]
-"""The edits of nodes."""
+"""Edits, keyed by the node that each changes."""
 
 _NUMBERS: Final = {"retry_state.attempt_number", "num"}
 
 
 def loop_head(loop: cst.For) -> str:
-    """Return the function that makes the attempts of a loop."""
+    """Return the text of the function that makes the attempts of a loop."""
     return f"{OURS}.retrying" if loop.asynchronous is None else f"{OURS}.aretrying"
 
 
@@ -35,7 +35,7 @@ def block_edits(source: Source, loop: cst.For, *, judges: bool) -> Edits:
         judges: Whether the policy judges results.
 
     Raises:
-        Untranslatable: The loop does more than an attempt.
+        Untranslatable: The loop cannot be translated exactly.
     """
     name, before, last, handed = _parts_of(loop)
     if any(name in names_in(each) for each in before):
@@ -59,8 +59,8 @@ def _parts_of(
 ) -> tuple[str, list[cst.BaseStatement], cst.With, cst.If | None]:
     """Return the name of the attempt, and the statements of the loop.
 
-    They are the statements before the attempt, the attempt, and the statement that
-    hands over its result.
+    They are the statements before the attempt's block, the block, and the statement
+    after it that hands over the result; None if there is no such statement.
     """
     body = loop.body
     if not isinstance(loop.target, cst.Name) or not isinstance(body, cst.IndentedBlock):
@@ -107,7 +107,7 @@ def _handed_value(node: cst.If, name: str) -> cst.BaseExpression:
 
 
 def _moved(block: cst.With, handed: cst.If, line: str) -> Edits:
-    """Return the edits that hand over the result in the block."""
+    """Return the edits that replace *handed* by *line* at the end of the block."""
 
     def append(node: cst.CSTNode) -> cst.CSTNode:
         if not isinstance(node, cst.With) or not isinstance(
@@ -122,7 +122,11 @@ def _moved(block: cst.With, handed: cst.If, line: str) -> Edits:
 
 
 def _uses(source: Source, loop: cst.For) -> Iterator[cst.Name]:
-    """Yield the uses of an attempt outside its ``with`` and ``outcome.failed``."""
+    """Yield the uses of an attempt that may need an edit.
+
+    The ``with`` that enters the attempt does not, nor do the uses in an ``if``
+    statement that tests ``outcome.failed``.
+    """
     if not isinstance(loop.target, cst.Name):
         return
     for node in source.references(loop.target):

@@ -23,9 +23,9 @@ def with_comment(
 
     Args:
         lines: The lines so far; a comment of an earlier run is replaced.
-        reason: The reason.
+        reason: Why the usage is left as it is.
         column: The column of the statement, from 0.
-        width: The length of the longest line, in columns.
+        width: The maximum line length, in columns; the comment gets at least 40.
     """
     wrapped = textwrap.wrap(
         f"{MARK} {reason}",

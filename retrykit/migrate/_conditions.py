@@ -30,9 +30,13 @@ class Errors(NamedTuple):
 
     Attributes:
         types: The types that it includes, as texts.
-        excluded: The types that it excludes.
+        excluded: The types that it excludes, as texts.
         predicate: A test of the variable ``error``, as text, in place of the types;
             None if there is none.
+        function: The function, as text, that returns true for these errors; None if
+            there is none.
+        unless: The function, as text, that returns false for these errors; None if
+            there is none.
     """
 
     types: tuple[str, ...] = ()
@@ -48,22 +52,26 @@ class Errors(NamedTuple):
 
     @classmethod
     def of(cls, types: str) -> Self:
-        """Return the condition of errors of some types, given as they are written."""
+        """Return the condition on errors of some types, which are given as text.
+
+        Raises:
+            Untranslatable: retrykit never retries one of the types.
+        """
         return cls(tuple(_checked(types)))
 
     @classmethod
     def but(cls, types: str) -> Self:
-        """Return the condition of all errors that are not of some types."""
+        """Return the condition on all errors that are not of some types."""
         return cls(("Exception",), tuple(_type_list(types)))
 
     @classmethod
     def by(cls, function: str) -> Self:
-        """Return the condition of errors for which a function returns true."""
+        """Return the condition on errors for which a function returns true."""
         return cls(predicate=_asked(function), function=function)
 
     @classmethod
     def by_not(cls, function: str) -> Self:
-        """Return the condition of errors for which a function returns false."""
+        """Return the condition on errors for which a function returns false."""
         return cls(predicate=negated(_asked(function)), unless=function)
 
     @property
@@ -72,7 +80,10 @@ class Errors(NamedTuple):
         return self.types == ("Exception",) and not self.excluded
 
     def joined(self, other: Self, *, every: bool) -> "Errors":
-        """Return the condition that either of two is met, or both, if *every*."""
+        """Return the condition that this one or *other* is met.
+
+        With *every*, both must be met.
+        """
         if every:
             return self._and(other)
         if self == Errors():
@@ -135,12 +146,20 @@ def _types_text(types: Sequence[str]) -> str:
 
 
 class Results(NamedTuple):
-    """A condition on results: the text of a function; None if no result meets it."""
+    """A condition on results.
+
+    Attributes:
+        function: The function, as text, that returns true for these results; None if
+            no result meets the condition.
+    """
 
     function: str | None = None
 
     def joined(self, other: Self, *, every: bool) -> "Results":
-        """Return the condition that either of two is met, or both, if *every*."""
+        """Return the condition that this one or *other* is met.
+
+        With *every*, both must be met.
+        """
         if self.function is None or other.function is None:
             either = Results(self.function or other.function)
             return Results() if every else either
@@ -159,11 +178,11 @@ def condition_settings(
     """Return the settings that decide which failures are retried.
 
     Args:
-        errors: The errors.
-        results: The results.
-        excludes: Whether `give_up_on` may exclude errors. It ends a call as
-            a limit does, with the fallback or a RetryError; an error that `on` does
-            not include is raised itself.
+        errors: The condition on errors.
+        results: The condition on results.
+        excludes: Whether `give_up_on` may exclude errors. An error that it matches
+            ends a call as a limit does, with the fallback or a RetryError; an error
+            that `on` does not match is raised itself.
 
     Raises:
         Untranslatable: No failure is retried.

@@ -17,7 +17,8 @@ __all__ = ["share_policies"]
 def share_policies(source: Source, sites: list[Site]) -> Edits:
     """Turn dictionaries into policies, if all of their usages are translated.
 
-    Usages of other dictionaries get the items in their own calls.
+    The usages take the policy in place of the settings that it has. Usages of other
+    dictionaries get the items in their own calls.
 
     Returns:
         The edits of the dictionaries' assignments.
@@ -55,7 +56,10 @@ def _target(node: cst.Assign | cst.AnnAssign) -> cst.Name:
 def _shared(
     source: Source, assignment: cst.Assign | cst.AnnAssign, users: list[Site]
 ) -> Settings:
-    """Return the settings that all usages of a dictionary share."""
+    """Return the settings that all usages of a dictionary share.
+
+    Empty if the dictionary cannot become a policy.
+    """
     target = _target(assignment)
     used_elsewhere = source.is_global(target) and source.surroundings.mention(
         target.value
@@ -108,7 +112,7 @@ def _free(text: str) -> set[str]:
 
 
 def _names_at(source: Source, assignment: cst.Assign | cst.AnnAssign) -> set[str]:
-    """Return the names that the items of a dictionary use, and Python's own."""
+    """Return the names that the items of a dictionary use, and some built-in names."""
     value = assignment.value
     items = None if value is None else dictionary_items(source, value)
     found = {"Exception", "isinstance", "str", "bool", "None", "True", "False"}

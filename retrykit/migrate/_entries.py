@@ -14,13 +14,13 @@ class Entry(NamedTuple):
     """A function or class of a library that retries.
 
     Attributes:
-        kind: What it makes: a decorator, a block, an object or a caller, or a value,
-            which is used as before.
+        kind: What it makes: ``"function"`` (a decorator), ``"block"``, ``"object"``,
+            ``"caller"``, or a ``"value"``, which is used as before.
         settings: Returns the settings for its arguments.
-        parameters: Its parameters.
+        parameters: The names of its positional parameters, separated by spaces.
+        origins: The parameter that each setting comes from, whose comments it gets.
         awaited: Whether what it retries is awaited; None if that is not known.
-        origins: The parameters that settings come from, for comments beside them.
-        head: The class that makes the value.
+        head: The class that makes the value; empty for other kinds.
         adapter: The function that makes a policy from unknown arguments; empty if none
             does.
     """
@@ -112,11 +112,11 @@ ENTRIES: Final = {
     ("urllib3", "Retry"): _OF_URLLIB3,
     ("requests", "Retry"): _OF_URLLIB3,
 }
-"""The functions and classes whose usages are translated."""
+"""The functions and classes to translate, keyed by library and name."""
 
 LEFT: Final = {
     ("tenacity", "TornadoRetrying"): "retrykit has nothing for coroutines of Tornado",
     ("stamina", "set_active"): "in tests, write retrykit.testing.disable_retries()",
     ("stamina", "set_testing"): "in tests, write retrykit.testing.limit_retries(n)",
 }
-"""The reasons why usages of other names are always left as they are."""
+"""Why usages of other names are always left, keyed by library and name."""

@@ -17,7 +17,8 @@ _LIBRARIES = {"tenacity", "retrying"}
 def migrate_errors(source: Source, sites: list[Site]) -> Edits:
     """Return the edits that replace errors of tenacity and retrying.
 
-    Usages are left as they are if a file reads details of such an error.
+    Usages whose errors cannot be replaced are left as they are, for example if a file
+    reads details of such an error.
     """
     edits: Edits = {}
     for library in _LIBRARIES:
@@ -33,7 +34,7 @@ def migrate_errors(source: Source, sites: list[Site]) -> Edits:
 
 
 def _raises(site: Site) -> bool:
-    """Return whether a usage raises the RetryError of its library."""
+    """Return whether a usage may raise the RetryError of its library."""
     if site.settings is not None:
         has_results = "on_result" in site.settings and "fallback" not in site.settings
         return "raises" in site.settings or "policy" in site.settings or has_results
@@ -76,7 +77,7 @@ def _leave_all(sites: list[Site], reason: str) -> None:
 
 
 def _handler(source: Source, use: cst.CSTNode) -> cst.ExceptHandler | None:
-    """Return the ``except`` clause that a name stands in."""
+    """Return the ``except`` clause that catches the named error; None if none does."""
     child: cst.CSTNode = use
     for each in source.parents(use):
         if isinstance(each, cst.ExceptHandler):
@@ -127,7 +128,10 @@ def _renamed(source: Source, use: cst.BaseExpression, *, mixed: bool) -> Edit:
 def _try_again(
     source: Source, sites: list[Site], uses: list[cst.BaseExpression]
 ) -> Edits:
-    """Return the edits of ``raise TryAgain``, if all usages are translated."""
+    """Return the edits that turn ``raise TryAgain`` into ``raise RetryAfter``.
+
+    If they are not possible everywhere, all usages are left as they are.
+    """
     raised = all(_is_raised(source, use) for use in uses)
     # Otherwise it may be raised at the end, and caught by a caller.
     hidden = all(

@@ -1,8 +1,8 @@
 """Expressions of a program: their values, where they are known, and their texts.
 
 A text refers to names of retrykit or of the standard library by tokens, such as
-``__retrykit__.schedules.constant``; `retrykit.migrate._imports` replaces these with
-names of the file.
+``__retrykit__.schedules.constant``; `retrykit.migrate._imports` replaces the tokens
+with names of the file.
 """
 
 import ast
@@ -35,12 +35,12 @@ _MODULE: Final = cst.Module([])
 
 
 def code(node: cst.CSTNode) -> str:
-    """Return the text of a node, without the comments and blanks around it."""
+    """Return the source text of a node, without blanks at its ends."""
     return _MODULE.code_for_node(node).strip()
 
 
 def parse(text: str) -> cst.BaseExpression:
-    """Return the expression of a text, which may have several lines."""
+    """Parse an expression, whose text may have several lines."""
     if "\n" not in text:
         return cst.parse_expression(text)
     node = cst.parse_expression(f"(\n{text}\n)")
@@ -48,7 +48,7 @@ def parse(text: str) -> cst.BaseExpression:
 
 
 def shown(text: str, names: Mapping[str, str] | None = None) -> str:
-    """Return a text as it will be in the file, if its names are known.
+    """Return a text as it will be in the file, with names in place of tokens.
 
     >>> shown("__retrykit__.schedules.constant(1)")
     'constant(1)'
@@ -57,7 +57,8 @@ def shown(text: str, names: Mapping[str, str] | None = None) -> str:
 
     Args:
         text: The text.
-        names: The file's names for names of retrykit.
+        names: The file's names for names of retrykit; any other name of retrykit is
+            shown without its module.
     """
 
     def name(found: re.Match[str]) -> str:
@@ -83,7 +84,7 @@ def check_depth(text: str) -> None:
 
     Raises:
         SyntaxError: The program is not Python.
-        RecursionError: The expressions are too deep; LibCST would end the process.
+        RecursionError: The program is too deeply nested; LibCST would end the process.
     """
     try:
         with warnings.catch_warnings():
@@ -102,7 +103,7 @@ def check_depth(text: str) -> None:
 
 
 UNKNOWN: Final = object()
-"""The value of an expression that only the program knows."""
+"""Stands for a value that is known only at run time."""
 
 
 def literal(node: cst.BaseExpression | None, default: Any = UNKNOWN) -> Any:
@@ -133,7 +134,7 @@ def is_literal(node: cst.BaseExpression | None) -> bool:
 
 
 def number_text(value: float) -> str:
-    """Return a number as it is written, whole numbers without a fraction.
+    """Return a number as source text, whole numbers without a fraction.
 
     >>> number_text(2.0), number_text(0.25)
     ('2', '0.25')
@@ -177,7 +178,7 @@ def call_text(function: str, *positional: str, **named: str | None) -> str:
 
 
 def lambda_of(node: cst.BaseExpression) -> tuple[str, cst.BaseExpression] | None:
-    """Return the parameter and the body of a lambda with one parameter."""
+    """Return the parameter and the body of a lambda with one parameter; else None."""
     if not isinstance(node, cst.Lambda):
         return None
     parameters = node.params
@@ -196,10 +197,10 @@ def names_in(node: cst.CSTNode) -> set[str]:
 
 
 def rename(node: cst.BaseExpression, old: str, new: str) -> cst.BaseExpression:
-    """Return an expression with a variable renamed, or replaced by its value.
+    """Return an expression with a variable replaced by the text *new*.
 
     Raises:
-        Untranslatable: An inner function has a variable with that name.
+        Untranslatable: An inner function has a parameter with one of these names.
     """
 
     class Renaming(cst.CSTTransformer):
@@ -258,7 +259,7 @@ def negated(text: str) -> str:
 
 
 def ignores_argument(node: cst.BaseExpression | cst.FunctionDef | None) -> bool:
-    """Return whether a function with one parameter ignores its argument."""
+    """Return whether a node is a function that ignores its only argument."""
     if isinstance(node, cst.FunctionDef):
         every = [*node.params.posonly_params, *node.params.params]
         return len(every) == 1 and every[0].name.value not in names_in(node.body)

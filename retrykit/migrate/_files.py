@@ -24,7 +24,7 @@ __all__ = ["FileMigration", "Problem", "Report", "migrate_paths", "write_file"]
 
 
 class Problem(NamedTuple):
-    """A file that was not read, or not written, and why."""
+    """A file or folder that was not read, translated or written, and why."""
 
     path: Path
     reason: str
@@ -47,7 +47,7 @@ class FileMigration(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The files with usages of other libraries, and the unreadable files."""
+    """The files that have usages, or that change; and the problems with others."""
 
     files: tuple[FileMigration, ...]
     problems: tuple[Problem, ...]
@@ -65,7 +65,8 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 _ATTRIBUTE: Final = re.compile(
     r"\b\w+\.(?:retry|retry_with|statistics)\b|\bmax_retries\.\w+"
 )
-"""Attributes that tenacity adds to functions, or that a `Retry` has, with owners."""
+"""Matches an attribute that tenacity adds to functions, or any of ``max_retries``, with
+its owner."""
 
 _RENAMED: Final = re.compile(
     r"\b(\w+) as (\w+)|^[ \t]*(\w+) = (?:\w+\.)*(\w+)$", re.MULTILINE
@@ -89,7 +90,7 @@ class _Task(NamedTuple):
     """A file to translate.
 
     Attributes:
-        file: The file.
+        file: The file, with its text and the words in it.
         elsewhere: The words of other files that its translation may look up.
         complete: The libraries whose usages are all translated.
     """
@@ -112,15 +113,16 @@ def migrate_paths(
 
     Args:
         paths: Files, and folders, in which all ``*.py`` files are read, except in
-            hidden folders and folders of installed packages.
+            hidden folders and in folders with names such as ``venv`` and ``build``.
         progress: Called with the number of files translated so far, and the number of
-            all files that use one of the libraries.
-        processes: How many processes translate. Count, >= 1. A few files are translated
-            by this process.
+            all files to translate. Afterwards, files that have the word ``RetryError``
+            are translated, and counted, a second time.
+        processes: How many processes translate. Count, >= 1. Fewer than eight files are
+            translated by this process.
 
     Returns:
-        The files that have usages, or that change; and the problems, which stop
-        nothing.
+        The files that have usages, or that change; and the problems, which do not stop
+        the translation of other files.
     """
     problems: list[Problem] = []
     counts: Counter[str] = Counter()
@@ -165,7 +167,7 @@ def migrate_paths(
 
 
 _ASKED: Final = frozenset({*LIBRARIES, "RetryError", "last_attempt", "raise TryAgain"})
-"""Words that a file may look up in other files even if it does not have them."""
+"""Words that a file may look up in other files even if it does not contain them."""
 
 
 def _words_elsewhere(

@@ -8,13 +8,15 @@ _SILENT = ("gave_up", "succeeded")
 
 
 def log_observer(logger: str, event: str, level: str, **others: str) -> str:
-    """Return the text of an observer that logs one kind of events.
+    """Return the text of an observer that logs some kinds of events.
+
+    Retries, successes and giving up are logged only if their kinds are given.
 
     Args:
         logger: The text of a logger.
-        event: The kind of the event.
+        event: A kind of events.
         level: The text of its level.
-        **others: The levels of other kinds of events.
+        **others: The texts of the levels of other kinds.
     """
     levels = {event: level, **others}
     if event != "retry_scheduled" and "retry_scheduled" not in levels:

@@ -35,10 +35,13 @@ def settle_imports(
 ) -> tuple[str, dict[str, str]]:
     """Return the text of a file with names in place of its tokens, and the names.
 
+    The names are imported, and imports that are no longer used are removed.
+
     Args:
         text: The text, with tokens.
-        used_before: The names by which the file used the libraries.
-        width: The length of the longest line, in columns.
+        used_before: The names that the file used before the migration. An import that
+            was unused before stays.
+        width: The maximum line length, in columns.
     """
     source = Source(text)
     unused = _unused_imports(source, used_before)
@@ -55,7 +58,7 @@ def settle_imports(
 
 
 def _named(full: str, names: dict[str, str]) -> str:
-    """Return the file's name for a dotted name, maybe with a method after it."""
+    """Return a dotted name as the file writes it; methods at its end are kept."""
     if full in names:
         return names[full]
     before, _, rest = full.rpartition(".")
@@ -81,7 +84,7 @@ def _choose_names(
 ) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
     """Return the file's name for each name of retrykit, and the missing imports.
 
-    A name that the file uses for something else is replaced by another one.
+    Where the file uses a name for something else, a longer name is chosen.
     """
     names: dict[str, str] = {}
     wanted: dict[tuple[str, str], str] = {}
@@ -121,7 +124,10 @@ def _bound_names(source: Source, unused: set[tuple[str, str]]) -> set[str]:
 
 
 def _existing_imports(source: Source) -> dict[str, str]:
-    """Return the full names of top-level imports, keyed by the file's name."""
+    """Return the full names of top-level imports, keyed by the file's name.
+
+    Modules imported under another name are left out.
+    """
     found: dict[str, str] = {}
     for statement in source.module.body:
         for small in _smalls(statement):
@@ -145,7 +151,7 @@ def _module_of(node: cst.ImportFrom) -> str:
 
 
 def _unused_imports(source: Source, used_before: set[str]) -> set[tuple[str, str]]:
-    """Return the module and the local name of each import that is no longer used."""
+    """Return the module and the local name of each library import now unused."""
     found: set[tuple[str, str]] = set()
     for scope in source.all_scopes():
         for assignment in scope.assignments:
@@ -284,7 +290,7 @@ def _like_last(alias: cst.ImportAlias, last: cst.ImportAlias) -> cst.ImportAlias
 
 
 def _anchor(module: cst.Module) -> int | None:
-    """Return the index of a library's first top-level import; None without one."""
+    """Return the index of the first top-level import of any library, or None."""
     found = (n for n, x in enumerate(module.body) if _is_import(x) and _libraries_of(x))
     return next(found, None)
 
@@ -365,7 +371,7 @@ def _merge(
     names: dict[str, str],
     width: int,
 ) -> bool:
-    """Add names to an import of the same module, if there is one."""
+    """Add names to an import of the same module; return whether there was one."""
     for index, statement in enumerate(body):
         for small in _smalls(statement):
             plain = isinstance(small, cst.ImportFrom) and _module_of(small) == module
@@ -392,12 +398,16 @@ def _key(statement: cst.CSTNode) -> tuple[int, str]:
 
 
 def _key_of_module(statement: cst.CSTNode) -> tuple[int, str]:
-    """Return the key for sorting by module, whatever the form."""
+    """Return the key for sorting imports by module, not by form."""
     return 0, _key(statement)[1]
 
 
 def _insert(body: list, line: str, anchor: int | None) -> int:  # type: ignore[type-arg]
-    """Insert an import into the section of the one it replaces; return its index."""
+    """Insert an import into the section of the import at *anchor*; return its index.
+
+    Without an anchor, it goes into the section of the last import; without any import,
+    to the top of the file.
+    """
     made = cst.parse_statement(line)
     imports = [index for index, each in enumerate(body) if _is_import(each)]
     if not imports:
@@ -460,7 +470,10 @@ def _after_docstring(body: list) -> int:  # type: ignore[type-arg]
 
 
 def _insert_standard(body: list, line: str) -> None:  # type: ignore[type-arg]
-    """Insert an import of the standard library, above all others."""
+    """Insert an import of the standard library, sorted among its other imports.
+
+    If there are none, it comes first, after any ``from __future__``.
+    """
     made = cst.parse_statement(line)
     places = [
         index

@@ -12,7 +12,7 @@ from retrykit.migrate._width import WIDTH
 __all__ = ["OPENING", "arguments_of", "comments_of", "write_call"]
 
 OPENING: Final = "("
-"""Stands for a parameter if a comment is after the opening bracket."""
+"""Stands for the parameter of a comment after the opening bracket."""
 
 _STEP: Final = "    "
 
@@ -34,10 +34,10 @@ def write_call(  # noqa: PLR0913  they describe one layout
         function: The text of the function.
         arguments: Pairs of a name, empty for a positional argument, and a text.
         room: The columns that are left on the first line.
-        width: The length of the longest line, in columns.
+        width: The maximum line length, in columns.
         margin: The blanks before the last line, relative to the statement.
-        comments: Comments above arguments, keyed by name; and after the opening
-            bracket.
+        comments: Comments above arguments, keyed by name; and comments after the
+            opening bracket, with the key `OPENING`.
         exploded: Whether each argument gets a line of its own in any case.
         names: The file's names for names of retrykit.
     """
@@ -57,7 +57,7 @@ def write_call(  # noqa: PLR0913  they describe one layout
 
 
 def _fitted(text: str, margin: str, width: int, names: Mapping[str, str] | None) -> str:
-    """Return an argument, with its last brackets over several lines if it is long."""
+    """Return an argument, split over several lines if it is too long for one."""
     lines = f"{margin}{shown(text, names)},".split("\n")
     fits = max(map(len, lines)) <= width
     # A comment in it would be lost.
@@ -102,7 +102,7 @@ _FEW_LINKS: Final = 2
 
 
 def _links(node: cst.BaseExpression) -> list[str]:
-    """Return a call and the calls of methods on it, each with the dot before it."""
+    """Return the links of a chain of method calls; each after the first has its dot."""
     if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)):
         return [code(node)]
     before = node.func.value
@@ -134,9 +134,9 @@ def arguments_of(settings: Mapping[str, str]) -> list[tuple[str, str]]:
 def comments_of(call: cst.Call) -> list[tuple[str, str]]:
     """Return the comments in the brackets of a call, each with its parameter.
 
-    The parameter is the keyword of the argument beside or below the comment; empty for
-    a positional argument or none; and `OPENING` for a comment that may be for type
-    checkers or linters.
+    The parameter is the keyword of the argument beside or below the comment, and empty
+    for a positional argument, or without arguments. A comment beside the opening
+    bracket has `OPENING`: it may be for type checkers or linters.
     """
     found: list[tuple[str, str]] = []
     args = call.args

@@ -24,11 +24,11 @@ def migrate_text(text: str, surroundings: Surroundings | None = None) -> Migrati
 
     Args:
         text: The text of the file.
-        surroundings: The other files of its project.
+        surroundings: The other files of its project; by default there are none.
 
     Raises:
         SyntaxError: The text is not Python.
-        RecursionError: The expressions are too deep.
+        RecursionError: The program is too deeply nested.
     """
     if not imports_library(text):
         return Migration(text, text, ())
@@ -72,7 +72,11 @@ def _find_edits(source: Source, sites: list[Site]) -> dict[cst.CSTNode, list[Edi
 
 
 def _settle(source: Source, sites: list[Site]) -> Edits:
-    """Leave usages until none depends on one that is left; return the other edits."""
+    """Leave each usage that depends on another that is left as it is.
+
+    Returns:
+        The edits of the libraries' errors, such as ``RetryError``.
+    """
     while True:
         before = _count_left(sites)
         edits = migrate_errors(source, sites)
@@ -112,7 +116,10 @@ def _replacing(site: Site) -> Edit:
 def _commenting(
     source: Source, anchor: cst.CSTNode, sites: list[Site]
 ) -> Callable[[cst.CSTNode], cst.CSTNode]:
-    """Return an edit that writes comments on usages above their statement."""
+    """Return an edit that writes above a statement why its usages are left.
+
+    It removes the comments of an earlier run.
+    """
     reasons = dict.fromkeys(
         site.reason
         for site in sites
@@ -156,7 +163,7 @@ def _obsolete(source: Source, sites: list[Site]) -> list[cst.CSTNode]:
 
 
 def _names_used(source: Source) -> set[str]:
-    """Return the names by which a file uses the libraries."""
+    """Return the names of the variables and imports that a file reads."""
     found: set[str] = set()
     for scope in source.all_scopes():
         for assignment in scope.assignments:

@@ -1,4 +1,4 @@
-"""Retried calls inside retried calls, which by default are not retried again."""
+"""Retried calls inside retried calls, whose failures are not retried by default."""
 
 import re
 from typing import Final
@@ -22,8 +22,9 @@ _GROUPS: Final = re.compile(r"\b(?:ExceptionGroup|TaskGroup|open_nursery|except\
 def allow_nesting(source: Source, sites: list[Site]) -> None:
     """Add the settings that outer calls, and calls that raise groups of errors, need.
 
-    Other libraries distinguish neither: a failed call is retried even if calls within
-    it were retried, and an ExceptionGroup is an error like any other.
+    Other libraries treat neither in a special way: a failed call is retried even if
+    calls within it were retried, and an ExceptionGroup is an error like any other.
+    Usages that cannot have these settings are left as they are.
     """
     retried = {site.function.name.value for site in sites if site.function is not None}
     grouped = bool(_GROUPS.search(source.text))
@@ -55,7 +56,7 @@ def allow_nesting(source: Source, sites: list[Site]) -> None:
 
 
 def _below(site: Site, sites: list[Site]) -> str:
-    """Return the name of the function if another decorator below also retries."""
+    """Return the function's name if a decorator below retries it; else empty."""
     function = site.function
     if function is None:
         return ""
@@ -71,11 +72,13 @@ def _inner_call(
 ) -> str:
     """Return the name of a retried function that is called, perhaps indirectly.
 
+    Empty if there is none.
+
     Args:
         source: The file.
         site: The usage.
         retried: The names of retried functions.
-        calls: The names of the functions that nodes call, as far as known.
+        calls: A cache of the names that each node calls; it is filled here.
     """
     start: cst.CSTNode | None = site.function
     if start is None:
@@ -98,7 +101,7 @@ def _inner_call(
 
 
 def _called(node: cst.CSTNode) -> set[str]:
-    """Return the names of the functions, and methods of `self`, that a node calls."""
+    """Return the names of the functions and methods that a node calls."""
     found: set[str] = set()
     body = node.body if isinstance(node, cst.FunctionDef) else node
     for call in matchers.findall(body, matchers.Call()):

@@ -20,7 +20,7 @@ def object_uses(
 ) -> Iterator[cst.BaseExpression]:
     """Yield the uses of the variable, or the attribute, that an object is assigned to.
 
-    For an object that a function returns, the uses are the calls of the function.
+    For an object that a function returns, these are the uses of the function's results.
 
     Raises:
         Untranslatable: It is not known where the object is used.
@@ -131,7 +131,7 @@ def _reads(source: Source, function: cst.FunctionDef) -> Iterator[cst.BaseExpres
 
 
 def annotation_edits(source: Source, assignment: cst.CSTNode | None) -> Edits:
-    """Return the edits of the return annotation of a function that makes an object."""
+    """Return the edit of a function's return annotation, if it returns an object."""
     if not isinstance(assignment, cst.Return):
         return {}
     returns = _function_around(source, assignment).returns
@@ -152,7 +152,8 @@ def object_edits(
         source: The file.
         use: The use.
         settings: The settings of the policy.
-        method: The method that a call becomes; empty if the call names it.
+        method: The policy's method in place of a call of the object; empty if the
+            object is called by its own method ``call``.
 
     Raises:
         Untranslatable: A policy has no such use.
@@ -186,7 +187,7 @@ def caller_edits(
         source: The file.
         node: The caller.
         around: The node around it.
-        method: The method that a call becomes.
+        method: The policy's method in place of a call of the caller.
 
     Raises:
         Untranslatable: It is not known where the caller is used.

@@ -137,7 +137,7 @@ def _seconds(node: cst.BaseExpression | None) -> cst.BaseExpression | None:
 
 
 def _exponential(factor: cst.BaseExpression) -> Wait:
-    """Return delays that begin at twice the factor."""
+    """Return delays that begin at twice the factor, which is in milliseconds."""
     value = literal(factor, None)
     if _waits.is_number(value):
         first = value * 2 / _MILLISECONDS

@@ -33,8 +33,8 @@ class Use(NamedTuple):
     """The code that a usage retries.
 
     Attributes:
-        kind: Whether it is a function, a block, or calls of an object.
-        awaited: Whether it is a coroutine; None if that is not known.
+        kind: Whether it is a function, a block, or the calls through an object.
+        awaited: Whether it is awaited; None if that is not known.
         function: The decorated function, if there is one.
     """
 

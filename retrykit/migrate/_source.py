@@ -1,4 +1,4 @@
-"""A parsed file: what its names stand for, and where its nodes are."""
+"""A parsed file: what its names refer to, and where its nodes are."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -47,7 +47,7 @@ class _Index(cst.CSTVisitor):
 
 
 def _top(node: cst.Import | cst.ImportFrom, alias: cst.ImportAlias) -> str:
-    """Return the package that an import takes something from."""
+    """Return the package that is imported from; empty for a relative import."""
     if isinstance(node, cst.Import):
         return alias.evaluated_name.partition(".")[0]
     if node.module is None or node.relative:
@@ -71,10 +71,11 @@ class Surroundings:
     """The other files of a project, as far as a file must know them.
 
     Args:
-        mention: Returns whether another file has a name, or a name with an attribute
-            that tenacity adds to functions, such as ``fetch.statistics``.
+        mention: Returns whether another file has a word: a name, an attribute that
+            tenacity adds to functions, such as ``fetch.statistics`` or
+            ``.statistics``, one such as ``max_retries.total``, or ``raise TryAgain``.
         complete: The libraries whose usages in the project are all translated.
-        width: The length of the longest line, in columns.
+        width: The maximum line length, in columns.
     """
 
     mention: Callable[[str], bool]
@@ -96,6 +97,7 @@ class Source:
     Attributes:
         module: Its tree.
         text: Its text.
+        surroundings: The other files of its project.
         names: The file's names for names of retrykit, once they are known.
     """
 
@@ -123,7 +125,7 @@ class Source:
         return self._wrapper.resolve(metadata.ScopeProvider)
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """Return the node around a node."""
+        """Return the node around a node; None around the whole file."""
         return self._parents.get(node)
 
     def parents(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -138,9 +140,10 @@ class Source:
         return self._positions[node].start.line
 
     def column(self, node: cst.CSTNode) -> tuple[int, str]:
-        """Return the column of a node, and how much further its line is indented.
+        """Return the column of a node, from 0, and the extra indentation of its line.
 
-        The second is the spaces by which the line is indented more than its statement.
+        The latter is the spaces by which the line is indented more than the statement
+        or decorator around the node.
         """
         start = self._positions[node].start
         line = self._lines[start.line - 1]
@@ -152,7 +155,11 @@ class Source:
         return start.column, ""
 
     def find(self, wanted: Collection[tuple[str, str]]) -> list[cst.BaseExpression]:
-        """Return the uses of names of libraries, except imports and annotations."""
+        """Return the uses of library names, except in imports and annotations.
+
+        Args:
+            wanted: Pairs of a library and a name in it.
+        """
         found: list[cst.BaseExpression] = []
         for local in self._library_locals:
             for name in self._index.names.get(local, ()):
@@ -169,7 +176,7 @@ class Source:
         return found
 
     def _is_use(self, node: cst.Name) -> bool:
-        """Return whether a name is read, and not assigned or declared."""
+        """Return whether a name is read, other than in an annotation or an import."""
         around = self.parent(node)
         if isinstance(around, cst.Attribute):
             return around.value is node and not self._is_annotation(around)
@@ -180,7 +187,7 @@ class Source:
         return not (isinstance(around, cst.AssignTarget) or self._is_annotation(node))
 
     def _is_annotation(self, node: cst.CSTNode) -> bool:
-        """Return whether a name stands in an annotation or an import."""
+        """Return whether a node is part of an annotation or an import."""
         return any(
             isinstance(each, cst.Annotation | cst.Import | cst.ImportFrom)
             for each in self.parents(node)
@@ -205,7 +212,11 @@ class Source:
         return [*dict.fromkeys(found)]
 
     def constants(self) -> list[tuple[cst.Name, cst.BaseSmallStatement]]:
-        """Return the assignments of libraries' strategies and of dictionaries."""
+        """Return the top-level assignments of strategies and dictionaries.
+
+        Each is a pair of the variable and the assignment. Strategies are calls of names
+        of libraries, and combinations of such calls.
+        """
         found: list[tuple[cst.Name, cst.BaseSmallStatement]] = []
         for line in self.module.body:
             if not isinstance(line, cst.SimpleStatementLine):
@@ -231,23 +242,21 @@ class Source:
         return {scope for scope in self._scopes.values() if scope is not None}
 
     def attributes(self, name: str) -> list[cst.Attribute]:
-        """Return all attributes of the file that have a name."""
+        """Return all attributes in the file with a name."""
         return self._index.attributes.get(name, [])
 
     def scope(self, node: cst.CSTNode) -> metadata.Scope | None:
-        """Return the scope of a node."""
+        """Return the scope that a node is in; None if there is none."""
         for each in (node, *self.parents(node)):
             if each in self._scopes:
                 return self._scopes[each]
         return None
 
     def library_name(self, node: cst.CSTNode) -> tuple[str, str] | None:
-        """Return the library and the name in it that an expression refers to.
+        """Return the library, and the name in it, that an expression refers to.
 
-        The modules of a library are left out: `tenacity.wait.wait_fixed` is the
-        ``wait_fixed`` of ``tenacity``.
-
-        None for any other expression.
+        None for any other expression. The modules of a library are left out:
+        `tenacity.wait.wait_fixed` is the ``wait_fixed`` of ``tenacity``.
         """
         if not isinstance(node, cst.Name | cst.Attribute):
             return None
@@ -266,7 +275,7 @@ class Source:
         return library, rest.rpartition(".")[2]
 
     def is_conditional(self, node: cst.CSTNode) -> bool:
-        """Return whether a name may stand for several things."""
+        """Return whether a name may refer to several things."""
         scope = self.scope(node)
         if scope is None or not isinstance(node, cst.Name | cst.Attribute):
             return False
@@ -274,7 +283,11 @@ class Source:
         return len({each.name for each in names}) > 1
 
     def may_be_none(self, node: cst.CSTNode) -> bool:
-        """Return whether a parameter may not be a number, judging by its annotation."""
+        """Return whether a parameter may have a value that is not a number.
+
+        It may if its default or its annotation says so, as ``int | None`` does, unless
+        the node is under an ``if`` that rules out None.
+        """
         assignments = self._assignments(node)
         inner = getattr(assignments[0], "node", None) if len(assignments) == 1 else None
         if not isinstance(inner, cst.Param):
@@ -286,7 +299,7 @@ class Source:
         return any(re.search(r"\b(?:None|Optional|bool|Retry)\b", x) for x in texts)
 
     def _is_tested(self, node: cst.CSTNode) -> bool:
-        """Return whether a variable is read only where it is known not to be None."""
+        """Return whether a variable is read under an ``if`` that rules out None."""
         tests = {code(node), f"{code(node)} is not None"}
         within = [node, *self.parents(node)]
         return any(
@@ -297,17 +310,17 @@ class Source:
         )
 
     def functions(self, name: str) -> list[cst.FunctionDef]:
-        """Return the functions and methods of the file that have a name."""
+        """Return the functions and methods in the file with a name."""
         return self._index.functions.get(name, [])
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
-        """Return the function that a name refers to, if it is never anything else."""
+        """Return the function that is the only value of a name; else None."""
         assignments = self._assignments(node)
         found = getattr(assignments[0], "node", None) if len(assignments) == 1 else None
         return found if isinstance(found, cst.FunctionDef) else None
 
     def is_class(self, node: cst.CSTNode) -> bool:
-        """Return whether a name refers to a class of the file, or a built-in class."""
+        """Return whether a name refers to a class of the file or a built-in error."""
         assignments = self._assignments(node)
         if len(assignments) != 1:
             return False
@@ -317,7 +330,7 @@ class Source:
         return isinstance(getattr(found, "node", None), cst.ClassDef)
 
     def class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
-        """Return the class that a name refers to, if it is never anything else."""
+        """Return the class that is the only value of a name; else None."""
         assignments = self._assignments(node)
         found = getattr(assignments[0], "node", None) if len(assignments) == 1 else None
         return found if isinstance(found, cst.ClassDef) else None
@@ -348,7 +361,10 @@ class Source:
         ]
 
     def variable(self, assignment: cst.CSTNode | None) -> object:
-        """Return a key that all assignments of a variable share; None for others."""
+        """Return a key that all assignments of a variable share.
+
+        None if the node is not the assignment of a variable.
+        """
         if not isinstance(assignment, cst.Assign):
             return None
         target = assignment.targets[0].target
@@ -357,7 +373,7 @@ class Source:
         )
 
     def definitions(self, name: cst.Name) -> list[cst.CSTNode | None]:
-        """Return all assignments of a variable; None is one of another form."""
+        """Return all assignments of a variable; None for each of another form."""
         found: list[cst.CSTNode | None] = []
         for each in self._assignments(name):
             target = getattr(each, "node", None)
@@ -394,13 +410,24 @@ def _target(node: cst.Assign | cst.AnnAssign) -> cst.BaseExpression:
 
 
 class Arguments:
-    """The arguments of a call, keyed by parameter.
+    """The arguments of a call.
+
+    Args:
+        source: The file.
+        call: The call; None for no arguments.
+        parameters: The names of the positional parameters, separated by spaces.
+        most: How many of these may be given by position; by default all.
 
     Attributes:
-        values: The expressions.
+        source: The file.
+        values: The expressions, keyed by parameter.
         dictionaries: The variables whose items are arguments, through ``**``.
         own: The names of the parameters that do not come from such a variable.
         extra: The positional arguments beyond the parameters.
+
+    Raises:
+        Unknown: The arguments are known only at run time.
+        Untranslatable: An argument is given twice.
     """
 
     def __init__(
@@ -453,14 +480,14 @@ class Arguments:
         return self.values.get(name)
 
     def take(self, name: str) -> cst.BaseExpression | None:
-        """Remove an argument, and return it."""
+        """Remove and return an argument; None if it is not given."""
         return self.values.pop(name, None)
 
 
 def dictionary_items(
     source: Source, node: cst.BaseExpression
 ) -> dict[str, cst.BaseExpression] | None:
-    """Return the items of a dictionary with constant keys; None for anything else."""
+    """Return the items of a dictionary with string keys; None for anything else."""
     items: dict[str, cst.BaseExpression] = {}
     if isinstance(node, cst.Call):
         called = isinstance(node.func, cst.Name) and node.func.value == "dict"

@@ -41,13 +41,14 @@ def condition_text(source: Source, node: cst.BaseExpression) -> str:
     """Return the text of the condition on errors that are retried.
 
     Raises:
-        Untranslatable: The condition may be a function that returns a delay.
+        Untranslatable: The condition may be a function that returns a delay, or it
+            includes errors that retrykit never retries.
     """
     return condition_settings(_condition(source, node), Results())["on"]
 
 
 def caller_settings(arguments: Arguments, _use: Use) -> Settings:
-    """Return the settings of a policy for the arguments of a caller.
+    """Return the settings of a policy for the arguments of a `RetryingCaller`.
 
     Raises:
         Untranslatable: The arguments cannot be translated exactly.

@@ -1,6 +1,7 @@
 """Translation of urllib3's `Retry`, which requests uses as well.
 
-A `Retry` becomes a `PolicyRetry`, a subclass: code that takes it need not change.
+A `Retry` becomes a `PolicyRetry`, a subclass, so code that takes a `Retry` need not
+change.
 """
 
 from typing import Final
@@ -43,7 +44,7 @@ _DELAYS: Final = {"total", "backoff_factor", "backoff_max", "backoff_jitter"}
 
 
 def switches_off(call: cst.Call) -> bool:
-    """Return whether a ``Retry`` has the total ``False``, which retries nothing."""
+    """Return whether a ``Retry`` has ``total=False``, and so retries nothing."""
     first = call.args[0] if call.args else None
     totals = [x.value for x in call.args if x.keyword and x.keyword.value == "total"]
     if first is not None and first.keyword is None and not first.star:
@@ -79,7 +80,7 @@ def settings(arguments: Arguments, _use: Use) -> Settings:
 
 
 def _attempts(source: Source, total: cst.BaseExpression | None) -> str:
-    """Return the number of attempts, one more than the number of retries."""
+    """Return the number of attempts as text, one more than the number of retries."""
     if total is None:
         return "11"
     known = literal(source.value(total))

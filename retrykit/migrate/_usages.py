@@ -38,16 +38,25 @@ class Site:
     """A usage of a library in a file.
 
     Attributes:
+        source: The file.
         node: The expression that is replaced.
+        call: That expression, if it is a call; else None.
         library: The library.
+        name: The name in the library, such as ``retry``.
+        kind: The kind of its `Entry`; empty if it was left before that was known.
         line: The line, from 1.
-        anchor: The statement or decorator that a comment would stand above.
+        anchor: The statement or decorator above which a comment would be written.
         function: The decorated function, if there is one.
+        variable: A key of the variable that it is assigned to, if there is one.
+        arguments: Its arguments; None if they were not read.
         settings: The settings of the policy; None if it is left as it is.
         reason: Why it is left as it is; None if it is translated.
         edits: The other edits in the file.
         dictionaries: The variables whose items are arguments.
         own: The names of the parameters that are written in the call itself.
+        base: The variable of a policy that it takes; None if there is none.
+        head: The text of the function or class that it calls once it is translated.
+        suffix: The text after that call, such as ``.call``.
     """
 
     def __init__(
@@ -152,7 +161,7 @@ class Site:
         return "block" if looped else "object"
 
     def _decorates(self, call: cst.Call) -> bool:
-        """Return whether a decorator's call has the function as its only argument."""
+        """Return whether the only argument of a call is the function to decorate."""
         if self.library not in {"tenacity", "retrying"} or self.kind != "function":
             return False
         return (
@@ -174,7 +183,11 @@ class Site:
     def _place(
         self, around: cst.CSTNode | None, settings: Settings, *, awaited: bool | None
     ) -> None:
-        """Find out where an object or a block stands, and what else changes."""
+        """Find the head and the suffix of a value, an object or a block, and edits.
+
+        Raises:
+            Untranslatable: It is used in a way that retrykit does not have.
+        """
         if self.kind == "value":
             self.head = ENTRIES[self.library, self.name].head
             self._check_unread()
@@ -202,7 +215,7 @@ class Site:
                 )
 
     def _check_unread(self) -> None:
-        """Raise an error if attributes are read that the new value does not have."""
+        """Raise an Untranslatable if attributes are read that lose their meaning."""
         for name in _urllib3.READ:
             for node in self.source.attributes(name):
                 if "retr" in code(node.value).rpartition(".")[2].lower():
@@ -237,14 +250,14 @@ class Site:
         return parse(text + self.suffix)
 
     def _was_exploded(self) -> bool:
-        """Return whether each argument of the call had a line of its own."""
+        """Return whether the call ends with a comma, as calls over many lines do."""
         args = () if self.call is None else self.call.args
         return bool(args) and isinstance(args[-1].comma, cst.Comma)
 
     def _comments(
         self, old: list[tuple[str, str]], names: list[str]
     ) -> dict[str, list[str]]:
-        """Return the comments of the call, keyed by the settings below them."""
+        """Return the comments of the call, keyed by the setting to write them above."""
         origins = ENTRIES[self.library, self.name].origins
         found: dict[str, list[str]] = {}
         for parameter, text in old:
@@ -283,7 +296,7 @@ def _generates(function: cst.FunctionDef) -> bool:
 def _is_mere_type(
     source: Source, node: cst.BaseExpression, found: tuple[str, str]
 ) -> bool:
-    """Return whether a class is named, but makes nothing that retries."""
+    """Return whether a use of a class creates nothing that retries."""
     if found not in ENTRIES or ENTRIES[found].kind != "value":
         return False
     around = source.parent(node)
@@ -293,7 +306,7 @@ def _is_mere_type(
 
 
 def find_sites(source: Source) -> list[Site]:
-    """Return the usages of a file, in the order of their lines."""
+    """Return the usages in a file, each translated or left for a reason."""
     sites = []
     for node in source.find({*ENTRIES, *LEFT}):
         found = source.library_name(node)

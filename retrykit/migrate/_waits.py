@@ -37,7 +37,8 @@ class Wait(NamedTuple):
 
     Attributes:
         text: The schedule.
-        delays: Its delays; None if they are random or known only to the program.
+        delays: Its delays; None if they are random, may end, or are known only at run
+            time.
         is_sum: Whether the text is a sum, which needs parentheses before a method.
     """
 
@@ -48,16 +49,22 @@ class Wait(NamedTuple):
     def method(
         self, name: str, *arguments: str, delays: Delays | None = None
     ) -> "Wait":
-        """Return the delays changed by a method of the schedule."""
+        """Return the delays changed by a method of the schedule.
+
+        Args:
+            name: The name of the method.
+            *arguments: The texts of its arguments.
+            delays: The changed delays; None if they are not known.
+        """
         base = f"({self.text})" if self.is_sum else self.text
         return Wait(f"{base}.{name}({', '.join(arguments)})", delays)
 
     def cap(self, limit: cst.BaseExpression | None) -> "Wait":
-        """Return the delays, each shortened to at most a limit."""
+        """Return the delays, each at most *limit*; unchanged if it is None."""
         return self._bounded("cap", limit, min)
 
     def at_least(self, limit: cst.BaseExpression | None) -> "Wait":
-        """Return the delays, each lengthened to at least a limit."""
+        """Return the delays, each at least *limit*; unchanged if it is None."""
         value, first = literal(limit, None), self.delays and self.delays(1)
         # They only grow.
         idle = is_number(value) and first is not None and first >= value
@@ -77,14 +84,14 @@ class Wait(NamedTuple):
         return self.method(name, code(limit), delays=delays)
 
     def full_jitter(self) -> "Wait":
-        """Return random delays, each between 0 and the present delay."""
+        """Return random delays, each between 0 and the delay of this schedule."""
         still = self.delays is not None and all(
             self.delays(n) == 0 for n in range(1, 9)
         )
         return self if still else self.method("full_jitter")
 
     def plus(self, other: "Wait") -> "Wait":
-        """Return the sum of these and other delays."""
+        """Return delays, each the sum of a delay of this schedule and of *other*."""
         first, second = self.delays, other.delays
         if first is not None and first(1) == first(2) == first(9) == 0:
             return other
@@ -107,10 +114,15 @@ NO_WAIT = Wait(f"{OURS}.schedules.constant(0)", lambda _n: 0)
 def exponential(
     first: str, factor: cst.BaseExpression | None, first_value: Any
 ) -> Wait:
-    """Return growing delays; *factor* is 2 if it is None.
+    """Return exponential delays, which do not become shorter.
+
+    Args:
+        first: The text of the first delay.
+        factor: The factor between two delays; None is 2.
+        first_value: The first delay in seconds; anything but a number if not known.
 
     Raises:
-        Untranslatable: The delays become shorter.
+        Untranslatable: The delays would become shorter.
         Unknown: The delays may become shorter.
     """
     growth = 2 if factor is None else literal(factor, None)
@@ -134,7 +146,7 @@ def _product(first: float, factor: float, power: int) -> float:
 
 
 def uniform(low: str, high: str) -> Wait:
-    """Return random delays."""
+    """Return random delays between *low* and *high*."""
     return Wait(call_text(_schedule("uniform"), low, high))
 
 
@@ -178,7 +190,7 @@ def incrementing(
 
 
 def limit_schedule(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings with the time limit in the schedule, instead of the policy.
+    """Return settings with the time limit in the schedule, instead of in the policy.
 
     Such a schedule ends a call exactly at the limit, and does not limit inner calls.
 
@@ -203,10 +215,10 @@ _SEARCHED = 10_000
 
 
 def reaches(wait: Wait, limit: float) -> bool:
-    """Return whether the delays, one after another, add up exactly to a limit.
+    """Return whether the first delays add up exactly to a limit, in seconds.
 
     Then a call that takes no time ends at the limit, which one library counts as within
-    it, and another as beyond it.
+    it, and another as beyond it. False if the delays are not known.
     """
     if wait.delays is None:
         return False

@@ -1,4 +1,4 @@
-"""The longest line of a project, by the settings of its formatter or linter."""
+"""The maximum line length of a project, by the settings of its formatter or linter."""
 
 import tomllib
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any, Final
 __all__ = ["WIDTH", "find_width"]
 
 WIDTH: Final = 88
-"""The longest line by default, as in ruff and black."""
+"""The maximum line length by default, in columns, as in ruff and black."""
 
 _OF_FLAKE8: Final = 79
 _RUFF: Final = ("ruff.toml", ".ruff.toml")
@@ -19,9 +19,10 @@ _SHORTEST: Final = 40
 
 
 def find_width(path: Path) -> int:
-    """Return the columns of the longest line in a file.
+    """Return the maximum line length of a file, in columns.
 
-    The nearest folder above it that has settings of ruff, black or flake8 counts.
+    The settings of ruff, black or flake8 in the nearest folder above the file apply.
+    They count as at least 40 columns; without any, the length is `WIDTH`.
     """
     return _width_of(path.absolute().parent)
 

@@ -1,8 +1,9 @@
 """Policies of real systems, compared with the originals.
 
 Each preset is a function that returns a `Policy`; ``.replace()`` changes the settings
-that the system leaves open. Every preset retries every `Exception`, and a limit that
-the system does not have is None.
+that the system leaves open. The presets of job queues, workflow engines and restarts
+retry every `Exception`, as does `tenacity_default`; the others have the default `on` of
+`Policy`. A limit that the system does not have is None.
 
 >>> zizq(retry_limit=3).replace(on=ConnectionError).max_attempts
 4

@@ -180,8 +180,8 @@ def aws_adaptive(
     is throttled, each attempt waits for a token, including the first. The rate of
     tokens is cut to 70 % when a call is throttled, and grows again along a cubic curve.
 
-    One limit belongs to one client. Without *scope* each call of this function makes
-    one; with it, all policies of that scope share one.
+    One limit belongs to one client. Without *scope*, each call of this function makes a
+    new limit; with it, all policies of that scope share one limit.
 
     >>> aws_adaptive().schedule == aws_standard().schedule
     True

@@ -29,14 +29,14 @@ __all__ = ["finagle", "grpc", "polly", "tenacity_default"]
 def finagle(*, tries: Attempts = 3) -> Policy:
     """Return the backoff of Finagle's ``RetryPolicy.tries``.
 
-    The first delay is 5 ms; each later one is drawn from 5 ms to three times the one
-    before, 200 ms at most.
+    The first delay is 5 ms; each later one is drawn from 5 ms to three times the
+    previous one, and is at most 200 ms.
 
     >>> [finagle().schedule.bounds(retry) for retry in (1, 2, 3, 9)]
     [(0.005, 0.005), (0.005, 0.015), (0.005, 0.045), (0.005, 0.2)]
 
-    This follows its documentation. Since 2020 its code draws from the previous delay
-    upwards, so that no delay is shorter than the one before.
+    This follows Finagle's documentation. Since 2020 Finagle's code draws from the
+    previous delay upwards, so that no delay is shorter than the previous one.
 
     The budget allows a retry for every fifth request of the last 10 s, and 10 more per
     second. Each call of this function creates a budget.

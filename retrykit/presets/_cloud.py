@@ -42,8 +42,8 @@ def cloud_tasks(
 
     Args:
         max_attempts: Number of attempts, including the first. Count, >= 1.
-        max_retry_duration: Time from the first attempt. A duration, > 0; None is
-            no second limit.
+        max_retry_duration: Time from the first attempt. A duration, > 0; None means no
+            second limit.
         min_backoff: First delay. A duration, >= 0.
         max_backoff: Longest delay. A duration, >= *min_backoff*.
         max_doublings: Number of times that the delay doubles. Count, 0 to 60.

@@ -66,13 +66,13 @@ class _Check:
 
 
 def between(at_least: int, at_most: int = LARGEST) -> _Check:
-    """Return the check of a count, for `Annotated`."""
+    """Return a check of a count in an inclusive range, for a type."""
     rule = f">= {at_least}" if at_most == LARGEST else f"{at_least} to {at_most}"
     return _Check(rule, check_integer, at_least=at_least, at_most=at_most)
 
 
 def lasting(at_least: float, at_most: float = math.inf) -> _Check:
-    """Return the check of a duration in a range, in seconds, for `Annotated`."""
+    """Return a check of a duration in an inclusive range, in seconds, for a type."""
 
     def check(name: str, value: object) -> float:
         parsed = parse_duration(name, value)
@@ -128,7 +128,7 @@ Share = Annotated[float, _Check("0 to 1", check_number, at_least=0, at_most=1)]
 
 
 def preset(fn: F) -> F:
-    """Decorate a function that returns the policy of a system."""
+    """Decorate a function that returns a system's policy: its arguments are checked."""
     checks: dict[str, Callable[[str, Any], Any]] = {}
 
     def check(values: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,10 @@ def preset(fn: F) -> F:
 
 
 def _check_of(hint: Any) -> Callable[[str, Any], Any]:
-    """Return the check in a type; without one, a check that accepts everything."""
+    """Return the check in a type; without one, a check that accepts everything.
+
+    In a union, the words and the None of the other types are accepted as well.
+    """
     if get_origin(hint) is Annotated:
         return cast("Callable[[str, Any], Any]", hint.__metadata__[0].check)
     if get_origin(hint) is Literal:
@@ -166,14 +169,14 @@ def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
 
 
 def seconds(duration: Duration) -> float:
-    """Return a checked duration, which is a number by now."""
+    """Return a duration as seconds: its check has already made it a number."""
     return cast("float", duration)
 
 
 def check_order(**durations: Duration | None) -> None:
     """Raise `ConfigError` if the second of two parameters is shorter than the first.
 
-    If the second is None, it is unlimited.
+    If the second is None, it is unlimited; if the first is None, it counts as 0.
     """
     (first_name, first), (name, longest) = durations.items()
     if longest is not None:
@@ -232,7 +235,15 @@ def client_policy(  # noqa: PLR0913  what clients do in different ways
 ) -> Policy:
     """Return the policy of a client that obeys a server's hint, by default Retry-After.
 
-    A random 0 to *spread* of each delay is added to it, even if the server set it.
+    Args:
+        retries: Maximum number of retries. Count, >= 0.
+        schedule: The delays without a hint.
+        longest_hint: Longest delay that a hint may request. A duration, >= 0; None is
+            unlimited.
+        hint: The hint; by default it reads Retry-After.
+        on_long_hint: As in `Policy`; only with *longest_hint*.
+        spread: Largest random share that is added to each delay, even to a delay that
+            the server requests.
     """
     if longest_hint is None:
         # No hint is too long.
@@ -248,12 +259,17 @@ def client_policy(  # noqa: PLR0913  what clients do in different ways
 
 
 def limit_time(policy: Policy, limit: Duration | None, rule: DeadlineRule) -> Policy:
-    """Return a policy with a time limit for the whole call; None is unlimited."""
+    """Return a policy with a time limit for the whole call; None is unlimited.
+
+    *rule* is the `deadline` of the policy, if there is a limit.
+    """
     return policy.replace(max_elapsed=limit, deadline="stop" if limit is None else rule)
 
 
 def job_policy(retries: int | None, delays: Schedule | Duration) -> Policy:
-    """Return the policy of a job that keeps all its errors.
+    """Return the policy of a job, which retries every `Exception`.
+
+    Its state keeps all failures; if the retries are unlimited, up to 100.
 
     Args:
         retries: Maximum number of retries. Count, >= 0; None is unlimited.

@@ -123,8 +123,8 @@ def got(
         limit: Maximum number of retries. Count, >= 0.
         backoff_limit: Longest delay without noise. A duration, >= 0; None is unlimited.
         noise: Largest random part of a delay. A duration, 0 to 100 ms.
-        max_retry_after: Longest Retry-After. A duration, >= 0; None is the timeout of
-            the request, which got does not have by default.
+        max_retry_after: Longest Retry-After. A duration, >= 0; None is 24.8 days, where
+            got takes the timeout of the request, if there is one.
 
     Source:
         `calculateRetryDelay`, got 16.1.
@@ -156,10 +156,11 @@ def ky(
 
     Args:
         limit: Maximum number of retries. Count, >= 0.
-        backoff_limit: Longest delay. A duration, >= 0; None is unlimited.
+        backoff_limit: Longest delay. A duration, >= 0; None is JavaScript's longest
+            timer, 24.8 days.
         jitter: Whether each delay is random.
         max_retry_after: Longest Retry-After that is obeyed. A duration, >= 0; None is
-            unlimited.
+            24.8 days.
 
     Source:
         `retry`, ky 2.1.
@@ -226,9 +227,9 @@ def p_retry(  # noqa: PLR0913  the options of p-retry
     """Return the policy of p-retry.
 
     The delay of retry n is ``min_timeout * factor ** (n - 1)`` in whole milliseconds,
-    times a random 1 to 2 with *randomize*, and capped at *max_timeout*. The last delay
-    is cut so that the last attempt is made at *max_retry_time*. Before version 7 it was
-    `node_retry`.
+    times a random 1 to 2 with *randomize*, and capped at *max_timeout*. A delay that
+    would end after *max_retry_time* is cut, so that the last attempt is made then.
+    Before version 7 p-retry was `node_retry`.
 
     >>> list(p_retry(retries=3, factor=3).schedule.take(3).draw())
     [1.0, 3.0, 9.0]
@@ -238,7 +239,7 @@ def p_retry(  # noqa: PLR0913  the options of p-retry
         factor: Growth of the delay. Dimensionless, >= 1.
         min_timeout: First delay. A duration, >= 0.
         max_timeout: Longest delay, rounded up to milliseconds. A duration, >= 0; None
-            is unlimited.
+            is JavaScript's longest timer, 24.8 days.
         randomize: Whether the delays are random.
         max_retry_time: Time limit of the whole call. A duration, > 0; None is
             unlimited.

@@ -53,8 +53,8 @@ def curl(
 ) -> Policy:
     """Return the policy of ``curl --retry``, by default the example of its manual.
 
-    The delay of retry n is ``2 ** (n - 1)`` s, capped at 10 min; with *retry_delay* it
-    is always that. *retry_max_time* is compared before the delay, so that a retry may
+    The delay of retry n is ``2 ** (n - 1)`` s, capped at 10 min, or *retry_delay*,
+    unless that is 0. *retry_max_time* is compared before the delay, so that a retry may
     come later (the rule ``"overshoot"``). In curl, a Retry-After of up to 6 h replaces
     the delay, and curl gives up if it would end after *retry_max_time*. Here it
     replaces only a shorter delay, and is obeyed even then.
@@ -84,7 +84,7 @@ def kubernetes(
 
     The first restart is immediate. The next ones come 10 s, 20 s, 40 s ... after the
     container has ended, up to *max_container_restart_period*, and without end. A
-    container that has run for twice that time starts again without a delay, which no
+    container that has run for twice that period starts again without a delay, which no
     policy can express.
 
     >>> list(kubernetes().schedule.take(8).draw())
@@ -195,8 +195,8 @@ def systemd(
 def uv(*, http_retries: Retries = 3) -> Policy:
     """Return the retries of a download by uv.
 
-    The delay of retry n is uniform from 1 s to ``2 ** n`` s, and to 30 s at most. A
-    Retry-After is ignored.
+    The delay of retry n is uniform from 1 s to ``2 ** n`` s, with this bound capped at
+    30 s. A Retry-After is ignored.
 
     >>> [uv().schedule.bounds(retry) for retry in (1, 2, 3, 9)]
     [(1.0, 2.0), (1.0, 4.0), (1.0, 8.0), (1.0, 30.0)]

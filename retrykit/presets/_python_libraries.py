@@ -32,8 +32,8 @@ def aiohttp_retry(
 ) -> Policy:
     """Return the waits of aiohttp-retry's `ExponentialRetry`, its default.
 
-    The delay of retry n is ``start_timeout * factor ** n``: even the first is *factor*
-    times *start_timeout*. It ignores Retry-After.
+    The delay of retry n is ``start_timeout * factor ** n``, capped at *max_timeout*:
+    even the first is *factor* times *start_timeout*. A Retry-After is ignored.
 
     >>> [aiohttp_retry().schedule.bounds(retry) for retry in (1, 2)]
     [(0.2, 0.2), (0.4, 0.4)]

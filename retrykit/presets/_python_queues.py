@@ -147,8 +147,8 @@ def taskiq(
 
     Every delay is *default_delay*; with *use_delay_exponent* the delay of retry n is
     ``default_delay * n``, capped at *max_delay_exponent*. *use_jitter* adds a random 0
-    to 1 s. Without a schedule source each delay there starts from the previous one, its
-    jitter included; this policy does not.
+    to 1 s. In taskiq without a schedule source, each delay is computed from the
+    previous one, including its jitter; in this policy it is not.
 
     >>> taskiq(use_delay_exponent=True).schedule
     linear(5.0).cap(60.0)

@@ -33,8 +33,9 @@ def celery(
     """Return the retries of a Celery task that has ``autoretry_for``.
 
     The delay of retry n is a whole number of seconds, uniform from 0 to
-    ``retry_backoff * 2 ** (n - 1)``. Celery itself backs off only if *retry_backoff*
-    is set; with 0, as without it, every delay is *default_retry_delay*.
+    ``retry_backoff * 2 ** (n - 1)``, with this bound capped at *retry_backoff_max*.
+    Celery itself backs off only if *retry_backoff* is set; with 0, as without it, every
+    delay is *default_retry_delay*.
 
     >>> [celery().schedule.bounds(retry) for retry in (1, 2, 3)]
     [(0.0, 1.0), (0.0, 2.0), (0.0, 4.0)]
@@ -66,11 +67,11 @@ def dramatiq(
     """Return the retries of Dramatiq's `Retries` middleware.
 
     The delay of retry n is ``min_backoff * 2 ** (n - 1)``, times a random factor of 1
-    to 2. If that may exceed *max_backoff*, it is drawn from half of *max_backoff* to
-    all of it. Delays are whole milliseconds, and equal the original's for equal random
-    numbers, except in the one retry, if any, where *max_backoff* lies between the
-    shortest and the longest delay: there the original draws twice, which favors longer
-    delays.
+    to 2. If that may exceed *max_backoff*, the delay is drawn from half of
+    *max_backoff* to all of it. Delays are whole milliseconds, and equal the original's
+    for equal random numbers, except in the one retry, if any, where *max_backoff* lies
+    between the shortest and the longest delay: there the original draws twice, which
+    favors longer delays.
 
     >>> [dramatiq().schedule.bounds(retry) for retry in (1, 2, 20)]
     [(15.0, 30.0), (30.0, 60.0), (302400.0, 604800.0)]
@@ -122,8 +123,8 @@ def temporal(
     """Return the default retry policy of Temporal activities.
 
     The delay of retry n is ``initial_interval * backoff_coefficient ** (n - 1)``, up to
-    *maximum_interval*, without jitter and without end. Temporal limits it by the
-    schedule-to-close timeout: here ``.replace(max_elapsed=...)``.
+    *maximum_interval*, without jitter and without end. Temporal limits the retries by
+    the schedule-to-close timeout: here ``.replace(max_elapsed=...)``.
 
     >>> temporal().schedule
     exponential(1.0, factor=2.0).cap(100.0)
@@ -159,10 +160,11 @@ def zizq(
 ) -> Policy:
     """Return the backoff policy of the Zizq job queue.
 
-    The delay is ``t = B + a ** E + a * rand(0 to J)`` seconds after the a-th attempt.
-    The documentation promises roughly 3 weeks with the defaults; the formula gives
-    24.9 to 25.0 days. After *retry_limit* retries the call is dead, with every error
-    in its state: a limit of 3 means four attempts.
+    The delay is ``t = B + a ** E + a * rand(0 to J)`` seconds after the a-th attempt,
+    where B is *base*, E *exponent* and J *jitter*. The documentation promises roughly 3
+    weeks with the defaults; the formula gives 24.9 to 25.0 days. After *retry_limit*
+    retries the call is dead, with every error in its state: a limit of 3 means four
+    attempts.
 
     >>> zizq().schedule
     constant(15.0) + polynomial(4.0, first=1.0) + linear(30.0).full_jitter()

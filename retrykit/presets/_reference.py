@@ -15,9 +15,9 @@ __all__ = ["google", "hostname_verification"]
 def hostname_verification() -> Policy:
     """Return the schedule of custom hostname verification, over a week.
 
-    75 retries over 7.06 days. The delay of retry n is ``60 * 1.05 ** (n - 1)`` seconds
-    for the first ten, ``60 * 1.15 ** (n - 1)`` after that, truncated to whole seconds,
-    and at most 4 hours.
+    There are 75 retries over 7.06 days. The delay of retry n is, for the first ten,
+    ``60 * 1.05 ** (n - 1)`` seconds, and ``60 * 1.15 ** (n - 1)`` seconds for the
+    others, truncated to whole seconds, and at most 4 hours.
 
     The documentation says that the first 10 checks complete within 2 minutes and most
     checks in the first 4 hours. Its own table contradicts this: the first 10 retries

@@ -28,8 +28,8 @@ __all__ += ["stainless", "stripe"]
 def anthropic(*, max_retries: Retries = 2) -> Policy:
     """Return the retries of Anthropic's SDK.
 
-    It has the delays of `stainless`. A requested delay is obeyed up to 4,294,967 s,
-    or 50 days.
+    It has the delays of `stainless`. A requested delay is obeyed up to 4,294,967 s, or
+    about 50 days.
 
     >>> anthropic().schedule.bounds(1), anthropic().hint_cap
     ((0.375, 0.5), 4294967.0)
@@ -185,8 +185,8 @@ def fern(*, max_retries: Retries = 2) -> Policy:
 
     The delay of retry n is ``2 ** (n - 1)`` s, capped at 60 s, and up to 10 % shorter
     or longer. In the SDKs, a retry-after-ms or Retry-After of up to 60 s replaces the
-    delay; here it replaces only a shorter one. They also read X-RateLimit-Reset, and
-    wait up to 20 % longer; this policy does not.
+    delay; here it replaces only a shorter one. The SDKs also read X-RateLimit-Reset,
+    and wait up to 20 % longer; this policy does not.
 
     >>> [fern().schedule.bounds(retry) for retry in (1, 2, 7)]
     [(0.9, 1.1), (1.8, 2.2), (54.0, 66.0)]
@@ -287,8 +287,8 @@ def stainless(
     The delay of retry n is ``initial_retry_delay * 2 ** (n - 1)``, capped at
     *max_retry_delay*, and up to a quarter shorter. In the SDKs, a retry-after-ms or
     Retry-After of up to 60 s replaces the delay; here it replaces only a shorter one. A
-    longer one than 60 s is ignored. The SDK of Together AI has delays from 1 to 10 s;
-    `anthropic` and `openai` treat long requested delays differently.
+    requested delay above 60 s is ignored. The SDK of Together AI has delays from 1 to
+    10 s; `anthropic` and `openai` treat long requested delays differently.
 
     >>> [stainless().schedule.bounds(retry) for retry in (1, 2, 9)]
     [(0.375, 0.5), (0.75, 1.0), (6.0, 8.0)]

@@ -91,8 +91,8 @@ def airflow(
         retry_delay: First delay. A duration, >= 0.
         retry_exponential_backoff: Growth of the delay. Dimensionless, >= 1; 0 and 1
             mean a fixed delay.
-        max_retry_delay: Longest growing delay. A duration, >= 0; None, and more than
-            24 h, is 24 h.
+        max_retry_delay: Longest growing delay. A duration, >= 0; None, like any value
+            above 24 h, means 24 h.
 
     Source:
         `TaskInstance.next_retry_datetime`, Airflow 3.3.
@@ -163,8 +163,7 @@ def dagster(
 
     The delay of retry n is *delay*, or ``delay * n`` if linear, or ``delay * (2 ** n -
     1)`` if exponential. With the jitter ``"full"`` it is uniform from 0 to this value;
-    with ``"plus_minus"`` it is up to *delay* shorter or longer, however long it has
-    become.
+    with ``"plus_minus"`` it is up to *delay* shorter or longer than this value.
 
     >>> how = {"backoff": "exponential", "jitter": "plus_minus"}
     >>> policy = dagster(max_retries=3, delay=2, **how)

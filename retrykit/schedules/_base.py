@@ -1,6 +1,6 @@
 """Base class of schedules, with the methods that build one from another.
 
-They return instances of the classes in `retrykit.schedules._transforms` and
+These methods return instances of the classes in `retrykit.schedules._transforms` and
 `retrykit.schedules._composition`.
 """
 
@@ -51,9 +51,9 @@ class Schedule(Frozen, ABC):
 
     __slots__ = ()
     kind: ClassVar[str] = ""
-    """Its name in expressions; empty for user-defined classes."""
+    """The schedule's name in expressions; empty for user-defined classes."""
     needs_parentheses: ClassVar[bool] = False
-    """Whether its expression needs parentheses inside another."""
+    """Whether the schedule's expression needs parentheses inside another."""
 
     @abstractmethod
     def delay(
@@ -76,7 +76,7 @@ class Schedule(Frozen, ABC):
         """Return the bounds of the delay before a retry.
 
         No delay is outside them. They are exact, except for schedules made from
-        `decorrelated` by changing its delays, which may stay well within them.
+        `decorrelated` by changing its delays: these may stay well within the bounds.
 
         Args:
             retry: Number of the retry, >= 1.
@@ -125,7 +125,7 @@ class Schedule(Frozen, ABC):
         """Continue with *other*, from its first delay, when this one ends.
 
         Numbering restarts: the first retry after the end is retry 1 of *other*. To
-        continue it, like tenacity's `wait_chain`, use `switch`.
+        continue the numbering, like tenacity's `wait_chain`, use `switch`.
 
         >>> from retrykit.schedules import constant, exponential
         >>> list(constant(0.5).take(2).then(exponential(1)).take(5).draw())
@@ -192,9 +192,9 @@ class Schedule(Frozen, ABC):
         """End before the delays could sum to more than *total*.
 
         The longest possible delays are summed, so the end does not depend on random
-        numbers. Delays are added up one by one: for a retry too far beyond the last one
-        (60,000 divided by the number of parts of this schedule), `bounds` and `delay`
-        raise `ConfigError` unless the end is found before.
+        numbers. Delays are added up one by one: for a retry too far beyond the last
+        retry asked for (60,000 divided by the number of parts of this schedule),
+        `bounds` and `delay` raise `ConfigError` unless the end is found before.
 
         >>> from retrykit.schedules import constant
         >>> list(constant(4).within(10).draw())
@@ -323,7 +323,7 @@ _SAME = {
     "delays": "intervals schedule values waits",
     "repeat_last": "cycle loop repeat",
 }
-"""Names of other libraries, separated by spaces, keyed by our parameter."""
+"""Parameters of other libraries, separated by spaces, keyed by the one to write."""
 
 _METHODS = {
     ".cap(...) on the schedule": (
@@ -341,7 +341,7 @@ _METHODS = {
 
 
 def constructor(fn: F) -> F:
-    """Decorate a function that builds a schedule."""
+    """Decorate a constructor of schedules, so that its errors suggest arguments."""
     return user_facing(fn, advise=_advise)
 
 
@@ -367,7 +367,11 @@ _EFFECTIVELY_ENDLESS = 100_000
 
 
 def check_size(schedule: Schedule) -> Schedule:
-    """Return *schedule* if it is not too large to read, write and use."""
+    """Return *schedule* if it is not too large to read, write and use.
+
+    Raises:
+        ConfigError: It has too many levels or parts.
+    """
     for number, (level, _) in enumerate(iter_parts(schedule), 1):
         if level > MAX_LEVELS:
             raise invalid_setting(
@@ -409,9 +413,9 @@ def has_user_code(schedule: Schedule) -> bool:
 
 
 def is_uniform(schedule: Schedule) -> bool:
-    """Return whether each delay depends only on its number and at most one draw.
+    """Return whether each delay is fixed, or drawn uniformly between its bounds.
 
-    The delay is then drawn uniformly between its bounds.
+    False if this is not certain; but user code under one jitter is taken to be fixed.
 
     >>> from retrykit.schedules import exponential
     >>> is_uniform(exponential(1).cap(60).jitter(0.5))
@@ -431,6 +435,8 @@ def is_uniform(schedule: Schedule) -> bool:
 
 def is_memoryless(schedule: Schedule) -> bool:
     """Return whether no delay depends on the previous one.
+
+    Delays of user-defined classes are taken to depend on it.
 
     >>> from retrykit.schedules import decorrelated, uniform
     >>> is_memoryless(uniform(1, 2).cap(9)), is_memoryless(decorrelated(1).cap(9))

@@ -120,7 +120,7 @@ def linear(step: Duration, *, first: Duration | None = None) -> Schedule:
 
 @final
 class Exponential(Fixed):
-    """Powers of a factor."""
+    """A first delay times powers of a factor."""
 
     __slots__ = ("factor", "first")
     kind: ClassVar[str] = "exponential"
@@ -150,7 +150,7 @@ def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
 
 @final
 class Decay(Fixed):
-    """Falling powers of e."""
+    """A first delay times falling powers of e."""
 
     __slots__ = ("first", "rate")
     kind: ClassVar[str] = "decay"
@@ -183,7 +183,7 @@ def decay(first: Duration, *, rate: float = 1.0) -> Schedule:
 
 @final
 class Polynomial(Fixed):
-    """A power of the number of the retry."""
+    """A first delay times a power of the retry's number."""
 
     __slots__ = ("exponent", "first")
     kind: ClassVar[str] = "polynomial"
@@ -198,7 +198,7 @@ class Polynomial(Fixed):
 def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
     """Wait ``first * n ** exponent`` before retry n.
 
-    It grows more slowly than `exponential`, so that many retries fit into weeks.
+    The delays grow more slowly than in `exponential`, so that many fit into weeks.
 
     >>> list(polynomial(4).take(3).draw())
     [1.0, 16.0, 81.0]
@@ -214,7 +214,7 @@ def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
 
 @final
 class Fibonacci(Fixed):
-    """Fibonacci numbers."""
+    """A first delay times the Fibonacci numbers."""
 
     __slots__ = ("first",)
     kind: ClassVar[str] = "fibonacci"
@@ -227,7 +227,7 @@ class Fibonacci(Fixed):
 
 @cache
 def _fibonacci_numbers() -> list[float]:
-    """Return the Fibonacci numbers that fit into a float."""
+    """Return the Fibonacci numbers that fit into a float, without 0."""
     number, successor = 1, 1
     numbers: list[float] = []
     while number <= MAX_DELAY:

@@ -119,7 +119,7 @@ class Then(Derived):
         return self.other.bounds(self.later(retry)) if bounds is None else bounds
 
     def later(self, retry: int, /) -> int:
-        """Return a retry's number in the other schedule, after the end of the first."""
+        """Return the number that a retry after the first's end has in the other."""
         number, ended = self._known
         if not ended:
             after = first_where(lambda n: self.of.bounds(n) is None, number + 1, retry)
@@ -158,7 +158,7 @@ class Switch(Derived):
         return None if part is None else part.bounds(retry)
 
     def _part(self, retry: int) -> Schedule | None:
-        """Return the schedule of a retry; None if the first one ended too early."""
+        """Return a retry's schedule; None if the first ended before the switch."""
         if retry <= self.after:
             return self.of
         ended = self.after > 0 and self.of.bounds(self.after) is None

@@ -73,7 +73,7 @@ SCHEDULE_KINDS: dict[str, type[Schedule]] = {
         Sequence,
     )
 }
-"""The class of each kind of schedule, keyed by its name. A new kind gets a row here."""
+"""The class of each kind of schedule, keyed by kind. A new kind gets a row here."""
 
 CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
     each.__name__: each

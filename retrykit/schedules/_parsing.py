@@ -112,7 +112,11 @@ def schedule_from_data(data: object) -> Schedule:
 
 
 def schedule_to_text(schedule: Schedule) -> str:
-    """Return the expression from which `parse_schedule` makes the same schedule."""
+    """Return the expression from which `parse_schedule` makes the same schedule.
+
+    Raises:
+        ConfigError: The schedule is too large, or has parts that are user code.
+    """
     if has_user_code(check_size(schedule)):
         rule = "made of retrykit's own parts, to be written as data"
         raise invalid_setting(
@@ -159,7 +163,12 @@ def _parse(text: str) -> ast.expr:
 
 
 def _evaluate(node: ast.expr, levels: int) -> Any:
-    """Return the value of an expression of at most this many levels."""
+    """Return the value of an expression of at most this many levels.
+
+    Raises:
+        RecursionError: The expression has more levels.
+        ConfigError: The expression has a part that no schedule has.
+    """
     if not levels:
         raise RecursionError
     match node:
@@ -189,7 +198,7 @@ def _apply_operator(node: ast.BinOp, left: Any, right: Any) -> Schedule:
 
 
 def _callable(node: ast.expr, levels: int) -> Callable[..., Schedule]:
-    """Return the constructor or the bound method that is called."""
+    """Return the constructor or the bound method that an expression calls."""
     match node:
         case ast.Name(name) if name in CONSTRUCTORS:
             return CONSTRUCTORS[name]

@@ -23,7 +23,7 @@ MAX_MILLISECONDS = 2**31 - 1
 """The longest interval and delay of `GoogleInterval`: a Java int of milliseconds."""
 
 MAX_INTERVAL = MAX_MILLISECONDS / 1000
-"""That longest interval, in seconds."""
+"""The longest interval and delay of `GoogleInterval`, in seconds."""
 
 MAX_INTERVALS = 1_000
 """Maximum number of different intervals of a `GoogleInterval`."""
@@ -97,8 +97,8 @@ class Decorrelated(Formula):
 def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
     """Draw between *first* and *factor* times the previous delay.
 
-    A random walk that grows on average and spreads callers well. Limit it with
-    ``.cap()``.
+    A random walk that grows on average and spreads callers well; before retry 1, the
+    previous delay counts as *first*. Limit it with ``.cap()``.
 
     >>> walk = decorrelated(1).cap(10)
     >>> [walk.bounds(retry) for retry in (1, 2, 3)]
@@ -167,7 +167,7 @@ class GoogleInterval(Formula):
 
 @lru_cache
 def google_intervals(first: float, multiplier: float, longest: float) -> list[int]:
-    """Return the intervals of a `GoogleInterval`; the last one repeats.
+    """Return the intervals of a `GoogleInterval` in milliseconds; the last one repeats.
 
     >>> google_intervals(0.5, 1.5, 2.0)
     [500, 750, 1125, 1687, 2000]
@@ -194,7 +194,7 @@ def google_interval(
     Intervals and delays are truncated to milliseconds, and no delay is longer than
     2**31 - 1 ms, so that the same random numbers give the same delays as the original.
     If that does not matter,
-    ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)`` is the same in seconds.
+    ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)`` is the same without truncation.
 
     >>> list(google_interval(randomization_factor=0).take(5).draw())
     [0.5, 0.75, 1.125, 1.687, 2.53]
@@ -205,8 +205,8 @@ def google_interval(
         initial_interval: Interval before retry 1. A duration, >= 1 ms.
         randomization_factor: Fraction of the interval by which a delay may be shorter
             or longer. Dimensionless, 0 <= factor < 1.
-        multiplier: Growth of the interval. Dimensionless, >= 1; it must reach
-            *max_interval* within 1,000 intervals.
+        multiplier: Growth of the interval. Dimensionless, >= 1; above 1, the interval
+            must reach *max_interval* within 1,000 steps.
         max_interval: Limit of the interval, before jitter. A duration,
             >= *initial_interval*, <= 2**31 - 1 ms as in the original.
 
@@ -289,8 +289,8 @@ def polly_interval(median_first_retry_delay: Duration = 1.0) -> Schedule:
     [1.0, 1.0, 2.0, 4.0, 8.0]
 
     Args:
-        median_first_retry_delay: Approximate median of the time of the first retry;
-            those of later retries are 2, 4, 8 times as long. A duration, >= 0.
+        median_first_retry_delay: Approximate median of the time of the first retry; the
+            medians of later ones are 2, 4, 8 times as long. A duration, >= 0.
 
     Returns:
         An endless schedule. Each delay may be 0.

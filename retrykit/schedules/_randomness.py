@@ -1,4 +1,4 @@
-"""Random numbers for delays: a function of the seed of a call and of the retry."""
+"""Random numbers for delays, which follow from a call's seed and the retry's number."""
 
 import os
 import sys
@@ -154,7 +154,7 @@ _LOWER_HALVES = slice(None, None, 2 if sys.byteorder == "little" else -2)
 _MOST_RETRIES = 32
 
 Draws = tuple[SharedDraws, int]
-"""The draws of a call, and its number among those that share them."""
+"""The draws that some calls share, and the number of one of these calls."""
 
 # Each thread takes or adds items in one step.
 _prepared: list[Draws] = []
@@ -166,7 +166,7 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
 
 
 def new_draws() -> Draws:
-    """Return the draws of a new call, and its number among those that share them.
+    """Return the draws of a new call, and its number among the calls that share them.
 
     >>> draws, number = new_draws()
     >>> third = draws[3][number] * 2.0**-53
@@ -182,7 +182,7 @@ def new_draws() -> Draws:
 
 
 def first_draw() -> tuple[SharedDraws, int, int]:
-    """Return what `new_draws` returns, and the draw of the first retry."""
+    """Return the same as `new_draws`, and the first retry's draw in units of 2**-53."""
     try:
         return _drawn.pop()
     except IndexError:

@@ -107,7 +107,12 @@ _NO_DELAYS = (str, bytes, bytearray, memoryview, Mapping)
 
 
 def _check_delays(delays: object) -> object:
-    """Return delays as a tuple of seconds if they have a length, else unchanged."""
+    """Return delays as a tuple of seconds if they have a length, else unchanged.
+
+    Raises:
+        ConfigError: They are not ordered, cannot be iterated more than once, or are a
+            generator function with parameters; or one is not a duration.
+    """
     if inspect.isgeneratorfunction(delays):
         _check_no_arguments(delays)
         return delays
@@ -149,7 +154,7 @@ def _check_no_arguments(generator: Callable[..., object]) -> None:
 
 
 class _OneShot:
-    """An iterator, described in an error message."""
+    """A wrapper whose `repr` describes an iterator in an error message."""
 
     def __init__(self, iterator: object) -> None:
         self.iterator = iterator

@@ -208,7 +208,7 @@ class Jitter(_RandomRange):
 
 @final
 class Take(Derived):
-    """A number of delays from the start of a schedule."""
+    """The first delays of a schedule, up to a count."""
 
     __slots__ = ("retries",)
     kind: ClassVar[str] = "take"

@@ -62,6 +62,10 @@ class Admission:
         events: The events of the simulation.
 
     Attributes:
+        events: The events of the simulation.
+        rules: The decisions of the policy.
+        limits: The limits.
+        policy: The policy, with these limits.
         queued: The attempts that wait for a permit, kept here since a limit takes back
             the leases that nobody refers to.
     """
@@ -78,7 +82,7 @@ class Admission:
         self.queued: set[Admitted] = set()
 
     def admitted(self, call: Call) -> "Admitted":
-        """Return the object that asks for the attempts of a call."""
+        """Return the object that asks the limits for the attempts of a call."""
         return Admitted(self, call)
 
 
@@ -105,16 +109,16 @@ class Admitted:
         self._refuse: Callable[[], None]
 
     def ask(self, begin: Callable[[], None], refuse: Callable[[], None]) -> None:
-        """Ask for the next attempt.
+        """Ask the limits for the next attempt.
 
         Args:
-            begin: Called when it may be made.
-            refuse: Called when the call ends, since a limit refused it.
+            begin: Called when the attempt may be made.
+            refuse: Called if a limit refuses the attempt, so that the call ends.
         """
         self._begin, self._refuse = begin, refuse
-        self._go_on()
+        self._ask_limits()
 
-    def _go_on(self, _: object = None) -> None:
+    def _ask_limits(self, _: object = None) -> None:
         """Ask the limits that have not given a lease yet."""
         self._timer = None
         leases = self._leases
@@ -138,7 +142,7 @@ class Admitted:
         self._begin()
 
     def _handle(self, refusal: Refusal) -> None:
-        """Ask again later, or end the call."""
+        """Handle a refusal: ask again later, or end the call."""
         give_back(self._leases)
         delay = self._delay_until_allowed(refusal)
         if delay is None:
@@ -150,7 +154,7 @@ class Admitted:
         events = self._admission.events
         # A breaker may find that a billionth of a second is left of its time.
         due = events.now + max(nanoseconds(delay), 1)
-        self._timer = events.at(due, self._go_on, None)
+        self._timer = events.at(due, self._ask_limits, None)
 
     def _wait_in_queue(self, lease: QueuedLease) -> None:
         """Wait for a permit of a concurrency limit."""
@@ -164,7 +168,7 @@ class Admitted:
             self._leave_queue()
             refusal = limit.end_wait(lease, wait)
             if refusal is None:
-                self._go_on()
+                self._ask_limits()
             else:
                 self._leases.pop()
                 self._handle(refusal)
@@ -190,7 +194,7 @@ class Admitted:
         return max(limit - elapsed, 0.0)
 
     def _delay_until_allowed(self, refusal: Refusal) -> float | None:
-        """Return how long to wait before a limit is asked again; None to give up."""
+        """Return the seconds to wait before a limit is asked again; None to give up."""
         if self._admission.policy.on_refused != "wait":
             return None
         delay = _POLLING if refusal.retry_in is None else refusal.retry_in
@@ -204,9 +208,13 @@ class Admitted:
     def failed(self, kind: int, delay: float | None) -> float | None:
         """Tell the limits that the attempt has failed.
 
+        Args:
+            kind: The way in which it failed.
+            delay: The delay before the next attempt, in seconds; None if none follows.
+
         Returns:
-            The delay before the next attempt, longer if a limit will refuse it until
-            then and the policy waits; None if no attempt follows.
+            *delay*, or longer if a limit would refuse the attempt then and the policy
+            waits; None if no attempt follows.
         """
         admission, rules = self._admission, self._admission.rules
         error, retryable = rules.error(kind), rules.retries(kind)

@@ -37,7 +37,7 @@ _LONG: Final = 1e9
 
 
 def uniforms(stream: Stream) -> Any:
-    """Return a numpy generator that continues a stream, to the bit."""
+    """Return a function that draws a stream's next numbers with numpy, to the bit."""
     state = stream.state()
     generator = np.random.RandomState()
     keys = np.array(state[:-1], np.uint32)
@@ -48,7 +48,10 @@ def uniforms(stream: Stream) -> Any:
 
 
 def exponentials(uniform: Any, mean: int, count: int) -> Array:
-    """Return what `Stream.exponentials` yields, from a generator of `uniforms`."""
+    """Return the next *count* times that `Stream.exponentials` would yield.
+
+    *uniform* is a function that `uniforms` returned.
+    """
     fraction, exponent = np.frexp(1.0 - uniform(count))
     low = fraction < math.sqrt(0.5)
     fraction = np.where(low, fraction * 2, fraction)
@@ -125,7 +128,10 @@ class _Server:
             self._share = outage.share
 
     def serve(self, times: Array) -> Array:
-        """Return when requests that arrive at these times have been served."""
+        """Return when requests that arrive at these times have been served.
+
+        `NEVER` stands for requests that get no answer.
+        """
         if not len(times):
             return times
         if self._share == 1 or times[-1] < self._begin or times[0] >= self._end:
@@ -156,14 +162,20 @@ class _Server:
 
 
 def _queue(times: Array, services: Array, free: int) -> Array:
-    """Return when requests have been served, one after another."""
+    """Return when requests have been served, one after another, by a single slot.
+
+    Args:
+        times: When they arrive.
+        services: How long they take.
+        free: When the slot becomes free.
+    """
     served = np.cumsum(services)
     waits = np.maximum.accumulate(np.maximum(times - (served - services), free))
     return waits + served
 
 
 def run_windows(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:
-    """Run a simulation in which attempts fail by timeouts, or all at once.
+    """Run a simulation in which attempts time out, or all fail as they arrive.
 
     Raises:
         AmbiguousOrderError: The order of two events is unknown.
@@ -215,20 +227,32 @@ _Sends = Array
 """Attempts, as the columns of a two-dimensional array."""
 
 _SENT, _MADE, _NUMBER, _ATTEMPT, _BEGAN, _CALL = range(6)
-"""Its rows. When attempts are sent; when the failure before a retry, or the call before
-a first attempt, made them; the numbers of the sends that failed, or of the calls; the
-numbers of the attempts; when their calls began; the numbers of these calls."""
+"""The rows of `_Sends`, with times in nanoseconds.
+
+- ``_SENT``: when the attempt is sent;
+- ``_MADE``: for a retry, when the attempt before it failed; for a first attempt, when
+  the previous call began;
+- ``_NUMBER``: for a retry, the number of the send that failed; for a first attempt, the
+  number of its call;
+- ``_ATTEMPT``: the number of the attempt, from 1;
+- ``_BEGAN``: when its call began;
+- ``_CALL``: the number of its call.
+"""
 
 _GIVEN_UP: Final = -1
 _SERVED: Final = -2
-"""Stand for the time of the next attempt."""
+"""In place of the time of the next attempt: there is none, or the server decides."""
 
 _UNKNOWN: Final = -1
-"""Stands for the number of a send."""
+"""In place of the number of a send that has none yet."""
 
 
 def _in_order(parts: Sequence[_Sends]) -> _Sends:
-    """Return attempts in the order in which they were sent."""
+    """Return attempts in the order in which they were sent.
+
+    Raises:
+        AmbiguousOrderError: The order of two simultaneous attempts is unknown.
+    """
     sends = np.concatenate(parts, axis=1)
     order = np.argsort(sends[_SENT], kind="stable")
     times = sends[_SENT, order]
@@ -268,12 +292,12 @@ class _Failing:
         """Return attempts, and their retries in the same window, in order.
 
         Args:
-            parts: Attempts.
+            parts: Attempts that are sent in the window.
             over: The end of the window.
 
         Returns:
-            All attempts; and when the next attempt after each follows, `_SERVED` if
-            that depends on the server.
+            All attempts; and when the next attempt after each follows, or `_GIVEN_UP`,
+            or `_SERVED` if that depends on the server.
         """
         done: list[_Sends] = []
         while parts:
@@ -304,8 +328,8 @@ class _Retries:
     """The retries to come.
 
     Attributes:
-        waiting: The retries of each window.
-        width: The time of a window, in nanoseconds.
+        waiting: The retries in each later window, keyed by its number.
+        width: The length of a window, in nanoseconds.
     """
 
     width: int
@@ -323,7 +347,7 @@ class _Retries:
         Args:
             kind: How the attempts failed.
             failed: When they failed.
-            sends: The last rows of the attempts.
+            sends: The rows of the attempts from `_ATTEMPT` on.
         """
         delays = self._delays_after(kind, failed, *sends)
         due = failed + np.rint(np.minimum(delays, _LONG) * SECOND).astype(np.int64)
@@ -333,14 +357,15 @@ class _Retries:
     def add(
         self, sends: _Sends, failed: Array, due: Array, begin: int, order: int
     ) -> None:
-        """Add retries.
+        """Add the retries that are due after the present window.
 
         Args:
-            sends: Attempts.
+            sends: The attempts of the window.
             failed: When they failed.
-            due: When retries follow.
-            begin: The time from which retries are not among *sends*, in nanoseconds.
-            order: The number of the first attempt.
+            due: When retries follow; below 0 if none does.
+            begin: The end of the window, in nanoseconds: earlier retries are among
+                *sends*.
+            order: The number of the first of *sends*.
         """
         again = np.flatnonzero((due >= begin) & (due < self._end))
         if not len(again):
@@ -362,7 +387,15 @@ class _Retries:
     def _delays_after(
         self, kind: int, failed: Array, attempts: Array, began: Array, numbers: Array
     ) -> Array:
-        """Return the delays before retries, in seconds; -1 if there is no retry."""
+        """Return the delays before the next attempts, in seconds; -1 if none follows.
+
+        Args:
+            kind: How the attempts failed.
+            failed: When they failed.
+            attempts: Their numbers, from 1.
+            began: When their calls began.
+            numbers: The numbers of these calls.
+        """
         plan, own = self._plan, self._seed
         seeds = self._first + numbers
         if own is not None:
@@ -419,14 +452,24 @@ class _Counts:
         self.count("given_up", failed[counted & (due == _GIVEN_UP)])
 
     def fail(self, sent: Array) -> None:
-        """Count attempts that fail, by the times when they were sent, in order."""
+        """Count attempts that fail, in the seconds in which they were sent.
+
+        Args:
+            sent: When they were sent, in ascending order.
+        """
         self.count("failed", sent)
         last = np.flatnonzero(np.diff(sent // SECOND, append=-1))
         for time in sent[last].tolist():
             self._recorder.last_failed[time // SECOND] = time
 
     def succeed(self, sent: Array, finish: Array, began: Array) -> None:
-        """Count attempts and calls that succeed."""
+        """Count attempts and calls that succeed.
+
+        Args:
+            sent: When the attempts were sent.
+            finish: When they succeeded.
+            began: When their calls began.
+        """
         self.count("succeeded", sent)
         counted = finish < self._recorder.end
         self.count("goodput", finish[counted])

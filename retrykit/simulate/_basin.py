@@ -123,7 +123,7 @@ def basin(  # noqa: PLR0913  as `simulate`
         errors: As in `simulate`.
         seed: As in `simulate`.
         queue: The longest queue at the beginning. Count, 1 to 1,000,000; by default
-            what the server serves in three timeouts, or the bound of its queue.
+            what the server serves in three timeouts, or less if its queue holds less.
         pending: The largest number of waiting calls. Count, 1 to 1,000,000; by default
             what the server serves in three timeouts.
         steps: Number of steps of each axis, from 0 to its largest number. Count,
@@ -218,6 +218,12 @@ def find_basin(  # noqa: PLR0913  as `basin`
 
 
 def _axis(name: str, most: object, steps: int) -> tuple[int, ...]:
-    """Return numbers from 0 to the largest, without repetitions."""
+    """Return evenly spaced integers from 0 to *most*, without repetitions.
+
+    Args:
+        name: The name of the setting.
+        most: The largest integer, given by the user.
+        steps: Number of steps from 0 to it.
+    """
     end = check_integer(name, most, at_least=1, at_most=_MOST)
     return tuple(dict.fromkeys(round(step * end / steps) for step in range(steps + 1)))

@@ -25,9 +25,11 @@ class Calendar:
         end: Events that are due then or later are left out, in nanoseconds.
 
     Attributes:
-        items: The events of the page, in order. The last one marks its end, and has
-            only a time.
+        items: The events of the current page, in order. The last one marks the end of
+            the page, and has only a time.
         page_end: The time at the end of the page, in nanoseconds.
+        pages: The events of later pages, unsorted, keyed by the number of the page.
+        bits: A page lasts 2 ** bits nanoseconds.
     """
 
     __slots__ = ("_end", "_page", "bits", "items", "page_end", "pages")
@@ -53,7 +55,7 @@ class Calendar:
             self.pages[time >> self.bits].append(item)
 
     def turn(self) -> list[Item]:
-        """Return the events of the next page."""
+        """Make the next page the current one, and return its `items`."""
         self._page += 1
         self.items = items = self.pages.pop(self._page, [])
         items.sort()

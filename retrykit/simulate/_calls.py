@@ -46,13 +46,14 @@ class Call:
     Attributes:
         process: The process that makes it.
         began: When it began, in nanoseconds.
-        attempt: Number of the running or last attempt, from 1.
+        attempt: Number of the running or last attempt, from 1; 0 before the first.
         waiting: The attempt whose answer it waits for; None between attempts.
-        timer: The timeout of that attempt, or the next attempt; None once it is over.
+        timer: The event of that attempt's timeout, or of the next attempt; None once
+            the call is over.
         cost: What the last retry cost the budget.
         draws: The draws of its delays, which 64 calls share.
-        number: Its number among these calls.
-        record: What the policy has to know about earlier failures, if anything.
+        number: Its number among these 64 calls, from 0.
+        record: What the policy has to know about earlier failures; None if nothing.
         user: The number of the user who makes it; None if the load is open.
     """
 
@@ -94,8 +95,8 @@ class Attempt:
         call: Its call.
         sent: When it was sent, in nanoseconds.
         deadline: When it times out, in nanoseconds.
-        arrives: When it reaches the server, in nanoseconds.
-        number: The number of that event.
+        arrives: When it reaches the server, in nanoseconds; -1 until that is known.
+        number: The number of its arrival among the events; -1 until that is known.
     """
 
     __slots__ = ("arrives", "call", "deadline", "number", "sent")
@@ -111,11 +112,12 @@ class BySchedule(NamedTuple):
 
     Attributes:
         kinds: Whether failures are decided like this, for each way to fail.
-        most: Maximum number of attempts.
+        most: Maximum number of attempts, or infinity.
         limit: A retry is made before this time, in seconds since the call began;
             `Rules.delay_after` decides about later ones.
         delays: The lowest delay before a retry, and its step for each unit of the draw.
-        time_limit: When attempts of a call are ended, in nanoseconds since it began.
+        time_limit: When the attempts of a call are ended, in nanoseconds since it
+            began; None if no such limit applies.
     """
 
     kinds: list[bool]
@@ -138,7 +140,8 @@ class Rules:
         own_timeout: The way to fail that is the timeout of the policy.
 
     Attributes:
-        time_limit: When attempts of a call are ended, in nanoseconds since it began.
+        time_limit: When the attempts of a call are ended, in nanoseconds since it
+            began; None if no such limit applies.
     """
 
     def __init__(
@@ -205,7 +208,7 @@ class Rules:
     def time_left(self, call: Call, now: int) -> int | None:
         """Return the time that a call has left, in nanoseconds, >= 0.
 
-        None if there is no limit for an attempt that begins.
+        None if its attempts have no such limit.
         """
         limit = self.time_limit
         return None if limit is None else max(0, call.began + limit - now)
@@ -242,11 +245,14 @@ class Rules:
         return decision
 
     def match(self, kind: int) -> Any:
-        """Return the rule that a way to fail matches, or why it is not retried."""
+        """Return the answer of `match_error` to a way to fail.
+
+        That is the index of a rule, None, or why the attempt is not retried.
+        """
         return self._answers[kind][0]
 
     def delay_of_hint(self, call: Call, now: int, hint: Any) -> float | None:
-        """Return the delay that an error asks for; None if that is not allowed."""
+        """Return the delay that a hint asks for, in seconds; None if not allowed."""
         policy, elapsed = self._policy, (now - call.began) / SECOND
         allowed = None if policy.limits == "all" else policy.max_elapsed
         record = self._record_of(call)
@@ -268,9 +274,15 @@ class Process:
     """A process of a fleet, with a budget of its own.
 
     Attributes:
+        clients: The clients that it belongs to.
+        rules: The decisions of their policy.
+        timeout: How long it waits for an answer, in nanoseconds.
+        time_limit: As in `Rules`.
+        seed: The seed of the policy; None if calls have seeds of their own.
+        budget: Its budget; None if the policy has none.
         delay_after: A function of a call, the time, and the way in which its attempt
-            failed then; it returns the delay before the next attempt, and pays for the
-            retry; None if no attempt follows.
+            failed then. It pays for the retry, and returns the delay before it, in
+            seconds; None if no attempt follows.
     """
 
     __slots__ = (
@@ -292,11 +304,18 @@ class Process:
         self.delay_after = rules.delay_after if self.budget is None else self._pay
 
     def _pay(self, call: Call, now: int, kind: int) -> float | None:
-        """Pay for the next attempt, and return the delay before it, or None."""
+        """Pay for the next attempt, and return the delay before it.
+
+        None if no attempt follows.
+        """
         return self.pay(call, kind, self.rules.delay_after(call, now, kind))
 
     def pay(self, call: Call, kind: int, delay: float | None) -> float | None:
-        """Return the delay if the budget pays for a retry after it, else None."""
+        """Record a failure in the budget, and pay for a retry.
+
+        Returns:
+            *delay*; None if it was None, or the budget does not pay.
+        """
         budget = self.budget
         if budget is None:
             return delay
@@ -318,7 +337,10 @@ class Process:
 
 
 def _answer(policy: Policy, error: Exception) -> tuple[Any, Any]:
-    """Return the answers of the conditions and the hint to an error."""
+    """Return the answers of the conditions and of the hint to an error.
+
+    The hint is not asked about an error that is not retried.
+    """
     if isinstance(error, ExceptionGroup):
         matched = match_group(policy, error)
     else:
@@ -330,7 +352,10 @@ def _answer(policy: Policy, error: Exception) -> tuple[Any, Any]:
 
 
 def new_budget(budget: Budget | None) -> Budget | None:
-    """Return a new budget with the settings of another one."""
+    """Return a new budget with the settings of another one; None for None.
+
+    A budget of the user's own class is copied with its state.
+    """
     if isinstance(budget, SerializableBudget):
         return type(budget)(**budget.settings)
     return copy.deepcopy(budget)

@@ -32,7 +32,7 @@ class Chain(NamedTuple):
 
 
 def check_chain(value: object) -> Chain:
-    """Return the servers of a chain.
+    """Return *value* as a chain of servers; None means a single default server.
 
     Raises:
         ConfigError: It is not a chain.
@@ -83,7 +83,7 @@ def check_timeouts(chain: Chain, clients: Sequence[Clients], network: float) -> 
         network: Time from a client to its server, in seconds.
 
     Raises:
-        ConfigError: Every attempt of some clients would time out.
+        ConfigError: Every attempt of some client would time out.
     """
     least = 0
     callers = [clients, *([each] for each in chain.between)]

@@ -205,7 +205,13 @@ class _Setup(NamedTuple):
 
 
 class _Dial(NamedTuple):
-    """A setting that can be changed by 1 to *steps* steps; 1 is the least change."""
+    """A setting that can be changed by 1 to *steps* steps; 1 is the least change.
+
+    Attributes:
+        steps: Maximum number of steps; below 1 if the setting cannot be changed.
+        turned: Returns the clients and their server after a number of steps.
+        words: Returns the change by a number of steps, in words.
+    """
 
     steps: int
     turned: Callable[[int], _Setup]
@@ -232,7 +238,7 @@ class _Search:
         setup: _Setup,
         seeds: int = _SEEDS,
     ) -> bool:
-        """Return whether a server recovers with every seed."""
+        """Return whether a server recovers with each of the first *seeds* seeds."""
         if self._progress is not None:
             self._progress(words)
         return all(
@@ -250,7 +256,10 @@ class _Search:
         )
 
     def turn(self, dial: _Dial) -> Change | None:
-        """Return the least change of a setting that lets the server recover."""
+        """Return the least change of a setting that lets the server recover.
+
+        None if the greatest change does not.
+        """
 
         def recovers(step: int) -> bool:
             return self.recovers(dial.words(step), dial.turned(step))
@@ -261,7 +270,7 @@ class _Search:
         return self.change(dial.words(step), dial.turned(step))
 
     def change(self, words: str, setup: _Setup) -> Change:
-        """Return a change, with its whole simulation."""
+        """Return a change, with its simulation with the first seed."""
         result = self._simulate(setup, self._seed)
         return Change(
             words=words, clients=setup.clients, server=setup.server, simulation=result

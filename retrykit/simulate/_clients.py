@@ -27,7 +27,11 @@ from retrykit.simulate._recorder import Recorder
 __all__ = ["Clients", "Fleet", "Told"]
 
 Told = Callable[[Call, Attempt, int, int | None, float | None], None]
-"""Gets a call, its attempt that has ended, the time, how it failed, and the delay."""
+"""Takes a call, its attempt that has ended, the time, how it failed, and a delay.
+
+The time is in nanoseconds. The way to fail is None if the attempt succeeded. The delay
+is in seconds, before the next attempt, and None if no attempt follows.
+"""
 
 _MOST_PROCESSES: Final = 100_000
 _TIMEOUT: Final = 1.0
@@ -179,7 +183,8 @@ class Fleet:
     def begin_with(self, retries: int) -> None:
         """Begin with calls that wait to retry an attempt that has timed out.
 
-        Their retries are due at any time within the delays of the policy.
+        Their retries are due at random times within the delays of the policy. Calls
+        that the policy does not retry are left out.
         """
         due = Stream(self._seed, "pending retries")
         for _ in range(retries):
@@ -216,7 +221,7 @@ class Fleet:
         self._to_server(attempt)
 
     def awaits(self, attempt: Attempt) -> bool:
-        """Return whether a client still waits for the answer of an attempt."""
+        """Return whether a client still waits for the answer to an attempt."""
         call = attempt.call
         if self._late_answers:
             return call.timer is not None

@@ -78,7 +78,7 @@ def contend(  # noqa: PLR0913  all but the first have defaults
 
     A client reads the row, and writes it if it has not changed since, or else fails and
     retries. So one write in each round trip succeeds, and the others are wasted work;
-    with delays there are fewer of them, and the whole update takes longer.
+    with delays, fewer writes are wasted, and the whole update takes longer.
 
     >>> from retrykit.schedules import exponential
     >>> jittered = Policy(schedule=exponential(0.01).cap(2).full_jitter(), on=Exception)
@@ -133,7 +133,10 @@ def contend(  # noqa: PLR0913  all but the first have defaults
 
 
 def _within(values: Any) -> float | None:
-    """Return half the width of the 95 % confidence interval of a mean."""
+    """Return half the width of the 95 % confidence interval of a mean.
+
+    None for a single value.
+    """
     number = len(values)
     if number < 2:  # noqa: PLR2004
         return None
@@ -143,7 +146,10 @@ def _within(values: Any) -> float | None:
 
 
 def _normal_times(mean: int, deviation: int) -> list[int]:
-    """Return equally probable times of a normal distribution, in nanoseconds, >= 0."""
+    """Return equally probable times of a normal distribution, in nanoseconds.
+
+    Negative times lose their sign.
+    """
     return [round(abs(mean + deviation * each)) for each in _quantiles()]
 
 
@@ -155,7 +161,7 @@ def _quantiles() -> list[float]:
 
 @final
 class _Row:
-    """A row of a database, and the clients that update it."""
+    """A database row, and the clients that update it."""
 
     def __init__(
         self, policy: Policy, rules: Rules, times: list[int], seed: int

@@ -63,7 +63,7 @@ def deal(
 
 
 def call_draws(seed: int) -> Iterator[tuple[SharedDraws, int]]:
-    """Return the draws of the delays of each call, endlessly.
+    """Yield the draws for the delays of each call, and its number in them, endlessly.
 
     Args:
         seed: The seed of the first call.

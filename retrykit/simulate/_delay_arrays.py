@@ -48,7 +48,8 @@ class DelayArrays:
 
     Args:
         schedule: The schedule.
-        delays: Its delays, as far as they are known.
+        delays: The lowest delay before each retry, and its step for each unit of the
+            draw.
     """
 
     def __init__(self, schedule: Schedule, delays: Delays) -> None:
@@ -59,7 +60,7 @@ class DelayArrays:
     def find(self, attempts: Array, seeds: Array) -> Array:
         """Return the delays after failed attempts, in seconds.
 
-        A delay is infinity if only the schedule can compute it, or if it has ended.
+        A delay is infinite if the schedule has ended, or must be asked for it.
 
         Args:
             attempts: The numbers of the attempts, at least one.
@@ -80,7 +81,7 @@ class DelayArrays:
         return found
 
     def _learn(self, most: int) -> None:
-        """Look up the delays before all retries up to a number."""
+        """Look up the delays before all retries up to number *most*."""
         known = len(self._low)
         if most < known:
             return
@@ -93,7 +94,10 @@ class DelayArrays:
 
 
 def _compute(schedule: Schedule) -> Callable[[int, Array], Array]:
-    """Return a function that draws delays before a retry; infinity means no retry."""
+    """Return a function of a retry's number and of seeds, which computes delays.
+
+    The function returns infinity if the schedule has ended.
+    """
     random = [part for _, part in iter_parts(schedule) if part.kind in RANDOM_KINDS]
     if any(part.kind not in _EXACT for part in random):
         return lambda retry, seeds: _ask(schedule, retry, seeds)
@@ -131,7 +135,10 @@ class _Draws:
 
 
 _Drawing = Callable[[int, _Draws], Any]
-"""Returns the delays before a retry: an array, or one for all; None for no retry."""
+"""Returns the delays before a retry: an array, or one for all calls.
+
+None if the schedule has ended.
+"""
 
 
 def _drawing(schedule: Any) -> _Drawing:
@@ -142,7 +149,12 @@ def _drawing(schedule: Any) -> _Drawing:
 
 
 def _mapped(change: Callable[[Any, Any], Any]) -> Callable[[Any], _Drawing]:
-    """Return the drawing of schedules that change each delay."""
+    """Return a function that makes the drawing of a schedule that changes delays.
+
+    Args:
+        change: Takes the schedule and the delays of the schedule inside it; returns the
+            changed delays.
+    """
 
     def drawing(schedule: Any) -> _Drawing:
         inner = _drawing(schedule.of)
@@ -157,7 +169,12 @@ def _mapped(change: Callable[[Any, Any], Any]) -> Callable[[Any], _Drawing]:
 
 
 def _ranged(spread: Callable[[Any, Any], Any]) -> Callable[[Any], _Drawing]:
-    """Return the drawing of schedules that draw from a range around each delay."""
+    """Return a function that makes the drawing of a schedule with jitter.
+
+    Args:
+        spread: Takes the schedule and the delays of the schedule inside it; returns the
+            bounds of the ranges to draw from.
+    """
 
     def drawing(schedule: Any) -> _Drawing:
         inner = _drawing(schedule.of)
@@ -174,7 +191,12 @@ def _ranged(spread: Callable[[Any, Any], Any]) -> Callable[[Any], _Drawing]:
 def _joined(
     join: Callable[[Any, Any], Any], *, both: bool
 ) -> Callable[[Any], _Drawing]:
-    """Return the drawing of two joined schedules, while both or either continue."""
+    """Return a function that makes the drawing of a schedule that joins two others.
+
+    Args:
+        join: Returns the delay for one delay of each.
+        both: Whether it ends with the first of them to end, instead of with the last.
+    """
 
     def drawing(schedule: Any) -> _Drawing:
         left, right = _drawing(schedule.left), _drawing(schedule.right)
@@ -270,4 +292,7 @@ _EXACT: Final[dict[str, Callable[[Any], _Drawing]]] = {
     "then": _then,
     "switch": _switch,
 }
-"""The drawing of each kind of schedule whose arithmetic numpy repeats."""
+"""Functions that make the drawing of a schedule, keyed by its kind.
+
+numpy repeats the arithmetic of these kinds to the bit.
+"""

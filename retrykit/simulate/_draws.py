@@ -11,7 +11,7 @@ LOG_2: Final = 0.6931471805599453
 """The natural logarithm of 2."""
 
 TERMS: Final = tuple(range(23, 0, -2))
-"""The divisors of the series of a logarithm, the highest first."""
+"""The divisors in the series for a logarithm, the highest first."""
 
 
 @final
@@ -25,6 +25,9 @@ class Stream:
     Args:
         seed: The seed of the simulation. Integer, >= 0.
         purpose: The name of the stream.
+
+    Attributes:
+        random: Returns the next number, 0 <= number < 1.
     """
 
     __slots__ = ("_generator", "random")
@@ -44,10 +47,10 @@ class Stream:
         return int(self.random() * most)
 
     def exponential(self, mean: int) -> int:
-        """Return a time that is exponentially distributed, in nanoseconds, >= 0.
+        """Return an exponentially distributed time, in nanoseconds, >= 0.
 
         Args:
-            mean: Its mean, in nanoseconds.
+            mean: The mean of the distribution, in nanoseconds.
         """
         return next(self.exponentials(mean))
 
@@ -108,7 +111,13 @@ def normal_quantile(share: float) -> float:
 
 
 def _ratio(number: float, coefficients: tuple[tuple[float, ...], ...]) -> float:
-    """Return the ratio of two polynomials, whose highest terms are first."""
+    """Return the ratio of two polynomials at a number.
+
+    Args:
+        number: The number.
+        coefficients: Those of the numerator and of the denominator, each from the
+            highest power down.
+    """
     above = below = 0.0
     for numerator, denominator in zip(*coefficients, strict=True):
         above = above * number + numerator

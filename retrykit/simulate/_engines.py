@@ -52,7 +52,7 @@ class Run:
     Args:
         scene: What is simulated.
         watcher: Is told how it proceeds.
-        told: Called with each attempt that has ended.
+        told: Called with each attempt that has ended; None if nobody listens.
 
     Attributes:
         recorder: The counts of the requests to the first server.
@@ -68,7 +68,7 @@ class Run:
     def choose(
         self, engine: Engine | None, state: tuple[int, int] | None, since: int | None
     ) -> Engine:
-        """Return the engine that `run` uses with these arguments."""
+        """Return the engine that `run` tries first with these arguments."""
         whole = self._told is None and state is None and since is None
         scene = self._scene
         if not whole or engine == "events" or not applies(scene):
@@ -88,7 +88,7 @@ class Run:
             state: The number of abandoned requests in the queue, and of calls that wait
                 for their first retry, at the beginning; None if there are none.
             since: Stop as soon as attempts succeed again after this time, which is in
-                nanoseconds, and nothing is left to do; None if all seconds are wanted.
+                nanoseconds, and nothing is left to do; None runs all seconds.
         """
         chosen = self.choose(engine, state, since)
         with sync_clock.use(VirtualClock(self._events), "a simulation"):
@@ -99,7 +99,10 @@ class Run:
             self._run_events(state, since)
 
     def _counted(self, run: ShortCut) -> bool:
-        """Try a short cut, and return whether it has simulated everything."""
+        """Try a short cut, and return whether it has simulated everything.
+
+        Otherwise, forget what it has counted.
+        """
         try:
             if run(self._scene, self.recorder, self._watcher, self._events):
                 return True

@@ -1,4 +1,4 @@
-"""Estimates of how many attempts a simulation makes, and how long it takes."""
+"""Estimates of how many attempts a simulation makes, and how long it takes to run."""
 
 import math
 from collections.abc import Iterator
@@ -75,7 +75,13 @@ def estimate(
 
 
 def _requests(scene: Scene, clients: Clients, share: float) -> float:
-    """Return about how many requests clients with a share of the load send."""
+    """Return an estimate of the requests that some clients send.
+
+    Args:
+        scene: What is simulated.
+        clients: The clients.
+        share: Their share of the load, > 0 and <= 1.
+    """
     seconds, outage, hedge = float(scene.seconds), scene.outage, clients.policy.hedge
     calls = scene.load.rate * share
     hedged = 1.0 if hedge is None else 1 + min(hedge.extra, 1.0)
@@ -102,7 +108,7 @@ def _requests(scene: Scene, clients: Clients, share: float) -> float:
 
 
 def _quick(scene: Scene, outage: Outage) -> tuple[float, float]:
-    """Return how long new calls fail at once, and how long their retries do."""
+    """Return for how many seconds new calls, and then retries, fail at once."""
     quick = min(outage.duration, float(scene.seconds))
     if scene.server.queue_bound is not None:
         # Until the server has worked off what the outage has left.
@@ -112,7 +118,12 @@ def _quick(scene: Scene, outage: Outage) -> tuple[float, float]:
 
 
 def _paid(clients: Clients, calls: float) -> float:
-    """Return about how many retries per call a budget or limits allow."""
+    """Return an estimate of the retries per call that a budget or limits allow.
+
+    Args:
+        clients: The clients.
+        calls: How many calls they make per second.
+    """
     budget = clients.policy.budget
     if isinstance(budget, RatioBudget):
         return budget.ratio + budget.reserve * clients.processes / calls
@@ -122,14 +133,14 @@ def _paid(clients: Clients, calls: float) -> float:
 def _per_second(
     scene: Scene, clients: Clients, answer: float, seconds: float, paid: float
 ) -> float:
-    """Return the requests per second of clients all like these, if all attempts fail.
+    """Return the requests per second if all clients are like these, and all fail.
 
     Args:
         scene: What is simulated.
         clients: The clients.
         answer: How long a request takes to fail, in seconds.
-        seconds: How long calls are made.
-        paid: Maximum number of attempts of a call.
+        seconds: For how long calls are made.
+        paid: Maximum number of requests of a call.
     """
     call, load = _call(clients, answer, seconds), scene.load
     if isinstance(load, ClosedLoad):
@@ -144,7 +155,8 @@ class _Call(NamedTuple):
 
     Attributes:
         requests: Number of its requests.
-        mean: The mean number for calls that begin at any time.
+        mean: The mean number of requests of such calls, some of which begin too late to
+            make all of them.
         lasts: How long it lasts, in seconds.
     """
 
@@ -154,7 +166,13 @@ class _Call(NamedTuple):
 
 
 def _call(clients: Clients, answer: float, seconds: float) -> _Call:
-    """Return a call of these clients, cut off after a number of seconds."""
+    """Return a call of these clients, cut off after a number of seconds.
+
+    Args:
+        clients: The clients.
+        answer: How long a request takes to fail, in seconds.
+        seconds: When it is cut off, since it began.
+    """
     each = 1
     if clients.sdk is not None:
         own = timeout_seconds(clients.policy.attempt_timeout)
@@ -168,7 +186,13 @@ def _call(clients: Clients, answer: float, seconds: float) -> _Call:
 
 
 def _starts(policy: Policy, answer: float, seconds: float) -> Iterator[float]:
-    """Yield when the attempts of a call begin, in seconds, if all of them fail."""
+    """Yield when the attempts of a call begin, in seconds, if all of them fail.
+
+    Args:
+        policy: The policy of the call.
+        answer: How long an attempt takes to fail, in seconds.
+        seconds: Attempts that would begin at this time or later are left out.
+    """
     most = min(most_attempts(policy) or math.inf, _MOST_PER_CALL)
     limit = policy.max_elapsed
     end = seconds if limit is None else min(seconds, limit)

@@ -10,10 +10,13 @@ from retrykit._internal.durations import CENTURY
 __all__ = ["SECOND", "Event", "Events", "nanoseconds"]
 
 SECOND: Final = 1_000_000_000
-"""Nanoseconds."""
+"""A second, in nanoseconds."""
 
 Event = list[Any]
-"""Its time, its number, and the action to call with its argument; None if cancelled."""
+"""A time, a number, an action, and the argument to call it with.
+
+In a cancelled event, the action and the argument are None.
+"""
 
 # No simulation lasts as long.
 _CENTURY: Final = int(CENTURY) * SECOND
@@ -39,7 +42,7 @@ class Events:
     Only the events that are due soon are in a heap, which is small. The others, such as
     timeouts, are in pages, each of which has the events of another short period, in any
     order. Cancelled events are removed together, once they outnumber the events left by
-    the previous removal.
+    the previous removal, and are more than 64.
 
     Args:
         rate: Calls per second.
@@ -84,7 +87,12 @@ class Events:
         heapify(heap)
 
     def at(self, time: int, action: Callable[[Any], object], argument: Any) -> Event:
-        """Call an action at a time that must not be past.
+        """Schedule an action.
+
+        Args:
+            time: When to call it, in nanoseconds; not before `now`.
+            action: The action.
+            argument: The argument to call it with.
 
         Returns:
             The event, for `cancel`.

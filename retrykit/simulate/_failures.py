@@ -52,7 +52,16 @@ class ServiceUnavailable(Exception):  # noqa: N818  the name of the status
 
 
 def errors_of(outage: Outage | None, errors: object) -> tuple[Exception, ...]:
-    """Return the error of each way to fail; the user's errors replace the defaults."""
+    """Return the error of each way to fail that needs no chain or layer, in order.
+
+    Args:
+        outage: The outage; its `retry_after` goes into the default error of its 503.
+            None if there is no outage.
+        errors: The user's errors, which replace the defaults; None if there are none.
+
+    Raises:
+        ConfigError: *errors* is invalid.
+    """
     given = {} if errors is None else errors
     if not isinstance(given, Mapping):
         raise invalid_setting("errors", "a dict of errors by their names", given)
@@ -81,7 +90,12 @@ def errors_of(outage: Outage | None, errors: object) -> tuple[Exception, ...]:
 def errors_of_layers(
     raised: tuple[Exception, ...], errors: object
 ) -> tuple[Exception, ...]:
-    """Return the errors, with those that only chains and layers have."""
+    """Return errors followed by the errors that only chains and layers have.
+
+    Args:
+        raised: The errors that `errors_of` returned.
+        errors: The user's errors; None if there are none.
+    """
     given = errors if isinstance(errors, Mapping) else {}
     failed = given.get("failed_call", raised[BUSY])
     # The policy puts its own error in the last place, if it has a timeout.

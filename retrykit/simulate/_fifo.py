@@ -24,19 +24,19 @@ class AmbiguousOrderError(Exception):
 
 
 Receive = Callable[[int, int], int]
-"""Takes when a request arrives, and when it was sent; returns when its service ends.
+"""Takes when a request arrives, and when it was sent; returns when it has been served.
 
-`NEVER` if it gets no answer. A number below 0 is -1 minus the way in which it fails at
-once.
+That is `NEVER` if the request gets no answer. If the request fails at once, it is -1
+minus the number of the way to fail.
 """
 
 
 def first_in_first_out(  # noqa: C901, PLR0915  a closure, which is quicker than an object
     server: Server, outage: Outage | None, seed: int, recorder: Recorder
 ) -> tuple[Receive, Callable[[], int]]:
-    """Return a server that serves requests as they arrive, and drops none.
+    """Return the functions of a server that serves requests in the order of arrival.
 
-    It answers as `SimulatedServer` does, without an event.
+    The server answers as `SimulatedServer` does, but without events.
 
     Args:
         server: Its settings.
@@ -45,8 +45,8 @@ def first_in_first_out(  # noqa: C901, PLR0915  a closure, which is quicker than
         recorder: Counts the requests that have to wait.
 
     Returns:
-        A function that receives requests, in the order of their arrival, and one that
-        returns when the service of the last one starts.
+        A function that receives requests, in the order of their arrival, and a function
+        that returns when the service of the last accepted request starts.
     """
     service = nanoseconds(server.slots / server.capacity)
     most = server.most_waiting
@@ -107,7 +107,12 @@ def first_in_first_out(  # noqa: C901, PLR0915  a closure, which is quicker than
         return finish
 
     def is_full(now: int, sent: int) -> bool:
-        """Return whether no more requests may wait."""
+        """Return whether no more requests may wait.
+
+        Raises:
+            AmbiguousOrderError: It is unknown whether a waiting request is served
+                before this one arrives.
+        """
         while waiting:
             start, made = waiting[0]
             if start > now or (start == now and made > sent):

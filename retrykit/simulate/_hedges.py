@@ -20,7 +20,7 @@ class Hedges:
     """The hedge of a process, which counts its own extra load.
 
     Args:
-        process: The policy, which has a hedge, and its budget.
+        process: The process, whose policy has a hedge.
         line: The way to the server.
         below: Sends each attempt.
     """
@@ -47,7 +47,7 @@ class SimulatedRace(Race):
         self._hedges, self._call = hedges, call
 
     def succeeded(self, outcome: SentOutcome, now: float) -> None:
-        """Note the success of a send."""
+        """Note how long a successful send took, and end the race with it."""
         self._hedge.note(now - self._begun)
         self._end(outcome)
 
@@ -91,7 +91,7 @@ class Hedged:
         return self._hedges.line.events.now / SECOND
 
     def begin(self) -> None:
-        """Make the first send."""
+        """Make the first send, and schedule the next one."""
         self._send(1)
         self._wait()
 
@@ -151,7 +151,7 @@ class Hedged:
             self._timer = None
 
     def cancel(self, *, succeeded: bool | None) -> None:
-        """Cancel what is under way."""
+        """Cancel the sends in progress, and schedule no other."""
         self._stop_timer()
         for each in [*self._sent.values()]:
             each.cancel(succeeded=succeeded)

@@ -54,7 +54,7 @@ def check_layers(
     Args:
         clients: The clients.
         errors: The error of each way to fail, with those of layers.
-        needed: The way to fail that they must retry; None if any.
+        needed: The way to fail that they must retry; None if any will do.
 
     Raises:
         ConfigError: They cannot.
@@ -109,7 +109,7 @@ class LayeredFleet:
         self._next_process = deal(processes, shares, seed, made_by)
 
     def _process(self, layers: LayeredClients) -> Retries:
-        """Return the retries of a new process, and the layers below them."""
+        """Return the retries of a new process, above its other layers."""
         clients, line = layers.clients, self._line
         timeout = nanoseconds(clients.timeout)
         below: Layer = Connections(line, timeout, clients.connections)
@@ -141,7 +141,7 @@ class LayeredFleet:
         """Begin a call by one of the processes.
 
         Args:
-            user: The number of the user who makes it.
+            user: The number of the user who makes it; None if no user does.
             end: Called with how it failed; None means success.
         """
         recorder, whole = self._recorder, Whole(user)
@@ -161,7 +161,7 @@ class LayeredFleet:
         call.begin()
 
     def awaits(self, request: Request) -> bool:
-        """Return whether a client still waits for the answer of a request."""
+        """Return whether a client still waits for the answer to a request."""
         late = self._line.late_answers and request.whole.active
         return request.open or late
 

@@ -57,7 +57,7 @@ Load = str | float | Users | Sequence[float]
 """Share of the capacity, users, or the times of recorded calls, in seconds."""
 
 Begin = Callable[[int | None], None]
-"""Begins a call, of a user if the load is closed."""
+"""Begins a call of the user with this number, or, if the load is open, of None."""
 
 
 @final
@@ -87,7 +87,7 @@ class OpenLoad:
         events.at(next(times), arrive, None)
 
     def times(self, seed: int) -> Iterator[int]:
-        """Return when calls begin, in nanoseconds, ascending and without an end."""
+        """Yield when calls begin, in nanoseconds, in ascending order, endlessly."""
         return accumulate(Stream(seed, "arrivals").exponentials(self.mean))
 
 
@@ -97,7 +97,7 @@ class RecordedLoad:
 
     Attributes:
         rate: Calls per second, on average.
-        normal: 0, since it is counted before the outage.
+        normal: 0, since the calls before the outage are counted instead.
         text: The load, for people.
     """
 
@@ -121,7 +121,7 @@ class RecordedLoad:
         events.at(next(times), arrive, None)
 
     def times(self, seed: int) -> Iterator[int]:  # noqa: ARG002
-        """Return when calls begin, in nanoseconds, in ascending order."""
+        """Yield when calls begin, in nanoseconds, in ascending order."""
         return iter(self._times)
 
 
@@ -131,8 +131,8 @@ class ClosedLoad:
 
     Attributes:
         users: The users.
-        rate: Calls per second while calls take no time: the highest possible rate.
-        normal: 0, since it is counted before the outage.
+        rate: Calls per second if calls took no time: the highest possible rate.
+        normal: 0, since the calls before the outage are counted instead.
         text: The load, for people.
     """
 

@@ -14,7 +14,10 @@ __all__ = ["Estimate", "Progress", "Watcher", "attach_simulation", "check_progre
 __all__ += ["run_seconds", "simulation_of"]
 
 Progress = Callable[[int, int], object]
-"""Takes the number of seconds that have been simulated, and of all seconds."""
+"""Takes the number of seconds that have been simulated, and the number of all seconds.
+
+`basin` counts simulations instead.
+"""
 
 _LONG: Final = 60.0
 _ATTRIBUTE: Final = "retrykit_simulation"
@@ -36,10 +39,10 @@ class Watcher:
     """Reports the progress of a simulation, and warns if it will take a long time.
 
     Args:
-        progress: Called with the number of seconds so far, and of all.
-        runs: Number of simulations, like the first one, that it watches; 0 once their
-            estimate was checked.
-        name: What they are for.
+        progress: Called with the number of seconds so far, and of all; None if nobody
+            listens.
+        runs: Number of simulations that it watches, all about as long as the first.
+        name: The name of these simulations, in a warning.
     """
 
     def __init__(
@@ -51,7 +54,13 @@ class Watcher:
         self._progress, self._runs, self._name = progress, runs, name
 
     def expect(self, estimate: Callable[[], Estimate]) -> None:
-        """Warn once if all simulations, estimated by the first, take a long time."""
+        """Warn if the simulations may take more than a minute together.
+
+        Only the first call checks that; later ones do nothing.
+
+        Args:
+            estimate: Returns the estimate of the first simulation.
+        """
         runs, self._runs = self._runs, 0
         if not runs:
             return
@@ -65,7 +74,7 @@ class Watcher:
             )
 
     def warn(self, text: str) -> None:
-        """Warn of a simulation that takes a long time."""
+        """Log a warning about simulations that take a long time."""
         logging.getLogger("retrykit").warning("%s", text)
 
     def reach(self, time: int, recorder: Recorder) -> None:
@@ -76,7 +85,12 @@ class Watcher:
             self.advance(second, whole)
 
     def advance(self, seconds: int, of: int) -> None:
-        """Report the progress of the simulation."""
+        """Report the progress of the simulation.
+
+        Args:
+            seconds: Number of seconds that have been simulated.
+            of: Number of all seconds.
+        """
         if self._progress is not None:
             self._progress(seconds, of)
 
@@ -105,7 +119,7 @@ def run_seconds(
         queue_length: Returns the present length of the queue.
         watcher: Is told after each second.
         since: Stop as soon as attempts succeed again after this time, which is in
-            nanoseconds, and nothing is left to do; None if all seconds are wanted.
+            nanoseconds, and nothing is left to do; None runs all seconds.
     """
     whole = recorder.end // SECOND
     for second in range(1, whole + 1):
@@ -147,7 +161,8 @@ def simulation_of(error: BaseException) -> Simulation | None:
         error: The `KeyboardInterrupt` that an ``except`` clause caught.
 
     Returns:
-        The seconds that were over; None if there are none.
+        The result of the seconds that were over; None if there are none, or if the
+        exception interrupted no simulation.
 
     Raises:
         ConfigError: *error* is not an exception.

@@ -20,7 +20,7 @@ class Waits:
     """A histogram of times, in which similar ones are counted together.
 
     Attributes:
-        total: Their sum, in nanoseconds.
+        total: The sum of the times, in nanoseconds.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Waits:
 
     @property
     def count(self) -> int:
-        """Number of times."""
+        """The number of times."""
         return self._counted + len(self._new)
 
     def add(self, time: int) -> None:
@@ -52,7 +52,12 @@ class Waits:
                 self.add_similar(time << bits, count)
 
     def add_similar(self, time: int, count: int) -> None:
-        """Count a time, or several with the same first digits, except in the sum."""
+        """Count times with the same first binary digits, but do not add to `total`.
+
+        Args:
+            time: One of the times, in nanoseconds.
+            count: Number of times.
+        """
         self._counted += count
         shift = max(time.bit_length() - _DIGITS, 0)
         # Rounded to the middle of those with the same first digits.
@@ -63,7 +68,10 @@ class Waits:
         return self.total / self.count / SECOND if self.count else None
 
     def quantile(self, share: float) -> float | None:
-        """Return the time that a share of the times does not exceed, in seconds."""
+        """Return the time that a share of the times does not exceed, in seconds.
+
+        None if there are no times.
+        """
         self._sort()
         wanted, found = share * self.count, 0
         for time, count in sorted(self._similar.items()):
@@ -75,16 +83,16 @@ class Waits:
 
 @final
 class Recorder:
-    """Counts for each second of a simulation; what happens later is not counted.
+    """Counts for each second of a simulation; what happens after its end is left out.
 
     Attributes:
         end: The end of what is counted, in nanoseconds.
         begun: Number of calls that have begun in the present second, each with its
-            first attempt. This and the next three are counted at its end, and left out
-            after the last one.
-        resent: Number of attempts in it beyond the first of each call.
-        won: Number of calls that have succeeded in it.
-        lost: Number of calls that have given up in it.
+            first attempt. `end_second` adds this number and the next three to the lists
+            below.
+        resent: Number of attempts in the present second beyond the first of each call.
+        won: Number of calls that have succeeded in the present second.
+        lost: Number of calls that have given up in the present second.
         pending: Number of attempts that are counted and have not ended.
         calls: Number of calls that began, in each second.
         sent: Number of attempts that were sent.
@@ -127,7 +135,11 @@ class Recorder:
         self.waits = Waits()
 
     def settle(self) -> None:
-        """Count as sent all attempts of which only the ends were counted."""
+        """Compute the counts that follow from other counts.
+
+        These are `sent`, `retried`, `queue` and `waiting`, for engines that count only
+        calls, the ends of attempts, and the requests that were queued and served.
+        """
         ends = zip(self.succeeded, self.failed, strict=True)
         self.sent = [succeeded + failed for succeeded, failed in ends]
         # Every call sends its first attempt as it begins.
@@ -136,7 +148,12 @@ class Recorder:
         self.waiting = self._sums(self.failures, map(add, self.given_up, self.retried))
 
     def _sums(self, come: Iterable[int], gone: Iterable[int]) -> list[int]:
-        """Return how many have come and not gone, at the end of each second."""
+        """Return how many have come and not gone, at the end of each second.
+
+        Args:
+            come: How many come in each second.
+            gone: How many go in each second.
+        """
         return [*islice(accumulate(map(sub, come, gone)), self.over)]
 
     def begin(self, now: int) -> None:
@@ -195,7 +212,7 @@ class Recorder:
 
     @property
     def rests(self) -> bool:
-        """True if nothing was left to do at the end of the last second."""
+        """True if no request and no retry was waiting at the end of the last second."""
         return not self.queue[-1] and not self.waiting[-1]
 
     def end_second(self, queue: int) -> None:
@@ -225,9 +242,10 @@ class Recorder:
     def recovery(self, since: int, seconds: int | None = None) -> int | None:
         """Return when attempts succeed again, in nanoseconds after a time.
 
-        The recovery is when the last failed attempt was sent before five seconds in a
-        row in each of which at least 95 % of the attempts succeed. A second without
-        attempts counts like those beside it.
+        A recovery needs five seconds in a row in each of which at least 95 % of the
+        attempts succeed; it is the time of the last failed attempt that was sent before
+        the second of them. A second without attempts is a good one, too, but not five
+        of them.
 
         Args:
             since: The end of the outage, in nanoseconds.
@@ -259,7 +277,8 @@ class Recorder:
         attempts succeed, in seconds; None if there are none.
 
         Args:
-            since: The recovery, in nanoseconds, before five good seconds.
+            since: When the server recovered, in nanoseconds. The five good seconds
+                after that are left out.
         """
         for end in range(len(self.sent), since // SECOND + _ROW + _WINDOW - 1, -1):
             succeeded = sum(self.succeeded[end - _WINDOW : end])

@@ -33,7 +33,8 @@ class Whole:
         call: What the decisions of its policy need to know.
         requests: Number of requests that were sent.
         active: Whether it has not ended.
-        succeed: Ends it, when the answer to an earlier request comes late.
+        succeed: Ends the call with success, when the answer to an earlier request comes
+            late.
     """
 
     __slots__ = ("active", "call", "requests", "succeed", "user")
@@ -51,7 +52,12 @@ class Sending(Protocol):
     """A request under way, or several, one after another or at once."""
 
     def cancel(self, *, succeeded: bool | None) -> None:
-        """Cancel it; count its requests as succeeded, as failed, or not at all."""
+        """Cancel all that is in progress.
+
+        Args:
+            succeeded: Whether the requests count as succeeded or as failed; None if
+                others replace them.
+        """
         ...
 
 
@@ -62,9 +68,10 @@ class Layer(Protocol):
         """Begin to send.
 
         Args:
-            whole: The call that it belongs to.
-            deadline: When it is cancelled, in nanoseconds.
-            done: Called at its end, after this method has returned.
+            whole: The call that the sending belongs to.
+            deadline: When the layer above cancels the sending, in nanoseconds.
+            done: Called when the sending ends without being cancelled, after this
+                method has returned.
         """
         ...
 
@@ -75,6 +82,9 @@ class Line:
 
     Attributes:
         send: Sends each request to the server.
+        events: The events of the simulation.
+        recorder: Counts what happens.
+        late_answers: Whether the answer to an attempt that has timed out ends its call.
     """
 
     send: Callable[["Request"], None]
@@ -95,8 +105,11 @@ class Request:
         sent: When it was sent, in nanoseconds; None while it waits for a connection.
         deadline: When its client gives it up, in nanoseconds.
         open: Whether somebody waits for its answer.
-        arrives: When it reaches the server, in nanoseconds.
-        number: The number of that event.
+        arrives: When it reaches the server, in nanoseconds; -1 until that is known.
+        number: The number of its arrival among the events; -1 until that is known.
+        connections: The connections of its process.
+        done: Called when it ends without being cancelled.
+        timer: The event of its own timeout; None if it has none.
     """
 
     __slots__ = (
@@ -122,7 +135,7 @@ class Request:
         self.arrives = self.number = -1
 
     def cancel(self, *, succeeded: bool | None) -> None:
-        """Stop waiting for the answer."""
+        """Stop waiting for the answer, and count the request as `Sending` says."""
         self.connections.end(self, succeeded=succeeded)
 
 
@@ -158,7 +171,7 @@ class Connections:
         return request
 
     def end(self, request: Request, *, succeeded: bool | None) -> None:
-        """Count the end of a request, and free its connection."""
+        """Count the end of a request, and give its connection to the next one."""
         request.open = False
         if request.timer is not None:
             self._line.events.cancel(request.timer)

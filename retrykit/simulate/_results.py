@@ -29,8 +29,9 @@ class Simulation(Frozen):
             recovers in the last quarter of the horizon, or no attempt is sent after the
             outage; ``"no outage"`` if there was none; ``"interrupted"`` if the
             simulation did not end.
-        recovery: Time from the end of the outage to the last attempt that failed before
-            these five seconds, in seconds, >= 0; None if there are none.
+        recovery: Time from the end of the outage to the last failed attempt that was
+            sent before the second of these five seconds, in seconds, >= 0; None if
+            there are no such seconds.
         normal: Calls per second without an outage. With users and recorded calls, the
             calls before it are counted; if there are none, it is the rate of all
             recorded calls, or of users whose calls take no time.
@@ -44,7 +45,8 @@ class Simulation(Frozen):
         given_up: Number of calls that gave up.
         attempts: Number of attempts.
         retries: Number of attempts beyond the first of each call.
-        amplification: Attempts per call, >= 1.
+        amplification: Attempts per call; below 1 if limits refuse calls before their
+            first attempts. 1 without calls.
         requests: Number of requests to each server, from the first one on: the requests
             to the first one are the attempts.
         mean_wait: Mean time of a call that succeeds, in seconds; None if none does.
@@ -146,13 +148,13 @@ def summarize(  # noqa: PLR0913  named
     behind: Sequence[Recorder] = (),
     seconds: int,
 ) -> Simulation:
-    """Return the result of a simulation that has ended.
+    """Return the result of a simulation that has ended or was interrupted.
 
     Args:
         recorder: Its counts.
         rate: Calls per second; 0 if they are to be counted before the outage.
         usual: Calls per second if there are none before the outage, > 0.
-        outage: The outage.
+        outage: The outage; None if there was none.
         horizon: How long the time after the outage is, in seconds.
         settings: All settings, as they are written.
         behind: The counts of the requests to each server behind the first one.

@@ -36,7 +36,8 @@ class Draws:
         """Return the draws of the next call, and its number in the draws.
 
         Args:
-            own: The seed of its policy, with which every call has the same draws.
+            own: The seed of its policy, with which every call has the same draws; None
+                if the policy has no seed.
         """
         number = self._calls % SHARED_CALLS
         if not number:
@@ -50,7 +51,7 @@ class Retries:
     """The retries of a policy in one process.
 
     Args:
-        process: The policy, with a budget of its own.
+        process: The process, with its policy and its budget.
         line: The way to the server.
         draws: The draws of the delays.
         below: Sends each attempt.
@@ -125,7 +126,10 @@ class RetriedCall:
             self._admitted.ask(self._send, self._refuse)
 
     def _refuse(self) -> None:
-        """End the call, since a limit has refused its next attempt."""
+        """End the call, since a limit has refused its next attempt.
+
+        The budget gets back what it paid for this attempt.
+        """
         line, call = self._retries.line, self.call
         line.recorder.refuse(line.events.now)
         budget = call.process.budget

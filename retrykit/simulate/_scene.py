@@ -31,9 +31,9 @@ class Scene:
             them have layers.
         layers: The clients with their layers; none if no clients have layers.
         made_by: The process of each call; None if each is drawn.
-        load: When their calls begin.
-        servers: The servers of a chain, the first of which gets their requests.
-        between: For each two of them in a row, the clients with which one calls the
+        load: When the calls of the clients begin.
+        servers: The servers of a chain, the first of which gets the clients' requests.
+        between: For each two servers in a row, the clients with which one calls the
             next.
         outage: The outage of the last server.
         seed: The seed of all draws.
@@ -65,16 +65,17 @@ class Plan:
     """The decisions of one population of clients.
 
     Attributes:
-        rules: All its decisions.
+        rules: All decisions of the clients' policy.
         kinds: Whether the schedule alone decides, for each way to fail.
-        most: Maximum number of attempts.
-        limit: A retry is made before this time, in seconds since the call began.
-        over: No retry is made after this time.
+        most: Maximum number of attempts, or infinity.
+        limit: A retry before this time, in seconds since the call began, is made.
+        over: A retry after this time, in seconds since the call began, is not made.
         delays: The lowest delay before a retry, and its step for each unit of the draw;
-            None if delays depend on more than that.
-        time_limit: When attempts of a call are ended, in nanoseconds since it began.
+            the step is None if the delay depends on more than that.
+        time_limit: When the attempts of a call are ended, in nanoseconds since it
+            began; None if no such limit applies.
         timeout: When an attempt is ended, in nanoseconds since it was sent.
-        draws: The draws of all calls, if they share one seed.
+        draws: The draws of all calls, if the policy has a seed; None otherwise.
         remembers: Whether decisions depend on earlier failures of a call.
         budgets: The budget of each process.
     """
@@ -116,14 +117,14 @@ class Plan:
     def delay_after(
         self, call: tuple[Any, ...], attempt: int, now: int, kind: int
     ) -> float | None:
-        """Return the delay before the next attempt; None if none follows.
+        """Return the delay before the next attempt, in seconds; None if none follows.
 
         Args:
-            call: When it began, its draws and its number among the calls that share
-                them; last, a list of what is remembered, if anything is.
-            attempt: The number of the attempt.
-            now: When it failed.
-            kind: The way in which it failed.
+            call: When the call began, its draws, and its number among the calls that
+                share them; last, if `remembers`, a list that this method fills.
+            attempt: The number of the attempt, from 1.
+            now: When the attempt failed, in nanoseconds.
+            kind: The way in which the attempt failed.
         """
         began, draws, place, *_ = call
         if self.kinds[kind]:

@@ -27,7 +27,7 @@ __all__ = ["Answers", "Begin", "Drops", "Order", "Server", "ServiceTimes"]
 __all__ += ["SimulatedServer", "slow_start"]
 
 ServiceTimes = Literal["constant", "exponential"]
-"""How long requests take."""
+"""The distribution of the times that requests take."""
 
 Order = Literal["oldest_first", "newest_first"]
 """The order in which requests are served."""
@@ -111,7 +111,7 @@ class Server(NamedValue):
 
     @property
     def most_waiting(self) -> int | None:
-        """Number of requests that may wait; None if unlimited."""
+        """The number of requests that may wait; None if unlimited."""
         bound = self.queue_bound
         return None if bound is None else round(bound * self.capacity)
 
@@ -128,7 +128,7 @@ class Answers(Protocol):
         ...
 
     def awaits(self, attempt: Any, /) -> bool:
-        """Return whether a client still waits for the answer of an attempt."""
+        """Return whether a client still waits for the answer to an attempt."""
         ...
 
 
@@ -194,14 +194,17 @@ class SimulatedServer:
 
     @property
     def waiting(self) -> int:
-        """Number of requests in the queue."""
+        """The number of requests in the queue, without those on their way."""
         now, found = self._events.now, len(self._queue)
         while found and self._queue[found - 1].arrives >= now:
             found -= 1
         return found
 
     def begin_with(self, abandoned: Sequence["Attempt"]) -> None:
-        """Begin with requests in the queue whose clients have timed out."""
+        """Begin with requests in the queue whose clients have timed out.
+
+        Requests beyond the bound of the queue are dropped.
+        """
         self._queue.extend(abandoned[: self._most])
         self._serve()
 
@@ -221,7 +224,11 @@ class SimulatedServer:
         self._queue.append(attempt)
 
     def _look(self, attempt: "Attempt") -> bool:
-        """Handle an arrival that changes something; return False if it only queues."""
+        """Handle an arrival that changes something.
+
+        Returns:
+            Whether the request has been handled; False if it goes into the queue.
+        """
         events, outage, arrives = self._events, self._outage, attempt.arrives
         if (
             outage is not None
@@ -243,7 +250,7 @@ class SimulatedServer:
         self._clients.answer(*failed)
 
     def _receive(self, attempt: "Attempt") -> None:
-        """Take a request: queue it, unless the queue is full."""
+        """Queue a request that arrives; answer it with a 503 if the queue is full."""
         if self._most is not None and len(self._queue) >= self._most:
             self._clients.answer(attempt, BUSY)
             return
@@ -283,7 +290,7 @@ class SimulatedServer:
             events.at(now + duration, self._served, attempt)
 
     def _duration(self, attempt: "Attempt", now: int) -> int | None:
-        """Return how long a request takes; None if it is left out."""
+        """Return how long a request takes, in nanoseconds; None if it is left out."""
         if self._leaves_out and not self._clients.awaits(attempt):
             return None
         duration = self._service if self._times is None else next(self._times)
@@ -314,6 +321,11 @@ class SimulatedServer:
 def slow_start(duration: int, passed: int, ramp: int) -> int:
     """Return how long a request takes in the slow start after an outage.
 
-    The time falls from ten times the normal one to the normal one.
+    The time falls from ten times the normal time to the normal time.
+
+    Args:
+        duration: The normal time.
+        passed: The time since the outage.
+        ramp: How long the slow start takes, > 0.
     """
     return duration * 10 * ramp // (ramp + 9 * passed)

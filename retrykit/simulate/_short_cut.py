@@ -81,7 +81,10 @@ def run_arrays(
 
 
 def arrays_apply(scene: Scene) -> bool:
-    """Return whether numpy can run a simulation that needs no event of the server."""
+    """Return whether numpy is installed, and can run a simulation.
+
+    Before this, ask `applies`.
+    """
     (clients, rules), *others = scene.populations
     server, outage = scene.server, scene.outage
     if (
@@ -125,7 +128,7 @@ def run_one_by_one(
 
 @final
 class Anywhere:
-    """A stand-in for the unknown number of an event."""
+    """A stand-in for the unknown number of an event, which cannot be compared."""
 
     def __lt__(self, other: object) -> bool:
         raise AmbiguousOrderError

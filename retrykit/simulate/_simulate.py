@@ -159,7 +159,7 @@ def run(  # noqa: PLR0913  as `simulate`
         made_by: The process of each recorded call: an index of the processes of all
             clients, one after another.
         state: The number of abandoned requests in the queue, and of calls that wait
-            for their first retry, at the beginning.
+            for their first retry, at the beginning; None if there are none.
         until_rest: Whether to stop as soon as the server has recovered, its queue is
             empty, and no call waits to retry.
         engine: The fastest engine that may be used; one that does not apply gives way
@@ -257,7 +257,7 @@ def _parse_bounded(name: str, value: object, least: float, rule: str) -> float:
 
 
 def check_clients(policy: object) -> list[Clients]:
-    """Return the clients that an argument of `simulate` means."""
+    """Return the clients that the argument *policy* of `simulate` describes."""
     if isinstance(policy, Policy):
         return [Clients(policy)]
     if isinstance(policy, Clients):
@@ -271,7 +271,7 @@ def check_clients(policy: object) -> list[Clients]:
 
 
 def check_outage(outage: object) -> Outage | None:
-    """Return the outage that an argument of `simulate` means."""
+    """Return the outage that the argument *outage* of `simulate` describes."""
     if outage is None or isinstance(outage, Outage):
         return outage
     return Outage(cast("Duration", outage))

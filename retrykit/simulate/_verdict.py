@@ -51,11 +51,11 @@ def judge(
     seconds: int,
     normal: float,
 ) -> Verdict:
-    """Return the verdict about a simulation that has ended.
+    """Return the verdict about a simulation that has ended or was interrupted.
 
     Args:
         recorder: Its counts.
-        outage: The outage.
+        outage: The outage; None if there was none.
         horizon: How long the time after the outage is, in seconds.
         seconds: Number of seconds that were to be simulated.
         normal: Calls per second without an outage.
@@ -135,7 +135,12 @@ def _when(recovery: float) -> str:
 
 
 def _load(final_load: float, sign: str = ":") -> str:
-    """Return a load in words, after a sign."""
+    """Return a load in words, for the end of a sentence.
+
+    Args:
+        final_load: The load, as a multiple of the normal load.
+        sign: The sign before it, unless it is normal.
+    """
     shown = f"{final_load:.1f}"
     return (
         ", at its normal load" if shown == "1.0" else f"{sign} {shown} times its load"

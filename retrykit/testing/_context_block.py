@@ -21,7 +21,8 @@ class Block(Generic[T]):
     """A ``with`` block; its ``repr`` is the expression that made it.
 
     Attributes:
-        what: That expression with the line where it was opened, for errors.
+        what: That expression, for errors; with the line where the block was opened,
+            once it has been.
     """
 
     def __init__(self) -> None:

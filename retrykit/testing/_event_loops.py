@@ -35,8 +35,9 @@ class Backend(ABC):
 
     Attributes:
         scheduler: Its virtual time.
-        waiting: The sleepers and timeouts of this loop.
-        posted: The sleepers and timeouts that are due, until the loop wakes them.
+        waiting: The functions that wake the sleepers and timeouts of this loop.
+        posted: The functions of sleepers and timeouts that are due, until the loop
+            calls them.
     """
 
     def __init__(self, scheduler: VirtualScheduler) -> None:
@@ -71,7 +72,10 @@ class Backend(ABC):
     def call_later(
         self, delay: float, wake: Wake, *, sleeping: bool = False
     ) -> Callable[[], None]:
-        """Call *wake* after *delay* virtual seconds; return a function to stop it."""
+        """Call *wake* after *delay* virtual seconds; return a function to stop it.
+
+        With *sleeping*, the calls that run this code do not hold time until then.
+        """
         self.waiting.add(wake)
         self.hold()
         post = partial(self.post, wake)
@@ -85,7 +89,7 @@ class Backend(ABC):
         return stop
 
     def on_stop(self) -> None:  # noqa: B027  optional
-        """Clean up after a sleeper or timeout has ended."""
+        """Clean up after a sleeper or timeout has ended; does nothing by default."""
 
     def check(self) -> None:
         """Raise an error in all sleepers and timeouts, if time has stalled."""
@@ -110,7 +114,10 @@ class AsyncioBackend(Backend):
         self._context = contextvars.Context()
 
     def holds_time(self) -> bool:
-        """Return whether the last change was at most a few rounds of the loop ago."""
+        """Return whether the loop is running, and may still have something to do.
+
+        It may for some rounds after `hold`, and while a sleeper or timeout is due.
+        """
         busy = self._rounds > 0 or bool(self.posted)
         return busy and self._loop.is_running()
 

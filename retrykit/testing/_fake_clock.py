@@ -89,7 +89,7 @@ class FakeClock:
         """Sleep for a duration, >= 0; in a coroutine, this blocks the event loop.
 
         Raises:
-            ConfigError: It is not a duration >= 0.
+            ConfigError: *delay* is not a duration >= 0.
             TimeStalledError: Time stood still for too long.
         """
         seconds = self._record(delay)
@@ -102,7 +102,7 @@ class FakeClock:
         """Sleep for a duration, >= 0, under asyncio or trio; other tasks continue.
 
         Raises:
-            ConfigError: It is not a duration >= 0.
+            ConfigError: *delay* is not a duration >= 0.
             RuntimeError: No event loop runs here.
             TimeStalledError: Time stood still for too long.
         """
@@ -110,9 +110,10 @@ class FakeClock:
         await backend.sleep(self._record(delay))
 
     def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
-        """Wait until woken, for at most *delay* seconds; `sleeps` does not list it.
+        """Wait until woken, for at most *delay* seconds, which `sleeps` does not list.
 
-        Retried calls that wait for their turn use it.
+        Retried calls use it to wait for their turn. In a coroutine, nothing could wake
+        the blocked event loop: there a finite delay passes at once.
 
         Args:
             arm: Takes the function that wakes this thread; returns whether to wait.

@@ -1,6 +1,7 @@
 """The history of a call as a plain table, for the report of a failed test.
 
-It is aligned here, since no library for tables can be expected where tests run.
+The columns are aligned here, since a library for tables may not be installed where
+tests run.
 """
 
 from retrykit._core.failures import result_text
@@ -20,7 +21,7 @@ _WIDTH = 100
 
 
 def history(state: RetryState) -> str:
-    """Return the history of a call, one line for each attempt.
+    """Return the history of a call as a table, one row for each attempt.
 
     >>> from retrykit import Policy
     >>> from retrykit.testing import ScriptedFunction, virtual_time
@@ -33,7 +34,8 @@ def history(state: RetryState) -> str:
       1        0s           0s    2s          OSError
       2        2s           0s                succeeded
 
-    For a running call this reads the clock. If the clock raises an error, that is
+    Of more than 20 failures, the first and the last ten are shown. For a running call
+    this reads the clock; if the clock raises an error, a line about the error is
     returned in place of the table.
     """
     try:

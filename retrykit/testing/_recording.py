@@ -77,7 +77,7 @@ class Recording:
     def assert_gave_up(self, fn: object, reason: StopReason | None = None) -> None:
         """Assert that a function was called, and that all calls gave up.
 
-        By default for any reason.
+        If *reason* is given, all must have given up for that reason.
         """
         __tracebackhide__ = True
         actual, expected = [_outcome(call) for call in self.of(fn)], "gave up"

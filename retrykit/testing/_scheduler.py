@@ -109,7 +109,7 @@ class Sleeper:
 
     @property
     def lost(self) -> bool:
-        """True if it is a send that nobody waits for."""
+        """True if it sleeps in a send that nobody waits for."""
         return any(call.lost for call in self.calls)
 
     def __lt__(self, other: "Sleeper") -> bool:
@@ -143,7 +143,11 @@ class VirtualScheduler(ForkSafe):
         self._orders = count()
 
     def on_event(self, event: Event, loop: EventLoop | None) -> TrackedCall | None:
-        """Track the call of an event; return it, or None if it is not tracked."""
+        """Track the call of an event, from its first attempt until it ends.
+
+        Returns:
+            The call; None if it is not tracked.
+        """
         with self._lock:
             self._changed()
             call = self._calls.get(id(event.state))
@@ -160,7 +164,7 @@ class VirtualScheduler(ForkSafe):
             return call
 
     def end(self) -> list[TrackedCall]:
-        """Stop tracking calls; return those that had not ended."""
+        """Stop tracking calls; return the calls that had not ended."""
         with self._lock:
             remaining = [*self._calls.values()]
             for call in remaining:
@@ -207,7 +211,7 @@ class VirtualScheduler(ForkSafe):
     def begin_send(self, outer: TrackedCall | None) -> TrackedCall:
         """Track a send of a hedged attempt, or its caller, until `end_send`.
 
-        It holds time unless it sleeps, or a call inside it does.
+        The send holds time, unless it or a call inside it sleeps.
         """
         with self._lock:
             around = current_call()
@@ -236,7 +240,8 @@ class VirtualScheduler(ForkSafe):
     ) -> Sleeper:
         """Add a sleeper, and move time if nothing holds it.
 
-        After an infinite delay it never wakes.
+        With an infinite delay, it never wakes. With *sleeping*, the calls that run this
+        code do not hold time until it wakes or is cancelled.
         """
         with self._lock:
             calls = self.suspend() if sleeping else []
@@ -260,7 +265,11 @@ class VirtualScheduler(ForkSafe):
         self.wait_until_woken(lambda _: True, delay)
 
     def wait_until_woken(self, arm: Arm, delay: float) -> None:
-        """Wait in a thread until it is woken, for at most *delay* virtual seconds."""
+        """Wait in a thread until it is woken, for at most *delay* virtual seconds.
+
+        Raises:
+            TimeStalledError: Time stood still for too long.
+        """
         woken = allocate_lock()
         woken.acquire()
         sleeper: Sleeper | None = None
@@ -289,7 +298,10 @@ class VirtualScheduler(ForkSafe):
                 self.cancel(sleeper)
 
     def move(self) -> None:
-        """Move to the time of the earliest sleeper, unless something holds time."""
+        """Move to the time of the earliest sleeper, unless something holds time.
+
+        Time does not move for sends that nobody waits for.
+        """
         with self._lock:
             if self._running[None] or any(loop.holds_time() for loop in self.loops):
                 return
@@ -302,7 +314,7 @@ class VirtualScheduler(ForkSafe):
                 self._wake_due()
 
     def check(self) -> TimeStalledError | None:
-        """Move time if a loop was stopped; return an error if time has stalled."""
+        """Move time if nothing holds it; return an error if time has stalled."""
         with self._lock:
             self.move()
             elapsed = sync_clock.real.now() - self._changed_at

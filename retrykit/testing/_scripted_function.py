@@ -69,7 +69,7 @@ class _Script(ForkSafe):
 
     @property
     def remaining(self) -> list[object]:
-        """The unused outcomes; a repeated one remains."""
+        """The unused outcomes; a repeated outcome and its ``...`` remain."""
         used = self._played
         if self._repeats:
             used = min(used, len(self._outcomes) - 2)

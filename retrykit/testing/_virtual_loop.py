@@ -45,7 +45,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self.scheduler.now
 
     def holds_time(self) -> bool:
-        """Return whether the loop is busy, or waits for a file or a thread."""
+        """Return whether the loop is busy, or waits for a file or a thread.
+
+        Such a wait counts while an attempt runs on the loop, or no call is tracked.
+        """
         if not self.is_running():
             return False
         if not self._files.idle:

@@ -20,8 +20,8 @@ __all__ = ["VirtualSends"]
 class VirtualSends(ThreadSends):
     """Sends that hold virtual time while they run.
 
-    The call that waits for them does not hold it, until one of them has ended or the
-    next one is due.
+    The call that waits for them does not hold time until one of them has ended or the
+    next send is due.
     """
 
     def __init__(self, scheduler: VirtualScheduler) -> None:
@@ -46,7 +46,7 @@ class VirtualSends(ThreadSends):
             self._scheduler.end_send(self._caller, int)
 
     def start(self, send: Callable[[], Any]) -> bool:
-        """Begin a send, which holds time from now on."""
+        """Begin a send, which holds time from now on; return whether it has begun."""
         number = self._number + 1
         # Not within the call, which waits for it, and holds time by itself.
         self._running[number] = self._scheduler.begin_send(None)

@@ -220,7 +220,7 @@ def policies(
 
 
 def _build_policy(limits: dict[str, Any], others: dict[str, Any]) -> Policy:
-    """Return a policy of these settings, with limits under which it retries."""
+    """Return a policy of these settings, with limits that make them valid."""
     settings = others | limits
     if None in {settings.get("max_attempts"), settings.get("max_elapsed")}:
         settings.pop("limits", None)

@@ -1,9 +1,9 @@
 """Interactive HTML report of policies: one self-contained file.
 
-Assembled from the files in this folder. Its script computes the bounds of every kind
-of schedule (``kinds.js``), the effect of the limits (``limits.js``), what a server
+It is assembled from the files in this folder. Its script computes the bounds of every
+kind of schedule (``kinds.js``), the effect of the limits (``limits.js``), what a server
 goes through after an outage (``simulation.js``), and what a reader wants to know first
-(``answers.js``). It reads and writes the address of the page (``address.js``).
+(``answers.js``). The script also reads and writes the page's address (``address.js``).
 """
 
 import base64

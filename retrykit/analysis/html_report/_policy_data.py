@@ -31,7 +31,11 @@ __all__ = ["hidden_settings", "policy_data", "schedule_data"]
 
 
 def policy_data(name: str, value: object) -> dict[str, Any]:
-    """Return a policy as data for the script of the page."""
+    """Return a policy as data for the script of the page.
+
+    Raises:
+        ConfigError: *value* is not a policy, or its schedule is the user's own code.
+    """
     policy = check_instance(f"policies[{name!r}]", value, Policy)
     setting_to_data("schedule", policy.schedule)  # raises for user code
     settings = {
@@ -56,7 +60,10 @@ def policy_data(name: str, value: object) -> dict[str, Any]:
 
 
 def _stages(policy: Policy) -> dict[str, list[str]] | None:
-    """Return the stages around and within the limits, which the page may change."""
+    """Return the stages around and within the limits, which a reader may change.
+
+    None if the policy has neither limits of attempts nor a hedge.
+    """
     if not has_stages(policy):
         return None
     return {"outer": outer_stages(policy), "inner": inner_stages(policy)}
@@ -71,7 +78,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
 
 
 def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, Any]:
-    """Return the lines of the settings that the page does not show.
+    """Return the settings that have no field on the page, as lines of source text.
 
     >>> hidden = hidden_settings(Policy(on=ConnectionError, on_result=callable))
     >>> hidden["toml"]
@@ -168,7 +175,10 @@ _LIMITS: Final = ("max_attempts", "max_elapsed", "deadline")
 
 
 def _value_at(settings: Any, path: list[str]) -> Any:
-    """Return the parameter at a path, or None."""
+    """Return the parameter at a path; None if there is none.
+
+    At ``max_attempts``, it is the number of retries.
+    """
     value = settings
     for part in path:
         value = value.get(part) if isinstance(value, Mapping) else None

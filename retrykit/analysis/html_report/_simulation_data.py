@@ -1,4 +1,4 @@
-"""Data of a policy for the page's simulation, or why it has none."""
+"""Data that the page's simulation needs of a policy, or why it cannot be simulated."""
 
 import hashlib
 import math
@@ -41,9 +41,10 @@ def simulation_data(policy: Policy) -> dict[str, Any]:
 
     Returns:
         A dict of ``missing``, the name of a setting that the page cannot simulate; or
-        of ``retried``, whether the policy retries each way to fail; ``reasons``, why an
-        outage of a kind cannot be simulated, or None; the ``budget``; and the ``seed``
-        as words, high and low, or None.
+        of ``retried``, whether the policy retries each way to fail, or None if no
+        outage can be simulated; ``reasons``, why an outage of each kind cannot be
+        simulated, or None if it can; the ``budget``, or None; and the ``seed`` as
+        words, high and low, or None.
     """
     for name, none in _NOT_ON_THE_PAGE.items():
         if getattr(policy, name) != none:
@@ -72,7 +73,7 @@ def simulation_data(policy: Policy) -> dict[str, Any]:
 
 
 def _is_hinted(policy: Policy, error: Exception) -> bool:
-    """Return whether a hint has an answer to an error, or fails."""
+    """Return whether a policy's hint answers an error, or fails."""
     hint: Any = policy.hint
     try:
         return hint(error) is not None
@@ -81,7 +82,7 @@ def _is_hinted(policy: Policy, error: Exception) -> bool:
 
 
 def _budget_data(budget: object, errors: tuple[Exception, ...]) -> dict[str, Any]:
-    """Return a budget as data; an empty dict if the page does not have it."""
+    """Return a budget as data; an empty dict if the page cannot simulate it."""
     if isinstance(budget, TokenBucket):
         try:
             costs = [budget.costs.cost_after(each, budget.cost) for each in errors]
@@ -128,9 +129,10 @@ def _fleet_data(budget: FleetBudget, errors: tuple[Exception, ...]) -> dict[str,
 
 
 def stream_keys(seed: int = 1) -> dict[str, str]:
-    """Return the keys of the streams of a simulation, in hexadecimal digits.
+    """Return the seeds of a simulation's random numbers, in hexadecimal digits.
 
-    The script seeds its generators as `random.Random` does with text.
+    They are keyed by what is random. The script seeds its generators with them, as
+    `random.Random` does with text.
     """
     texts = [f"{seed} {name}".encode() for name in _STREAMS]
     keys = (text + hashlib.sha512(text).digest() for text in texts)

@@ -1,4 +1,4 @@
-"""Lint: warnings about policies, also about those found in source code.
+"""Lint: warnings about policies, including policies found in source code.
 
 Each warning has the name of its rule, a reason with the numbers of the policy,
 and a fix. The rules use the `retrykit.analysis.preview` of a policy.

@@ -26,8 +26,8 @@ class Cap(Frozen):
     """A cap somewhere in a schedule.
 
     Attributes:
-        text: Its expression.
-        fix: The fix if it has no effect.
+        text: The expression of the cap.
+        fix: The fix to suggest if the cap has no effect.
         part: The part of a schedule that is capped.
         lower: That part with a slightly lower cap.
         higher: That part without the cap.
@@ -72,7 +72,7 @@ def _caps(
 ) -> Iterator[Cap]:
     """Yield the caps in a part of a schedule.
 
-    *rebuild* returns the whole schedule with another part in its place.
+    *rebuild* returns the whole schedule with another part in place of this one.
     """
     if part.kind == "cap":
         lower = part.replace(limit=part.limit * _SLIGHTLY_LESS)

@@ -29,7 +29,7 @@ from retrykit.schedules._base import has_user_code, is_endless
 __all__ = ["RULES", "Finding", "LintContext", "LintRule", "check"]
 
 Advice = tuple[str, str]
-"""The reason of a warning, and its fix."""
+"""The reason for a warning, and the fix."""
 
 # As in the default policy: so few retries of a bug do little harm.
 _FEW_ATTEMPTS = 5
@@ -69,7 +69,15 @@ class Finding(Frozen):
 
 @final
 class LintContext(Frozen):
-    """The policy under inspection, and the thresholds of the rules."""
+    """The policy under inspection, and the thresholds of the rules.
+
+    Attributes:
+        preview: The preview of the policy.
+        attempts: Maximum number of attempts that a call should make. Count, >= 1.
+        lifetime: The shortest lifetime of a process, in seconds.
+        processes: How many processes have the policy. Count, >= 1.
+        load: Share of the server's capacity that calls take; None if it is unknown.
+    """
 
     __slots__ = ("attempts", "lifetime", "load", "preview", "processes")
     preview: Preview
@@ -92,7 +100,7 @@ class LintContext(Frozen):
 
     @property
     def joined(self) -> bool:
-        """True if both limits must be reached."""
+        """True if a call gives up only when both of its limits are reached."""
         return self.policy.limits == "all"
 
     @property
@@ -107,7 +115,7 @@ class LintContext(Frozen):
 
     @property
     def attempt_limit(self) -> int:
-        """The maximum number of attempts; if that is unknown, the minimum."""
+        """The maximum number of attempts; if it is unknown, the minimum."""
         if self.preview.attempts:
             return self.preview.attempts[1]
         soonest = self.preview.min_retries
@@ -115,7 +123,7 @@ class LintContext(Frozen):
 
     @property
     def quick_attempts(self) -> int:
-        """The number of attempts, without those after a long delay."""
+        """The number of attempts, without those whose delay may be 10 s or more."""
         return 1 + sum(row.high < _QUICK for row in self.preview.rows)
 
     @property
@@ -129,7 +137,7 @@ class LintRule(Frozen):
     """A rule that policies are checked against.
 
     Attributes:
-        summary: The problem that it warns of, in one line.
+        summary: The problem that the rule warns of, in one line.
         find: Yields the reason and the fix of each warning.
     """
 
@@ -139,7 +147,7 @@ class LintRule(Frozen):
 
 
 RULES: dict[str, LintRule] = {}
-"""The rules by name, in the order of their warnings."""
+"""The rules, keyed by name, in the order of their warnings."""
 
 _Find = Callable[[LintContext], Iterator[Advice]]
 
@@ -466,7 +474,10 @@ _register_stage_rules()
 
 
 def _or_longer(context: LintContext, attempts: int) -> str:
-    """Return the clause that suggests a max_elapsed for a number of attempts."""
+    """Return a clause that suggests a max_elapsed for this number of attempts.
+
+    It is empty if they may take over a century, or if the schedule is user code.
+    """
     if has_user_code(context.policy.schedule):
         # It may fail for a retry that no call makes.
         return ""
@@ -497,8 +508,8 @@ def check(  # noqa: PLR0913  all but the first have defaults
 ) -> tuple[Finding, ...]:
     """Return the warnings about a policy.
 
-    The rules use its `preview`, for up to 1000 retries. Conditions and hints are not
-    called.
+    The rules use the policy's `preview`, for up to 1000 retries. Conditions and hints
+    are not called.
 
     >>> from retrykit.schedules import constant
     >>> every = Policy(schedule=constant(1).jitter(0.5), max_attempts=6, on=Exception)
@@ -516,7 +527,7 @@ later and each time after that
         policy: The policy.
         attempt: How long each attempt takes. A duration, >= 0.
         attempts: Maximum number of attempts that a call should make, not counting
-            those after a delay of 10 s or more. Count, >= 1.
+            attempts after a delay of 10 s or more. Count, >= 1.
         lifetime: The shortest lifetime of a process; longer calls need a job engine.
             A duration, >= 0.
         processes: How many processes call the same server with this policy, each with

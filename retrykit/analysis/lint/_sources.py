@@ -28,7 +28,7 @@ from retrykit.errors import ConfigError
 __all__ = ["Discovery", "Found", "Progress", "discover"]
 
 Progress = Callable[[int, int], object]
-"""Takes the number of files that have been read, and of all files."""
+"""A function of the number of files that have been read, and of the number of files."""
 
 _TARGET_RULE: Final = "a file, a folder or a module"
 _TESTS: Final = ("test", "tests", "test_*.py", "*_test.py", "conftest.py")
@@ -41,10 +41,10 @@ class Found(Frozen):
     """A policy in source code: of a decorator, a block, a call or a preset.
 
     Attributes:
-        name: The name that it is assigned to, or the name of the function that it
-            retries, in its module; "" if it has none.
+        name: The name to which the policy is assigned, or else the name of the function
+            that it retries or that contains it, within the module; "" if there is none.
         policy: The policy; None if something that matters is known only at run time.
-        site: Where it is, and what is known of it.
+        site: Where the policy is, and what is known of it.
         ignored: The rules that a comment ``# retrykit: ignore[RULE]`` leaves out.
     """
 
@@ -65,7 +65,7 @@ class Found(Frozen):
         `retrykit.audit` shares.
 
         Args:
-            limits: The arguments of `check`.
+            limits: The arguments of `retrykit.analysis.lint.check`.
 
         Raises:
             ConfigError: An argument is invalid.
@@ -84,7 +84,7 @@ class Found(Frozen):
 
 @final
 class Discovery(Frozen):
-    """The policies of a target.
+    """The policies in the source code of a target.
 
     Attributes:
         found: The policies, each once, file by file.
@@ -106,9 +106,9 @@ def discover(
 ) -> Discovery:
     """Return the policies in source code, without importing or executing it.
 
-    Finds decorators, retried blocks, policies and presets. It reads settings that are
-    literals, constants in the target's files or calls of this package; a policy with
-    other settings is known only in part.
+    It finds decorators, retried blocks, policies and presets. It reads settings that
+    are literals, constants in the target's files or calls of this package; a policy
+    with other settings is known only in part.
 
     >>> discover("retrykit.schedules")
     Discovery(found=(), failures=())
@@ -118,7 +118,8 @@ def discover(
             tests are left out, as are virtual environments, caches, builds and hidden
             files.
         processes: How many processes read files. Count, >= 1.
-        progress: Called with the number of files that have been read, and of all files.
+        progress: Called with the number of files that have been read, and the number of
+            all files.
 
     Raises:
         ConfigError: There is no such file, folder or module.
@@ -149,7 +150,11 @@ def discover(
 
 
 def _path_of(target: str) -> str:
-    """Return a target's path; for a module, the path of its file or folder."""
+    """Return a target's path; for a module, the path of its file or folder.
+
+    Raises:
+        ConfigError: There is no such file, folder or module.
+    """
     if Path(target).exists():
         return target
     found = _find_module(target.split("."))
@@ -174,7 +179,7 @@ def _find_module(parts: list[str]) -> str | None:
 
 
 def _ignored(reading: Reading, site: Site) -> Iterator[str]:
-    """Yield the rules that comments on the lines of a site ignore."""
+    """Yield the rules that comments on a site's lines ignore: all, if none is named."""
     for line in range(site.line, site.end_line + 1):
         codes = reading.ignored.get(line)
         if codes is not None:
@@ -182,7 +187,7 @@ def _ignored(reading: Reading, site: Site) -> Iterator[str]:
 
 
 def _sites(project: Project) -> Iterator[tuple[Site, Call]]:
-    """Yield the sites of this package, except the bases of ``.replace(...)``."""
+    """Yield the sites that use this package, except the bases of ``.replace(...)``."""
     calls = [(each, project.call_of(each)) for each in project.sites()]
     bases: dict[tuple[str, int, int], list[Value]] = {}
     for site, call in calls:
@@ -217,7 +222,7 @@ class _Names:
                     self._constants.setdefault((path, each.line), []).append(found)
 
     def name_of(self, site: Site, call: Call) -> str:
-        """Return the name of a site in its module, or ""."""
+        """Return the name of a site in its module, as in `Found`; "" if it has none."""
         module = self._modules[site.path]
         for name, value in self._constants.get((site.path, site.line), ()):
             if self._project.resolve(value) == call:

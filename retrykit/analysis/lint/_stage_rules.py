@@ -131,7 +131,7 @@ STAGE_RULES: Final[
         _wait_too_short,
     ),
 }
-"""The summary of each rule and its function of the policy, keyed by rule name.
+"""The summary of each rule, and its function, keyed by the name of the rule.
 
-A function yields the reason and the fix of each warning.
+The function takes a policy, and yields the reason and the fix of each warning.
 """

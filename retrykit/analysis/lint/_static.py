@@ -1,8 +1,9 @@
-"""Policies that are made from values in source code, without running it.
+"""Policies made from the values in source code, which is not run.
 
 Only names of this package are called, and builtin exceptions are used as they are. An
 error class that is defined elsewhere is replaced by one of the same name. Settings that
-no lint rule looks at, such as observers, are replaced or left out.
+are not known are replaced by neutral ones, such as a hint, or left out, such as
+observers, if no lint rule needs them.
 """
 
 import builtins
@@ -76,7 +77,7 @@ _LEFT_OUT: Final = """
     admission exception_groups fallback hedge hint_cap hint_jitter keep_tracebacks
     max_failures name nested observers on_long_hint raises redact sleep
 """
-"""Settings that no rule warns of if they are not known."""
+"""Settings that are left out if they are not known: no rule then warns of them."""
 
 
 class UnknownValueError(Exception):
@@ -94,7 +95,7 @@ class _AnyCondition:
 
 
 def _any_hint(*_: object) -> None:
-    """Ask for no delay."""
+    """Request no delay."""
 
 
 _REPLACED: Final[dict[str, Callable[[], Any]]] = {
@@ -145,7 +146,7 @@ class _Builder:
         self._errors: dict[str, type[BaseException]] = {}
 
     def decorator(self, call: Call) -> Policy:
-        """Return the policy that a decorator or a block gives to its calls."""
+        """Return the policy of the calls that a decorator or a block retries."""
         positional, named = self._arguments(call, _OF_CALLS)
         base = named.pop("policy", None)
         for value in call.positional:
@@ -166,6 +167,9 @@ class _Builder:
         Args:
             value: The value.
             errors: Whether a class that is only known by name is an error class.
+
+        Raises:
+            UnknownValueError: The value is known only when the program runs.
         """
         kind = type(value)
         if value is None or kind in (bool, int, float, str):
@@ -200,7 +204,7 @@ class _Builder:
         raise UnknownValueError
 
     def _error_class(self, name: str, depth: int = 0) -> type[BaseException]:
-        """Return a stand-in for a class of errors."""
+        """Return a stand-in for an error class, with its name and its builtin base."""
         if name not in self._errors:
             bases = self._project.class_bases(name)
             base: type[BaseException] = Exception
@@ -269,7 +273,17 @@ class _Builder:
         *,
         errors: bool = False,
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Return the positional and the named arguments of a call."""
+        """Return the positional and the named arguments of a call.
+
+        Args:
+            call: The call.
+            skipped: Names of arguments to leave out. If there are any, positional
+                arguments that are only names are left out as well.
+            errors: As in `build`, for the positional arguments.
+
+        Raises:
+            UnknownValueError: An argument is not known and cannot be replaced.
+        """
         values: dict[str, Value] = {}
         for name, value in call.named:
             if name:
@@ -302,7 +316,13 @@ class _Builder:
         value: Value,
         values: Mapping[str, Value],
     ) -> None:
-        """Add an argument, or its stand-in."""
+        """Add an argument to *named*, or a stand-in if it is not known.
+
+        An argument that no rule needs is left out.
+
+        Raises:
+            UnknownValueError: It is not known, and the rules need it.
+        """
         try:
             named[name] = self.build(value, errors=name in _CONDITIONS)
         except UnknownValueError:

@@ -1,6 +1,6 @@
 """Preview of a policy: every delay, where a call ends, and its total time.
 
-Uses the decision logic of live calls, but makes no call, sleep or clock reading.
+It uses the decision logic of live calls, but neither calls, sleeps nor reads a clock.
 
 >>> from retrykit import Policy
 >>> from retrykit.schedules import exponential
@@ -99,8 +99,8 @@ class Preview(Frozen):
         """The limits that no call reaches, since another one always ends it sooner.
 
         `max_elapsed` is among them only if an `attempt_timeout` ends long attempts.
-        Empty if rules or hints may change the delays, or if both limits must be
-        reached.
+        Empty if rules or hints may change the delays, if both limits must be reached,
+        or if *end* is None.
 
         >>> preview(Policy(max_attempts=20, max_elapsed="1m")).never_reached
         ('max_attempts',)
@@ -201,7 +201,7 @@ def preview(
 
 
 def _longest_sample(policy: Policy, projection: Projection) -> float:
-    """Return the total delay after which a sampled call may stop."""
+    """Return the total delay after which a sampled call may stop, in seconds."""
     # To estimate the means of rows, long calls are needed in full.
     means = projection.end or None in projection.distributions
     if means or policy.max_elapsed is None or policy.limits == "all":
@@ -215,7 +215,7 @@ def _attempt_limit(policy: Policy) -> float:
 
 
 def _worst_case(policy: Policy, attempt: float, projection: Projection) -> float | None:
-    """Return the longest total time, or None if it is unbounded."""
+    """Return the longest total time in seconds; None if it is unbounded."""
     longest = max((row.start_high for row in projection.rows), default=0.0)
     if projection.end is None:
         # Shorter delays let a call continue, but not beyond max_elapsed.
@@ -228,7 +228,7 @@ def _worst_case(policy: Policy, attempt: float, projection: Projection) -> float
 
 
 def _latest(policy: Policy, rows: Sequence[RetryRow]) -> float:
-    """Return the latest end of a call whose attempts all time out."""
+    """Return the latest end of a call whose attempts all time out, in seconds."""
     limit, begins = _attempt_limit(policy), 0.0
     for row in rows:
         allowed = allowed_at(policy, row.retry)
@@ -249,7 +249,10 @@ def _sample_total(
     projection: Projection,
     calls: Sequence[Sequence[float]],
 ) -> TotalWait | None:
-    """Estimate the total delay from sampled calls under the policy's limits."""
+    """Estimate the total delay from sampled calls under the policy's limits.
+
+    None without a sample, or if some calls continue after the last row.
+    """
     if projection.min_retries is None or not calls:
         return None
     if not projection.steady:

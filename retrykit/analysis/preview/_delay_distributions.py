@@ -1,6 +1,6 @@
 """Exact distribution of the delay before each retry of a schedule.
 
-One function for each kind of schedule with random delays, or made of others.
+Each kind of schedule that has random delays, or is made of others, has a function.
 """
 
 from collections.abc import Callable, Iterator
@@ -62,7 +62,13 @@ def delay_distributions(schedule: Schedule) -> Iterator[_Result]:
 
 
 def _distribution(schedule: Schedule, retry: int, previous: _Result) -> _Result:
-    """Return the distribution of one delay of a schedule that has not ended."""
+    """Return the distribution of one delay; None if there is no formula.
+
+    Args:
+        schedule: The schedule, which has a delay for the retry.
+        retry: The number of the retry, from 1.
+        previous: The distribution of the previous delay; None if it is unknown.
+    """
     low, high = map(float, schedule.bounds(retry) or (0.0, 0.0))
     if low == high:
         return point(low)

@@ -62,7 +62,7 @@ def mixture(pieces: Iterable[Piece]) -> Distribution:
 
 
 def clamp(distribution: Distribution, low: float, high: float) -> Distribution | None:
-    """Return the distribution of a delay clamped to two bounds."""
+    """Return the distribution of a delay clamped to two bounds; None if unknown."""
     if low <= distribution.low and distribution.high <= high:
         return distribution
     if distribution.pieces is None:
@@ -89,7 +89,10 @@ def _cut(piece: Piece, low: float, high: float) -> Iterator[Piece]:
 
 
 def scale(distribution: Distribution, low: float, high: float) -> Distribution:
-    """Return the distribution of a delay times an independent uniform factor."""
+    """Return the distribution of a delay times an independent uniform factor.
+
+    The factor is between *low* and *high*.
+    """
     fixed = low == high or all(a == b for _, a, b in distribution.pieces or ())
     if distribution.pieces is None or not fixed:
         mean = distribution.mean * (low / 2 + high / 2)
@@ -100,7 +103,7 @@ def scale(distribution: Distribution, low: float, high: float) -> Distribution:
 
 
 def round_down(distribution: Distribution, unit: float) -> Distribution | None:
-    """Return the distribution of a delay rounded down to multiples of a unit."""
+    """Return the distribution of a delay rounded down to a unit; None if unknown."""
     if distribution.pieces is None or distribution.high / unit > 2**53:
         return None
     mean = math.fsum(
@@ -119,7 +122,7 @@ def round_down(distribution: Distribution, unit: float) -> Distribution | None:
 
 
 def _steps(piece: Piece, unit: float) -> Iterator[Piece]:
-    """Yield the fixed delays of a piece that is rounded down."""
+    """Yield the fixed delays of a piece that is rounded down, with their shares."""
     share, a, b = piece
     if a == b:
         only = round_down_to(a, unit)
@@ -144,7 +147,7 @@ def _mean_of_floor(a: float, b: float, unit: float) -> float:
 
 
 def mean_of_smaller(left: Distribution, right: Distribution) -> float | None:
-    """Return the mean of the smaller of two independent delays."""
+    """Return the mean of the smaller of two independent delays; None if unknown."""
     if left.pieces is None or right.pieces is None:
         return None
     ends = sorted({end for _, a, b in left.pieces + right.pieces for end in (a, b)})
@@ -162,7 +165,7 @@ def mean_of_smaller(left: Distribution, right: Distribution) -> float | None:
 
 
 def _above(distribution: Distribution, delay: float) -> float:
-    """Return the probability that a delay is longer than another."""
+    """Return the probability that a random delay is longer than *delay*."""
     return math.fsum(
         share * (float(b > delay) if a == b else min(max((b - delay) / (b - a), 0), 1))
         for share, a, b in distribution.pieces or ()

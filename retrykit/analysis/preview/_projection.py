@@ -1,6 +1,6 @@
 """Projection of a call that fails every time: its retries, and where it ends.
 
-Decides with the same function as live calls, once with the shortest and once with
+It decides with the same function as live calls, once with the shortest and once with
 the longest delays.
 """
 
@@ -30,18 +30,19 @@ class RetryRow(Frozen):
     """One retry of a call that fails every time.
 
     Attributes:
-        retry: Its number, from 1; it is attempt ``retry + 1``.
+        retry: The number of the retry, from 1; it is attempt ``retry + 1``.
         low: The shortest delay that the schedule gives before it, in seconds. With
             ``deadline="clip"``, the last delay of a call may be shorter.
         mean: The mean of the delay, in seconds; None if unknown.
         mean_error: Half the width of the 95 % confidence interval of the mean,
             in seconds; 0 if exact.
         high: The longest delay that the schedule gives before it, in seconds.
-        total_low: The shortest sum of the delays up to it, in seconds.
-        total_high: The longest sum that the policy allows, in seconds.
-        start_low: Its earliest start, in seconds from the start of the call,
-            including the attempts before it.
-        start_high: Its latest start, in seconds from the start of the call.
+        total_low: The shortest sum of the delays up to this retry, in seconds.
+        total_high: The longest such sum that the policy allows, in seconds.
+        start_low: The earliest start of the retry, in seconds from the start of the
+            call, including the attempts before it.
+        start_high: The latest start of the retry, in seconds from the start of the
+            call.
     """
 
     __slots__ = (
@@ -91,7 +92,7 @@ class EndOfCall(Frozen):
     Attributes:
         min_retries: The number of retries if every delay is the longest.
         max_retries: The number of retries if every delay is the shortest.
-        reasons: The settings that end it in these two cases: `max_attempts`,
+        reasons: The settings that end the call in these two cases: `max_attempts`,
             `max_elapsed` or `schedule`.
     """
 
@@ -113,14 +114,14 @@ class Projection(Frozen):
 
     Attributes:
         rows: The possible retries, in order.
-        distributions: The distribution of the delay before each of them; None if there
-            is no formula.
+        distributions: The distribution of the delay before each retry; None if there is
+            no formula.
         end: Where the call ends; None if it may continue.
         min_retries: The number of retries if every delay is the longest; None if the
             call continues even then.
         limits: Where each setting alone would end the call, keyed by name.
         steady: Whether no limit shortens or drops a delay, so that every call makes
-            all these retries.
+            all these retries, after the same delays as without limits.
     """
 
     __slots__ = ("distributions", "end", "limits", "min_retries", "rows", "steady")
@@ -166,7 +167,7 @@ _Walk = tuple[list[float], StopReason | None]
 
 
 def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> _Walk:
-    """Return the delays of a call, and why it ends; None if it may continue."""
+    """Return the delays of a call, and why it ends, or None if it may continue."""
     limits = override(policy, schedule=_DelayIterator(iter(delays)))
     record, elapsed = new_record(Terms(""), seed=0), 0.0
     waited: list[float] = []
@@ -185,7 +186,8 @@ def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> 
 class _CachedBounds:
     """Bounds of the delays of a schedule, each computed once, when needed.
 
-    With *complete* set, no more are computed.
+    Attributes:
+        complete: Whether no more are computed: an unknown delay is then an error.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -276,7 +278,7 @@ def _rows(
 def allowed_at(policy: Policy, retry: int) -> float:
     """Return the time limit of a retry in seconds; infinity if there is none.
 
-    If both limits must be reached, the time counts once all attempts are used.
+    If both limits must be reached, there is none until all attempts are used.
     """
     joined = policy.limits == "all" and policy.max_attempts is not None
     if policy.max_elapsed is None or (joined and retry < (policy.max_attempts or 0)):

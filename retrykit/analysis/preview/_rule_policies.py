@@ -16,7 +16,7 @@ def has_only_rules(policy: Policy) -> bool:
 
 
 def rule_policies(policy: Policy) -> tuple[Policy, ...]:
-    """Return a policy for each rule, with its settings and no rules.
+    """Return a policy for each rule, with the rule's settings and no rules.
 
     >>> [own] = rule_policies(Policy(rules=[Rule(on=OSError, max_attempts=2)]))
     >>> own.on, own.max_attempts

@@ -34,7 +34,7 @@ class Quantile(Frozen):
     Attributes:
         probability: The share of the calls that wait no longer, between 0 and 1.
         value: Sum of the delays, in seconds.
-        error: Half the width of its 95 % confidence interval, in seconds; 0 if
+        error: Half the width of the value's 95 % confidence interval, in seconds; 0 if
             exact.
     """
 
@@ -51,10 +51,11 @@ class TotalWait(Frozen):
     Attributes:
         quantiles: Quantiles of the total delay.
         mean: Mean of the total delay, in seconds.
-        error: Half the width of its 95 % confidence interval, in seconds; 0 if
-            exact.
+        error: Half the width of the 95 % confidence interval of *mean*, in seconds; 0
+            if exact.
         attempts: Mean number of attempts, including the first.
-        attempts_error: Half the width of its 95 % confidence interval; 0 if exact.
+        attempts_error: Half the width of the 95 % confidence interval of *attempts*; 0
+            if exact.
         samples: Number of sampled calls; 0 if everything is exact.
     """
 
@@ -92,7 +93,7 @@ def exact_total_wait(distributions: Sequence[Distribution | None]) -> TotalWait 
 def _bounds(
     distributions: Sequence[Distribution | None],
 ) -> list[tuple[float, float]] | None:
-    """Return the bounds of delays, if each is fixed or uniform between two bounds."""
+    """Return the bounds of delays; None unless each is fixed or uniform between two."""
     bounds: list[tuple[float, float]] = []
     for each in distributions:
         if each is None or each.pieces is None or len(each.pieces) != 1:
@@ -129,7 +130,13 @@ def _quantile_of_sum(widths: Sequence[float], share: float) -> float:
 def sampled_total_wait(
     calls: Sequence[Sequence[float]], longest: float, most: int
 ) -> TotalWait:
-    """Estimate the total delay from sampled calls."""
+    """Estimate the total delay from sampled calls.
+
+    Args:
+        calls: The delays of each call, in seconds.
+        longest: The longest total delay that is possible, in seconds.
+        most: The largest number of retries that is possible.
+    """
     totals = sorted(map(saturating_sum, calls))
     # The bounds limit the intervals of a small sample.
     bounded = [0.0, *totals, longest]
@@ -171,10 +178,11 @@ def sample_calls(
 
     Args:
         policy: The policy.
-        retries: Number of delays of a call.
+        retries: Maximum number of delays of a call.
         samples: Number of calls.
-        allowed: Seconds of delays after which a call may stop.
-        independent: The distributions of the delays, if they depend on nothing else.
+        allowed: The sum of delays after which a call may stop, in seconds.
+        independent: The distributions of the delays, if these are independent and no
+            limit changes them.
     """
     seed = policy.seed or 0
     if bounds := _bounds(independent):
@@ -228,9 +236,9 @@ def with_means(
 
 
 def estimate_mean(sample: Sequence[float], widest: float) -> tuple[float, float]:
-    """Return the mean of a sample, and half the width of its confidence interval.
+    """Return the mean of a sample, and half the width of its 95 % confidence interval.
 
-    With a single value, this is *widest*.
+    With a single value, half the width is *widest*.
     """
     count = len(sample)
     mean = math.fsum(x / count for x in sample)

@@ -19,11 +19,11 @@ NAMES = (
     "step-functions",
     "temporal",
 )
-"""The names of all formats, in order."""
+"""The names of all formats, in alphabetical order."""
 
 
 def format_named(name: str) -> Format:
-    """Return a format, whose module is imported when it is first used."""
+    """Return a format, importing its module on first use."""
     module = import_module(f"{__name__}._{name.replace('-', '_')}")
     own: Format = module.FORMAT
     return own

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the templates and defaults that have a retry strategy, by name."""
+    """Yield the tables that have a retry strategy, such as templates, with names."""
     of_argo = string_at(root.data, "apiVersion").startswith("argoproj.io/")
     of_argo = of_argo and "Workflow" in string_at(root.data, "kind")
     for key, table in (("", root), *root.tables()):
@@ -99,7 +99,7 @@ def _missing(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[st
 
 
 def _spec(table: Section) -> Section:
-    """Return the specification of the workflow that a template is in."""
+    """Return the specification of the workflow around a template; empty if none."""
     above: Section | None = table
     while above is not None:
         if above.data.keys() & {"templateDefaults", "templates", "entrypoint"}:
@@ -112,7 +112,7 @@ def _spec(table: Section) -> Section:
 def _first(
     sections: Sequence[Section], key: str, parse: Callable[[str, Any], T]
 ) -> T | None:
-    """Return the value of a key in the first section that has it."""
+    """Return the parsed value of a key in the first section that has it, or None."""
     values = [each.get(key, parse) for each in sections]
     return next((each for each in values if each is not None), None)
 
@@ -145,7 +145,7 @@ def _read_backoff(strategies: Sequence[Section]) -> dict[str, Any]:
 
 
 def _duration(name: str, value: Any) -> float | None:
-    """Parse whole seconds, or a Go duration."""
+    """Parse whole seconds or a Go duration to seconds; an empty string is None."""
     if not isinstance(value, str):
         raise invalid_setting(name, 'a string such as "10" or "1m30s"', value)
     if re.fullmatch(r"\+?[0-9]{1,15}", value):

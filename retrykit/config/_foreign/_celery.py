@@ -23,7 +23,7 @@ __all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the tasks, with the keys of their tables, and the connection policies."""
+    """Yield the tables of tasks and of connection policies, with their keys."""
     for key, table in (("", root), *root.tables()):
         if _is_task(table) or _is_connection(table):
             yield str(key or table.data.get("name") or ""), table
@@ -54,7 +54,7 @@ def _is_connection(table: Section) -> bool:
 
 
 def _is_within(table: Section, name: str) -> bool:
-    """Return whether a table is within a setting, which may begin with CELERY_."""
+    """Return whether a table is in a setting, whose name may begin with CELERY_."""
     return any(str(each).lower().endswith(name) for each in table.place[:-1])
 
 
@@ -96,7 +96,7 @@ _WITHOUT_BACKOFF = ("default_retry_delay", "countdown")
 
 
 def _read_options(section: Section) -> dict[str, Any]:
-    """Return the options of a task; the options of all tasks override its own."""
+    """Return the options of a task; the options under ``*`` override its own."""
     options = _read_table(section)
     everywhere = section.parent.data.get("*") if section.parent else None
     if not isinstance(everywhere, Mapping) or section.place[-1] == "*":
@@ -131,7 +131,7 @@ def _read_table(section: Section) -> dict[str, Any]:
 
 
 def _backoff(name: str, value: Any) -> int:
-    """Parse the first delay, or whether delays grow; at least 1 s if they do."""
+    """Parse ``retry_backoff`` to whole seconds, at least 1; 0 if delays do not grow."""
     if isinstance(value, bool):
         return int(value)
     found = number(0)(name, value)
@@ -168,7 +168,7 @@ _OF_MESSAGES = (
 
 
 def _read_errors(section: Section, key: str) -> Condition | None:
-    """Return the condition for type names or types; None if there are none."""
+    """Return the condition for listed types or their names; None if there are none."""
     listed = section.get(key, _listed, [])
     found: list[Condition] = []
     for each in listed:
@@ -224,7 +224,10 @@ _OF_RESULTS = "result_backend_transport_options"
 
 
 def _defaults(section: Section) -> tuple[int | None, float, float, float]:
-    """Return the number of retries, and the first delay, its step and the longest."""
+    """Return kombu's default number of retries, first delay, step and longest delay.
+
+    The number of retries is None if it is unlimited.
+    """
     if _is_within(section, _OF_RESULTS):
         return 20, 0, 1, 1
     # Of `Connection.ensure`, or of `Connection.ensure_connection`.
@@ -233,7 +236,11 @@ def _defaults(section: Section) -> tuple[int | None, float, float, float]:
 
 
 def _read_retried(section: Section) -> Condition:
-    """Return the errors that are retried, which depend on the transport."""
+    """Return the condition on errors that are retried.
+
+    They depend on the transport: unless the user gave a condition for them, every error
+    is retried, and that is recorded as a difference.
+    """
     others = _read_errors(section, "retry_errors")
     errors = section.remarks.errors.get(_TRANSPORT)
     if errors is None:
@@ -249,7 +256,7 @@ _TRANSPORT = "recoverable_connection_errors"
 def _intervals(start: float, step: float, longest: float) -> Schedule:
     """Return delays that grow by a step, up to the longest.
 
-    The last is below the longest if the steps do not meet it.
+    The last may be below the longest, if no step reaches it.
     """
     if not step:
         return constant(min(start, longest))

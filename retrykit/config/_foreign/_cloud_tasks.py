@@ -24,7 +24,7 @@ _LARGEST_INT = 2**31 - 1
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the queues, by name."""
+    """Yield the queues, with their names."""
     for key, table in (("", root), *root.tables()):
         if is_resource(table, _RESOURCE):
             yield resource_name(table), table

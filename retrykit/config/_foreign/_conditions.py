@@ -18,9 +18,9 @@ def conditions_named(
 ) -> Condition:
     """Return the condition for names of errors.
 
-    A name stands for the condition that the user gave for it, or for the one in
-    *known*. All others are names of Python classes; if they belong to another
-    *language*, that is a difference.
+    A name stands for the condition that the user gave for it, or for its condition in
+    *known*. All other names are names of Python classes; but with a *language*, they
+    are left out, and each is recorded as a difference.
     """
     found: list[Condition] = []
     own: list[str] = []

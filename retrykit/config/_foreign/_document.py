@@ -36,10 +36,10 @@ class Document(NamedTuple):
 
 
 MOST_VALUES = 100_000
-"""The number of values that a file may have, including each use of an alias."""
+"""The maximum number of values in a file, counting each use of an alias."""
 
 MOST_LEVELS = 100
-"""The number of levels that the values of a file may have."""
+"""The maximum number of levels in which the values of a file are nested."""
 
 
 def too_large(path: Path) -> ConfigError:

@@ -88,7 +88,7 @@ def _read(section: Section) -> Policy:
 
 
 def _timeout(action: Section) -> float:
-    """Return the time for all attempts together, in seconds; 0 is unlimited."""
+    """Return the time limit of all attempts together, in seconds; 0 means no limit."""
     timeout = action.get("timeout", _duration)
     if timeout is None:
         action.note("timeout", "15 s for all attempts together, by default")

@@ -33,9 +33,9 @@ def build_policy(
         route: The table with the timeout for all attempts together.
         section: The table of the retries.
         retries: The number of retries.
-        failures: The conditions; empty if there are none.
-        timeouts: The limits of an attempt, and of all together, in seconds; 0 is
-            unlimited.
+        failures: The settings from `conditions`; empty if nothing is retried.
+        timeouts: The time limits of an attempt, and of all attempts together, in
+            seconds; 0 means no limit.
         **settings: Other settings, such as the schedule.
     """
     attempt, total = timeouts
@@ -70,7 +70,9 @@ def _retries_resets(on: Any) -> bool:
 def conditions(
     section: Section, key: str, words: Collection[str], statuses: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """Return the conditions of a policy for the words that select failures.
+    """Return the conditions of a policy for words that select failures.
+
+    Differences from Envoy are recorded as remarks.
 
     Args:
         section: The table, for remarks.

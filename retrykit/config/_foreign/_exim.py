@@ -23,7 +23,10 @@ __all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the section's lines, named by pattern, and by error if it is repeated."""
+    """Yield the lines of the section ``retry``, or a table whose ``retry`` has rules.
+
+    A line is named by its pattern, and by its error as well if the pattern is repeated.
+    """
     written = root.data.get("retry")
     if isinstance(written, str) and re.match(r"\s*[FGHfgh]\s*,", written):
         yield "", root
@@ -84,7 +87,7 @@ def _lines_of_section(text: str, name: str) -> Iterator[_Line]:
 
 
 def _lines_as_tables(root: Section) -> Section:
-    """Return the lines of the section as tables, with their line numbers."""
+    """Return the lines of the section ``retry`` as tables, with their line numbers."""
     longest = ""
     for line in _lines_of_section(root.document.data, "main"):
         option = re.fullmatch(r"retry_interval_max\s*=\s*(.*)", line.text)
@@ -103,7 +106,14 @@ def _lines_as_tables(root: Section) -> Section:
 
 
 class _Rule(NamedTuple):
-    """A rule: its letter, and its times in seconds."""
+    """A rule for delays.
+
+    Attributes:
+        letter: ``"F"``, ``"G"`` or ``"H"``: fixed, growing or random delays.
+        cutoff: When the rule ends, in seconds since the first failure.
+        interval: The shortest delay of the rule, in seconds; for F, every delay.
+        thousandths: The factor by which the delays grow, times 1000.
+    """
 
     letter: str
     cutoff: int
@@ -111,7 +121,7 @@ class _Rule(NamedTuple):
     thousandths: int
 
     def gap(self, last: int) -> int:
-        """Return the delay after another one; for H, the longest."""
+        """Return the delay after one of *last*, both in seconds; for H, the longest."""
         grown = last * self.thousandths // _ONE
         if self.letter == "G" and last >= self.interval:
             return grown
@@ -217,7 +227,7 @@ _ONE = 1000
 
 
 def _runs(rules: list[_Rule], longest: int) -> Iterator[tuple[int, int]]:
-    """Yield the delays, each with how often it repeats in a row."""
+    """Yield the delays in seconds, each with how many times in a row it is used."""
     elapsed = last = 0
     for rule in rules:
         while elapsed <= rule.cutoff:

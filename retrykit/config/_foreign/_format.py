@@ -13,8 +13,8 @@ class Format(NamedTuple):
     """A format in which another system keeps its policies.
 
     Attributes:
-        title: A name for what is read, for people.
-        find: Yields the tables that hold a policy, in a document, with their names;
+        title: A description of what is read, for people.
+        find: Yields the tables in a document that hold a policy, with their names;
             none if the document is of another format.
         read: Returns the policy of such a table. What a policy cannot express exactly
             is a difference in the table's `Remarks`.

@@ -1,6 +1,7 @@
 """HCL, the language of Terraform, as the data of its JSON syntax.
 
-A block is a table under its type and its labels; blocks without labels are a list.
+A block is a table under its type and its labels. Blocks without labels are a list, and
+so are blocks with the same type and labels.
 """
 
 import re
@@ -65,7 +66,7 @@ class _Builder:
         self.values = count(1)
 
     def fill(self, place: Place, data: dict[str, Any], body: Any) -> dict[str, Any]:
-        """Put the attributes and the blocks of a body into a table; return it."""
+        """Put the attributes and the blocks of a body into *data*, and return that."""
         nodes = [*_significant(body)]
         blocks = {id(node): _names(node) for node in nodes if node.data == "block"}
         times = Counter(blocks.values())

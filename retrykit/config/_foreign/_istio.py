@@ -1,6 +1,6 @@
 """HTTP routes of Istio virtual services.
 
-A route without retries has the retries of the mesh, whose default is read.
+For a route without retries of its own, the default retries of a mesh are assumed.
 
 Source:
     Istio 1.32, ``pilot/pkg/networking/core/route/retry/retry.go`` and
@@ -27,7 +27,7 @@ __all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the routes of virtual services that forward requests, by name."""
+    """Yield the routes of virtual services that forward requests, with names."""
     for key, route in root.tables():
         spec = route.parent
         service = spec.parent if spec and key == "http" else None

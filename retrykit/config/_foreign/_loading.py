@@ -1,4 +1,4 @@
-"""Files of other systems, read by their suffixes.
+"""Files of other systems, parsed according to their suffixes.
 
 Reading runs no code: tags of YAML and expressions of HCL are kept as text.
 """
@@ -27,6 +27,8 @@ __all__ = ["SUFFIXES", "read_document"]
 
 def read_document(path: Path) -> Document:
     """Return the data of a file, whose suffix names its syntax.
+
+    A file with any other suffix is read as text.
 
     Raises:
         ConfigError: The file cannot be read, or is not valid.
@@ -154,4 +156,4 @@ _PARSERS: dict[str, Callable[[Path, str], Document]] = {
     ".yml": _from_yaml,
 }
 SUFFIXES = (*_PARSERS, ".conf")
-"""The suffixes of files that can be read; ``.conf`` is the text of exim."""
+"""The suffixes of the files of all formats; ``.conf`` is for Exim."""

@@ -23,7 +23,7 @@ _RESOURCE = "google_pubsub_subscription"
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the subscriptions, by name."""
+    """Yield the subscriptions, with their names."""
     for key, table in (("", root), *root.tables()):
         if is_resource(table, _RESOURCE):
             yield resource_name(table), table

@@ -28,7 +28,7 @@ __all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the instances, and the configs that they may be based on."""
+    """Yield the instances, and the configs that they may be based on, with names."""
     for group, prefix in (("instances", ""), ("backends", ""), ("configs", "configs.")):
         tables = properties_at(root, "resilience4j", "retry", group)
         for name, table in tables.data.items() if tables else ():
@@ -42,7 +42,12 @@ def _is_table(value: Any) -> bool:
 
 
 class _Level(NamedTuple):
-    """The settings of an instance, or of a config that it is based on."""
+    """The settings of an instance, or of a config that it is based on.
+
+    Attributes:
+        section: The table.
+        given: The parsed values of the settings in that table, keyed by name.
+    """
 
     section: Section
     given: dict[str, Any]
@@ -67,7 +72,7 @@ _WAIT = 500
 
 
 def _sections(section: Section) -> list[Section]:
-    """Return an instance, the config that it is based on, and so on."""
+    """Return the table of an instance, of the config that it is based on, and so on."""
     retry = section.parent and section.parent.parent
     configs = matching_key(retry.data, "configs") if retry else ""
     tables: Any = retry.data.get(configs) if retry else {}
@@ -148,7 +153,7 @@ def _note_which_applies(level: _Level, base: _Level) -> None:
 
 
 def _first(levels: list[_Level], key: str, default: Any = None) -> Any:
-    """Return the value of a key in the first level that has one."""
+    """Return the value of a key in the first level that has it; else *default*."""
     return next((each.given[key] for each in levels if key in each.given), default)
 
 
@@ -171,7 +176,8 @@ _KNOWN: dict[str, Condition] = {
 def _read_delays(levels: list[_Level], retries: int) -> Schedule:
     """Return the delays of the first level that has a waitDuration.
 
-    Other keys about delays count only from there on.
+    Other keys about delays have an effect only in that level and in later ones. Without
+    a waitDuration, each delay is 0.5 s.
     """
     index = next(
         (i for i, each in enumerate(levels) if "waitDuration" in each.given), -1
@@ -201,7 +207,10 @@ def _read_delays(levels: list[_Level], retries: int) -> Schedule:
 
 
 def _used(levels: list[_Level], *, grows: bool, varies: bool) -> dict[str, Any]:
-    """Return the keys that have an effect: each needs the keys before it."""
+    """Return the values of the keys that have an effect.
+
+    A key needs its switch, and all keys before it in `_SWITCHES` that are switched on.
+    """
     switches = {"enableExponentialBackoff": grows, "enableRandomizedWait": varies}
     used: dict[str, Any] = {}
     missing = ""
@@ -235,7 +244,7 @@ def _check_positive(levels: list[_Level], key: str, value: int) -> None:
 
 
 def _randomized(schedule: Schedule, factor: float) -> Schedule:
-    """Return delays of whole milliseconds, uniform around a schedule's delays."""
+    """Return random delays of whole milliseconds, around the delays of a schedule."""
     if not factor:
         return schedule
     # Every millisecond from the shortest to the longest is as likely as the others.

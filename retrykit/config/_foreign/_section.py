@@ -26,11 +26,12 @@ class Remarks:
     """Remarks on a policy that is read.
 
     Attributes:
-        document: The document that it is in.
+        document: The document that the policy is in.
         differences: What the policy does differently from the system.
         notes: What the reader of a policy may not expect, such as which of two
             settings applies.
         errors: The conditions that the user gave for names of errors.
+        located: The first error that has been given its place; None if there is none.
     """
 
     def __init__(self, document: Document, errors: Mapping[str, Condition]) -> None:
@@ -43,12 +44,19 @@ class Remarks:
 
 @final
 class Section:
-    """A table of a document; each of its keys is read once.
+    """A table of a document, which knows which of its keys have been read.
 
-    section = Section(document, place, data, remarks)
+    section = Section(remarks, place, data)
     retries = section.get("num_retries", whole(0), 1)
     section.ignore("retry_priority")
     section.finish()
+
+    Attributes:
+        remarks: The remarks on the policy that is read.
+        document: The document.
+        place: Where the table is in the document.
+        data: The keys and values of the table.
+        parent: The table around it; None if there is none, or it is not known.
     """
 
     def __init__(
@@ -85,7 +93,7 @@ class Section:
     def get(
         self, key: str, parse: Callable[[str, Any], Any], default: Any = None
     ) -> Any:
-        """Return a parsed value; the default if it is absent or null."""
+        """Return a parsed value; the default if the value is absent or null."""
         value = self._value(key)
         if value is None:
             return default
@@ -108,7 +116,7 @@ class Section:
         return cast("T", self.get(key, parse))
 
     def section(self, key: str) -> "Section | None":
-        """Return a table within this one; None if it is absent or null."""
+        """Return the table at a key; None if the value is absent or null."""
         found = self.sections(key)
         if len(found) > 1:
             with self.located(key):
@@ -116,7 +124,10 @@ class Section:
         return found[0] if found else None
 
     def sections(self, key: str) -> "list[Section]":
-        """Return the tables of a list, or the only one."""
+        """Return the tables in the list at a key, or the single table there.
+
+        Empty if the value is absent or null.
+        """
         value = self._value(key)
         if value is None:
             return []
@@ -133,7 +144,10 @@ class Section:
         return found
 
     def tables(self) -> "Iterator[tuple[str, Section]]":
-        """Yield the tables in this one and in its lists, at any level, with keys."""
+        """Yield the tables in this one and in its lists, at any level, with their keys.
+
+        The keys in the tables count as unread.
+        """
         for key, value in self.data.items():
             several = isinstance(value, list)
             for index, each in enumerate(value if several else [value]):
@@ -144,11 +158,15 @@ class Section:
                     yield from inner.tables()
 
     def respelled(self, spell: Callable[[str], str]) -> "Section":
-        """Return this table, in which a key may be written in other ways."""
+        """Return this table as if no key had been read, with keys in any spelling.
+
+        Args:
+            spell: Returns the same text for all spellings of a key.
+        """
         return Section(self.remarks, self.place, self.data, spell, self.parent)
 
-    def anew(self, errors: Mapping[str, Condition]) -> "Section":
-        """Return this table as unread, with remarks of its own."""
+    def unread(self, errors: Mapping[str, Condition]) -> "Section":
+        """Return this table as if no key had been read, with new remarks."""
         remarks = Remarks(self.document, errors)
         return Section(remarks, self.place, self.data, self._spell, self.parent)
 
@@ -160,7 +178,7 @@ class Section:
         self._known.update((self._spell(key), key) for key in keys)
 
     def finish(self) -> None:
-        """Refuse keys that are not known."""
+        """Raise a ConfigError if a key of the table was neither read nor ignored."""
         for key, written in self._keys.items():
             if key not in self._known:
                 with self.located(written):
@@ -172,11 +190,11 @@ class Section:
                     raise ConfigError(msg, "unknown-name")
 
     def differs(self, key: str, text: str) -> None:
-        """Record what the policy does differently from the system."""
+        """Record what the policy does differently from the system because of a key."""
         self.remarks.differences.append(f"{self.where(key)}: {text}")
 
     def note(self, key: str, text: str) -> None:
-        """Record what the reader of the policy may not expect."""
+        """Record what the reader of the policy may not expect about a key."""
         self.remarks.notes.append(f"{self.where(key)}: {text}")
 
     def where(self, key: str) -> str:
@@ -191,7 +209,10 @@ class Section:
 
     @contextmanager
     def located(self, key: str | None = None) -> Iterator[None]:
-        """Put the place of a key, or of the table, before the errors about it."""
+        """Put the place of a key, or of the table, before errors raised in the block.
+
+        An error that has its place already is raised as it is.
+        """
         lines, place = self.document.lines, self.place
         line = lines.get((*place, self._written(key)) if key else place)
         line = line or lines.get(place)
@@ -219,7 +240,10 @@ class Section:
 
 
 def sections_of(document: Document, errors: Mapping[str, Condition]) -> list[Section]:
-    """Return the documents in a file as sections; a text is a table of its own."""
+    """Return the tables that are documents of a file, or items of such a document.
+
+    A file that is text becomes a table with the key ``text``.
+    """
     data = document.data
     documents = [{"text": data}] if isinstance(data, str) else data
     found: list[tuple[Place, Any]] = [((n,), each) for n, each in enumerate(documents)]
@@ -235,7 +259,7 @@ def sections_of(document: Document, errors: Mapping[str, Condition]) -> list[Sec
 
 
 def spelled(key: str) -> str:
-    """Return a key in lower case without separators: maxAttempts, max-attempts."""
+    """Return a key in lower case without hyphens and underscores: maxattempts."""
     return re.sub("[-_]", "", key).lower()
 
 
@@ -260,7 +284,7 @@ _PLACEHOLDER = re.compile(r"\$\{|\{\{")
 
 
 def _end(place: Place) -> Place:
-    """Return the last two names of a place, with a first part that is not shown.
+    """Return the end of a place, with its last two names, after an empty part.
 
     >>> _end((0, "routes", 1, "retry_policy"))
     ('', 'routes', 1, 'retry_policy')

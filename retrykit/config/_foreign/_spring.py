@@ -144,7 +144,7 @@ def _read_delays(backoff: Section, retries: int) -> Schedule:
 
 
 def _read_delays_of_3(backoff: Section, key: str, retries: int) -> Schedule:
-    """Return the delays from the keys of Spring Boot 3."""
+    """Return the delays that the keys of Spring Boot 3 set."""
     delay = backoff.get("delay", spring_milliseconds, 1000)
     factor = backoff.get("multiplier", number(0), 0)
     longest = backoff.get("maxDelay", spring_milliseconds, 0)
@@ -171,7 +171,7 @@ def _differ_in_draws(backoff: Section, key: str) -> None:
 
 
 def _spread(schedule: Schedule, factor: float) -> Schedule:
-    """Return delays of whole milliseconds, between a schedule and a factor times it."""
+    """Return random delays of whole milliseconds, up to *factor* times a schedule."""
     return (schedule + scaled(schedule, factor - 1).full_jitter()).round_down("1ms")
 
 

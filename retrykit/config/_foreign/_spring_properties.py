@@ -18,7 +18,7 @@ __all__ += ["matching_key", "properties_at", "scaled", "spring_milliseconds"]
 def properties_at(root: Section, *path: str) -> Section | None:
     """Return the table at a path of properties; None if there is none.
 
-    A key may have several words of the path, with dots.
+    A key may hold several words of the path, separated by dots.
     """
     begins = (str(key).partition(".")[0] for key in root.data)
     if spelled(path[0]) not in map(spelled, begins):
@@ -34,12 +34,12 @@ def properties_at(root: Section, *path: str) -> Section | None:
 
 
 def matching_key(data: Mapping[str, Any], word: str) -> str:
-    """Return the key that Spring reads as a word: ``max-interval``, ``maxInterval``."""
+    """Return the key that Spring reads as *word*, in any spelling; else *word*."""
     return next((key for key in data if spelled(key) == spelled(word)), word)
 
 
 def _without_dots(root: Section) -> Section:
-    """Return a document in which each key is one word, with its line numbers."""
+    """Return a document in which each key is one word, with the same line numbers."""
     lines: dict[Place, int] = {}
 
     def line(new: Place, old: Place) -> None:
@@ -87,7 +87,7 @@ _MOST_LEVELS = 40
 
 
 def _words(key: str) -> list[str]:
-    """Return the words of a key.
+    """Return the words of a key, which dots separate; in brackets, a dot is kept.
 
     >>> _words("resilience4j.retry"), _words("[with.dots]"), _words("")
     (['resilience4j', 'retry'], ['with.dots'], [''])
@@ -150,7 +150,7 @@ _ISO = rf"P(?:{_DIGITS}D)?(?:T(?:{_DIGITS}H)?(?:{_DIGITS}M)?(?:{_SECONDS}S)?)?"
 
 
 def growing_milliseconds(first: int, factor: float, retries: int) -> Schedule:
-    """Return delays that grow like a Java `long`, each truncated to milliseconds.
+    """Return delays that grow by a factor, each truncated to milliseconds as in Java.
 
     >>> growing_milliseconds(500, 1.5, 3), growing_milliseconds(500, 1.5, 4)
     (exponential(0.5, factor=1.5), sequence([0.5, 0.75, 1.125, 1.687]))
@@ -163,7 +163,7 @@ def growing_milliseconds(first: int, factor: float, retries: int) -> Schedule:
 
 
 def grown_milliseconds(first: int, factor: float, retries: int) -> list[int]:
-    """Return the delays before some retries, at most 1000 of them."""
+    """Return growing delays in milliseconds, one for each retry, but at most 1000."""
     delays = [first]
     while len(delays) < min(retries, _MOST_LISTED):
         delays.append(min(int(delays[-1] * factor), LARGEST))
@@ -171,7 +171,7 @@ def grown_milliseconds(first: int, factor: float, retries: int) -> list[int]:
 
 
 def listed_milliseconds(delays: list[int], retries: int) -> Schedule:
-    """Return listed delays; the last one is repeated for all other retries."""
+    """Return a schedule of listed delays; the last is repeated for further retries."""
     if len(set(delays)) == 1:
         return constant(delays[0] / 1000)
     listed = sequence([delay / 1000 for delay in delays])

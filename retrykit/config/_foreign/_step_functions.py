@@ -22,7 +22,7 @@ __all__ = ["FORMAT"]
 
 
 def _find(root: Section) -> Iterator[tuple[str, Section]]:
-    """Yield the states that have retriers, by name."""
+    """Yield the states that have retriers, with their names."""
     for key, state in (("", root), *root.tables()):
         if _are_retriers(state.data.get("Retry")):
             yield key, state
@@ -34,7 +34,7 @@ def _are_retriers(value: Any) -> bool:
 
 
 def _read(state: Section) -> Policy:
-    """Return the policy of a state, with a rule for each of several retriers."""
+    """Return the policy of a state; of several retriers, each becomes a rule."""
     retriers = state.sections("Retry")
     settings = [_read_retrier(each) for each in retriers]
     for each in retriers[:-1]:

@@ -42,7 +42,10 @@ _OTHERS |= {"firstretryinterval", "randomizationfactor", "maxelapsedtime"}
 
 
 def _name(key: str, table: Section) -> str:
-    """Return the name of an activity; or a key that is not just ``retryPolicy``."""
+    """Return the key of a policy, unless it is a general one such as ``retryPolicy``.
+
+    Then return the name of the activity or workflow around it, or that table's key.
+    """
     above = table.parent
     if above is None or spelled(key) not in {"retry", "retrypolicy", "value"}:
         return key
@@ -86,7 +89,7 @@ def _read_server_configuration(section: Section, settings: dict[str, Any]) -> No
 
 
 def _read_types(section: Section, key: str, types: list[str]) -> Condition:
-    """Return the condition for names of errors, and of timeouts of an attempt."""
+    """Return the condition for names of errors and of Temporal's timeouts."""
     for each in types:
         if each.startswith(_PREFIX) and each not in _TIMEOUTS:
             with section.located(key):
@@ -106,7 +109,7 @@ _TIMEOUTS: dict[str, Condition] = {
 
 
 def _with_timeouts(table: Section, policy: Policy) -> Policy:
-    """Return a policy with the time limit that is given beside it."""
+    """Return a policy with the time limit that the table around it has, if any."""
     if table.parent is None:
         return policy
     above = table.parent

@@ -7,7 +7,7 @@ __all__ = ["block", "is_resource", "resource_name"]
 
 
 def is_resource(table: Section, kind: str) -> bool:
-    """Return whether a table is a resource, such as a ``google_pubsub_topic``."""
+    """Return whether a table is a resource of *kind*: ``google_pubsub_topic``, ..."""
     names = _names(table)
     return len(names) == _DEPTH and names[:-1] == ["resource", kind]
 
@@ -16,7 +16,7 @@ _DEPTH = 3
 
 
 def resource_name(resource: Section) -> str:
-    """Return the name that a resource has, or else its label in Terraform."""
+    """Return the name of a resource; its label, if the name is absent or computed."""
     name = resource.data.get("name")
     # A value that Terraform computes is of a subclass.
     plain = type(name) is str and name and "${" not in name
@@ -24,7 +24,11 @@ def resource_name(resource: Section) -> str:
 
 
 def block(resource: Section, key: str) -> Section | None:
-    """Return a block of a resource; None if there is none."""
+    """Return a block of a resource; None if there is none.
+
+    Raises:
+        ConfigError: The block is dynamic, or there are several.
+    """
     for dynamic in resource.sections("dynamic"):
         if key in dynamic.data:
             with dynamic.located(key):

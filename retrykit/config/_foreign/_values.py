@@ -58,7 +58,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def text(name: str, value: Any) -> str:
-    """Return a value that must be a string."""
+    """Return a value that must be a non-empty string."""
     if not isinstance(value, str) or not value:
         raise invalid_setting(name, "a string", value)
     return value
@@ -73,7 +73,7 @@ def texts(name: str, value: Any) -> list[str]:
 
 
 def choice(*choices: str) -> Callable[[str, Any], str]:
-    """Return a parser that accepts one of these words."""
+    """Return a parser that accepts only *choices*."""
 
     def parse(name: str, value: Any) -> str:
         if value not in choices:

@@ -24,13 +24,13 @@ def build_rewind(source: Any) -> Rewind | None:
     True
 
     Args:
-        source: Bytes, a string, a file, or an iterable of chunks.
+        source: Bytes, a string, a file, an iterable of chunks, or None.
 
     Returns:
         A function that seeks a file back to its current position, and does nothing
-        for bytes, a string, a list or a tuple. None if the source can be read only
-        once, or might be: any other iterable may be exhausted by then, and would be
-        sent as an empty body.
+        for None, bytes, a string, a list or a tuple. None for a file that cannot seek,
+        and for any other iterable: it may be exhausted by then, and would be sent as an
+        empty body.
     """
     if source is None or isinstance(source, str | bytes | bytearray | list | tuple):
         return no_rewind
@@ -47,8 +47,8 @@ def combine_rewinds(rewinds: Iterable[Rewind | None]) -> Rewind | None:
     """Return a function that rewinds all parts of a body.
 
     Returns:
-        A function that raises the first error of a part; `no_rewind` if all parts are
-        in memory; None if any part can be read only once.
+        A function that rewinds the parts in order, and raises the first error;
+        `no_rewind` if all parts are in memory; None if any part can be read only once.
     """
     parts = [*rewinds]
     known = [rewind for rewind in parts if rewind is not None]

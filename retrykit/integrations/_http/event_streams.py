@@ -32,7 +32,7 @@ class ServerSentEvent(Frozen):
             from which the stream can continue: pass it as *last_event_id*. ``""`` if
             there is none, or an empty one.
         retry: The delay before a reconnection that the server has sent with this event,
-            in milliseconds; None if it has sent none.
+            in milliseconds, at most 366 days; None if it has sent none.
     """
 
     __slots__ = ("data", "event", "id", "retry")
@@ -51,12 +51,15 @@ class EventParser:
     ([], [ServerSentEvent(event='message', data='one', id='4', retry=None)])
 
     Args:
-        last_event_id: The last id of the previous response.
+        last_event_id: The last id of the previous response; empty if there is none.
 
     Attributes:
-        last_event_id: The last id whose frame has ended.
-        reconnect_after: The last delay that ``retry:`` has set, in milliseconds.
-        is_at_id: Whether the last frame with data had an id of its own.
+        last_event_id: The last id in a complete frame; before the first one, the
+            argument.
+        reconnect_after: The last delay that ``retry:`` has set, in milliseconds; None
+            if it has set none.
+        is_at_id: Whether the last frame with data or an id had an id; True before the
+            first such frame.
     """
 
     def __init__(self, last_event_id: str) -> None:
@@ -71,7 +74,7 @@ class EventParser:
         self._begin_frame()
 
     def feed(self, chunk: bytes) -> Iterator[ServerSentEvent]:
-        """Yield the events that are complete by now; the cursor moves with them."""
+        """Yield the events that a chunk completes, and update the attributes."""
         text = self._decode(chunk)
         if not text:
             return
@@ -95,7 +98,7 @@ class EventParser:
         self._has_id = False
 
     def _read_line(self, line: str) -> ServerSentEvent | None:
-        """Read a line; return the event that it ends, None if it ends none."""
+        """Read a line; return the event that it ends; None if it ends none."""
         if not line:
             return self._end_frame()
         name, _, value = line.partition(":")
@@ -127,10 +130,11 @@ class EventParser:
 
 @final
 class EventStream:
-    """A stream of events, in as many requests as it takes.
+    """A stream of events that continues across requests.
 
     Args:
-        last_event_id: The id after which it begins; empty for the server's choice.
+        last_event_id: The id after which the stream begins; if it is empty, the server
+            chooses.
     """
 
     def __init__(self, last_event_id: str) -> None:
@@ -152,13 +156,16 @@ class EventStream:
         return None
 
     def position(self) -> dict[str, object]:
-        """Return the arguments of the next attempt, which show where it continues."""
+        """Return where the next attempt continues, as its arguments.
+
+        They are the last id, and the number of events that have been read.
+        """
         return {"last_event_id": self.last_event_id, "seen": self._seen}
 
     def requested_delay(self, _: object) -> float | None:
         """Return the delay before a reconnection that the server has set, in seconds.
 
-        It is a hint for policies.
+        None if it has set none. This method is a hint for policies.
         """
         delay = self._parser.reconnect_after
         return None if delay is None else delay / 1000
@@ -172,11 +179,14 @@ class EventStream:
         return headers
 
     def begin(self, reply: Reply) -> bool:
-        """Read the head of an answer, and return whether events follow.
+        """Read the head of a response, and return whether events follow.
+
+        None follow a response with the status 204.
 
         Raises:
-            Exception: The error of the client, if the status is one.
-            GiveUp: The stream cannot continue; its cause is an `EventStreamError`.
+            Exception: The error of the client, if the status is an error.
+            GiveUp: The stream cannot continue, or the response has no events; its cause
+                is an `EventStreamError`.
         """
         if reply.status == _NO_CONTENT:
             return False
@@ -202,7 +212,7 @@ class EventStream:
         return True
 
     def read(self, chunk: bytes) -> Iterator[ServerSentEvent]:
-        """Yield the events that are complete by now."""
+        """Yield the events that a chunk completes, and count them."""
         for event in self._parser.feed(chunk):
             self._seen += 1
             yield event

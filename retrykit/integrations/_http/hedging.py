@@ -28,9 +28,10 @@ def hedge_requests(
     Args:
         transient: The client's condition, which copies requests and releases responses.
         policy: The policy of the requests.
-        hedge: When a request is sent again.
-        attempt: Sends a request once. It takes the arguments of the returned function:
-            a function of the client, the request, and the record of what is in flight.
+        hedge: The hedge, which decides when a request is sent again.
+        attempt: A function, sync or async, that sends a request once. It takes the
+            arguments of the returned function: the client's function that sends, the
+            request, and the record of the request in flight.
     """
 
     def send_once(send: Callable[..., Any], request: "HttpRequest") -> Any:
@@ -69,8 +70,13 @@ def hedge_requests(
 def _may_race(request: "HttpRequest", promised: bool) -> bool:  # noqa: FBT001
     """Return whether a request that may be retried may also be sent twice at once.
 
-    Not with a file, whose position the sends would share, nor with ``Expect``, since
-    only one send could wait for the server to agree.
+    It may not with a file, whose position the sends would share, nor with ``Expect``,
+    since only one send could wait for the server to agree.
+
+    Args:
+        request: The request.
+        promised: Whether the hedge is marked as idempotent. If it is not, the request
+            must be idempotent, or have an ``Idempotency-Key``.
     """
     if not promised and request.not_repeatable_because(IDEMPOTENT) is not None:
         # The user only wants it to be retried.

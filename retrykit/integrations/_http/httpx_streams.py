@@ -1,4 +1,4 @@
-"""Downloads and event streams of httpx and httpx2, which have the same names."""
+"""Downloads and event streams for httpx and httpx2, which have the same interface."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -22,11 +22,11 @@ __all__ = ["HttpxStreams"]
 
 
 class HttpxStreams(NamedTuple):
-    """The streams of one library.
+    """The download and event streams of httpx or httpx2.
 
     Attributes:
         library: The module of the library.
-        transient: The condition of its module.
+        transient: The condition in the integration of the library.
     """
 
     library: Any
@@ -47,7 +47,10 @@ class HttpxStreams(NamedTuple):
         policy: Policy | None,
         options: dict[str, Any],
     ) -> Any:
-        """Download a file to a path; return its size, or an awaitable of it."""
+        """Download a file to a path; return its size in bytes, or an awaitable of it.
+
+        It is an awaitable for an ``AsyncClient``.
+        """
         request = Request.for_download(options)
         parts = self._parts(client, url, policy, request)
         return save_download(*parts, path)
@@ -132,5 +135,5 @@ def _reply(response: Any, chunks: Any) -> Reply:
 
 
 def _encode(headers: dict[str, str]) -> dict[str, Any]:
-    """Return headers as the library takes them: an id may be any text."""
+    """Return headers with values as bytes, since an event id may be any text."""
     return {name: value.encode() for name, value in headers.items()}

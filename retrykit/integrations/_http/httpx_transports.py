@@ -1,6 +1,6 @@
-"""Transports and a condition for httpx and httpx2, which have the same names.
+"""Transports and a condition for httpx and httpx2, which have the same interface.
 
-The client's module passes its library; nothing here imports one.
+The integration of each library passes the library's module; nothing here imports one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ _Response = TypeVar("_Response")
 
 
 class HttpxTransient(Transient):
-    """Condition that matches transient errors and responses of a library.
+    """Condition that matches transient errors and responses of httpx or httpx2.
 
     Args:
         library: The module of the library.
@@ -62,13 +62,13 @@ class HttpxTransient(Transient):
         return isinstance(outcome, self._errors) and not is_certificate_error(outcome)
 
     def release(self, response: Any, /) -> Any:
-        """Close a response of either client; the result may be awaitable."""
+        """Close a response; return an awaitable if its client is async, else None."""
         if isinstance(response.stream, self._sync_stream):
             return response.close()
         return response.aclose()
 
     def copy_request(self, request: Any, /) -> Any:
-        """Return a request with the same body, whose timeouts can be set."""
+        """Return a copy of a request with the same body and its own timeouts."""
         other = copy(request)
         # `copy` leaves out what is not pickled.
         other.stream, other.extensions = request.stream, request.extensions
@@ -131,7 +131,7 @@ class SyncTransport(Generic[_Inner, _Request, _Response]):
 
 
 class AsyncTransport(Generic[_Inner, _Request, _Response]):
-    """Base class of each `AsyncRetryTransport`: see `SyncTransport`."""
+    """Base class of each `AsyncRetryTransport`, which sets library and condition."""
 
     _library: ClassVar[Any]
     _transient: ClassVar[HttpxTransient]
@@ -197,7 +197,7 @@ class AsyncTransport(Generic[_Inner, _Request, _Response]):
 
 
 def _sender_of(sender: _Sender, request: Any) -> _Sender:
-    """Return the sender for a request, which may have another policy."""
+    """Return the sender for a request, whose extensions may have another policy."""
     if "retry" not in request.extensions:
         return sender
     return sender.with_policy("extensions['retry']", request.extensions["retry"])
@@ -224,7 +224,7 @@ def _build_rewind(library: Any, stream: object) -> Rewind | None:
 
 @contextmanager
 def _bound_timeouts(request: Any, limit: float) -> Iterator[None]:
-    """Limit each timeout of a request to the seconds that the attempt may take."""
+    """Limit each timeout of a request to *limit* seconds within the block."""
     extensions = request.extensions
     given = extensions.get("timeout", {})
     timeouts = {phase: given.get(phase) for phase in _PHASES}

@@ -36,19 +36,24 @@ class Transient(TransientErrors):
 
     @abstractmethod
     def release(self, response: Any, /) -> Any:
-        """Close a rejected response; the result may be awaitable."""
+        """Close a rejected response; return None or an awaitable."""
 
     def copy_request(self, request: Any, /) -> Any:
         """Return a request that can be sent while the given one is being sent.
 
-        By default the given request itself: most clients change no request when they
-        send it.
+        By default, it is the given request itself: most clients do not change a request
+        when they send it.
         """
         return request
 
 
 def check_client_policy(policy: Policy) -> None:
-    """Reject a policy that raises errors of retrykit instead of the client's."""
+    """Raise an error if a policy's calls do not end as the client's own do.
+
+    Raises:
+        ConfigError: The policy has a fallback, or raises errors of retrykit instead of
+            the client's.
+    """
     check_no_fallback(policy)
     place = "in a client, whose callers expect its own errors"
     if policy.raises != "last":
@@ -81,7 +86,11 @@ _TOO_LARGE = 413
 
 
 def check_methods(methods: Iterable[str] | None) -> frozenset[str] | None:
-    """Return the HTTP methods to retry, in upper case; None means all."""
+    """Return the HTTP methods to retry, in upper case; None means all.
+
+    Raises:
+        ConfigError: The set is empty, or has a member that is not a method's name.
+    """
     if methods is None:
         return None
     listed: list[object] = [] if isinstance(methods, str) else [*methods]

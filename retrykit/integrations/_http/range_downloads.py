@@ -1,4 +1,4 @@
-"""Downloads that continue with range requests: the headers, and their answers.
+"""Downloads that continue with range requests: the headers, and the responses.
 
 Bytes of two versions of a file are never mixed: a download continues only with a strong
 validator. Nothing here sends a request.
@@ -24,7 +24,7 @@ class Reply(NamedTuple):
         status: The HTTP status.
         headers: The headers, case-insensitive.
         chunks: The body as an iterable of bytes, async for an async client.
-        raise_for_status: Raises the client's error, if the status is one.
+        raise_for_status: Raises the client's error, if the status is an error.
     """
 
     status: int
@@ -35,16 +35,17 @@ class Reply(NamedTuple):
 
 @final
 class RangeDownload:
-    """A download, in as many requests as it takes.
+    """A download that continues across requests.
 
     Args:
-        restarts: How often it may start over, if it cannot continue; each time, the
-            bytes handed out before are void. With 0, a `DownloadError` is raised.
+        restarts: How often the download may start over if it cannot continue, which
+            makes the bytes handed out before void. After that, a `DownloadError` is
+            raised.
 
     Attributes:
-        offset: Number of bytes of the file that were handed out.
+        offset: Number of bytes handed out since the download last started.
         total: Number of bytes of the whole file; None while it is unknown.
-        begun: How often the file was begun, >= 1.
+        begun: How often the download has started, >= 1.
     """
 
     def __init__(self, restarts: int = 0) -> None:
@@ -60,20 +61,24 @@ class RangeDownload:
 
     @property
     def is_complete(self) -> bool:
-        """True if all bytes of the file were handed out, and their number is known."""
+        """True if the size of the file is known, and all its bytes were handed out."""
         return self.offset == self.total
 
     def position(self, *_: object) -> dict[str, int]:
-        """Return the arguments of the next attempt, which show where it continues."""
+        """Return where the next attempt continues, as its arguments.
+
+        They are the offset, and how often the download has started.
+        """
         return {"offset": self.offset, "begun": self.begun}
 
     def request_headers(self) -> dict[str, str]:
         """Return the headers of the next request.
 
-        Without a content coding, offsets count the bytes that are handed out.
+        They ask for no content coding, so that offsets count the bytes handed out.
 
         Raises:
-            GiveUp: The download cannot continue; its cause is a `DownloadError`.
+            GiveUp: The download can neither continue nor start over; its cause is a
+                `DownloadError`.
         """
         headers = {"accept-encoding": "identity"}
         if self.offset and self._validator is None:
@@ -84,11 +89,12 @@ class RangeDownload:
         return headers
 
     def begin(self, reply: Reply) -> bool:
-        """Read the head of an answer, and return whether its body is to be read.
+        """Read the head of a response, and return whether its body is to be read.
 
         Raises:
-            Exception: The error of the client, if the status is one.
-            GiveUp: The download cannot continue; its cause is a `DownloadError`.
+            Exception: The error of the client, if the status is an error.
+            GiveUp: The download can neither continue nor start over, or the status is
+                unexpected; its cause is a `DownloadError`.
             RetryAfter: The download starts over, with another request.
         """
         self._skipped = 0
@@ -126,7 +132,10 @@ class RangeDownload:
         return chunk
 
     def missing(self) -> str | None:
-        """Return what is wrong with a body that has ended; None if it is complete."""
+        """Return a text about the bytes that a body lacks at its end; None if none.
+
+        A body of unknown size counts as complete.
+        """
         if self._skipped or self.total not in {None, self.offset}:
             received = self.offset - self._skipped
             return f"the body ended after {received} of {self.total} bytes"
@@ -160,7 +169,12 @@ class RangeDownload:
         return sent is not None and sent.strip() != value
 
     def _check_end(self, headers: Mapping[str, str]) -> bool:
-        """Return False if all bytes were handed out, though no answer said so."""
+        """Return False, as no body is to be read: all bytes were handed out before.
+
+        Raises:
+            GiveUp: The file has changed, and the download may not start over.
+            RetryAfter: The file has changed; the download starts over.
+        """
         found = _UNSATISFIED.fullmatch(headers.get("content-range", "").strip())
         total = self.total if found is None else int(found[1])
         if total != self.offset or self._has_changed(headers, total):
@@ -176,7 +190,11 @@ class RangeDownload:
         self.offset, self.total, self._validator = 0, None, None
 
     def _ask_anew(self, reason: str) -> RetryAfter:
-        """Return the signal for another request, which starts the file over."""
+        """Start the download over, and return the signal for another request.
+
+        Raises:
+            GiveUp: The download may not start over.
+        """
         error = DownloadError(self.offset, reason)
         self._begin_anew(reason)
         return RetryAfter(0, error)
@@ -186,11 +204,11 @@ class RangeDownload:
 
 
 def _strong_validator(headers: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the header and the value for ``If-Range``; None if there are none.
+    """Return the name and value of the header for ``If-Range``; None if none is strong.
 
-    A date may be sent only if there is no entity tag, and only if it is so far before
-    the response that the file cannot have changed twice in that second, even if a clock
-    is wrong.
+    ``Last-Modified`` is strong only if there is no entity tag, and if it is at least
+    60 s before the response's ``Date``: the file cannot have changed twice in that
+    second, even if a clock is wrong.
     """
     tag = headers.get("etag", "").strip()
     if tag:

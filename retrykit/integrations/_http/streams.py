@@ -1,7 +1,7 @@
 """Downloads and event streams of HTTP clients, sync or async.
 
 The module of a client sends the requests; `range_downloads` and `event_streams` decide
-what they ask, and what the answers mean.
+what the requests ask for, and what the responses mean.
 """
 
 import errno
@@ -36,7 +36,7 @@ __all__ = ["READ_TIMEOUT", "AsyncRequester", "Request", "Requester", "save_downl
 __all__ += ["stream_download", "stream_events"]
 
 READ_TIMEOUT = 60.0
-"""How long a stream may be silent where the client has no limit, in seconds.
+"""How long a stream may be silent by default, in seconds.
 
 Event servers send a comment every 15 seconds or so, as the standard recommends.
 """
@@ -49,7 +49,7 @@ class Requester(ABC):
 
     @abstractmethod
     def get(self, headers: dict[str, str], /) -> AbstractContextManager[Reply]:
-        """Send a request, whose response is closed at the end of a block."""
+        """Return a context manager that sends a request, and closes its response."""
 
     @abstractmethod
     def ended(self, text: str, /) -> Exception:
@@ -63,7 +63,7 @@ class AsyncRequester(ABC):
 
     @abstractmethod
     def get(self, headers: dict[str, str], /) -> AbstractAsyncContextManager[Reply]:
-        """Send a request, whose response is closed at the end of a block."""
+        """Return a context manager that sends a request, and closes its response."""
 
     @abstractmethod
     def ended(self, text: str, /) -> Exception:
@@ -71,12 +71,12 @@ class AsyncRequester(ABC):
 
 
 class Request(NamedTuple):
-    """The requests of a stream, as far as the user has set them.
+    """The arguments that a user has given for the requests of a stream.
 
     Attributes:
         options: The arguments of the client's function, without headers.
         headers: The headers, keyed by name in lower case.
-        raw: Whether content codings are left as they are.
+        raw: Whether bodies are handed out without decoding their content coding.
     """
 
     options: dict[str, Any]
@@ -95,12 +95,15 @@ class Request(NamedTuple):
         return cls(options, _check_headers(options, {"last-event-id"}), raw=False)
 
     def with_headers(self, headers: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of the client's function, with headers of a stream."""
+        """Return the arguments of the client's function.
+
+        The headers of the stream, *headers*, replace those that the user has given.
+        """
         return {**self.options, "headers": self.headers | headers}
 
 
 def _check_headers(options: dict[str, Any], reserved: set[str]) -> dict[str, Any]:
-    """Take the headers out of options, and return them.
+    """Remove the headers from options; return them, keyed by name in lower case.
 
     Raises:
         ConfigError: One of the reserved headers is given.
@@ -177,7 +180,11 @@ def read_download(
     offset: int = 0,  # noqa: ARG001  for the positions of the stream
     begun: int = 1,  # noqa: ARG001  for the positions of the stream
 ) -> Generator[bytes]:
-    """Yield the bytes of a download that one request gets."""
+    """Yield the bytes of a download that one request gets, and none if it is complete.
+
+    Raises:
+        Exception: The client's error, if a body ends too early.
+    """
     if download.is_complete:
         return
     with requester.get(download.request_headers()) as reply:
@@ -198,7 +205,11 @@ async def aread_download(
     offset: int = 0,  # noqa: ARG001  for the positions of the stream
     begun: int = 1,  # noqa: ARG001  for the positions of the stream
 ) -> AsyncGenerator[bytes]:
-    """Yield the bytes of a download that one request gets."""
+    """Yield the bytes of a download that one request gets, and none if it is complete.
+
+    Raises:
+        Exception: The client's error, if a body ends too early.
+    """
     if download.is_complete:
         return
     async with requester.get(download.request_headers()) as reply:
@@ -219,7 +230,11 @@ def read_events(
     last_event_id: str = "",  # noqa: ARG001  for the positions of the stream
     seen: int = 0,  # noqa: ARG001  for the positions of the stream
 ) -> Generator[ServerSentEvent]:
-    """Yield the events of one response."""
+    """Yield the events of one response; return only if the stream has ended.
+
+    Raises:
+        Exception: The client's error, since a response that ends can be continued.
+    """
     with requester.get(events.request_headers()) as reply:
         if not events.begin(reply):
             return
@@ -240,7 +255,11 @@ async def aread_events(
     last_event_id: str = "",  # noqa: ARG001  for the positions of the stream
     seen: int = 0,  # noqa: ARG001  for the positions of the stream
 ) -> AsyncGenerator[ServerSentEvent]:
-    """Yield the events of one response."""
+    """Yield the events of one response; return only if the stream has ended.
+
+    Raises:
+        Exception: The client's error, since a response that ends can be continued.
+    """
     async with requester.get(events.request_headers()) as reply:
         if not events.begin(reply):
             return
@@ -262,7 +281,7 @@ def save_download(
     host: str | None,
     path: str | os.PathLike[str],
 ) -> Any:
-    """Download a file to a path; return its size, or an awaitable of it."""
+    """Download a file to a path; return its size in bytes, or an awaitable of it."""
     download = RangeDownload(restarts=_RESTARTS)
     stream = _open_download(requester, download, transient, policy, host)
     write: Any = awrite_download if requester.awaited else write_download
@@ -272,7 +291,7 @@ def save_download(
 def write_download(
     stream: "Stream[bytes, None, None]", download: RangeDownload, path: Path
 ) -> int:
-    """Write the chunks of a download to a path, and return their size."""
+    """Write the chunks of a download to a path, and return the file's size in bytes."""
     with _new_file(path) as file:
         with stream:
             for chunk in stream:
@@ -284,7 +303,7 @@ def write_download(
 async def awrite_download(
     stream: "AsyncStream[bytes, None]", download: RangeDownload, path: Path
 ) -> int:
-    """Write the chunks of a download to a path, and return their size."""
+    """Write the chunks of a download to a path, and return the file's size in bytes."""
     with _new_file(path) as file:
         async with stream:
             async for chunk in stream:
@@ -295,7 +314,13 @@ async def awrite_download(
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new file, which replaces the one at a path at the end of the block."""
+    """Open a new file for a block, which replaces the file at a path if it succeeds.
+
+    If the block raises an error, the new file is removed.
+
+    Raises:
+        IsADirectoryError: The path is a folder.
+    """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     part = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
@@ -311,7 +336,7 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _write(file: IO[bytes], position: int, chunk: bytes) -> None:
-    """Write a chunk, over what was written before the file was started over."""
+    """Write a chunk at a position, over earlier chunks if the download started over."""
     if file.tell() != position:
         file.seek(position)
     file.write(chunk)
@@ -320,7 +345,10 @@ def _write(file: IO[bytes], position: int, chunk: bytes) -> None:
 def _stream_policy(
     transient: Transient, base: Policy | None, host: str | None
 ) -> Policy:
-    """Return the policy of a stream: a stream has no result to judge."""
+    """Return the policy of a stream: with a name, the limits of its host, and defaults.
+
+    The client's condition on results is left out: a stream has no result to judge.
+    """
     policy = transient.policy(base)
     if policy.on_result is transient:
         policy = policy.replace(on_result=None)

@@ -35,7 +35,16 @@ __all__ = ["AsyncSender", "HttpRequest", "ReleasingCondition", "Sender"]
 
 
 class HttpRequest(NamedTuple):
-    """A request of a client; its URL is only for messages."""
+    """A request of a client.
+
+    Attributes:
+        request: The client's own request.
+        method: The HTTP method.
+        host: The host name.
+        headers: The headers, case-insensitive.
+        rewind: Makes the body ready to be sent again; None if that is impossible.
+        url: The URL, only for messages.
+    """
 
     request: Any
     method: str
@@ -70,7 +79,8 @@ class _BaseSender:
         send: Sends a request once. Its arguments are the request and its timeout, in
             seconds or None.
         transient: The client's condition, which releases its responses.
-        methods: HTTP methods to retry; None means all.
+        methods: HTTP methods to retry; None means all. Requests with another method are
+            retried if they have an ``Idempotency-Key``.
     """
 
     _awaited: bool
@@ -95,7 +105,15 @@ class _BaseSender:
         self._drivers: dict[tuple[bool, str, str], Callable[..., Any]] = {}
 
     def with_policy(self, name: str, policy: Policy | None) -> Self:
-        """Return a sender of the same client with another policy."""
+        """Return a sender of the same client with another policy.
+
+        Args:
+            name: The name of the argument, for errors.
+            policy: The policy; None sends each request once.
+
+        Raises:
+            ConfigError: The policy is invalid in this client.
+        """
         if policy is None:
             policy = _sent_once(self.policy)
         else:
@@ -137,7 +155,10 @@ class Sender(_BaseSender):
     _awaited = False
 
     def send(self, request: HttpRequest) -> Any:
-        """Return the response with its state: the last one if none was accepted."""
+        """Send a request, and return its response, which gets the state of the call.
+
+        It is the accepted response, or the last one if none was accepted.
+        """
         reason = request.not_repeatable_because(self._methods)
         in_flight, response = _InFlight(self.policy), None
         try:
@@ -162,7 +183,7 @@ class AsyncSender(_BaseSender):
     _awaited = True
 
     async def send(self, request: HttpRequest) -> Any:
-        """Return the response with its state, as `Sender.send` does."""
+        """Send a request, and return its response, as `Sender.send` does."""
         reason = request.not_repeatable_because(self._methods)
         in_flight, response = _InFlight(self.policy), None
         try:
@@ -187,10 +208,10 @@ class _InFlight:
     """A request that is being sent.
 
     Attributes:
-        call: Its call, from the first attempt on; None if that was refused.
+        call: The call that sends it; None until the first attempt begins.
         response: The response of the current attempt, once it has arrived. It must be
-            released if the call ends without returning it: by an error of a
-            condition, or by cancellation.
+            released if the call ends without returning it: a condition has raised an
+            error, or the call was cancelled.
     """
 
     call: RetryCall | None = None
@@ -200,7 +221,12 @@ class _InFlight:
         self._named = policy.name is not None
 
     def start_attempt(self, request: HttpRequest) -> None:
-        """Rewind the body, unless this is the first attempt."""
+        """Note the running call, and rewind the body unless this is the first attempt.
+
+        Raises:
+            GiveUp: The body cannot be rewound; its cause is the previous error.
+            Exception: The body cannot be rewound after a rejected response.
+        """
         self.response = None
         # Within a driver, there always is one.
         call = cast("RetryCall", running_call(cast("Entry", current_entry.get())))
@@ -219,7 +245,7 @@ class _InFlight:
             raise
 
     def clear(self) -> None:
-        """Break the reference cycle of state, errors and the frames that hold this."""
+        """Break the reference cycle of state, errors, and frames with this object."""
         vars(self).clear()
 
 
@@ -249,6 +275,8 @@ def _final_response(
     error: Exception, reason: str | None, call: RetryCall | None
 ) -> Any:
     """Return the response to return in place of an error; None to raise the error.
+
+    If the request was not repeatable, a note of the error or a log record says why.
 
     Args:
         error: The error that ended the call.

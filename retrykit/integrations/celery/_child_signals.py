@@ -2,7 +2,7 @@
 
 Supervisors such as systemd send it to every process of a service. Celery's children
 end at once, in the middle of their attempts. Here they continue while the worker stops
-warmly, and end when it tells them to, or if it does not stop at all.
+warmly, and end if it stops coldly, or has not begun to stop a second later.
 """
 
 import mmap
@@ -19,7 +19,7 @@ _DELAY: Final = 1.0
 
 
 class ChildSignals:
-    """Handler of SIGTERM in the children that a worker forks after creating it.
+    """Handler of SIGTERM in the children of a worker, forked after its creation.
 
     Args:
         worker: The process id of the worker.
@@ -32,14 +32,15 @@ class ChildSignals:
         self._before: Any = None
 
     def stop(self, *, warm: bool) -> None:
-        """Tell the children that the worker stops."""
+        """Tell the children that the worker stops: if *warm*, after its attempts."""
         self._stopping[0] = _WARM if warm else _COLD
 
     def protect(self, **_: Any) -> None:
-        """Handle SIGTERM, if this is a child; a receiver of ``task_prerun``.
+        """Install the handler, if this process is a child and has none yet.
 
-        SIGTERM is not ignored, since the processes that a job starts would inherit it.
-        This is not done earlier, since the pool would then replace the handler.
+        This is a receiver of ``task_prerun``: the pool would replace a handler that is
+        installed earlier. SIGTERM is not simply ignored, since the processes that a job
+        starts would then ignore it, too.
         """
         if os.getpid() == self._worker or self._installed:
             return

@@ -3,8 +3,8 @@
 Limitations that no check can detect:
 
 - Redis: a message is lost if the worker is killed between taking it and recording it
-  as unacknowledged. `lost_jobs` sends it again after the visibility timeout. RabbitMQ
-  has no such gap.
+  as unacknowledged. `sweep` sends it again after the visibility timeout. RabbitMQ has
+  no such gap.
 - Redis: messages of a killed worker are redelivered after the visibility timeout; on
   RabbitMQ, at once.
 - Redis: an attempt that takes longer than three quarters of the visibility timeout is
@@ -15,7 +15,7 @@ Limitations that no check can detect:
   time, in parallel, unless
   ``worker_cancel_long_running_tasks_on_connection_loss`` is set.
 - RabbitMQ: a job that waited on quorum queues when RabbitMQ was killed may be three
-  minutes late: ``dead_letter_worker_publisher_confirm_timeout``.
+  minutes late, the default of ``dead_letter_worker_publisher_confirm_timeout``.
 - RabbitMQ 4: a message of a quorum queue is dropped after 20 redeliveries, unless the
   queue has the argument ``x-delivery-limit=-1``.
 """
@@ -49,7 +49,7 @@ _LOSSY_DRIVERS: Final = {"sql", "filesystem"}
 def capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
     """Return the capabilities of an app for the jobs of a task.
 
-    Called when a worker starts, and when a process sends its first job.
+    It is called when a worker starts, and when a process sends its first job.
 
     Raises:
         ConfigError: With the settings of the app or of the task, jobs would be lost or
@@ -96,8 +96,8 @@ def check_time_limit(app: Celery, limit: float | None) -> None:
     """Raise an error if a task or its app has a hard time limit.
 
     Raises:
-        ConfigError: One of them has such a limit. It would kill the process of the
-            attempt, which would be repeated at once, forever.
+        ConfigError: One of them has such a limit. It would kill the process that makes
+            an attempt, and the attempt would be repeated at once, forever.
     """
     limit = app.conf.task_time_limit if limit is None else limit
     if limit is not None:
@@ -226,7 +226,7 @@ def _build(
 
 
 def _retention(app: Celery) -> float:
-    """Return how long the result backend keeps results, in seconds."""
+    """Return how long the result backend keeps results: seconds, maybe infinity."""
     expires = app.conf.result_expires
     return parse_duration("result_expires", expires) if expires else math.inf
 

@@ -4,7 +4,7 @@ The message carries the envelope, and is acknowledged last: first the ledger is 
 then the next message is sent. A message whose worker is killed is redelivered:
 
 - Killed before or during the attempt: the attempt is repeated under the same
-  idempotency key. The ledger counts how often it was begun and did not end: an attempt
+  idempotency key. The ledger counts how often the attempt began without ending: one
   that kills its worker each time makes the job dead.
 - Killed after the ledger was written: the ledger shows that the attempt was made. The
   next message is sent again under a new token, and an earlier copy of it is dropped
@@ -13,7 +13,7 @@ then the next message is sent. A message whose worker is killed is redelivered:
   the ledger is stored.
 
 An attempt during which a worker was killed is repeated when no other such attempt runs
-in its worker; until then its message is sent on with a delay (`turns`).
+in its worker; until then its message is sent on with a delay.
 
 Nothing loops without a pause: a message that cannot be handled goes to the dead-letter
 queue, and one whose successor cannot be sent is requeued after a second.
@@ -90,7 +90,7 @@ class Delivery:
         """Make the attempt if it is due, and return the result of the job.
 
         Raises:
-            Ignore: The job continues with another message.
+            Ignore: The job continues with another message, or this one is stale.
             Reject: The message is to be requeued.
             JobFailed: The job has failed. Celery gets no other error of a job, since
                 some errors would end the worker.
@@ -125,7 +125,11 @@ class Delivery:
             return self._attempt(envelope, killed_workers)
 
     def _count_killed_workers(self, entry: Entry | None, envelope: Envelope) -> int:
-        """Return how often this attempt began without ending, or fail the job."""
+        """Return how often this attempt began without ending.
+
+        Raises:
+            JobFailed: Workers were killed too often during the attempt.
+        """
         if entry is None or (entry.run, entry.hop) != (envelope.run, self._hop):
             return 0
         killed = entry.killed + (entry.status == "running")
@@ -138,7 +142,10 @@ class Delivery:
         return killed
 
     def _read_envelope(self, entry: Entry | None) -> Envelope | ConfigError:
-        """Return the envelope of the message, or the error if it is invalid."""
+        """Return the envelope of the message, or an error if it is invalid.
+
+        A message without an envelope gets the one in the ledger, or begins a new job.
+        """
         data = self._headers.get(HEADER)
         try:
             if data is not None:
@@ -150,7 +157,11 @@ class Delivery:
             return error
 
     def _repeat_outcome(self, entry: Entry) -> Any:
-        """Repeat the steps after an attempt that was already made."""
+        """Repeat the steps that follow an attempt, since the attempt was already made.
+
+        Returns:
+            The result, if the attempt succeeded.
+        """
         if entry.status == "succeeded":
             return entry.result
         if entry.status == "waiting":
@@ -159,7 +170,10 @@ class Delivery:
         raise JobFailed(entry.reason, self._id)
 
     def _attempt(self, envelope: Envelope, killed: int) -> Any:
-        """Make the attempt, in which *killed* workers have already been killed."""
+        """Make the attempt, and return its result if it succeeds.
+
+        Workers were killed during the attempt *killed* times before.
+        """
         token = self._headers.get(TOKEN_HEADER, "")
         begun = Entry.of(envelope, self._hop, token, begun=True)
         self._write(begun.replace(killed=killed))
@@ -194,7 +208,7 @@ class Delivery:
         return entry is not None and (entry.run, entry.hop) > (run, self._hop)
 
     def _resend(self, entry: Entry) -> NoReturn:
-        """Send the next message again, unless the first one has been delivered."""
+        """Send the next message again, unless its first copy has been delivered."""
         try:
             envelope = read_own_envelope(entry.envelope, self._id, entry.run)
         except ConfigError as error:
@@ -209,9 +223,9 @@ class Delivery:
         self._send(envelope, token, killed=entry.killed)
 
     def _put_off(self, envelope: Envelope, killed: int) -> NoReturn:
-        """Send the message of an attempt that has to wait for its turn.
+        """Send a message, with a delay, for an attempt that has to wait for its turn.
 
-        Neither this process nor the broker holds the message meanwhile.
+        Meanwhile, this process can handle other messages.
         """
         self._send(envelope, killed=killed, wait=draw_turn_delay())
 
@@ -226,10 +240,15 @@ class Delivery:
         """Send the next message, and let this one be acknowledged.
 
         Args:
-            envelope: The envelope that it carries.
-            token: Its token; by default a new one.
-            killed: How often the attempt to make was begun and did not end.
-            wait: The minimum time for which it is held, in seconds.
+            envelope: The envelope of the next message.
+            token: The token of the next message; by default a new one.
+            killed: How often the next attempt has begun without ending.
+            wait: The minimum delay of the next message, in seconds.
+
+        Raises:
+            Ignore: The next message was sent.
+            JobFailed: The next message cannot be encoded.
+            Reject: The next message cannot be sent; this one is requeued.
         """
         token, hop = token or uuid(), self._hop + 1
         self._write(Entry.of(envelope, hop, token).replace(killed=killed))
@@ -295,7 +314,7 @@ class Delivery:
 
 
 def _is_from_worker(error: BaseException) -> bool:
-    """Return whether a worker that ends has raised an error in an attempt."""
+    """Return whether an error in an attempt comes from its worker, which is ending."""
     if isinstance(error, WorkerShutdown | WorkerTerminate):
         return True
     *_, (frame, _) = walk_tb(error.__traceback__)

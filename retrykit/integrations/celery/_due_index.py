@@ -1,6 +1,6 @@
-"""Index of the due times of all unfinished jobs, in the Redis of the broker.
+"""Index of the due times of all unfinished jobs, in Redis, if that is the broker.
 
-Other brokers have none: they lose no messages.
+Other brokers need no index: they lose no messages.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,7 +20,7 @@ _PAGE: Final = 500
 
 @final
 class DueIndex:
-    """The index, and the messages beside it.
+    """The index of due times, and the messages in the same Redis database.
 
     Args:
         channel: A channel of kombu's Redis transport.
@@ -32,7 +32,7 @@ class DueIndex:
         self._prefix = channel.global_keyprefix
 
     def put(self, job: str, due: float) -> None:
-        """Set the due time of a job, in seconds of the wall clock."""
+        """Set the due time of a job, in seconds since 1970."""
         self._client.zadd(_KEY, {job: due})
 
     def remove(self, job: str) -> None:
@@ -40,7 +40,7 @@ class DueIndex:
         self._client.zrem(_KEY, job)
 
     def due_before(self, when: float, limit: int) -> list[str]:
-        """Return up to *limit* jobs that were due before a time, the oldest first."""
+        """Return the ids of up to *limit* jobs due before a time, the oldest first."""
         # kombu's client adds the prefix to ZRANGE.
         found = self._client.zrange(
             _KEY, "-inf", f"({when!r}", byscore=True, offset=0, num=limit
@@ -48,9 +48,9 @@ class DueIndex:
         return [job.decode() for job in found]
 
     def all_jobs(self) -> Iterator[str]:
-        """Yield all unfinished jobs, the longest overdue first.
+        """Yield the ids of all unfinished jobs, the longest overdue first.
 
-        A job whose due time changes meanwhile may be missing.
+        A job whose due time changes meanwhile may be missing, or come twice.
         """
         start = 0
         while page := self._client.zrange(_KEY, start, start + _PAGE - 1):
@@ -58,10 +58,10 @@ class DueIndex:
             start += _PAGE
 
     def headers_of_messages(self, queues: Collection[str]) -> Iterator[dict[str, Any]]:
-        """Yield the headers of each message in the queues or in the hands of workers.
+        """Yield the headers of each message in the queues, then of those workers hold.
 
-        In this order, since messages go from queues to workers. A message that is sent
-        or taken meanwhile may be missing.
+        This is the order in which messages move. A message that is sent or taken
+        meanwhile may be missing.
         """
         for queue in queues:
             for priority in self._channel.priority_steps:
@@ -103,7 +103,7 @@ class DueIndex:
 
 @contextmanager
 def open_index(app: Celery) -> Iterator[DueIndex | None]:
-    """Open the index of an app; None if its broker is not Redis."""
+    """Open the index of an app for a block; yield None if its broker is not Redis."""
     with app.connection_or_acquire() as connection:
         if connection.transport.driver_type == "redis":
             yield DueIndex(connection.default_channel)

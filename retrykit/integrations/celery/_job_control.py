@@ -1,4 +1,4 @@
-"""Queries and commands for jobs: status, dead letters, requeue, kill."""
+"""Queries and commands for jobs: status, list, requeue, kill, reschedule."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ __all__ = ["job_engine", "jobs", "kill", "requeue", "retry_at", "status"]
 
 @contextmanager
 def job_engine(app: Celery) -> Iterator[JobEngine]:
-    """Open the jobs of an app, in the form that all engines share.
+    """Open the jobs of an app, in the form that all engines share, for a block.
 
     The modules of the app are imported, as in a worker.
 
@@ -94,11 +94,12 @@ def jobs(
     >>> late = jobs(app, name="verify", overdue="10m")  # doctest: +SKIP
 
     Jobs that are not dead are listed only with Redis as the broker: other brokers have
-    no list of waiting messages. Jobs that have succeeded are known by their ids only.
+    no list of waiting messages. Jobs that have succeeded are not listed: look them up
+    by their ids, with `status`.
 
-    Dead jobs come last, the newest first, without those that were requeued. On Redis
-    they are only read. Other brokers hand their messages out and take them back:
-    another process that lists them at the same time may see none.
+    Dead jobs come last, the newest first, without jobs that were requeued. On Redis,
+    the messages of dead jobs are only read. Other brokers hand the messages out and
+    take them back: another process that lists them at the same time may see none.
 
     Args:
         app: The Celery application.
@@ -114,11 +115,11 @@ def jobs(
 
 @user_facing
 def requeue(app: Celery, job_id: str) -> None:
-    """Start a dead job again: all attempts of its policy, new idempotency keys.
+    """Start a dead job again, with all attempts of its policy and new idempotency keys.
 
     A waiting job can be requeued as well if it was killed, or is overdue by more than
-    the visibility timeout plus 100 s; a job whose attempt is running, only if it is
-    both.
+    the visibility timeout plus 100 s; a job whose attempt is running, only if both are
+    true.
 
     Raises:
         ConfigError: There is no such job, its message is no longer known, or another
@@ -190,7 +191,11 @@ def _find_entry(app: Celery, job_id: str) -> Entry:
 
 
 def _find_stuck(app: Celery, job_id: str) -> tuple[Entry, dict[str, Any]]:
-    """Return the ledger entry and the message of a job that is stuck."""
+    """Return the ledger entry and the message of a job that is dead, killed or lost.
+
+    Raises:
+        ConfigError: The job is not stuck like that, or its message is not stored.
+    """
     entry = read_entry(app, job_id)
     status = entry.status if entry else "unknown"
     killed = entry is not None and killed_run(app, job_id) >= entry.run
@@ -248,7 +253,7 @@ def _dead_letter_reports(app: Celery) -> Iterator[JobReport]:
 def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:
     """Return whether a worker has seen a later run of a dead job.
 
-    If none has, the requeued message may not have been sent.
+    If no worker has, the requeued message may not have been sent.
     """
     latest = read_entry(app, job)
     if latest is None or latest.run <= entry.run:

@@ -21,10 +21,10 @@ _POLLING: Final = 0.1
 
 @contextmanager
 def exclusively(app: Celery, job: str) -> Iterator[None]:
-    """Make other processes that change this job at the same moment wait.
+    """Lock a job for a block: other processes that would change it wait.
 
     Raises:
-        ConfigError: Another process has not ended after 10 s.
+        ConfigError: Another process has held the lock for 10 s.
     """
     digest = hashlib.sha256(job.encode()).hexdigest()[:32]
     name = f"retrykit.lock.{digest}"
@@ -51,7 +51,7 @@ def _acquired(job: str, lock: Callable[[], Any]) -> Iterator[None]:
 
 
 def _lock_redis(connection: Connection, name: str) -> Callable[[], None] | None:
-    """Lock a Redis key; return a function that releases it, None if it was locked."""
+    """Lock a Redis key; return a function that releases it; None if it is locked."""
     channel: Any = connection.default_channel
     lock = channel.client.lock(name, timeout=_LEASE)
 
@@ -64,7 +64,11 @@ def _lock_redis(connection: Connection, name: str) -> Callable[[], None] | None:
 
 
 def _declare_exclusive(connection: Connection, name: str) -> Callable[[], Any] | None:
-    """Declare a queue that RabbitMQ reserves for this connection."""
+    """Declare a queue that RabbitMQ reserves for this connection.
+
+    Returns:
+        A function that deletes the queue; None if another connection has reserved it.
+    """
     # It ends with its connection. A new channel, since an error closes it.
     queue = Queue(
         name, exclusive=True, durable=False,

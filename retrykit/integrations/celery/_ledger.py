@@ -37,7 +37,7 @@ Verdict = Literal["current", "unsent", "stale"]
 sent; or a stale duplicate."""
 
 LEDGER: Final = ".retrykit"
-"""The suffix of a job's id in the id of its ledger."""
+"""The suffix that follows a job's id in the id of its ledger entry."""
 
 _log: Final = logging.getLogger("retrykit.durable")
 
@@ -59,11 +59,13 @@ class Entry(Frozen):
         run: The number of the run.
         hop: The number of the current message: 0 is the first of a run.
         status: The status of the job.
-        token: The token of that message, which its duplicates lack.
-        envelope: Its envelope as plain data; None if that was unreadable.
+        token: The token of the current message, which its duplicates lack; empty if the
+            job has ended.
+        envelope: The envelope of the current message as plain data; None if it was
+            unreadable.
         result: The result, if the job has succeeded.
-        reason: The reason why it is dead, as text; empty if it is not dead.
-        killed: How often the worker of its running attempt was killed. Count, >= 0.
+        reason: The reason why the job is dead, as text; empty if it is not dead.
+        killed: How often a worker was killed during the current attempt. Count, >= 0.
     """
 
     __slots__ = (
@@ -102,7 +104,7 @@ class Entry(Frozen):
 
     @classmethod
     def dead(cls, run: int, hop: int, envelope: object, reason: str) -> "Entry":
-        """Return the entry of a dead job, whose last message was *hop* - 1."""
+        """Return the entry of a dead job, whose last message had number *hop* - 1."""
         return cls(run, hop, "dead", "", envelope, None, reason, 0)
 
     @classmethod
@@ -121,7 +123,7 @@ class Entry(Frozen):
         return cls(**fields) if valid else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON-serializable data."""
+        """Return the entry as JSON-serializable data, without `killed` if it is 0."""
         data = fields_of(self)
         if self.killed == 0:
             # Workers of retrykit 0.1 read no entry that has it.
@@ -132,8 +134,9 @@ class Entry(Frozen):
 def read_entry(app: Celery, job: str) -> Entry | None:
     """Return the ledger entry of a job; None if it is missing or damaged.
 
-    Without it the message alone carries the job, and the next entry is written by the
-    worker of that message.
+    Without an entry, the message alone carries the job, and the worker of that message
+    writes the next entry. If `replace_message` has replaced the current message, the
+    entry has the token of the replacement.
     """
     # In this order: a replacement written in between may belong to a later message.
     replacement = _read(app, f"{job}{LEDGER}.again")
@@ -150,7 +153,7 @@ def read_entry(app: Celery, job: str) -> Entry | None:
 
 
 def write_entry(app: Celery, job: str, entry: Entry) -> None:
-    """Replace the ledger entry of a job."""
+    """Replace the ledger entry of a job, and update the index of due times."""
     _store(app, f"{job}{LEDGER}", entry.to_dict())
     with open_index(app) as index:
         if index is None:
@@ -176,7 +179,8 @@ def write_message(app: Celery, job: str, message: Mapping[str, Any]) -> None:
 def replace_message(app: Celery, job: str, entry: Entry, token: str) -> None:
     """Make the message with this token current, in place of the message of *entry*.
 
-    This has no effect if the other message begins an attempt before this is written.
+    This has no effect if the message of *entry* begins an attempt before the
+    replacement is written.
     """
     replacement: list[object] = [entry.run, entry.hop, token]
     if entry.status == "running":

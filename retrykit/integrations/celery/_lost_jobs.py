@@ -43,7 +43,13 @@ _LIMIT: Final = 1000
 
 @final
 class _LostJob(Frozen):
-    """A job without a message, and the token of its next one."""
+    """A job whose message is lost, its stored message, and the token of the next one.
+
+    Attributes:
+        job: The id of the job.
+        message: The job's first message, as it was stored.
+        token: The token of the message that will be sent.
+    """
 
     __slots__ = ("job", "message", "token")
     job: str
@@ -54,9 +60,9 @@ class _LostJob(Frozen):
 def sweep(app: Celery) -> list[str]:
     """Send jobs again after Redis has lost their messages; return their ids.
 
-    Each worker with a durable task does this by itself, every minute. A job is lost if
-    it is overdue by more than the visibility timeout plus 100 s and has no message.
-    With brokers other than Redis, nothing is done.
+    Each worker with a durable task does this by itself, at least once a minute. A job
+    is lost if it is overdue by more than the visibility timeout plus 100 s and has no
+    message. With brokers other than Redis, nothing is done.
     """
     found = _find_lost(app)
     if found:
@@ -71,7 +77,11 @@ def is_overdue(app: Celery, entry: Entry) -> bool:
 
 
 class Sweep(bootsteps.StartStopStep):
-    """Bootstep that makes a consumer sweep, in two steps that do not wait."""
+    """Bootstep that makes a worker sweep regularly.
+
+    A timer calls the two halves of a sweep, so that the worker does not
+    wait in between.
+    """
 
     name = "retrykit sweep"
 
@@ -94,7 +104,7 @@ class Sweep(bootsteps.StartStopStep):
             self._timer.cancel()
 
     def begin(self, parent: Any) -> None:
-        """Find lost jobs, and send them again after a while."""
+        """Find lost jobs, and have them sent again after 5 s."""
         found = _try("find lost jobs", _find_lost, parent.app) or []
         if found:
             parent.timer.call_after(_LEDGER_DELAY, self.finish, (parent, found))
@@ -115,7 +125,7 @@ def _find_lost(app: Celery) -> list[_LostJob]:
             # So that the next sweep does not look at it again.
             index.put(job, now)
             entry = _try(f"read the ledger of {job}", read_entry, app, job)
-            if _is_unfinished(app, index, job, entry):
+            if _confirm_overdue(app, index, job, entry):
                 suspects[job] = entry
         if not suspects:
             return []
@@ -140,7 +150,9 @@ def _find_lost(app: Celery) -> list[_LostJob]:
         return found
 
 
-def _is_unfinished(app: Celery, index: DueIndex, job: str, entry: Entry | None) -> bool:
+def _confirm_overdue(
+    app: Celery, index: DueIndex, job: str, entry: Entry | None
+) -> bool:
     """Return whether a job is overdue; correct the index if it is not."""
     due = entry and _due_of(entry)
     if entry is None or due is None:
@@ -157,7 +169,7 @@ def _send_lost(app: Celery, found: list[_LostJob]) -> list[str]:
 
 
 def _send(app: Celery, lost: _LostJob) -> bool:
-    """Send a lost job again, unless its message has come after all."""
+    """Send a lost job again; return False if its message has come after all."""
     entry = read_entry(app, lost.job)
     if entry is None or entry.token != lost.token:
         return False

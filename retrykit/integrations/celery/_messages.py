@@ -108,9 +108,9 @@ class DeadLetter(Frozen):
 
     Attributes:
         job: The id of the job.
-        entry: Its ledger entry.
-        message: Its message as it was stored, to be sent again.
-        remove: Removes it from the queue.
+        entry: The job's ledger entry.
+        message: The job's message, from which it can be sent again.
+        remove: Removes the dead letter from the queue.
     """
 
     __slots__ = ("entry", "job", "message", "remove")
@@ -128,10 +128,10 @@ class DeadLetter(Frozen):
 
 @contextmanager
 def dead_letters(app: Celery) -> Iterator[list[DeadLetter]]:
-    """Read the messages in the dead-letter queue, the oldest first.
+    """Read the messages in the dead-letter queue for a block, the oldest first.
 
-    On Redis they stay there. Other brokers only let them be taken: messages that are
-    not removed are put back when the block ends, or when this process is killed.
+    On Redis, the messages stay there. From other brokers they can only be taken: those
+    that are not removed are put back when the block ends, or if this process is killed.
     """
     with open_index(app) as index:
         found = None if index is None else index.messages_in(DEAD.name)
@@ -187,7 +187,7 @@ def _can_encode(serializer: str, body: object) -> bool:
 
 
 def find_queue(app: Celery, delivery_info: Mapping[str, Any] | None) -> str | None:
-    """Return the queue through which a message came; None if it is unknown.
+    """Return the name of the queue through which a message came; None if unknown.
 
     RabbitMQ delivers a delayed message from a special exchange, with a routing key that
     begins with the delay.

@@ -31,7 +31,7 @@ def serve(app: Celery, *, grace: Duration = "60s", **options: Any) -> None:
 
     It must be called in the main thread. Attempts that still run after *grace* are cut
     off by a cold shutdown of Celery, and repeated by the next worker. A SIGTERM that
-    also reaches the child processes of a prefork pool does not cut them off.
+    also reaches the child processes of a prefork pool does not cut attempts off.
 
     Args:
         app: The Celery application.

@@ -60,8 +60,8 @@ class DurableTask(Task[..., Any]):
         verify.apply_async(["example.com"], task_id="verify-7")
 
     A job that is sent again under the same id is left unchanged. ``countdown`` and
-    ``eta`` have no upper limit. Calling the task calls the function once; in eager mode
-    it is retried in this process, which waits.
+    ``eta`` have no upper limit. Calling the task calls the function once. In eager
+    mode, a job is retried in this process, which waits.
 
     Attributes:
         policy: The policy of its jobs.
@@ -86,7 +86,7 @@ class DurableTask(Task[..., Any]):
 
     @classmethod
     def on_bound(cls, app: Celery) -> None:
-        """Check the task now, and again when a worker starts."""
+        """Check the function and the policy now, and the settings in each worker."""
         cls._job_of(cls.run)
         app.steps["worker"].add(Check)
         app.steps["consumer"].update((UnusableMessageHandler, Sweep))
@@ -106,7 +106,10 @@ class DurableTask(Task[..., Any]):
         return capabilities(self.app, self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function; in a worker, handle the message of a job."""
+        """Call the function; in a worker, handle the message of a job.
+
+        In eager mode, a job is a call of the function under the policy.
+        """
         request = self.request
         if request.called_directly or hasattr(request, _HANDLED):
             return super().__call__(*args, **kwargs)
@@ -123,7 +126,9 @@ class DurableTask(Task[..., Any]):
         *more: Any,
         **options: Any,
     ) -> AsyncResult[Any]:
-        """Start a job.
+        """Start a job, unless a worker has already seen one with this id.
+
+        In eager mode, the job runs in this process.
 
         Raises:
             ConfigError: The app would lose jobs, an argument is not JSON-serializable,
@@ -202,18 +207,19 @@ class DurableTask(Task[..., Any]):
         return envelope
 
     def _lock_id(self, task_id: str | None) -> AbstractContextManager[None]:
-        """Return a lock against other starts of the id, if any is needed.
+        """Return a block that locks an id against other starts, if that is needed.
 
-        On Redis the time between the check of an id and its first write is too short.
+        It is not needed without an id, or on Redis, where the time between the check of
+        an id and its first write is short.
         """
         if task_id is None or driver(self.app) == "redis":
             return nullcontext()
         return exclusively(self.app, task_id)
 
     def _exists(self, job_id: str) -> bool:
-        """Return whether a worker has seen a job with that id, or it was requeued.
+        """Return whether a worker has seen a job with this id, or it was requeued.
 
-        If not, its message may not have been sent.
+        A message that no worker has seen may not have been sent.
         """
         entry = read_entry(self.app, job_id)
         unseen = 1, 0, "waiting"

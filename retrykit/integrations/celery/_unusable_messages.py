@@ -1,8 +1,9 @@
 """Dead letters for jobs whose messages a worker cannot use.
 
 Celery drops a message whose task the worker does not have, as happens when a rolling
-deploy adds or renames a task, and one whose body cannot be decoded. `requeue` finds
-the job in the dead-letter queue, or by its stored message.
+deploy adds or renames a task, and a message whose body cannot be decoded. Here its job
+is made dead first: `requeue` finds the job in the dead-letter queue, or by its stored
+message.
 """
 
 import logging
@@ -39,7 +40,7 @@ _LONGEST: Final = 200
 
 
 class UnusableMessageHandler(bootsteps.Step):
-    """Bootstep that makes a consumer keep durable jobs whose messages it cannot use."""
+    """Bootstep by which a worker fails durable jobs whose messages it cannot use."""
 
     name = "retrykit unusable messages"
 
@@ -88,7 +89,8 @@ def _fail_unknown(app: Celery, message: Message) -> None:
 def _fail_damaged(app: Celery, message: Message, error: Exception) -> None:
     """Make the job of an undecodable message dead.
 
-    Its arguments are unknown, unless they are still stored from its start.
+    There is a dead letter only if the job's first message is still stored: the
+    arguments in this message are unknown.
     """
     headers: Any = message.headers
     job = str(headers["id"])

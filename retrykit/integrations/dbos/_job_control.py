@@ -45,9 +45,10 @@ _BATCH_SIZE: Final = 500
 
 @contextmanager
 def job_engine(settings: Mapping[str, Any]) -> Iterator[JobEngine]:
-    """Connect to a system database, and return its jobs in the form of all engines.
+    """Connect to a system database for a block, and yield its jobs.
 
-    It neither runs jobs nor creates the database, and DBOS logs only critical errors.
+    The jobs have the form that all engines share. This process neither runs jobs nor
+    creates the database, and DBOS logs only critical errors.
 
     Args:
         settings: The settings of DBOS, as in `connect`.
@@ -97,10 +98,11 @@ def jobs(*, limit: int | None = 100, **filters: Unpack[JobFilters]) -> list[JobR
 
 @user_facing
 def requeue(job_id: str) -> None:
-    """Start a dead job again: all attempts of its policy, new idempotency keys.
+    """Start a dead job again, with all attempts of its policy and new idempotency keys.
 
     Raises:
-        ConfigError: There is no such job, or it is not dead.
+        ConfigError: There is no such job, it is not dead, its arguments cannot be read,
+            or this process has not imported its function.
     """
     row = find_latest_attempt(job_id)
     report = _build_report(row)
@@ -145,7 +147,8 @@ def retry_at(job_id: str, when: datetime) -> None:
         when: An aware datetime; a past one means now.
 
     Raises:
-        ConfigError: There is no such job, it is not waiting, or *when* is naive.
+        ConfigError: There is no such job, it is not waiting or is already due, or
+            *when* is naive.
     """
     moment = check_aware("when", when)
     row = find_latest_attempt(job_id)
@@ -166,7 +169,7 @@ def take_over(executor: str) -> list[str]:
         executor: The executor id of the killed process.
 
     Returns:
-        The ids of the jobs, in the order of their attempts.
+        The ids of the jobs, in the order in which their attempts were enqueued.
     """
     check_launched()
     rows = DBOS.list_workflows(
@@ -184,17 +187,20 @@ def take_over(executor: str) -> list[str]:
 
 @user_facing
 def delete_finished(before: datetime) -> int:
-    """Delete the records of attempts that ended before a time, except dead jobs.
+    """Delete the records of attempts that ended before a time, but keep dead jobs.
 
-    DBOS itself deletes none. A job that is waiting or dead keeps its last attempt and
-    the first one of each run, so that it cannot be started twice. A job that has
-    succeeded is deleted completely: `start_as` with its id starts a new one.
+    DBOS itself deletes no records. A job that is waiting or dead keeps its last attempt
+    and the first attempt of each run, so that it cannot be started twice. A job that
+    has succeeded is deleted completely: `start_as` with its id starts a new one.
 
     Args:
         before: An aware datetime; leave enough time to read the results of jobs.
 
     Returns:
         The number of deleted attempts. Count, >= 0.
+
+    Raises:
+        ConfigError: *before* is naive.
     """
     moment = check_aware("before", before).isoformat()
     check_launched()
@@ -215,7 +221,7 @@ def delete_finished(before: datetime) -> int:
 
 
 def _find_obsolete(row: WorkflowStatus) -> Sequence[str]:
-    """Return the attempts that are no longer needed, now that this one has ended."""
+    """Return the ids of the attempts that are not needed once this one has ended."""
     attempt = parse_workflow_id(row.workflow_id)
     match row.output:
         case {"envelope": _} if attempt.run > 1:
@@ -324,7 +330,7 @@ def _name(row: WorkflowStatus) -> str:
 
 
 def _output(row: WorkflowStatus) -> object:
-    """Return the outcome of an attempt that has ended, if known."""
+    """Return the outcome of an attempt that has ended; None if it is unknown."""
     if _STATUSES[row.status] != "dead":
         return row.output
     steps = DBOS.list_workflow_steps(row.workflow_id)
@@ -332,7 +338,7 @@ def _output(row: WorkflowStatus) -> object:
 
 
 def _input(row: WorkflowStatus) -> object:
-    """Return the envelope that was stored before an attempt."""
+    """Return the envelope that was stored before an attempt; if damaged, the input."""
     match row.input:
         case {"args": [_, stored, *_]}:
             return stored

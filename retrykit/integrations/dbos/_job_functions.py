@@ -49,7 +49,8 @@ T = TypeVar("T")
 WORKFLOW: Final = "retrykit.job"
 """The name of the workflow that makes an attempt.
 
-If its steps change, it needs another name: new code replays interrupted workflows."""
+A workflow with other steps needs another name: new code replays interrupted workflows.
+"""
 
 _FORMAT: Final = WorkflowSerializationFormat.PORTABLE
 
@@ -61,7 +62,9 @@ class DurableJob(DurableFunction[P, T]):
     """A function that can be started as a job; calling it calls the function."""
 
     def start_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job under this id; an existing job of that id is left unchanged.
+        """Start a job under this id, and return the id.
+
+        If a job with this id exists, it is left unchanged.
 
         Raises:
             ConfigError: An argument is not JSON-serializable.
@@ -88,16 +91,16 @@ def job(
     """Decorate a function, sync or async, whose calls can be started as jobs.
 
     Args:
-        policy: The policy of its jobs.
-        name: Its name in the database; by default its module and name. Set one before
-            you move the function.
+        policy: The policy of the jobs.
+        name: The name of the jobs in the database; by default the function's module and
+            name. Set one before you move the function.
         previous_names: Former names of the policy.
         max_killed: How often a worker may be killed during the same attempt before the
             job is dead. Count, >= 1; None means any number of times.
 
     Raises:
         ConfigError: The function cannot be retried under this policy, or another
-            function has its name.
+            function has the same name.
     """
 
     def decorate(fn: Callable[P, T]) -> DurableJob[P, T]:
@@ -113,7 +116,11 @@ def job(
 
 
 def find_job(name: str) -> Job:
-    """Return the job with a name."""
+    """Return the job with a name.
+
+    Raises:
+        ConfigError: This process has not imported such a job.
+    """
     if name not in _jobs:
         rule = "the name of a job that this process has imported"
         suggestion = did_you_mean(name, _jobs) or "import its module before listen(...)"
@@ -122,7 +129,7 @@ def find_job(name: str) -> Job:
 
 
 def check_jobs() -> None:
-    """Raise an error unless this process has imported any jobs."""
+    """Raise an error if this process has imported no jobs."""
     if not _jobs:
         rule = "imported before listen(...), or due jobs would be marked as dead"
         raise invalid_setting(
@@ -139,7 +146,8 @@ def enqueue(
 ) -> str:
     """Enqueue an attempt, and return its key.
 
-    It inherits neither the timeout nor the enqueue options of the caller's workflow.
+    The attempt inherits neither the timeout nor the enqueue options of the workflow in
+    which this is called.
     """
     check_launched()
     if DBOS.step_status is not None:
@@ -228,7 +236,10 @@ async def _run_attempt(
 
 
 def check_own(envelope: Envelope, workflow_id: str) -> None:
-    """Raise an error if an envelope belongs to another attempt of the workflow."""
+    """Raise an error if an envelope does not belong to the attempt of a workflow.
+
+    A workflow that was forked by hand passes: its id does not show the attempt.
+    """
     # A workflow that was forked by hand has an id from DBOS.
     if workflow_id.rpartition(":")[2].isdecimal() and envelope.key != workflow_id:
         rule = f"that of the attempt {workflow_id}, with which it is stored"

@@ -26,7 +26,7 @@ __all__ += ["running_attempts", "stopping", "until_recorded"]
 _BEGUN: Final = "retrykit.begun"
 """The attribute of a workflow with the number of times that its attempt has begun.
 
-It is deleted with the workflow."""
+The attribute is deleted with the workflow."""
 
 _POLLING: Final = 0.05
 
@@ -36,16 +36,16 @@ stopping: Final = Event()
 """Whether this process takes no new attempt, and so begins no repetition."""
 
 running_attempts: Final[dict[str, int]] = {}
-"""How often each attempt of this process had begun before, keyed by workflow.
+"""How often each running attempt of this process began earlier, keyed by workflow id.
 
-An attempt is here from its beginning until its outcome is recorded."""
+An attempt is running from its beginning until its outcome is recorded."""
 
 
 @contextmanager
 def until_recorded(workflow_id: str) -> Iterator[None]:
-    """Make an attempt and record its outcome, after which it no longer runs.
+    """Remove an attempt from `running_attempts` after a block that records its outcome.
 
-    An attempt that is cancelled, since its process stops, has no outcome.
+    An attempt that is cancelled, since its process stops, has no outcome, and stays.
     """
     try:
         yield
@@ -59,10 +59,13 @@ def until_recorded(workflow_id: str) -> Iterator[None]:
 
 @contextmanager
 def repeat_alone(workflow_id: str, job: Job, envelope: Envelope) -> Iterator[None]:
-    """Make an attempt; if its worker was killed before, alone among such attempts.
+    """Wait for the turn of an attempt, which is then made in the block.
+
+    Only an attempt during which a worker was killed before waits: until no other such
+    attempt is running in this process.
 
     Raises:
-        JobFailed: Its worker was killed too often.
+        JobFailed: Workers were killed too often during the attempt.
         CancelledError: This process is stopping.
     """
     begun = _find_begun(workflow_id)
@@ -93,7 +96,10 @@ async def arepeat_alone(
 
 
 def mark_begun(row: WorkflowStatus) -> None:
-    """Record that an attempt has begun, before DBOS resets its count of recoveries."""
+    """Record that an attempt has begun once, unless a count is recorded already.
+
+    It is called before DBOS resets its own count of recoveries.
+    """
     if _read_begun(row) is None:
         _write_begun(row.workflow_id, 1)
 
@@ -105,7 +111,7 @@ def forgive_running() -> None:
 
 
 def _find_begun(workflow_id: str) -> int | None:
-    """Return how often an attempt has begun before; None if it was not recovered."""
+    """Return how often an attempt began before now; None if it was not recovered."""
     [row] = DBOS.list_workflows(
         workflow_ids=[workflow_id], load_input=False, load_output=False
     )
@@ -115,7 +121,11 @@ def _find_begun(workflow_id: str) -> int | None:
 
 
 def _try_enter(workflow_id: str, begun: int | None) -> bool:
-    """Return whether an attempt may begin now."""
+    """Return whether an attempt may begin now, and note it as running if it may.
+
+    Raises:
+        CancelledError: It is a repetition, and this process is stopping.
+    """
     if begun:
         if stopping.is_set():
             # It is still pending, and recovered when this process restarts.

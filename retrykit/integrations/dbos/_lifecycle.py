@@ -1,7 +1,7 @@
 """Processes that run jobs, and processes that only start and query them.
 
-Both launch DBOS here and not with ``DBOS.launch()``, which would recover attempts and
-run queued jobs in any process.
+Both launch DBOS with a function of this module: ``DBOS.launch()`` alone would recover
+attempts and run queued jobs in any process.
 """
 
 import sqlite3
@@ -51,7 +51,8 @@ def listen(
             *concurrency*.
 
     Raises:
-        ConfigError: With these settings, jobs would be lost or attempted twice.
+        ConfigError: With these settings, jobs would be lost or attempted twice; no job
+            was imported; or another argument is invalid.
     """
     check_instance("settings", settings, dict, _SUGGESTION)
     check_jobs()
@@ -120,12 +121,16 @@ def connect(settings: Mapping[str, Any]) -> None:
 
 
 def disconnect() -> None:
-    """Close what `connect` has opened; a process that ends does so by itself."""
+    """Close what `connect` has opened, which the end of a process closes as well."""
     DBOS.destroy()
 
 
 def _create(settings: Mapping[str, Any]) -> None:
-    """Create DBOS, once per process."""
+    """Create DBOS, once per process.
+
+    Raises:
+        ConfigError: DBOS was created or launched before, or cannot use SQLite.
+    """
     if str(settings.get("system_database_url")).startswith(SQLITE):
         check_sqlite()
     DBOS(config=cast("DBOSConfig", settings))
@@ -177,7 +182,8 @@ def check_sqlite(
 ) -> None:
     """Raise an error unless DBOS can use the installed SQLite.
 
-    On Python 3.12 and later, DBOS calls a time function that SQLite has since 3.42.
+    On Python 3.12 and later, DBOS calls a time function that SQLite has only since
+    version 3.42.
     """
     if python >= (3, 12) and sqlite < (3, 42):
         version = ".".join(map(str, sqlite))

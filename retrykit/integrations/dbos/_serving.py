@@ -1,4 +1,4 @@
-"""A process that runs jobs until it is told to stop."""
+"""A process that runs jobs until a signal stops it."""
 
 import logging
 import math
@@ -60,13 +60,15 @@ def serve(
 ) -> None:
     """Run due jobs until the process receives SIGTERM or SIGINT (Ctrl-C).
 
-    Then it takes no new attempt, lets the running ones end, and returns. Attempts
+    Then it begins no new attempt, lets the running ones end, and returns. Attempts
     that have not ended within *grace* are repeated when a process with this executor id
-    starts. A second signal ends the process at once, with status 128 and its number.
+    starts. A second signal ends the process at once, with the status 128 plus the
+    signal's number.
 
     If a sync function has not ended within *grace*, or if the database does not answer,
-    the process ends here a few seconds later, with status 0: the interpreter would wait
-    for the thread in which the function runs, or in which its outcome is recorded.
+    `serve` does not return, but ends the process a few seconds later, with status 0:
+    the interpreter would wait for the thread in which the function runs, or in which
+    its outcome is recorded.
 
     Args:
         settings: The result of `config`.
@@ -142,14 +144,18 @@ def _is_at_work() -> bool:
 
 
 def _modules(frame: FrameType | None) -> Iterator[str]:
-    """Yield the modules whose code a thread runs."""
+    """Yield the names of the modules on a thread's stack, the current one first."""
     while frame is not None:
         yield str(frame.f_globals.get("__name__"))
         frame = frame.f_back
 
 
 def _start(run: Callable[[], None]) -> "Future[None]":
-    """Call a function in a thread that does not keep the process alive."""
+    """Call a function in a thread that does not keep the process alive.
+
+    Returns:
+        A future, which ends with the function, or has its error.
+    """
     future: Future[None] = Future()
 
     def call() -> None:
@@ -166,10 +172,10 @@ def _start(run: Callable[[], None]) -> "Future[None]":
 
 @contextmanager
 def _received_signals() -> Iterator[SimpleQueue[int]]:
-    """Put the first signal into a queue; the second one ends the process.
+    """Put the first signal in the block into a queue; the second ends the process.
 
-    Signals are handled and not blocked: child processes would inherit that, and could
-    not be terminated.
+    Signals are handled and not blocked: child processes would inherit a blocked signal,
+    and could not be terminated.
     """
     # Unlike Event.set, its put may be called in a handler.
     received: SimpleQueue[int] = SimpleQueue()
@@ -192,7 +198,7 @@ def _received_signals() -> Iterator[SimpleQueue[int]]:
 
 
 def _wait(received: SimpleQueue[int]) -> int:
-    """Wait for a signal, and return its number."""
+    """Wait for a signal or `_LAUNCHED`, and return the number."""
     while True:
         try:
             return received.get(timeout=1)  # Windows runs handlers only in between.

@@ -52,11 +52,11 @@ def config(
     >>> settings["system_database_url"], settings["application_version"]
     ('sqlite:///hostnames.sqlite', 'retrykit-1')
 
-    They pin what DBOS needs to recover the attempts of a killed process: the executor
-    id and the application version, which is otherwise a hash of the workflows' source
-    and changes with a deploy. Waiting jobs continue under any version. DBOS stores
-    JSON; if your own workflows have other values, set another ``serializer``. On SQLite
-    one connection is shared by all threads of a process.
+    The settings pin what DBOS needs to recover the attempts of a killed process: the
+    executor id and the application version, which by default is a hash of the
+    workflows' source and changes with a deploy. Waiting jobs continue under any
+    version. DBOS stores JSON; if your own workflows have other values, set another
+    ``serializer``. On SQLite, all threads of a process share one connection.
 
     Args:
         name: The name of the application: at least 3 characters of a-z, 0-9, ``-`` and

@@ -25,7 +25,10 @@ _RECENT: Final = 3600
 
 
 class AttemptId(NamedTuple):
-    """The attempt that a workflow makes: its job, run and number."""
+    """The attempt that a workflow makes: its job, run and number.
+
+    A workflow that was forked by hand has number 0, and its own id as the job.
+    """
 
     job: str
     run: int
@@ -38,7 +41,11 @@ class AttemptId(NamedTuple):
 
 
 def find_latest_attempt(job_id: str) -> WorkflowStatus:
-    """Return the workflow of the latest attempt of a job."""
+    """Return the workflow of the latest attempt of a job.
+
+    Raises:
+        ConfigError: There is no such job, or DBOS is not launched.
+    """
     rows = {parse_workflow_id(row.workflow_id): row for row in find_attempts(job_id)}
     last = check_started(job_id, rows)[max(rows)]
     # Read the input separately: it never changes, so the row stays consistent.
@@ -90,7 +97,10 @@ def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
 
 
 def _successors(rows: Sequence[WorkflowStatus]) -> dict[str, str]:
-    """Return the ids of attempts that may follow, mapped to those they follow."""
+    """Return the ids of attempts that may follow, each with the id of the one before.
+
+    An attempt may be followed by the next one, or by the first one of the next run.
+    """
     attempts = {row.workflow_id: parse_workflow_id(row.workflow_id) for row in rows}
     return {
         successor.key: key

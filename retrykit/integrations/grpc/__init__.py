@@ -10,7 +10,7 @@ Needs the extra ``grpc``. Prefer to decorate the function that makes the call::
         return list(stub.List(request, timeout=10))
 
 A response stream that breaks off continues after its last message if the service can
-begin there. The generator cancels the call that its consumer no longer reads::
+begin there. Here the generator cancels a call whose messages are no longer read::
 
     from retrykit import streams
 

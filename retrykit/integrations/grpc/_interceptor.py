@@ -35,6 +35,9 @@ class InterceptedCall(ABC):
         details: The details of the call.
         request: Returns the request of an attempt, or the requests.
         once: Whether the call must not be retried.
+
+    Attributes:
+        state: The state of the call, from its first attempt on.
     """
 
     state: RetryState
@@ -54,10 +57,10 @@ class InterceptedCall(ABC):
 
     @abstractmethod
     def attempt(self, timeout: float | None, /) -> Any:
-        """Make an attempt with a timeout in seconds; None means unlimited."""
+        """Make an attempt; *timeout* is its own in seconds, None if it has none."""
 
     def pop_state(self) -> Any:
-        """Return the state of the ended call, and drop it.
+        """Return the state of the ended call, and drop it; None if it has none.
 
         This breaks a reference cycle: the state holds the errors, and their frames
         hold this object.
@@ -79,7 +82,14 @@ class CallRunner:
     """Makes calls under a policy.
 
     The timeout of a call is for all attempts together: no attempt starts after it,
-    and each one gets the remaining time.
+    and each one gets at most the remaining time.
+
+    Args:
+        policy: The policy.
+        awaited: Whether the calls are async.
+
+    Raises:
+        ConfigError: An interceptor does not support the policy.
     """
 
     def __init__(self, policy: Policy, *, awaited: bool) -> None:
@@ -118,7 +128,7 @@ class CallRunner:
         )
 
     def run(self, call: InterceptedCall) -> Any:
-        """Return the result of the last attempt; it is awaitable for async calls."""
+        """Make a call, and return its result, or an awaitable if calls are async."""
         factory, timeout = self._retrying, call.details.timeout
         if call.once or (timeout is not None and not timeout > 0):
             factory = self._single
@@ -154,7 +164,7 @@ async def _aattempt(
 
 
 def _or_timeout(on: Condition) -> Condition:
-    """Return a condition that also matches attempts that exceeded their timeout.
+    """Return a condition that also matches the errors of attempts that timed out.
 
     After the timeout of the call itself, no time is left for another attempt.
     """
@@ -180,7 +190,7 @@ def _with_reusable_metadata(details: Any) -> Any:
 
 
 def _attempt_details(details: Any, state: RetryState, timeout: float | None) -> Any:
-    """Return the details of an attempt, with the remaining time and its number.
+    """Return the details of an attempt: its timeout, and how many came before it.
 
     Source:
         gRFC A6, "gRPC Retry Design", "Exposed Retry Metadata", 2017.

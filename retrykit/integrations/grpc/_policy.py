@@ -14,13 +14,13 @@ __all__ = ["policy", "retry_after", "transient"]
 transient: Final = StatusCodes(["UNAVAILABLE"])
 """Condition that matches transient errors: only UNAVAILABLE.
 
-It is the only code with which a server, or gRPC itself without a connection, tells that
+It is the only code with which a server, or gRPC itself without a connection, says that
 this one call may be retried. ABORTED means that the whole transaction should be
-retried, and DEADLINE_EXCEEDED that the caller's own timeout is over; RESOURCE_EXHAUSTED
-may be a quota for hours, or a message that is too large; INTERNAL and UNKNOWN are bugs
-that should be noticed. If a server uses them in another way, write
-``on=StatusCodes(["UNAVAILABLE", "RESOURCE_EXHAUSTED"])``. Even a call that failed with
-UNAVAILABLE may have been executed.
+retried, and DEADLINE_EXCEEDED that the caller's own timeout has passed.
+RESOURCE_EXHAUSTED may mean a quota that stays exhausted for hours, or a message that is
+too large; INTERNAL and UNKNOWN are bugs that should be noticed. If a server uses these
+codes in another way, write ``on=StatusCodes(["UNAVAILABLE", "RESOURCE_EXHAUSTED"])``.
+Even a call that failed with UNAVAILABLE may have been executed.
 
 Source:
     Google AIP-194, "Automatic retry configuration", 2019; "Status codes and

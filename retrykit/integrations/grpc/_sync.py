@@ -45,10 +45,10 @@ class RetryInterceptor(
     ``with_call`` returns. The timeout of a call is for all attempts together.
 
     A stream of responses is retried until its first message, while the caller waits
-    for that. Until then the call object reflects the current attempt. The state covers
-    only the opening of the stream: if the stream breaks off later, its status is still
-    ``succeeded``. A stream that is cancelled during a delay ends after the delay, with
-    the error of the last attempt.
+    for that message. Until then the call object reflects the current attempt. The state
+    covers only the opening of the stream: if the stream breaks off later, the status of
+    the state is still ``succeeded``. A stream that is cancelled during a delay ends
+    after the delay, with the error of the last attempt.
 
     Streams of requests are sent again if they are a sequence, such as a list, and only
     once otherwise, since another iterable may be exhausted. A call that is made with
@@ -105,7 +105,7 @@ class RetryInterceptor(
     def intercept_unary_stream(
         self, continuation: Any, client_call_details: Any, request: Any
     ) -> Any:
-        """Make a call, and retry it until its first message."""
+        """Start a call, which is retried until its first message."""
         return self._open(
             _StreamCall(continuation, client_call_details, lambda: request)
         )
@@ -113,7 +113,10 @@ class RetryInterceptor(
     def intercept_stream_stream(
         self, continuation: Any, client_call_details: Any, request_iterator: Any
     ) -> Any:
-        """Make a call, and retry it until its first message."""
+        """Start a call, which is retried until its first message.
+
+        It is retried only if its requests can be sent again.
+        """
         requests, once = partial(iter, request_iterator), _one_shot(request_iterator)
         return self._open(
             _StreamCall(continuation, client_call_details, requests, once=once)
@@ -138,7 +141,11 @@ class _ResponseCall(InterceptedCall):
     """A call with a single response."""
 
     def attempt(self, timeout: float | None, /) -> Any:
-        """Return the call object, once it has the response."""
+        """Return the call object: with the response, or unfinished, after ``future``.
+
+        Raises:
+            RpcError: The attempt failed.
+        """
         outcome = self.begin(timeout)
         if not isinstance(outcome, grpc.RpcError) or _unfinished(outcome):
             return outcome
@@ -152,7 +159,7 @@ class _ResponseCall(InterceptedCall):
 def _unfinished(outcome: Any) -> bool:
     """Return whether a call was made with ``future``, and may still be running.
 
-    Its result is an iterator, even if it happens to be done already.
+    The result of such a call is an iterator, even if the call is done already.
     """
     return isinstance(outcome, Iterator) or not outcome.done()
 
@@ -170,7 +177,11 @@ class _StreamCall(InterceptedCall):
     cancelled = False
 
     def attempt(self, timeout: float | None, /) -> list[Any]:
-        """Return the first message in a list, which is empty for an empty stream."""
+        """Return the first message in a list, which is empty for an empty stream.
+
+        Raises:
+            GiveUp: The caller has cancelled the call.
+        """
         self.state = current_state()
         if self.state.attempt > 1 and not self.cancelled:
             self.attempt_call = self.begin(timeout)
@@ -190,7 +201,7 @@ class _StreamCall(InterceptedCall):
 class _Messages:
     """The call object that the caller of a stream gets.
 
-    Other attributes come from the call object of the last attempt.
+    Attributes that it does not define come from the call object of the last attempt.
     """
 
     def __init__(self, call: _StreamCall, open_: Callable[[], list[Any]]) -> None:
@@ -214,7 +225,7 @@ class _Messages:
         return self._head.pop() if self._head else next(call.attempt_call)
 
     def cancel(self) -> Any:
-        """Cancel the call, without another attempt."""
+        """Cancel the call: no further attempt is made."""
         self._call.cancelled = True
         return self._call.attempt_call.cancel()
 

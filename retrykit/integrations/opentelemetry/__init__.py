@@ -41,11 +41,12 @@ def observer(  # noqa: PLR0913  independent options
 ) -> Observer:
     """Return an observer that records calls as spans and metrics.
 
-    Each attempt is a span under the span that is current where the call is made. It
-    is the current one during the attempt, so that the spans of clients and databases
-    are under it, and it links to the previous attempt. A failed attempt has the status
-    ERROR and an ``error.type``. Texts of errors, arguments and results are never
-    recorded. The metrics count all calls, whether their spans are sampled or not.
+    Each attempt is a span, whose parent is the span that is current where the call is
+    made. It is current during the attempt, so that the spans of clients and databases
+    are its children, and it links to the span of the previous attempt. A failed attempt
+    has the status ERROR and an ``error.type``. Texts of errors, arguments and results
+    are never recorded. The metrics count all calls, whether their spans are sampled or
+    not.
 
     >>> from retrykit import observe
     >>> with observe(observer()):
@@ -53,22 +54,25 @@ def observer(  # noqa: PLR0913  independent options
 
     Args:
         spans: ``span`` for a span per attempt; ``event`` for events of the caller's
-            span instead: for failed attempts, retries and the end of the call; None for
-            metrics only.
+            span instead: for failed attempts, retries, hedges and the end of the call;
+            None for metrics only.
         tracer_provider: The provider of the spans; by default the global one.
         meter_provider: The provider of the metrics; by default the global one.
             OpenTelemetry's `NoOpMeterProvider` records none.
-        budgets: Budgets by name, whose balances a gauge shows. It also shows the
-            shared budgets, by their scopes.
-        limits: Limits by name, such as circuit breakers, or registries of them, whose
-            states a gauge shows. It also shows the shared limits, by their scopes.
+        budgets: Budgets, keyed by name, whose balances a gauge shows. It also shows the
+            shared budgets, named after their scopes.
+        limits: Limits, such as circuit breakers, or registries of them, keyed by name,
+            whose states a gauge shows. It also shows the shared limits, named after
+            their scopes.
         max_names: Maximum number of distinct names of functions, and of types of
-            errors: further ones become ``other`` and ``_OTHER``. At most as many shared
-            budgets and limits are shown, the most recently used ones. Count, >= 1.
+            errors: further ones become ``other`` and ``_OTHER``. The gauges show at
+            most this number of shared budgets, of shared limits and of limits in each
+            registry, the most recently used ones. Count, >= 1.
 
     Raises:
         ConfigError: *spans* is another word, a provider has another type, *budgets* is
-            not a dict of budgets, or *limits* is not a dict of limits.
+            not a dict of budgets, *limits* is not a dict of limits, or *max_names* is
+            not a count.
     """
     if spans is not None:
         check_choice("spans", spans, ["span", "event"], "None records no spans")

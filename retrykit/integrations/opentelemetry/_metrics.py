@@ -25,7 +25,7 @@ __all__ = ["Metrics", "observe_budgets", "observe_limits"]
 
 @final
 class Metrics:
-    """An observer that counts events."""
+    """An observer that records the metrics of calls."""
 
     def __init__(self, meter: Meter, labels: EventLabels) -> None:
         self._labels = labels
@@ -58,7 +58,7 @@ class Metrics:
         )
 
     def __call__(self, event: Event, /) -> None:
-        """Count an event."""
+        """Add an event to the metrics."""
         match event:
             case AttemptFailed(failure=failure):
                 name, error = self._name(event), self._labels.error(event._record)
@@ -97,7 +97,7 @@ class Metrics:
 
 
 def observe_budgets(meter: Meter, named: Mapping[str, Budget], most: int) -> None:
-    """Add a gauge of the balances of named and of at most *most* shared budgets."""
+    """Add a gauge of the balances of *named* and of at most *most* shared budgets."""
 
     def observe_balances(_: CallbackOptions) -> Iterable[Observation]:
         return [
@@ -113,7 +113,10 @@ def observe_budgets(meter: Meter, named: Mapping[str, Budget], most: int) -> Non
 
 
 def observe_limits(meter: Meter, named: Limits, most: int) -> None:
-    """Add a gauge of the states of named and of at most *most* shared limits."""
+    """Add a gauge of the states of *named* and of at most *most* shared limits.
+
+    Of the limits in a registry, at most *most* are shown as well.
+    """
 
     def observe_states(_: CallbackOptions) -> Iterable[Observation]:
         return [

@@ -50,7 +50,7 @@ class SpanEvents:
         self._labels = labels
 
     def __call__(self, event: Event, /) -> None:
-        """Add an event, unless the call has succeeded at once."""
+        """Add an event, but none for the start of an attempt or an instant success."""
         record, span = event._record, get_current_span()
         if isinstance(event, AttemptStarted) or not span.is_recording():
             return
@@ -96,9 +96,10 @@ class _CallSpans:
 class AttemptSpans:
     """An observer that makes a span for each attempt, and makes it current.
 
-    Nothing is kept here: the context has the spans of the calls that run in it. It is
-    attached and never detached, since a token is only valid in the context that made
-    it, and an async generator, for instance, may end a call in another one.
+    The observer keeps no spans: the OpenTelemetry context has the spans of the calls
+    that run in it. Contexts are attached and never detached, since a token is only
+    valid in the `contextvars` context that made it, and an async generator, for
+    instance, may end a call in another one.
 
     The spans of a stream are kept by its call, and do not become current: a generator
     runs in the context of its consumer.
@@ -109,7 +110,10 @@ class AttemptSpans:
         self._key = create_key("retrykit")
 
     def __call__(self, event: Event, /) -> None:
-        """Start or end a span. An error of its processor leaves the context valid."""
+        """Start or end the span of an attempt, or add an event to the current span.
+
+        An error in a span processor leaves the context valid.
+        """
         if isinstance(event, RetryScheduled):
             return
         if isinstance(event, HedgeStarted):
@@ -132,7 +136,7 @@ class AttemptSpans:
             self._end(call, event, record)
 
     def _find(self, record: CallFacts, *, begins: bool) -> _CallSpans | None:
-        """Return the spans of a call: new ones if it begins; None if it has none."""
+        """Return the spans of a call, or None; with *begins*, make missing ones."""
         context, stream = get_current(), record.stream
         innermost: Any = get_value(self._key, context)
         call: _CallSpans | None = innermost if stream is None else stream.kept
@@ -159,8 +163,8 @@ class AttemptSpans:
             call: The spans of the call.
             event: An event of the attempt.
             record: The record of the call.
-            began: When it began, in nanoseconds since 1970; the span of such an
-                attempt does not become current.
+            began: When the attempt began, in nanoseconds since 1970; its span does not
+                become current. None if the attempt begins now.
         """
         attributes = _attributes(event, record, self._labels)
         links = [] if call.last is None else [Link(call.last.get_span_context())]
@@ -174,7 +178,7 @@ class AttemptSpans:
         return span
 
     def _attach(self, call: _CallSpans, span: Span | None) -> None:
-        """Make the span of an attempt the current one, or the span of the caller."""
+        """Make a span current, or the caller's if None; do nothing for a stream."""
         if call.record is not None and call.record.stream is not None:
             return
         context = set_value(self._key, call, call.caller)
@@ -241,4 +245,4 @@ def _attributes(
 
 
 _REQUEST: Final = re.compile(r"[A-Z]+ \S+")
-"""The name of a request of an HTTP client: its method and its host."""
+"""Matches the name of an HTTP client's request: its method and its host."""

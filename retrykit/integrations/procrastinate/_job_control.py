@@ -66,18 +66,18 @@ class _Row(NamedTuple):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The argument of the task that retrykit adds."""
+        """The argument that retrykit adds to the task's own; empty if it is missing."""
         return _dict(self.arguments.get(METADATA))
 
     @property
     def first_envelope(self) -> str | None:
-        """The envelope with which the job was started, as JSON."""
+        """The first envelope of this run, as JSON; None if it is missing."""
         envelope = self.metadata.get("envelope")
         return None if envelope is None else json.dumps(envelope)
 
     @property
     def run(self) -> int:
-        """The number of this run; 0 if it is unreadable."""
+        """The number of this run; 0 if it is missing or unreadable."""
         run = _dict(self.metadata.get("envelope")).get("run")
         return run if isinstance(run, int) else 0
 
@@ -94,7 +94,7 @@ def _dict(value: Any) -> dict[str, Any]:
 
 @contextmanager
 def job_engine(app: App) -> Iterator[JobEngine]:
-    """Open an app, and return its jobs in the form that all engines share."""
+    """Open an app for a ``with`` block, and yield its jobs as a `JobEngine`."""
     with app.open():
         yield JobEngine(
             jobs=partial(jobs, app),

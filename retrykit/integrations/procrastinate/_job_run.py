@@ -4,9 +4,9 @@ The envelope is stored before Procrastinate is told when the job continues, and 
 the envelope counts. If a worker is killed, the job stays ``doing`` until it is rescued:
 
 * killed before or during the attempt: the attempt is repeated under the same key,
-  unless that has happened too often (``max_killed``), and only when no other such
-  attempt runs in its worker: one of the jobs may have killed it, and would take the
-  others along;
+  unless that has happened too often (``max_killed``), and only while no other repeated
+  attempt runs in the same worker: one of the jobs may have killed the worker, and would
+  take the others along;
 * killed after the envelope was stored: the job waits until it is due, or ends,
   according to the envelope.
 """
@@ -44,7 +44,7 @@ __all__ = ["JobPostponed", "RescheduleStrategy", "run_due_attempt"]
 _turn: Final = Lock()
 
 _RECHECK: Final = 10
-"""Seconds after which to look again if the stored state is unknown."""
+"""Seconds until the next check of a job whose stored state is unknown or changed."""
 
 
 class JobPostponed(RetrykitError):  # noqa: N818  not an error
@@ -53,7 +53,8 @@ class JobPostponed(RetrykitError):  # noqa: N818  not an error
     Attributes:
         at: When it continues, by the clock of the database; None if another worker has
             the job, or it waits for its turn.
-        delay: The time until the next look, in seconds, if *at* is None.
+        delay: How long until a worker checks the job again, in seconds, if *at* is
+            None.
     """
 
     def __init__(
@@ -95,8 +96,12 @@ def run_due_attempt(
 ) -> DualCall[Any]:
     """Make the attempt that is due, if any, and store its outcome.
 
+    Returns:
+        The result of the job, which has succeeded now or earlier.
+
     Raises:
-        JobFailed: The job gave up, or its worker was killed too often.
+        JobFailed: The job is dead: it gave up, now or earlier, an attempt is
+            impossible, or its worker was killed too often.
         JobPostponed: The job continues later: it is not due yet, has to be retried,
             waits for its turn, or was taken by another worker.
     """
@@ -134,7 +139,11 @@ def run_due_attempt(
 
 @contextmanager
 def _turn_after(killed: int) -> Iterator[bool]:
-    """Take this process's turn if workers were killed; yield whether it was taken."""
+    """Take this process's turn if it is free and a worker was killed.
+
+    Yields:
+        Whether the turn was taken.
+    """
     taken = killed > 0 and _turn.acquire(blocking=False)
     try:
         yield taken
@@ -158,7 +167,7 @@ def _attempt(
 
 
 def _find_envelope(job: Job, row_id: int, before: StoredJob, metadata: Any) -> Envelope:
-    """Return the envelope after the last attempt, or the first one of the job."""
+    """Return the envelope after the last attempt, or else the job's first one."""
     if metadata is None:
         first = job.envelope(f"{job.name}@{row_id}")
     else:
@@ -171,7 +180,7 @@ def _find_envelope(job: Job, row_id: int, before: StoredJob, metadata: Any) -> E
 def _fail(
     app: App, job: Job, row_id: int, before: StoredJob, error: Exception
 ) -> DualCall[NoReturn]:
-    """Store why no attempt can be made."""
+    """Store why a job is dead, and raise that as a `JobFailed`."""
     reason = str(error) or repr(error)
     after = before._replace(reason=as_json("reason", reason))
     yield from replace_if_unchanged(app, row_id, before, after)
@@ -189,7 +198,12 @@ def _postpone(
 def _finish(
     app: App, row_id: int, before: StoredJob, attempt: JobAttempt, result: str
 ) -> DualCall[Any]:
-    """Store the outcome of an attempt, and return or raise it."""
+    """Store the outcome of an attempt, and return the result of a successful one.
+
+    Raises:
+        JobFailed: The job gave up.
+        JobPostponed: The job continues later, or another worker has taken it.
+    """
     envelope = attempt.envelope
     if envelope.status == "waiting":
         yield from _postpone(app, row_id, before, envelope)

@@ -1,4 +1,4 @@
-"""Settings of Procrastinate with which no job is lost or attempted twice.
+"""Settings of Procrastinate with which no job is lost or run by two workers at once.
 
 Procrastinate leaves a job whose worker was killed in the status ``doing``. `prepare`
 adds a periodic task that puts such jobs back. A worker ends when it loses the database:
@@ -56,10 +56,11 @@ def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> Non
         cron: When to check for killed workers, as in ``app.periodic``; by default every
             minute. Each check is a Procrastinate job, which ``remove_old_jobs`` can
             remove.
-        queue: The queue of the periodic task; workers must always listen to it.
+        queue: The queue of the periodic task; some worker must always listen to it.
 
     Raises:
-        ConfigError: With the settings of the application, jobs would be lost.
+        ConfigError: The application was already prepared, or with its settings jobs
+            would be lost or attempted twice.
     """
     defaults: dict[str, Any] = {**check_instance("app", app, App).worker_defaults}
     if RESCUE in app.tasks:
@@ -87,7 +88,7 @@ def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> Non
 
 
 async def rescue(app: App) -> list[int]:
-    """Put the jobs of killed workers back into the queue.
+    """Put the jobs of killed workers back into the queue, and return their row ids.
 
     An interrupted attempt is repeated, and waiting jobs continue to wait. Jobs of
     other tasks are left alone. Several processes may call it at the same time.
@@ -98,7 +99,7 @@ async def rescue(app: App) -> list[int]:
 
 
 async def put_back_unfinished(app: App, worker_id: int | None) -> list[int]:
-    """Put the running jobs of an ending worker back into the queue."""
+    """Put the running jobs of an ending worker back into the queue; return row ids."""
     jobs = app.job_manager
     rows = await jobs.list_jobs_async(worker_id=worker_id, status="doing")
     return await _put_back(app, rows, killed=0)

@@ -141,8 +141,9 @@ RETURNING row_id AS id
 """
 """Return a job to its queue, unless another worker than the given one has it.
 
-It changes the row as a retry of Procrastinate would, and adds up how often its worker
-was killed, unless the repetition of its attempt still waited for its turn."""
+A job that is to be aborted fails instead. Otherwise the row changes as in a retry of
+Procrastinate. *killed* is added to how often the job's worker was killed, unless the
+repetition of its attempt was still waiting for its turn."""
 
 BEGIN: Final = """
 UPDATE retrykit_jobs SET begun = %(begun)s WHERE row_id = %(row_id)s RETURNING row_id
@@ -151,14 +152,14 @@ UPDATE retrykit_jobs SET begun = %(begun)s WHERE row_id = %(row_id)s RETURNING r
 
 
 class StoredJob(NamedTuple):
-    """The stored state of a job, each part as JSON or None.
+    """The stored state of a job.
 
     Attributes:
-        envelope: The envelope after its last attempt.
-        result: Its result.
-        reason: Why it is dead.
+        envelope: The envelope after its last attempt, as JSON; None before that.
+        result: Its result, as JSON; None if it has none.
+        reason: Why it is dead, as JSON; None if it is not.
         killed: How often its worker was killed since that attempt. Count, >= 0.
-        begun: Whether the attempt has begun again since then.
+        begun: Whether the repetition of the interrupted attempt has begun.
     """
 
     envelope: str | None = None
@@ -176,7 +177,8 @@ def schema() -> str:
 def apply_schema(app: App) -> None:
     """Create retrykit's table, after Procrastinate's own; safe to repeat.
 
-    It adds an index to Procrastinate's table, which blocks writes until it is built.
+    It adds an index to Procrastinate's table; until the index is built, writes to the
+    table are blocked.
     """
     sql: Any = schema()
     app.connector.get_sync_connector().execute_query(sql)
@@ -201,13 +203,13 @@ def query(app: App, sql: LiteralString, **arguments: Any) -> Step:
 
 
 def load(app: App, row_id: int) -> DualCall[StoredJob]:
-    """Return the stored state of a job."""
+    """Return the stored state of a job; an empty one if nothing is stored."""
     rows = yield query(app, READ, row_id=row_id)
     return StoredJob(**rows[0]) if rows else StoredJob()
 
 
 def find_rows(app: App, job_id: str) -> DualCall[list[dict[str, Any]]]:
-    """Return all rows of a job, oldest first."""
+    """Return all rows of a job, oldest first; none if there is no such job."""
     # A job that was deferred without an id has the id name@row.
     name, _, number = job_id.rpartition("@")
     numbered = number.isascii() and number.isdigit() and len(number) < _MAX_DIGITS

@@ -92,9 +92,9 @@ def task(
 
     Args:
         app: The Procrastinate application, after `prepare`.
-        policy: The policy of its jobs.
-        name: Its name in the database; by default its module and name. Set one before
-            you move the function.
+        policy: The policy of the jobs.
+        name: The name of the task in the database; by default the function's module and
+            name. Set one before you move the function.
         previous_names: Former names of the policy.
         max_killed: How often a worker may be killed during the same attempt before the
             job is dead. Count, >= 1; None means any number of times.
@@ -120,7 +120,11 @@ def task(
 
 
 def find_task(app: App, name: str) -> tuple[Task[Any, Any, Any], Job]:
-    """Return a durable task and its job."""
+    """Return a durable task and its job.
+
+    Raises:
+        ConfigError: This process has not imported a durable task of this name.
+    """
     imports: Any = app
     imports.perform_import_paths()
     task = app.tasks.get(name)

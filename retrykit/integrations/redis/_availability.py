@@ -1,4 +1,4 @@
-"""Record of the outages of Redis, with the pauses in which it is not asked."""
+"""Record of the outages of Redis, with the pauses in which no request is sent."""
 
 import logging
 from typing import final
@@ -23,8 +23,8 @@ class Availability(ForkSafe):
 
     Attributes:
         failures: Number of consecutive failures; 0 while Redis replies.
-        pause: How long to wait after the last failure, in seconds; 0 while Redis
-            replies.
+        pause: How long to wait after the last failure, or after a request that tries
+            again, in seconds; 0 while Redis replies.
     """
 
     def __init__(self, name: str, alone: str) -> None:
@@ -36,7 +36,10 @@ class Availability(ForkSafe):
         super().__init__()
 
     def begin(self) -> int | None:
-        """Return the number of failures, to report on a request; None in a pause."""
+        """Begin a request: return `failures`; None in a pause, when none may be sent.
+
+        The number is passed to `reply` or `fail` with the outcome of the request.
+        """
         if not self.failures:
             return 0
         now = _now()
@@ -49,7 +52,7 @@ class Availability(ForkSafe):
             return self.failures
 
     def reply(self, failures: int) -> None:
-        """Record a reply to a request."""
+        """Record a reply to a request for which `begin` returned *failures*."""
         if not self.failures:
             return
         with self._lock:
@@ -60,7 +63,7 @@ class Availability(ForkSafe):
         _log.info("%s: Redis is available again", self._name)
 
     def fail(self, failures: int, fault: Exception) -> None:
-        """Record that a request failed."""
+        """Record that a request failed for which `begin` returned *failures*."""
         now = _now()
         with self._lock:
             first = failures == self.failures == 0

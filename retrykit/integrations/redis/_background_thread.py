@@ -28,8 +28,8 @@ class Job(Protocol):
 class BackgroundThread(ForkSafe):
     """A thread that runs jobs when they are due, and ends when there are none.
 
-    It is a daemon, in real time. A forked child process has neither the thread nor its
-    jobs.
+    It is a daemon thread, and measures real time. A forked child process has neither
+    the thread nor its jobs.
     """
 
     _due: "dict[Job, float]"
@@ -37,7 +37,7 @@ class BackgroundThread(ForkSafe):
     _is_running: bool
 
     def hurry(self, job: Job) -> None:
-        """Run a job at once, or once more after its present run."""
+        """Run a job at once, or once more after its current run."""
         with self._lock:
             self._due[job] = 0.0
             is_running, self._is_running = self._is_running, True

@@ -71,7 +71,8 @@ class _BaseRedisBudget(Budget, Generic[Client]):
     def balance(self) -> float:
         """Tokens in the last reply of Redis; local tokens while it is unavailable.
 
-        Reading it sends no request; `flush` does.
+        Before the first reply it is *capacity*. Reading it sends no request; `flush`
+        does.
         """
         return float(self._ledger.tokens)
 
@@ -134,8 +135,8 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
     another type of value under the key) each process counts its own tokens: it starts
     with the last reply of Redis, or with *capacity* if there was none yet. The logger
     ``retrykit`` gets one warning, and one info when Redis is back. Requests are tried
-    again after 1, 2, 4, ... 30 s. Then the costs paid locally are charged, less the
-    rewards, and never below 0.
+    again after 1, 2, 4, ... 30 s. Once Redis is back, the costs paid locally, less the
+    rewards, are subtracted from its tokens, which do not fall below 0.
 
     **When in doubt, there are fewer retries**: if a script is sent and there is no
     reply, the rewards that it carried are lost, and a retry may be paid twice.
@@ -155,7 +156,7 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
     _awaited = False
 
     def withdraw(self, error: Exception | None, /) -> float | None:
-        """Pay for a retry after this error; return None if tokens do not suffice."""
+        """Pay for a retry; return its cost, or None if the tokens do not suffice."""
         cost = self._ledger.cost(error)
         request = self._ledger.next_request(cost)
         return (
@@ -163,7 +164,7 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
         )
 
     def deposit(self, cost: float | None, /) -> None:
-        """Refund the cost of the last retry, or add the reward if there was none."""
+        """Refund *cost* if there is one and the bucket refunds; else add the reward."""
         request = self._ledger.add_reward(None if cost is None else int(cost))
         if request is not None:
             self._send(request)
@@ -208,7 +209,7 @@ class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
     _awaited = True
 
     async def withdraw(self, error: Exception | None, /) -> float | None:
-        """Pay for a retry after this error; return None if tokens do not suffice."""
+        """Pay for a retry; return its cost, or None if the tokens do not suffice."""
         cost = self._ledger.cost(error)
         request = self._ledger.next_request(cost)
         if request is None:
@@ -216,7 +217,7 @@ class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
         return await self._send(request)
 
     async def deposit(self, cost: float | None, /) -> None:
-        """Refund the cost of the last retry, or add the reward if there was none."""
+        """Refund *cost* if there is one and the bucket refunds; else add the reward."""
         request = self._ledger.add_reward(None if cost is None else int(cost))
         if request is not None:
             await self._send(request)

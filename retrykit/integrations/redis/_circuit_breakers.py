@@ -53,21 +53,22 @@ class RedisCircuitBreaker(ForkSafe, Limit):
 
     **It opens for all** when at least *at_least* processes are open, and at least the
     share *quorum* of the live processes. All processes count alike, however many calls
-    they make. A process is alive for *expire_after* after its last call, and while it
-    is open. Calls are refused until the open times of so many processes have ended that
-    the quorum is lost. Then its own breaker is half-open, and sends its own probes. An
-    opening for others is not counted, so it does not keep itself open.
+    they make. A process is alive until *expire_after* has passed since its last report;
+    it reports while it makes calls, and while it is open. Calls are refused until the
+    open times of so many processes have ended that the quorum is lost. Then the breaker
+    of each process is half-open, and sends its own probes. A breaker that opened only
+    because of the others is not counted as open, so openings do not sustain themselves.
 
-    **It heals as each breaker does**: one whose probes succeeded, or that was closed by
-    hand, is closed whatever the others reported earlier. Only openings after that open
-    it again.
+    **It closes as each breaker does**: a breaker whose probes succeeded, or that was
+    closed by hand, stays closed whatever the others reported earlier. Only their later
+    openings open it again.
 
     **While Redis is unavailable** each process decides alone, with its own breaker. The
     logger ``retrykit`` gets one warning, and one info when Redis is back. Requests are
     tried again after 1, 2, 4, ... 30 s.
 
-    **Time** is measured by the server: processes report how long ago, and for how long.
-    Their clocks need not agree.
+    **Time** is measured by the server: processes report how long ago they opened or
+    closed, and for how long they stay open. Their clocks need not agree.
 
     Args:
         client: A sync Redis client, even for coroutines. Give it short timeouts.
@@ -153,7 +154,8 @@ class RedisCircuitBreaker(ForkSafe, Limit):
     def fleet(self) -> FleetState | None:
         """The processes in the last reply of Redis; None while it is unavailable.
 
-        Reading it sends no request; `refresh` does.
+        It is also None before the first reply. Reading it sends no request; `refresh`
+        does.
         """
         return self._view.state
 
@@ -190,7 +192,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return self._view.state
 
     def is_failure(self, error: Exception, /) -> bool | None:
-        """Return whether the breaker's `on` matches; None if it has none."""
+        """Return whether the breaker's `on` matches an error; None if it has none."""
         return self.breaker.is_failure(error)
 
     def is_failed_result(self, result: object, /) -> bool | None:
@@ -202,7 +204,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return self.breaker.refusal_after(delay)
 
     def join(self, conditions: Conditions, /) -> None:
-        """Raise an error if policies that share it judge failures differently."""
+        """Raise a ConfigError if policies that share it judge failures differently."""
         self.breaker.join(conditions)
 
     def error_of(self, refusal: Refusal) -> CircuitOpenError:
@@ -210,7 +212,12 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return CircuitOpenError(self.name, refusal.reason, refusal.retry_in)
 
     def run(self) -> float | None:
-        """Run in the background thread: exchange states while calls are made."""
+        """Exchange states, as a job of the background thread.
+
+        Returns:
+            The seconds until the next exchange; None if no call was made since the last
+            one, and the breaker is not open.
+        """
         if not self._is_used and not self.breaker.standing().left:
             self._is_active = False
             return None
@@ -219,7 +226,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return self._view.pause
 
     def give_up(self, fault: Exception, /) -> None:
-        """Decide alone, as there is no background thread."""
+        """Decide alone, since no background thread could be started."""
         self._is_active = False
         report = self._view.next_report(self.breaker.standing(), sync_clock.now())
         self._view.apply_failure(report, fault)
@@ -231,7 +238,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
             self._thread.hurry(self)
 
     def _notice(self, change: CircuitChange) -> None:
-        """Tell the others at once that this process's own calls opened or closed it."""
+        """Report to the others at once if this process opened or closed its breaker."""
         if change.new == "closed" or self.breaker.standing().left:
             self._is_used = True
             self._activate()
@@ -307,7 +314,7 @@ for _, key in ipairs(KEYS) do
 end
 return {redis.call('ZCARD', KEYS[1]), ends}
 """
-"""Lua script that records a process, and returns the others.
+"""Lua script that records a process, and reads the records of all processes.
 
 Its keys are a sorted set of live processes, and a hash of open processes. Its arguments
 are the id of the process, and in milliseconds: how long it is kept, how long ago it

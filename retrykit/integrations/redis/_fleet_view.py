@@ -14,8 +14,9 @@ class FleetState(NamedTuple):
     """The processes that share a breaker.
 
     Attributes:
-        alive: Number of processes that made a call recently, including this one.
-        open: Number of processes whose own calls opened their breaker.
+        alive: Number of processes that reported recently, including this one.
+        open: Number of processes whose own calls opened their breaker, after the
+            breaker of this process last closed.
         needed: Number of open processes at which the breaker opens for all.
     """
 
@@ -31,7 +32,7 @@ class Report(NamedTuple):
         generation: The number of the state of its breaker.
         opened: How long ago its own calls opened it; -1 if it is not open.
         left: How long it stays open; 0 if it is not open.
-        closed: How long ago it last closed after it was open; -1 if it never was.
+        closed: How long ago it last closed after it was open; -1 if it never was open.
         failures: Number of consecutive failures of Redis at the time of the report.
     """
 
@@ -44,13 +45,14 @@ class Report(NamedTuple):
 
 @final
 class FleetView:
-    """The other processes, as this one knows them, and when it last closed.
+    """The latest news of all processes, and when this one's breaker last closed.
 
     Reports may overlap: each change is one assignment, and a late reply opens a breaker
-    only if it is still in the state that was reported.
+    only if the breaker is still in the state that was reported.
 
     Attributes:
-        state: The processes in the last reply of Redis; None while it is unavailable.
+        state: The processes in the last reply of Redis; None before the first one, and
+            while Redis is unavailable.
     """
 
     def __init__(
@@ -91,12 +93,15 @@ class FleetView:
     def apply_reply(
         self, report: Report, alive: int, ends: list[int]
     ) -> tuple[float, str] | None:
-        """Record a reply; return how long to open for others, and why.
+        """Record a reply; return how long to open for the others, and why.
 
         Args:
             report: The report that was sent.
             alive: Number of processes.
             ends: When each open time ends, in milliseconds from now.
+
+        Returns:
+            Seconds, and the reason in words; None if too few processes are open.
         """
         needed = max(self._at_least, math.ceil(self._quorum * alive))
         self.state = FleetState(alive, len(ends), needed)

@@ -1,6 +1,6 @@
 """A process's view of the tokens on Redis, for the sync and the async budget.
 
-It does no I/O: it returns requests to send, and takes their results.
+Nothing here does I/O: the ledger returns requests to send, and takes their results.
 """
 
 import logging
@@ -43,8 +43,8 @@ class LocalLedger:
         name: Name of the budget in logs.
 
     Attributes:
-        tokens: Tokens in the last reply of Redis; while it is unavailable, the tokens
-            that this process has left.
+        tokens: Tokens in the last reply of Redis, or the capacity before the first one;
+            while Redis is unavailable, the tokens that this process has left.
     """
 
     def __init__(self, bucket: TokenBucket, flush_every: float, name: str) -> None:
@@ -70,7 +70,7 @@ class LocalLedger:
         return self._bucket.costs.cost_after(error, self._bucket.cost)
 
     def next_request(self, cost: int = 0) -> ScriptRequest | None:
-        """Return the request to send now; None while Redis is unavailable."""
+        """Return the request to send now; None in a pause after a failure of Redis."""
         now = _now()
         with self._lock:
             if self._failures and self._is_paused(now):
@@ -78,7 +78,7 @@ class LocalLedger:
             return self._new_request(cost, now)
 
     def pay_locally(self, cost: int) -> int | None:
-        """Pay for a retry with local tokens; return None if they do not suffice."""
+        """Pay with local tokens; return *cost*, or None if the tokens are too few."""
         with self._lock:
             if self.tokens < cost:
                 return None
@@ -87,7 +87,12 @@ class LocalLedger:
         return cost
 
     def add_reward(self, cost: int | None) -> ScriptRequest | None:
-        """Add the tokens of a successful call; return the request to send, if any."""
+        """Add the tokens of a successful call; return the request to send, if any.
+
+        Args:
+            cost: The cost of the call's last retry; None if its first attempt
+                succeeded.
+        """
         now = _now()
         with self._lock:
             refunded = None if not self._bucket.refunds else cost
@@ -97,7 +102,10 @@ class LocalLedger:
             return self._new_request(0, now)
 
     def add(self, gain: int) -> None:
-        """Add tokens, which the next request sends."""
+        """Add tokens, which the next request sends.
+
+        While Redis is unavailable, they are local tokens, up to the capacity.
+        """
         with self._lock:
             if self._failures:
                 gain = min(gain, self._bucket.capacity - self.tokens)
@@ -105,7 +113,7 @@ class LocalLedger:
             self._unsent += gain
 
     def apply_reply(self, request: ScriptRequest, tokens: int) -> None:
-        """Record a reply of Redis with the remaining tokens."""
+        """Record a reply with the remaining tokens, unless Redis has failed since."""
         with self._lock:
             # A request from before a failure does not show that Redis is back.
             if request.failures != self._failures:
@@ -118,7 +126,7 @@ class LocalLedger:
             _log.info("%s: Redis is available, the tokens are shared again", self._name)
 
     def apply_failure(self, request: ScriptRequest, fault: Exception) -> int | None:
-        """Record a failure of Redis, and pay for the retry with local tokens."""
+        """Record a failure of Redis, and pay for the retry as `pay_locally` does."""
         with self._lock:
             first = request.failures == self._failures == 0
             self._unsent += min(request.change, 0)

@@ -75,9 +75,9 @@ class _BaseRedisRateLimit(Limit, Generic[Client]):
 
     @property
     def state(self) -> RateState:
-        """The state at the last reply of Redis: "free", or "busy" if a call waited.
+        """The state at the last reply of Redis: "free", or "busy" if a call must wait.
 
-        While Redis is unavailable, the state of this process's limit.
+        While Redis is unavailable, it is the state of this process's limit.
         """
         if self._availability.failures:
             return self.local.state
@@ -87,14 +87,14 @@ class _BaseRedisRateLimit(Limit, Generic[Client]):
         """Ask to make one call, without waiting, and without a request.
 
         Returns:
-            A lease with an infinite delay, which asks Redis when it is waited for.
-            While Redis is unavailable, the answer of this process's limit.
+            A lease with an infinite delay, which asks Redis when it is waited for. In a
+            pause after a failure of Redis, the answer of this process's limit.
         """
         failures = self._availability.begin()
         return self.local.acquire() if failures is None else _Lease(self, failures)
 
     def ask(self, failures: int, at_most: float | None) -> Refusal | None:  # noqa: ARG002
-        """Raise a TypeError; `RedisRateLimit` waits here until the call may begin."""
+        """Raise a TypeError; `RedisRateLimit` waits for a call's turn here."""
         raise self._wrong_kind()
 
     async def ask_async(
@@ -102,7 +102,7 @@ class _BaseRedisRateLimit(Limit, Generic[Client]):
         failures: int,  # noqa: ARG002
         at_most: float | None,  # noqa: ARG002
     ) -> Refusal | None:
-        """Raise a TypeError; `AsyncRedisRateLimit` waits here for the call's time."""
+        """Raise a TypeError; `AsyncRedisRateLimit` waits for a call's turn here."""
         raise self._wrong_kind()
 
     def _wrong_kind(self) -> TypeError:
@@ -118,7 +118,7 @@ class _BaseRedisRateLimit(Limit, Generic[Client]):
         return {"keys": self._keys, "args": [*self._arguments, _microseconds(longest)]}
 
     def _read(self, failures: int, reply: object) -> tuple[float, Refusal | None]:
-        """Return how long to wait, in seconds; or a refusal."""
+        """Return how long the call must wait, in seconds, and its refusal or None."""
         granted, delay = parse_time(reply)
         self._availability.reply(failures)
         self._is_busy = delay > 0
@@ -149,9 +149,9 @@ class RedisRateLimit(_BaseRedisRateLimit[redis.Redis]):
     <RedisRateLimit 'api' of RateLimit(100)>
 
     Each call waits for Redis. `acquire` does not: the request is sent when its lease is
-    waited for, as policies, decorators and blocks do. Times are measured by the
-    server's clock, in microseconds. A time that was given out stays used if its call is
-    interrupted.
+    waited for, which policies, decorators and blocks do. Times are measured by the
+    server's clock, in microseconds. A time that was given out stays used up if its call
+    is interrupted.
 
     **While Redis is unavailable** each process counts its own calls, with *local*:
     together they may exceed the limit, so give each process its share if that matters.
@@ -160,9 +160,9 @@ class RedisRateLimit(_BaseRedisRateLimit[redis.Redis]):
 
     Args:
         client: Redis client. Give it short timeouts, and no retries: a script that is
-            sent twice takes two times.
-        name: Name of the limit in Redis and in errors. All limits of a name have the
-            same settings.
+            sent twice uses up the times of two calls.
+        name: Name of the limit in Redis and in errors. All limits of one name must have
+            the same settings.
         limit: The settings. Redis keeps the times of as many calls as it allows in a
             period.
         local: The limit of this process while Redis is unavailable; by default *limit*.
@@ -200,7 +200,7 @@ class AsyncRedisRateLimit(_BaseRedisRateLimit[redis.asyncio.Redis]):
 
     It may share a name with a `RedisRateLimit`, takes the same arguments, and raises
     the same errors. The client must be async, and used in a single event loop. If a
-    call is cancelled while it waits, its time stays used.
+    call is cancelled while it waits, its time stays used up.
 
     >>> from redis.asyncio import Redis
     >>> limit = AsyncRedisRateLimit(Redis(), "mail", RateLimit(1, per="2s"))
@@ -228,7 +228,7 @@ class AsyncRedisRateLimit(_BaseRedisRateLimit[redis.asyncio.Redis]):
 
 @final
 class _Lease(Lease):
-    """A call that gets its time when it is waited for."""
+    """A lease that gets the time of its call only when it is waited for."""
 
     __slots__ = ("_failures", "_limit")
 
@@ -240,11 +240,11 @@ class _Lease(Lease):
 
     @property
     def generation(self) -> int:
-        """0, as there is one state."""
+        """0, since the limit does not count its states."""
         return 0
 
     def succeeded(self) -> None:
-        """Do nothing: the time of the call is used."""
+        """Do nothing: the time of the call is used up."""
 
     def failed(self, error: Exception | None = None) -> None:
         """Do nothing, as `succeeded` does."""
@@ -253,11 +253,11 @@ class _Lease(Lease):
         """Do nothing, as `succeeded` does."""
 
     def wait(self, at_most: float | None = None) -> Refusal | None:
-        """Ask Redis for a time, and block this thread until then."""
+        """Ask Redis for a time; block this thread until then, or return a refusal."""
         return self._limit.ask(self._failures, at_most)
 
     async def wait_async(self, at_most: float | None = None) -> Refusal | None:
-        """Ask Redis for a time, and suspend this task until then."""
+        """Ask Redis for a time; suspend this task until then, or return a refusal."""
         return await self._limit.ask_async(self._failures, at_most)
 
     def __repr__(self) -> str:

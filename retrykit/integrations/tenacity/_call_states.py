@@ -52,9 +52,11 @@ class RetryAction:
 
 @final
 class Stop:
-    """The limits of a call, under the names of ``stop_after_attempt`` and others.
+    """The limits of a call, as attributes with the names that tenacity's stops use.
 
-    If the call does not have a limit, the attribute is missing.
+    Attributes:
+        max_attempt_number: As of ``stop_after_attempt``; missing without this limit.
+        max_delay: As of ``stop_after_delay``, in seconds; missing without this limit.
     """
 
     max_attempt_number: int
@@ -159,7 +161,7 @@ class RetryCallState:
         )
 
     def get_fn_name(self) -> str:
-        """Return the full name of the function; for a block, its own name."""
+        """Return the full name of the function; for a block, the name of the block."""
         if self.fn is None:
             return str(self.retry_object)
         name = getattr(self.fn, "__qualname__", None) or getattr(
@@ -221,17 +223,17 @@ def last_failure(state: RetryState) -> Failure | None:
 
 
 def delay_of(failure: Failure | None) -> float:
-    """Return the delay after a failure, in seconds."""
+    """Return the delay after a failure, in seconds; 0.0 if there was none."""
     return 0.0 if failure is None else failure.delay or 0.0
 
 
 def end_of(failure: Failure | None) -> float:
-    """Return when an attempt ended, in seconds since the call began."""
+    """Return when a failed attempt ended, in seconds since the call began, or 0.0."""
     return 0.0 if failure is None else failure.started + failure.duration
 
 
 def future_of(failure: Failure | None) -> Future | None:
-    """Return the outcome of a failed attempt."""
+    """Return the outcome of a failed attempt; None if there is no failure."""
     if failure is None:
         return None
     error = failure.error

@@ -1,4 +1,4 @@
-"""Tenacity hooks as observers, and as the end of a call."""
+"""Tenacity hooks as observers and fallbacks."""
 
 from collections.abc import Callable
 from typing import Any, cast, final
@@ -29,7 +29,7 @@ StateHook = Callable[[Any], Any]
 
 
 TAKES = "the RetryCallState"
-"""What hooks take, in messages."""
+"""The argument of hooks, as error messages name it."""
 
 
 @user_facing
@@ -56,8 +56,8 @@ def after(hook: StateHook) -> Observer:
     """Return an observer that calls a hook after each failed attempt.
 
     As in tenacity, it is called only if the error or the result is one to retry. With
-    `wait` or `stop` of this module, pass the hook as their ``after=``: tenacity calls
-    it first.
+    `wait` or `stop` of this module, pass the hook as their ``after=`` instead: tenacity
+    calls it before them.
 
     Args:
         hook: Takes the `RetryCallState`.
@@ -135,7 +135,7 @@ class After(Hook):
     __slots__ = ()
 
     def __call__(self, event: Event, /) -> object:
-        """Call the hooks, unless `give_up_on` has ended the call."""
+        """Call the hooks, unless `give_up_on`, `GiveUp` or a hint ended the call."""
         if event.state.stop_reason is StopReason.GAVE_UP:
             return None
         return Hook.__call__(self, event)
@@ -183,7 +183,7 @@ class RetryErrorCallback(Adapter):
     callback: StateHook
 
     def __call__(self, state: RetryState, /) -> Any:
-        """Return the answer of the callback."""
+        """Return what the callback returns."""
         last = last_failure(state)
         made = RetryCallState(
             state,
@@ -201,14 +201,14 @@ class RetryErrorCallback(Adapter):
 
 @user_facing
 def retry_error_cls(kind: Any) -> Callable[[RetryState], Any]:
-    """Return a `fallback` that raises an error of a class that takes the last future.
+    """Return a `fallback` that raises an error of a class, made from the last attempt.
 
     Args:
-        kind: Like tenacity's ``retry_error_cls``: takes the `Future` of the last
-            attempt.
+        kind: The class, like tenacity's ``retry_error_cls``: it takes the `Future` of
+            the last attempt.
 
     Raises:
-        ConfigError: *kind* takes no single argument.
+        ConfigError: *kind* cannot be called with one argument.
     """
     if not callable(kind) or not accepts_one_argument(kind):
         raise invalid_setting("kind", "a class that takes the last attempt", kind)
@@ -227,7 +227,7 @@ class RetryErrorClass(Adapter):
     kind: Callable[[Any], Exception]
 
     def __call__(self, state: RetryState, /) -> Any:
-        """Raise the error, from the error of the last attempt."""
+        """Raise an error of the class, from the error of the last attempt."""
         last = last_failure(state)
         cause = None if last is None else last.error
         error = self.kind(future_of(last))

@@ -27,8 +27,8 @@ def policy(**arguments: Any) -> Policy:
     """Return the policy that does what a ``Retrying`` with these arguments does.
 
     Use it for arguments that are known only at run time, such as a dictionary that a
-    function makes. The strategies stay tenacity's, and are asked as in tenacity. If the
-    arguments are known, write settings instead.
+    function makes. Tenacity's strategies are kept, and called as tenacity calls them.
+    If you know the arguments, write settings of `Policy` instead.
 
     >>> def never(state):
     ...     return False
@@ -90,14 +90,14 @@ def _at_once(_state: object) -> float:
 
 
 def _is_usual(sleep: Any) -> bool:
-    """Return whether a function is the sleep of tenacity or of an event loop."""
+    """Return whether a function is the ``sleep`` of tenacity, time or an event loop."""
     module = str(getattr(sleep, "__module__", "")).partition(".")[0]
     usual = module in {"tenacity", "time", "asyncio", "trio", "anyio"}
     return usual and getattr(sleep, "__name__", "") == "sleep"
 
 
 def _ending(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that decide what a call raises or returns in the end."""
+    """Return the settings that decide what a call that gives up raises or returns."""
     if "retry_error_callback" in given:
         return {"fallback": _retry_error_callback(given["retry_error_callback"])}
     if given.get("reraise"):
@@ -112,8 +112,8 @@ def _ending(given: dict[str, Any]) -> dict[str, Any]:
 def last_attempt(error: Any) -> Any:
     """Return the ``last_attempt`` of a `RetryError`, of retrykit or of tenacity.
 
-    It has the methods of a future, such as ``exception()`` and ``result()``, and an
-    ``attempt_number``.
+    The attempt has the methods of a future, such as ``exception()`` and ``result()``,
+    and an ``attempt_number``. It is None if no attempt was made.
 
     >>> from retrykit import Policy, RetryError
     >>> try:

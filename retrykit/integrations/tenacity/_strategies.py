@@ -37,7 +37,7 @@ def wait(
     Args:
         function: Takes the `RetryCallState`; returns seconds, >= 0.
         stop: A function as for `stop`; it knows the `upcoming_sleep`.
-        after: Called before both, instead of the observer `after`.
+        after: Called before *function* and *stop*, instead of the observer `after`.
 
     Raises:
         ConfigError: An argument is not a function of one argument.
@@ -134,7 +134,7 @@ class Decision(Adapter):
     after: StateHook | None
 
     def __call__(self, outcome: object, /) -> RetryAfter | GiveUp | None:
-        """Return the delay after an error or a rejected result."""
+        """Return the delay or a `GiveUp`; None leaves the delay to the schedule."""
         made = running_state(outcome, failed=isinstance(outcome, Exception))
         if self.after is not None:
             self.after(made)
@@ -162,6 +162,6 @@ class Predicate(Adapter):
     judges_errors: bool
 
     def __call__(self, outcome: object, /) -> Any:
-        """Return the answer about an error or a result."""
+        """Return the predicate's answer about an outcome, or an awaitable of it."""
         answer = self.predicate(running_state(outcome, failed=self.judges_errors))
         return answer if is_awaitable(answer) else bool(answer)

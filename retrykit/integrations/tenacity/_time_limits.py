@@ -58,8 +58,8 @@ class Limited(Schedule):
 
     Attributes:
         of: The schedule.
-        limit: In seconds.
-        with_delay: Whether the delay to come counts.
+        limit: The limit, in seconds.
+        with_delay: Whether the delay to come counts as well.
     """
 
     __slots__ = ("limit", "of", "with_delay")

@@ -32,7 +32,16 @@ __all__ = ["retry_settings"]
 def retry_settings(
     source: Source, node: cst.BaseExpression | None, *, excludes: bool
 ) -> Settings:
-    """Return the settings that decide which failures are retried."""
+    """Return the settings that decide which failures are retried.
+
+    Args:
+        source: The file.
+        node: The condition; None for tenacity's default, which is every error.
+        excludes: Whether `give_up_on` may exclude errors.
+
+    Raises:
+        Untranslatable: The condition cannot be translated exactly.
+    """
     try:
         return condition_settings(*_condition(source, node), excludes=excludes)
     except Untranslatable:

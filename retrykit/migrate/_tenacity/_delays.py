@@ -27,7 +27,16 @@ __all__ = ["by_hint", "hint_settings", "sleep_settings", "wait_of"]
 def wait_of(
     source: Source, node: cst.BaseExpression | None, attempts: cst.BaseExpression | None
 ) -> Wait | None:
-    """Return the delays; None if they depend on the error."""
+    """Return the delays; None if they depend on the error.
+
+    Args:
+        source: The file.
+        node: The strategy; None for no delays.
+        attempts: The maximum number of attempts; None if there is none.
+
+    Raises:
+        Untranslatable: The strategy cannot be translated exactly.
+    """
     if node is None or code(node) in {"None", "0"}:
         return _waits.NO_WAIT
     parts = operands(source, node, cst.Add, "wait_combine")
@@ -161,7 +170,10 @@ def _part(
 
 
 def _switched(waits: list[Wait]) -> Wait:
-    """Return a chain whose numbering continues from one strategy to the next."""
+    """Return a chain: one delay of each strategy, and all further ones of the last.
+
+    Each strategy counts the retries from the beginning of the chain.
+    """
     chain = waits[-1]
     for number in range(len(waits) - 1, 0, -1):
         if waits[number - 1].text != waits[number].text:
@@ -173,7 +185,7 @@ def _switched(waits: list[Wait]) -> Wait:
 def _listed(
     source: Source, node: cst.BaseExpression, attempts: cst.BaseExpression | None
 ) -> list[Wait]:
-    """Return the delays of a list that is written out, repeated, or a comprehension."""
+    """Return the delays in a list: a literal, a product, a sum or a comprehension."""
     if isinstance(node, cst.List | cst.Tuple):
         if any(isinstance(each, cst.StarredElement) for each in node.elements):
             raise Untranslatable("the delays of wait_chain are computed")
@@ -233,7 +245,7 @@ def by_hint(hint: str) -> Settings:
 
 
 def hint_settings(source: Source, node: cst.BaseExpression | None) -> Settings:
-    """Return the settings of delays that a function of the error returns."""
+    """Return the settings of delays that a function computes from the error."""
     _, arguments, _ = parts_of(source, node or parse("None"))
     hint = code(needed(arguments, "predicate"))
     return by_hint(hint) | {"schedule": _waits.NO_WAIT.text, "hint_jitter": "0"}

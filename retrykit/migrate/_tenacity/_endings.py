@@ -17,7 +17,17 @@ __all__ = ["ending_settings", "hook_settings"]
 def ending_settings(
     source: Source, arguments: Arguments, use: Use, *, ends: bool
 ) -> Settings:
-    """Return the settings that decide what a call raises or returns in the end."""
+    """Return the settings that decide what a call raises or returns in the end.
+
+    Args:
+        source: The file.
+        arguments: The arguments.
+        use: The code that is retried.
+        ends: Whether a strategy stops the retries.
+
+    Raises:
+        Untranslatable: The arguments cannot be translated exactly.
+    """
     callback, reraise = arguments.get("retry_error_callback"), arguments.get("reraise")
     if callback is not None and code(callback) != "None":
         if use.kind == "block":
@@ -35,7 +45,7 @@ def ending_settings(
 
 
 def _error_class(kind: cst.BaseExpression, use: Use, again: str) -> str:
-    """Return a fallback that raises an error of a class."""
+    """Return the text of a fallback that raises an error of the given class."""
     if use.kind == "block":
         raise Untranslatable("retry_error_cls: write try and raise ... from around it")
     if again != "False":
@@ -60,7 +70,10 @@ def _fallback(source: Source, callback: cst.BaseExpression) -> str:
 def _returned(
     node: cst.BaseExpression, function: cst.FunctionDef | None
 ) -> tuple[str, cst.BaseExpression] | None:
-    """Return the parameter of a function, and the expression that is its whole body."""
+    """Return the parameter of a function, and the expression that it returns.
+
+    None if it has more parameters, or does anything else.
+    """
     if function is None:
         return lambda_of(node)
     every = [*function.params.posonly_params, *function.params.params]
@@ -91,7 +104,7 @@ def hook_settings(source: Source, arguments: Arguments, *, decides: bool) -> Set
     Args:
         source: The file.
         arguments: The arguments.
-        decides: Whether a hint of tenacity's delays calls the hook `after`.
+        decides: Whether the hint is an adapter, which calls the hook `after` itself.
     """
     found: list[str] = []
     for name, event in _HOOKS.items():

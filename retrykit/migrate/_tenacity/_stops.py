@@ -17,7 +17,15 @@ __all__ = ["Stop", "is_exact", "known_stop", "limit_settings"]
 
 
 class Stop(NamedTuple):
-    """When to stop: the texts of the limits, and the rule by which they apply."""
+    """The limits of a call, as the expressions in the program.
+
+    Attributes:
+        attempts: The maximum number of attempts; None if there is none.
+        elapsed: The time limit; None if there is none.
+        before: Whether a call stops before a delay that would exceed the time limit.
+        event: The event that ends a call; None if there is none.
+        joined: Whether a call stops only once both limits are reached.
+    """
 
     attempts: cst.BaseExpression | None = None
     elapsed: cst.BaseExpression | None = None
@@ -29,7 +37,7 @@ class Stop(NamedTuple):
 def known_stop(
     source: Source, node: cst.BaseExpression | None
 ) -> tuple["Stop", cst.BaseExpression | None]:
-    """Return when to stop, and the strategy that no setting expresses, if any."""
+    """Return the limits, and the strategy that no setting expresses, or None."""
     try:
         return _stop(source, node), None
     except Untranslatable:
@@ -89,7 +97,15 @@ def _both(first: Stop, second: Stop) -> Stop:
 
 
 def limit_settings(stop: Stop, *, custom: bool) -> Settings:
-    """Return the limits of attempts and of time, and the event that ends a call."""
+    """Return the settings of the limits, and of the event that ends a call.
+
+    Args:
+        stop: The limits.
+        custom: Whether a strategy that no setting expresses may also end a call.
+
+    Raises:
+        Untranslatable: The limits cannot be combined with such a strategy.
+    """
     found: Settings = {}
     if stop.attempts is not None:
         found["max_attempts"] = _attempts_text(stop.attempts)
@@ -105,7 +121,7 @@ def limit_settings(stop: Stop, *, custom: bool) -> Settings:
 
 
 def _attempts_text(node: cst.BaseExpression) -> str:
-    """Return a limit of attempts, at least 1, since tenacity makes one in any case."""
+    """Return the text of a limit of attempts; tenacity always makes at least one."""
     attempts = literal(node, None)
     if type(attempts) in {int, float}:
         return str(max(1, math.ceil(attempts)))
@@ -125,7 +141,7 @@ def _time_limit(stop: Stop, elapsed: cst.BaseExpression) -> Settings:
 
 
 def is_exact(stop: Stop, wait: Wait | None) -> bool:
-    """Return whether a call may end exactly at its time limit, or at once."""
+    """Return whether a call may end exactly at its time limit, or without a retry."""
     limit = literal(stop.elapsed, None)
     if not _waits.is_number(limit):
         return False

@@ -12,7 +12,7 @@ __all__ = ["ADAPTERS", "STRATEGIES", "brief", "needed", "operands", "parts_of"]
 
 
 ADAPTERS: Final = f"{OURS}.integrations.tenacity"
-"""The token of the module that takes hooks of tenacity."""
+"""The text of the module that adapts strategies and hooks of tenacity."""
 
 
 STRATEGIES = {
@@ -42,7 +42,7 @@ STRATEGIES = {
     "after_log": "logger log_level sec_format",
     "before_sleep_log": "logger log_level exc_info sec_format",
 }
-"""The parameters of the strategies, in their order."""
+"""The parameters of each strategy, in their order, separated by spaces."""
 
 
 _COMBINATIONS = {"stop_any", "stop_all", "retry_any", "retry_all", "wait_combine"}
@@ -51,9 +51,10 @@ _COMBINATIONS = {"stop_any", "stop_all", "retry_any", "retry_all", "wait_combine
 def parts_of(
     source: Source, node: cst.BaseExpression
 ) -> tuple[str, Arguments, cst.BaseExpression]:
-    """Return the name of a strategy of tenacity, its arguments, and its own node.
+    """Return the name of a strategy of tenacity, its arguments, and its node.
 
-    The name is empty if the node is another object.
+    A variable that is assigned once is replaced by its value. The name is empty if the
+    node is another object; the arguments of combinations are not read.
     """
     node = source.value(node)
     called = node.func if isinstance(node, cst.Call) else node
@@ -73,7 +74,11 @@ def operands(
     operator: type[cst.BaseBinaryOp],
     name: str,
 ) -> list[cst.BaseExpression] | None:
-    """Return the operands of an operator, or of the function *name*; else None."""
+    """Return the operands of an operator, or of the function *name*; else None.
+
+    Raises:
+        Untranslatable: The arguments of the function are computed.
+    """
     node = source.value(node)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, operator):
         sides = (node.left, node.right)
