@@ -6,6 +6,7 @@ caught.
 
 import ast
 import re
+from collections.abc import Sequence
 
 from retrykit.audit._fallbacks import is_enlargement, is_fallback
 from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
@@ -59,9 +60,10 @@ _DIALOGUE_OWNERS = re.compile(
 )
 # Methods that return at the end of what was begun.
 _STOPS = re.compile(
-    r"(^|_)(stop(ped|ping)?|shut(ting)?_?down|should_run|running|quit|exit(ing)?)(_|$)",
+    r"(^|_)(clos(ed|ing)|stop(ped|ping)?|shut(ting)?_?down|should_run|running|quit|exit(ing)?)(_|$)",
     re.IGNORECASE,
 )
+_CLOCKS = frozenset(["monotonic", "now", "perf_counter", "time", "utcnow"])
 _LASTING = frozenset(["join", "mainloop", "run_forever", "serve_forever"])
 _RECONNECTS = re.compile(r"^_*(auto_?)?re_?connect(_|$)", re.IGNORECASE)
 _QUEUES = re.compile("queue|inbox|mailbox", re.IGNORECASE)
@@ -127,14 +129,25 @@ def _is_thread_loop(turn: Turn) -> bool:
 
 
 def _is_reconnect(turn: Turn) -> bool:
-    """Return whether a lost connection is opened again, however long it takes."""
-    if not isinstance(turn.loop, ast.While) or not _RECONNECTS.search(turn.function):
+    """Return whether a lost connection or stream is opened again without an end."""
+    if not isinstance(turn.loop, ast.While):
+        return False
+    if not _RECONNECTS.search(turn.function) and not _reads_stream(turn.attempt):
         return False
     limited = any(
         isinstance(each, ast.Compare) or names_in(each) & counters(turn.loop)
         for each in ast.walk(turn.loop.test)
     )
-    return not limited and not any(LEAVES & flow(each.body) for each in turn.handlers)
+    handled = [x for each in turn.handlers for x in each.body]
+    return not limited and all(_exits_to_stop(handled, raises=True))
+
+
+def _reads_stream(attempt: Attempt) -> bool:
+    """Return whether an attempt handles all items of an asynchronous stream."""
+    return any(
+        isinstance(each, ast.AsyncFor) and not LEAVES & flow(each.body)
+        for each in inner_nodes(attempt.body)
+    )
 
 
 def _runs_indefinitely(attempt: Attempt) -> bool:
@@ -236,11 +249,21 @@ def _catches_no_failure(turn: Turn) -> bool:
     """Return whether a caught error is an end or absent data, rather than a failure."""
     if not turn.caught:
         return False
-    if not turn.always_ends and all(map(_ABSENT.search, turn.caught)):
+    if all(map(_ABSENT.search, turn.caught)) and (
+        not turn.always_ends or _reads_clock(turn.loop)
+    ):
         return True
     if turn.caught <= NOT_FAILURES or turn.caught == {"KeyError"} & turn.caught:
         return not _is_counted_retry(turn.loop)
     return not turn.pauses and turn.caught <= OF_DATA | NOT_FAILURES
+
+
+def _reads_clock(loop: Statement) -> bool:
+    """Return whether a loop is like ``while time.time() < end``."""
+    return isinstance(loop, ast.While) and any(
+        isinstance(each, ast.Call) and last_name(each.func) in _CLOCKS
+        for each in ast.walk(loop.test)
+    )
 
 
 def _is_counted_retry(loop: Statement) -> bool:
@@ -308,18 +331,29 @@ def _is_stopped_elsewhere(loop: Statement) -> bool:
 
 def _leaves_only_to_stop(turn: Turn) -> bool:
     """Return whether each turn leads to the next, unless the program stops."""
-    asked = {
+    exits = _exits_to_stop(turn.success)
+    return bool(exits) and all(exits)
+
+
+def _exits_to_stop(body: Sequence[ast.stmt], *, raises: bool = False) -> list[bool]:
+    """Return whether each exit of a loop follows a test if the program stops.
+
+    Args:
+        body: The statements with the exits.
+        raises: Whether what raises is an exit as well.
+    """
+    stopping = {
         id(x)
-        for each in inner_nodes(turn.success)
+        for each in inner_nodes(body)
         if isinstance(each, ast.If) and any(map(_STOPS.search, names_in(each.test)))
         for x in inner_nodes(each.body)
     }
-    exits = [
-        id(each) in asked
-        for each in inner_nodes(turn.success, loops=False)
-        if isinstance(each, ast.Break | ast.Return)
+    exits = (ast.Break, ast.Return, *([ast.Raise] if raises else []))
+    return [
+        id(each) in stopping
+        for each in inner_nodes(body, loops=False)
+        if isinstance(each, exits)
     ]
-    return bool(exits) and all(exits)
 
 
 _LOOK_ALIKES = (

@@ -162,7 +162,7 @@ def _limits_of_loop(
         stays = isinstance(loop.test, ast.Compare) and _is_constant_test(
             loop.test, changed
         )
-        if calls == elapsed and not stays and names_in(loop.test) - _flags(loop):
+        if calls == elapsed and not stays and _asked_names(loop.test) - _flags(loop):
             # It is not known what else ends the loop.
             calls = UNKNOWN
     else:
@@ -263,6 +263,16 @@ def _attempts_of_countdown(
             if is_number(first) and is_number(end) and first > end:
                 return math.ceil(first - end)
     return UNKNOWN
+
+
+def _asked_names(test: ast.expr) -> set[str]:
+    """Return the names in a condition, without those of the objects that have them."""
+    owners = {id(x.value) for x in ast.walk(test) if isinstance(x, ast.Attribute)}
+    return {
+        x.id if isinstance(x, ast.Name) else x.attr
+        for x in ast.walk(test)
+        if isinstance(x, ast.Name | ast.Attribute) and id(x) not in owners
+    }
 
 
 def _flags(loop: ast.While) -> set[str]:

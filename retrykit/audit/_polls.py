@@ -36,7 +36,8 @@ WAITS = re.compile(
 _NOT_DONE = re.compile(
     r"\b(not yet|still not) (ready|up|finished|done)\b|\bnot ready yet\b"
     r"|\bstill waiting\b|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
-    r"|\bwaiting\b.*\bfor\b.* to (finish|complete|start|boot|appear|exist)\b",
+    r"|\bwaiting\b.*\bfor\b.* to (finish|complete|start|boot|appear|exist)\b"
+    r"|\bwaiting\b.*\buntil\b|\bauthorization_pending\b",
     re.IGNORECASE | re.DOTALL,
 )
 # States of work in progress elsewhere.
@@ -249,9 +250,9 @@ def _is_sleep(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) == "sleep"
 
 
-def _watches_process(turn: Turn) -> bool:
+def _watches_process(loop: Statement) -> bool:
     """Return whether a loop gives up if a process that was started has ended."""
-    nodes = [*inner_nodes(turn.loop.body)]
+    nodes = [*inner_nodes(loop.body)]
     calls = {last_name(each.func) for each in nodes if isinstance(each, ast.Call)}
     return not calls & _STARTS and any(
         isinstance(each, ast.If)
@@ -293,11 +294,15 @@ def depends_on_state(loop: Statement) -> bool:
             return True
     # A state machine, which makes one step in each turn.
     machine = any(isinstance(each, ast.Match) for each in loop.body)
-    return machine or any(
-        any(map(_STATES.search, words_in(each) - _flags_in(each)))
-        or any(map(_EXISTENCE.search, names_in(each)))
-        or any(_is_state_test(x) or _is_progress_test(x) for x in ast.walk(each))
-        for each in tests
+    return (
+        machine
+        or _watches_process(loop)
+        or any(
+            any(map(_STATES.search, words_in(each) - _flags_in(each)))
+            or any(map(_EXISTENCE.search, names_in(each)))
+            or any(_is_state_test(x) or _is_progress_test(x) for x in ast.walk(each))
+            for each in tests
+        )
     )
 
 
@@ -346,7 +351,6 @@ _CERTAIN = (
     _waits_until,
     _reports_ready,
     _reports_not_ready,
-    _watches_process,
 )
 
 
@@ -355,7 +359,9 @@ def is_poll(turn: Turn) -> bool:
     waits = _WAITS_FOR.match(turn.function) or _NAMED_READY.search(turn.function)
     if waits and not EVIDENCE.search(turn.function):
         return True
-    if any(each(turn) for each in _CERTAIN) or tests_readiness(turn.loop):
+    if tests_readiness(turn.loop) or _watches_process(turn.loop):
+        return True
+    if any(each(turn) for each in _CERTAIN):
         return True
     control = control_words(turn.loop, texts=False)
     if EVIDENCE.search(f"{turn.function} {control}"):

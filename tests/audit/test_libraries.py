@@ -469,9 +469,7 @@ CALLS = {
     },
     "tenacity": {
         "tenacity.retry(stop=tenacity.stop_all(tenacity.stop_after_attempt(3), "
-        "tenacity.stop_after_delay(60)))": (
-            "calls without a limit; no delay; retries Exception"
-        ),
+        "tenacity.stop_after_delay(60)))": ("? calls; no delay; retries Exception"),
         "tenacity.retry(stop=tenacity.stop_any(tenacity.stop_after_attempt(3), "
         "tenacity.stop_before_delay(60)), wait=0)": (
             "3 calls for 1 min; no delay; retries Exception"
@@ -524,6 +522,12 @@ TENACITY = {
     ),
     "stop=stop_after_attempt(3) | stop_after_attempt(n)": (
         "3 calls; no delay; retries Exception"
+    ),
+    "stop=stop_after_attempt(3) & stop_after_delay(60)": (
+        "? calls; no delay; retries Exception"
+    ),
+    "stop=stop_after_attempt(3) & stop_never": (
+        "calls without a limit; no delay; retries Exception"
     ),
     "stop=stop_after_attempt(n) & stop_after_attempt(m)": (
         "? calls; no delay; retries Exception"

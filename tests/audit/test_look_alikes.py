@@ -241,6 +241,56 @@ POLLS = {
         """,
         ("log.info('asking')", "server = subprocess.Popen(command)"),
     ),
+    "work that is awaited": (
+        """
+        for _ in range(9):
+            try:
+                read_number()
+            except NoDataError:
+                log.info("{0}")
+                time.sleep(9)
+            else:
+                break
+        """,
+        ("waiting 9 s until the job has run", "another 9 s"),
+    ),
+    "a person who has not logged in yet": (
+        """
+        while time.time() < end:
+            try:
+                answer = fetch_token()
+            except BadRequest as error:
+                if error.reason != "{0}":
+                    raise
+                time.sleep(5)
+                continue
+            break
+        """,
+        ("authorization_pending", "slow"),
+    ),
+    "something that is made elsewhere": (
+        """
+        while time.time() - begun < 300:
+            try:
+                return images.get(name)
+            except {0}:
+                time.sleep(2)
+        """,
+        ("errors.ImageNotFound", "errors.ServerError"),
+    ),
+    "a process that was started, and a result": (
+        """
+        count = 0
+        while count < max_attempts:
+            count += 1
+            if {0}:
+                raise ServerError
+            if check(url):
+                break
+            time.sleep(2)
+        """,
+        ("server.poll()", "server.failed()"),
+    ),
     "a queue that may be empty": (
         """
         while True:
@@ -517,6 +567,22 @@ OTHERS = {
                 await asyncio.sleep(1)
         """,
         ("not self._should_run", "self.read_all is None"),
+    ),
+    "a stream that is opened again": (
+        """
+        while True:
+            try:
+                node = await self.open()
+                async for each in node:
+                    {0}
+            except StreamError:
+                if self._is_closing():
+                    return
+                await asyncio.sleep(1)
+                continue
+            return
+        """,
+        ("self.events.put(each)", "return each"),
     ),
     "an error that is awaited": (
         """

@@ -1161,6 +1161,18 @@ def test_a_thread_that_is_stopped_by_an_event_does_not_retry():
 
 
 LIMITS = {
+    "an event of another object, which stops the program": (
+        """
+        while not self.scan.stopped:
+            try:
+                self.send()
+                break
+            except OSError:
+                log.warning("retrying")
+                time.sleep(1)
+        """,
+        "calls without a limit; 1 s, no jitter; retries OSError",
+    ),
     "a result that is made from the error": (
         """
         for attempt in range(3):

@@ -112,7 +112,11 @@ def _first(one: Limits, other: Limits) -> Limits:
 
 
 def _last(one: Limits, other: Limits) -> Limits:
-    return _later(one[0], other[0]), _later(one[1], other[1])
+    found = _later(one[0], other[0]), _later(one[1], other[1])
+    if found == _ENDLESS and _ENDLESS not in (one, other):
+        # One limits the calls, and the other one the time.
+        return None, math.inf
+    return found
 
 
 def _earlier(one: float | None, other: float | None) -> float | None:
