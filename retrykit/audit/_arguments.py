@@ -1,4 +1,4 @@
-"""The arguments of a call, keyed by parameter."""
+"""The arguments of a call, keyed by parameter, and readers of their values."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +23,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""An argument that is not given."""
+"""The value of an argument that is not given."""
 
 
 class Arguments:
@@ -59,11 +59,11 @@ class Arguments:
         return name in self._given
 
     def get(self, name: str, default: Value = MISSING) -> Value:
-        """Return an argument.
+        """Return the value of an argument.
 
         Returns:
-            The value. If none is given: UNKNOWN if unknown arguments may contain it,
-            otherwise the default.
+            The value. If the call does not give one: UNKNOWN if ``*arguments`` or
+            ``**keywords`` may contain it, otherwise the default.
         """
         if name in self._given:
             return self._given[name]
@@ -71,7 +71,7 @@ class Arguments:
 
 
 def count(value: Value) -> float | None:
-    """Return a value as a number of calls; None if it is not known."""
+    """Return a number of calls as a float; None if it is not known."""
     return float(value) if is_number(value) else None
 
 
@@ -109,10 +109,14 @@ def _timedelta(call: Call) -> float | None:
 
 
 def error_names(value: Value) -> tuple[str, ...] | None:
-    """Return the names of the errors in a class or a tuple, without modules.
+    """Return the names of error classes, without their modules.
+
+    Args:
+        value: A class, a tuple of classes, or several of these joined by ``+`` or
+            ``|``.
 
     Returns:
-        The names; None if they are not known.
+        The names; None if any of them is not known.
     """
     if type(value) is Reference:
         # Others are predicates, or constants of another library.
@@ -145,12 +149,12 @@ CANCELLATIONS: Final = frozenset(
 
 
 def includes_cancellation(retried: tuple[str, ...] | None) -> bool:
-    """Return whether a cancellation or Ctrl-C is among the errors, as far as known."""
+    """Return whether errors include cancellation or Ctrl-C; False if not known."""
     return not CANCELLATIONS.isdisjoint(retried or ())
 
 
 def choose(flag: Value, if_true: str, if_false: str) -> str:
-    """Return one of two texts, depending on a flag; "?" if that is not known."""
+    """Return one of two texts, depending on a flag; "?" if the flag is not known."""
     if type(flag) is not bool:
         return "?"
     return if_true if flag else if_false
@@ -162,7 +166,7 @@ def calls_of(retries: Value) -> float | None:
 
 
 def methods_of(value: Value) -> frozenset[str] | None:
-    """Return the HTTP methods in a collection; None if they are not known."""
+    """Return the HTTP methods in a collection, in upper case; None if not known."""
     if type(value) is Call and value.function in _COLLECTIONS:
         value = value.positional[0] if value.positional else ()
     if type(value) is tuple and all(type(each) is str for each in value):

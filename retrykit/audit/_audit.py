@@ -48,7 +48,7 @@ def audit(  # noqa: PLR0913  settings, by name
     processes: int = 1,
     progress: Progress = _say_nothing,
 ) -> Report:
-    """Find where something is retried, and what is wrong with it, without running it.
+    """Find where code retries, and what is wrong with that, without running the code.
 
     Args:
         paths: Files and folders.
@@ -58,16 +58,16 @@ def audit(  # noqa: PLR0913  settings, by name
         per_file_ignores: The codes of rules to skip, keyed by pattern of paths.
         root: The folder that patterns are relative to; None for the current one.
         baseline: A file of known findings, which are left out.
-        diff: A git revision: findings on lines that have not changed since then are
-            left out.
+        diff: A git revision: findings are left out if no line of their site has changed
+            since then.
         processes: How many processes read files. Count, >= 1. A script that uses more
-            must be importable, as `multiprocessing` requires.
+            than one must be importable, as `multiprocessing` requires.
         progress: Called with the number of files read so far, and the number of all
             files.
 
     Raises:
-        ConfigError: A path does not exist; a code is unknown; the baseline
-            or the revision cannot be read.
+        ConfigError: A path does not exist; a code is unknown; *processes* is not an
+            integer >= 1; the baseline or the revision cannot be read.
     """
     check_integer("processes", processes, at_least=1)
     rules = _choose(select, ignore)
@@ -145,13 +145,13 @@ def _choose(select: Iterable[str] | None, ignore: Iterable[str]) -> dict[str, Ru
 
 
 def _folder(paths: Sequence[str]) -> str:
-    """Return the folder of the first path."""
+    """Return the first path if it is a folder, else its folder; "." without paths."""
     first = paths[0] if paths else "."
     return first if os.path.isdir(first) else os.path.dirname(first) or "."
 
 
 def _unknown_codes(readings: Mapping[str, Reading]) -> Iterator[Problem]:
-    """Yield a problem for each comment that ignores an unknown rule."""
+    """Yield a problem for each unknown rule that a comment ignores."""
     for path, reading in readings.items():
         for line, codes in reading.ignored.items():
             for code in codes:
@@ -188,7 +188,7 @@ def _unused_ignores(
 ) -> Iterator[Problem]:
     """Yield a problem for each comment that ignores no finding.
 
-    Only for comments whose rules are all applied: another audit may need the others.
+    A comment is left out if any of its rules is not applied: another audit may need it.
     """
     used = {
         (each.site.path, line)
@@ -211,7 +211,7 @@ _UNUSED: Final = (
 def _ignored_codes(
     path: str, per_file: Mapping[str, tuple[str, ...]], root: Path
 ) -> set[str]:
-    """Return the codes of the rules that are not applied to a file."""
+    """Return the codes of the rules that *per_file* ignores in a file."""
     if not per_file:
         return set()
     relative = relative_path(path, root)
@@ -226,7 +226,7 @@ def _ignored_codes(
 def _with_fingerprints(
     findings: Iterable[Finding], modules: Mapping[str, str]
 ) -> list[Finding]:
-    """Return findings with hashes that stay the same if their lines move."""
+    """Return findings with fingerprints, which stay the same if lines move."""
     lines: dict[str, list[str]] = {}
     found = []
     for each in findings:
@@ -239,7 +239,10 @@ def _with_fingerprints(
 
 
 def _place(path: str, line: int, cells: Sequence[Cell]) -> tuple[str, int]:
-    """Return the place of a line: in a notebook, its cell and the line in the cell."""
+    """Return a path and a line as they are reported.
+
+    In a notebook, the path names the cell, and the line is counted from its start.
+    """
     if not cells or not line:
         return path, line
     index = bisect_right(cells, line, key=lambda each: each.line) - 1

@@ -61,7 +61,7 @@ class Baseline:
         """Return the baseline that is stored in a file.
 
         Raises:
-            ConfigError: The file cannot be read, or is not a baseline.
+            ConfigError: The file cannot be read, or is not a baseline of this version.
         """
         file = Path(path)
         try:
@@ -84,7 +84,7 @@ class Baseline:
 
     @classmethod
     def of(cls, findings: Iterable[Finding], path: str | Path) -> "Baseline":
-        """Return a baseline of findings, to be written to a file."""
+        """Return a baseline of findings; paths are relative to the folder of *path*."""
         made = cls((), Path(path).parent)
         made._known.update(map(made._key, findings))
         return made
@@ -99,7 +99,7 @@ class Baseline:
         Path(path).write_text(json.dumps(data, indent=1) + "\n", "utf-8")
 
     def remove(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings that are not known."""
+        """Return the findings that are not known; a known one removes only one."""
         left = self._known.copy()
         new = []
         for finding in findings:

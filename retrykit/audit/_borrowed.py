@@ -11,15 +11,15 @@ __all__ = ["NOT_BORROWED", "Borrowed", "FunctionNode", "called_name", "functions
 __all__ += ["may_contain_delays"]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-"""A function that is defined in a module."""
+"""The definition of a function."""
 
 
 class Borrowed(NamedTuple):
     """Functions of other modules that loops need.
 
     Attributes:
-        called: The functions that loops call, keyed by the names that the loops use.
-        others: The other functions of the same modules, which these may call.
+        called: The functions that loops call, keyed by the last part of their names.
+        others: All functions of the same modules, which the called ones may call.
     """
 
     called: Mapping[str, FunctionNode]
@@ -42,7 +42,7 @@ def functions_in(tree: ast.Module) -> list[FunctionNode]:
 
 
 def may_contain_delays(function: FunctionNode) -> bool:
-    """Return whether the names in a function suggest a sleep or a computed delay."""
+    """Return whether a function contains an operation, or a name such as ``sleep``."""
     return any(
         isinstance(each, ast.BinOp)
         or (isinstance(each, ast.Name) and _DELAYS.search(each.id))
@@ -52,7 +52,7 @@ def may_contain_delays(function: FunctionNode) -> bool:
 
 
 def called_name(value: Value) -> str:
-    """Return the full name of a function or of a new object's method, else ""."""
+    """Return the full name of a function, or of a method of ``Class()``, else ""."""
     if type(value) is Reference:
         return value.name
     if type(value) is Operation and value.sign == "." and type(value.left) is Call:

@@ -41,17 +41,18 @@ _PARTIAL = Reference("functools.partial")
 
 
 class Found:
-    """Calls and words in the expressions of a function or a module.
+    """Calls and words in the expressions of a function, a class or a module.
 
     Args:
         names: The names that are known there.
         candidates: The list to which possible calls to retry libraries are added.
 
     Attributes:
-        calls: In a function, the calls.
+        calls: In a function, the calls whose function is known; empty elsewhere.
         throttled: The lines in which a status is compared with 429 or 503.
-        words: What is said about Retry-After and idempotency.
-        handler: The handler in which the next expression stands, with its ``try``.
+        words: The words that mention Retry-After or idempotency.
+        handler: The handler that contains the next expression, with its ``try``; None
+            outside handlers.
     """
 
     def __init__(self, names: Names, candidates: list[Candidate]) -> None:
@@ -66,8 +67,8 @@ class Found:
 
         Args:
             node: The expression.
-            iterated: The expression that a ``for`` loop iterates over, if it may be in
-                this one.
+            iterated: What the ``for`` loop around the expression iterates over; None
+                in other statements.
         """
         waiting = [node]
         while waiting:
@@ -158,7 +159,7 @@ def _may_retry(node: ast.Call, function: Value) -> bool:
 
 
 def _passed_functions(node: ast.Call, names: Names) -> Iterator[Value]:
-    """Yield the functions that are passed to a call."""
+    """Yield the arguments of a call that may be functions; True stands for a lambda."""
     for each in (*node.args, *(each.value for each in node.keywords)):
         if isinstance(each, ast.Lambda):
             yield True
@@ -171,7 +172,7 @@ def _passed_functions(node: ast.Call, names: Names) -> Iterator[Value]:
 
 
 def _text(node: ast.expr) -> str:
-    """Return a text, or its literal parts."""
+    """Return a string, or the literal parts of an f-string; "" for other nodes."""
     parts = node.values if isinstance(node, ast.JoinedStr) else [node]
     texts = (each.value for each in parts if isinstance(each, ast.Constant))
     return "".join(each for each in texts if isinstance(each, str))

@@ -33,13 +33,13 @@ def changed_lines(
     """Return the lines that have changed since a revision, and all lines of new files.
 
     Args:
-        revision: A commit, branch or tag, such as ``main``; or two, as ``main...``.
+        revision: A commit, branch or tag, such as ``main``, or a range, as ``main...``.
         folder: A folder in the working tree.
-        seconds: The longest time of each command.
+        seconds: The time limit of each git command.
 
     Raises:
-        ConfigError: The revision does not exist, git is missing, or the folder is not
-            in a repository.
+        ConfigError: The revision does not exist, git is missing or takes too long, or
+            the folder is not in a repository.
     """
     if not revision or revision.startswith("-") or "\0" in revision:
         raise invalid_setting(
@@ -125,5 +125,5 @@ def _unquote(name: str) -> str:
 
 
 def touches(lines: Sequence[tuple[int, int]], first: int, last: int) -> bool:
-    """Return whether any line in a range has changed."""
+    """Return whether any line from *first* to *last* has changed."""
     return any(start <= last and end >= first for start, end in lines)

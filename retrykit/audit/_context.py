@@ -64,7 +64,7 @@ _IDEMPOTENT = re.compile("idempot", re.IGNORECASE)
 
 
 def with_context(site: Site, repeated: Repeated) -> Site:
-    """Return a site, completed with what is known from the calls that it repeats."""
+    """Return a site, with facts about the calls that it repeats in its behavior."""
     if site.library != "loop" and site.library not in RETRIERS:
         return site
     calls = [*repeated.calls(site)]
@@ -93,7 +93,7 @@ def _timeouts(repeated: Repeated, calls: list[Called]) -> Iterator[float]:
 
 
 def _seconds(value: Value) -> float | None:
-    """Return the longest time that a timeout allows, as far as it is known."""
+    """Return the longest time that a timeout allows, in seconds; None if unknown."""
     if type(value) is tuple and value:
         # To connect, and to read.
         parts = [_seconds(each) for each in value]
@@ -105,7 +105,7 @@ def _seconds(value: Value) -> float | None:
 
 
 def _last(value: Value) -> str:
-    """Return the last part of a name, such as ``post`` for ``self.client.post``."""
+    """Return the last part of a name, as ``post`` of ``self.client.post``, else ""."""
     if type(value) is Reference:
         return value.last
     return value.right if type(value) is Operation and value.sign == "." else ""
@@ -147,7 +147,7 @@ def _is_request(repeated: Repeated, call: Called) -> bool:
 
 
 def _ignores_hints(site: Site, repeated: Repeated, within: list[Definition]) -> bool:
-    """Return whether a site visibly retries 429 or 503 without knowing Retry-After."""
+    """Return whether a site visibly retries 429 or 503 without reading Retry-After."""
     if site.behavior.delays.shape == "unknown" or not site.behavior.retries:
         return False
     module = repeated.module_of(site)

@@ -10,11 +10,11 @@ from retrykit._internal.frozen import Frozen
 __all__ = ["NO_DELAYS", "UNKNOWN_DELAYS", "Delays", "describe_duration"]
 
 _SHOWN = 3
-"""The number of delays of a series that are described."""
+"""The most delays of a series that a description lists."""
 _SHOWN_OF_LIST = 6
 _MOST = 10_000
 _LONGEST = 100 * 365 * 86_400.0
-"""Seconds; longer times are not shown as a number."""
+"""Seconds; longer times are described as "over 100 years"."""
 
 
 @final
@@ -27,16 +27,20 @@ class Delays(Frozen):
     Attributes:
         shape: "none", "constant", "linear", "fibonacci", "exponential", "listed" or
             "unknown".
-        first: The first delay, in seconds; None if it is not known.
+        first: The longest delay before the first retry, in seconds, without *added*;
+            None if it is not known. Later delays grow from it, even if *at_once*
+            replaces it.
         growth: The factor or the step from one delay to the next; None if it is
-            unknown.
-        cap: The longest delay in seconds, including what is added; infinity if there is
-            no limit; None if it is unknown.
+            unknown, or if the shape has none.
+        cap: The longest delay in seconds, including *added*; infinity if there is no
+            limit; None if it is unknown.
         jitter: Whether the delays are random; None if that is unknown.
-        low: The shortest random delay, as a share of the whole delay, 0 to 1.
-        added: The longest random time that is added, in seconds.
-        at_once: The number of retries that come first, without a delay.
-        least: The shortest of the other delays before they are made random, in seconds.
+        low: The shortest random delay, as a share of the longest, 0 to 1; both without
+            *added*.
+        added: The longest random time that is added to each delay, in seconds.
+        at_once: The number of first retries that have no delay.
+        least: The lower bound of the other delays before they are made random, in
+            seconds.
         listed: If the shape is "listed", each delay in seconds; the last one repeats.
     """
 
@@ -103,7 +107,11 @@ class Delays(Frozen):
         return found
 
     def longest(self, retry: int) -> float | None:
-        """Return the longest delay before a retry, in seconds; None if unknown."""
+        """Return the longest delay before a retry, in seconds; None if unknown.
+
+        Args:
+            retry: The number of the retry, from 1.
+        """
         if self.shape == "none" or retry <= self.at_once:
             return 0.0
         if self.first is None or self.cap is None or self.shape == "unknown":
@@ -132,7 +140,15 @@ class Delays(Frozen):
             return math.inf
 
     def total(self, retries: float) -> float | None:
-        """Return the longest sum of the delays before *retries* retries, in seconds."""
+        """Return the longest sum of the delays before some retries, in seconds.
+
+        Args:
+            retries: The number of retries. Of more than 10,000, the sum is infinity,
+                unless they have no delays.
+
+        Returns:
+            The sum; None if a delay is unknown.
+        """
         if retries > _MOST:
             return math.inf if self.shape != "none" else 0.0
         found = 0.0
@@ -145,7 +161,7 @@ class Delays(Frozen):
 
     @property
     def grows(self) -> bool:
-        """True if the delays grow without a limit."""
+        """True if the delays grow without a limit, or may do so."""
         if (
             self.shape not in ("linear", "fibonacci", "exponential")
             or self.cap != math.inf
@@ -165,7 +181,7 @@ class Delays(Frozen):
         '1 s, 2 s'
 
         Args:
-            retries: The most retries, if that is known. Count.
+            retries: The most retries. Count; None if it is not known.
         """
         if self.shape == "none":
             return "no delay"
@@ -189,7 +205,11 @@ class Delays(Frozen):
         return f"{text} ..." if told else f"{text} ...{self._at_most(retries)}"
 
     def _at_most(self, retries: float | None = None) -> str:
-        """Return the longest delay in words, if that many retries reach it."""
+        """Return the longest delay in words; "" if the delays have no known cap.
+
+        Args:
+            retries: The most retries. Count; None if it is not known.
+        """
         if self.cap is None or self.cap == math.inf:
             return ""
         last = self.longest(int(min(retries, _MOST))) if retries else self.cap

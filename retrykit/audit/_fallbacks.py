@@ -52,7 +52,7 @@ def is_fallback(turn: Turn) -> bool:
 
 
 def _takes_next(loop: Statement) -> bool:
-    """Return whether each turn takes the next of the remaining items."""
+    """Return whether a ``while`` loop takes items from what its condition tests."""
     if not isinstance(loop, ast.While):
         return False
     left = names_in(loop.test)
@@ -66,7 +66,7 @@ def _takes_next(loop: Statement) -> bool:
 
 
 def _calls_next(turn: Turn) -> bool:
-    """Return whether each turn begins with ``server = self._next_server()``."""
+    """Return whether an attempt gets the result of a call like ``next_server()``."""
     taken = {
         target.id
         for each in [*turn.loop.body, *turn.attempt.body]
@@ -116,7 +116,7 @@ def _uses_items(turn: Turn) -> bool:
 
 
 def _before_attempt(turn: Turn, *, commands: bool) -> list[ast.stmt]:
-    """Return the statements that a turn begins with, such as those that set a host.
+    """Return the statements before the attempt that do not sleep, such as ``host = x``.
 
     Args:
         turn: The turn.
@@ -145,7 +145,7 @@ def _nodes_without_logs(body: Sequence[ast.stmt]) -> list[ast.AST]:
 
 
 def _calls_item(turn: Turn) -> bool:
-    """Return whether each attempt calls another function."""
+    """Return whether an attempt calls a function that the loop iterates over."""
     names = names_in(turn.loop.target) if not isinstance(turn.loop, ast.While) else ()
     return any(
         isinstance(each, ast.Call)
@@ -173,7 +173,14 @@ def _names_of(target: ast.expr) -> list[ast.Name]:
 def picks_free_port_or_name(
     loop: Statement, caught: set[str], attempt: Sequence[ast.stmt]
 ) -> bool:
-    """Return whether each turn uses another port, or another name for a file."""
+    """Return whether each turn uses another port, or another name for a file.
+
+    Args:
+        loop: The loop.
+        caught: The names of the errors after which it continues. Another name counts
+            only if all of these may mean that a name is taken.
+        attempt: The statements that use the port or the name.
+    """
     taken = bool(caught) and all(map(_TAKEN.search, caught))
     places: set[str] = set()
     others: set[str] = set()
@@ -214,7 +221,7 @@ def _switches_target(turn: Turn) -> bool:
 
 
 def _excludes_failed(turn: Turn) -> bool:
-    """Return whether each turn chooses something that has not failed before."""
+    """Return whether each turn excludes what has failed in earlier turns."""
     failed = {
         name
         for handler in turn.handlers
@@ -235,7 +242,7 @@ def _excludes_failed(turn: Turn) -> bool:
 
 
 def is_enlargement(turn: Turn) -> bool:
-    """Return whether the next attempt gets another value, such as a larger buffer."""
+    """Return whether a loop without sleeps changes a value, such as a buffer size."""
     if turn.pauses:
         return False
     changed = {
@@ -258,7 +265,7 @@ def is_enlargement(turn: Turn) -> bool:
 
 
 def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
-    """Yield the names that get another value after an error."""
+    """Yield the names that a handler gives another value."""
     for each in inner_nodes(handler.body):
         match each:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -281,12 +288,12 @@ def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
 
 
 def _is_empty_literal(node: ast.expr) -> bool:
-    """Return whether a value is an empty list or tuple, in place of a filled one."""
+    """Return whether an expression is ``[]`` or ``()``."""
     return isinstance(node, ast.List | ast.Tuple) and not node.elts
 
 
 def _used_values(body: Sequence[ast.AST]) -> Iterator[ast.expr]:
-    """Yield the arguments of calls that do not log, and the keys that are looked up."""
+    """Yield the arguments of calls that do not log, keys looked up, and products."""
     for each in body:
         match each:
             case ast.Call() if not is_log_function(each.func):

@@ -22,7 +22,7 @@ _SKIPPED = frozenset(
 _SOURCE_FOLDERS = frozenset(["lib", "python", "src"])
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 _MOST_FOLDERS = 100
-"""Folders nested more deeply are not read."""
+"""Folders nested more deeply than this are not read."""
 
 
 class SourceFile(NamedTuple):
@@ -44,7 +44,7 @@ class SourceFile(NamedTuple):
 def find_files(
     paths: Iterable[str | Path], exclude: Sequence[str] = (), root: Path | None = None
 ) -> tuple[list[SourceFile], list[Problem]]:
-    """Return the files of source code in files and folders, each once.
+    """Return the given files and the source files in the given folders, each once.
 
     In folders, virtual environments, caches, ``node_modules``, builds, and hidden or
     excluded paths are skipped; a given path is read whatever its name is.
@@ -56,7 +56,8 @@ def find_files(
         root: The folder that patterns are relative to; by default the current one.
 
     Returns:
-        The files, in the order of paths and names, and the folders that cannot be read.
+        The files, in the order of paths and names, and a problem for each folder or
+        link that cannot be read.
 
     Raises:
         ConfigError: A path does not exist, or is neither a file nor a folder.
@@ -79,7 +80,7 @@ def find_files(
 
 
 def nearest_path(path: str | Path) -> str:
-    """Suggest the name in a folder that is most similar to a missing one."""
+    """Return a suggestion for a missing path, from the names in its folder, or ""."""
     folder, name = os.path.split(os.path.normpath(path))
     while folder and not os.path.exists(folder):
         folder, name = os.path.split(folder)
@@ -113,7 +114,7 @@ def is_excluded(path: str, patterns: Sequence[str]) -> bool:
 
 
 def relative_path(path: str, root: str | Path) -> str:
-    """Return a path with slashes, relative to a folder if it can be."""
+    """Return a path with slashes, relative to *root*, or absolute on another drive."""
     try:
         relative = os.path.relpath(path, root)
     except ValueError:
@@ -123,7 +124,11 @@ def relative_path(path: str, root: str | Path) -> str:
 
 
 class _Walk:
-    """A search that finds each file once, even if links lead to it."""
+    """A search that finds each file once, even if links lead to it.
+
+    Attributes:
+        problems: What could not be read.
+    """
 
     def __init__(self, exclude: Sequence[str], root: Path | None) -> None:
         self.problems: list[Problem] = []
@@ -133,7 +138,7 @@ class _Walk:
         self._packages: dict[str, bool] = {}
 
     def is_new(self, path: str) -> bool:
-        """Return whether a file or folder has not been found yet."""
+        """Return whether a file or folder is found for the first time, and note it."""
         try:
             found = os.stat(path)
         except OSError:
@@ -150,7 +155,7 @@ class _Walk:
         self.problems.append(Problem(path, 0, error.strerror or str(error)))
 
     def files_in(self, path: str) -> Iterator[str]:
-        """Yield the files in a folder, followed by the files in its subfolders."""
+        """Yield the source files in a folder, and then those in its subfolders."""
         linked: list[str] = []
         waiting = [(path, 0)]
         while waiting or linked:
@@ -209,7 +214,12 @@ class _Walk:
         return name == "build" and os.path.isdir(os.path.join(path, "lib"))
 
     def describe(self, path: str, root: str) -> SourceFile:
-        """Return a file with its names."""
+        """Return a file with the names by which it is imported.
+
+        Args:
+            path: The path of the file.
+            root: The folder at which the names of files outside packages begin.
+        """
         folder, name = os.path.split(os.path.abspath(path))
         parts = [] if name.startswith("__init__.") else [name.partition(".")[0]]
         top = os.path.abspath(root)

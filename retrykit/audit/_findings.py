@@ -18,7 +18,7 @@ class Finding(Frozen):
         line: The line that the finding is about; from 1.
         message: What is wrong, with numbers.
         fix: What to change.
-        fingerprint: A text that stays the same if its lines move.
+        fingerprint: A hash that stays the same if the lines of the site move.
     """
 
     __slots__ = ("fingerprint", "fix", "line", "message", "rule", "site")
@@ -50,8 +50,8 @@ class Problem(Frozen):
 
     Attributes:
         path: Its path.
-        line: The line of a syntax error, or 0.
-        reason: Why.
+        line: The line of a syntax error or of a comment, or 0.
+        reason: Why it was not read, or has no effect.
     """
 
     __slots__ = ("line", "path", "reason")
@@ -70,9 +70,9 @@ class Report(Frozen):
 
     Attributes:
         sites: Where something is retried, by file and line.
-        findings: What is wrong with them, in the same order.
-        problems: What could not be read.
-        files: How many files were read.
+        findings: What is wrong with the sites, in the same order.
+        problems: What could not be read, and comments that ignore unknown rules.
+        files: How many files were found.
         lines: How many lines they have.
         ignored: How many findings a comment, a setting or the baseline leaves out.
         unused_ignores: Comments that leave out nothing.

@@ -45,11 +45,11 @@ def leaves(body: Iterable[ast.stmt]) -> bool:
 
 
 def inner_nodes(body: Sequence[ast.AST], *, loops: bool = True) -> Iterator[ast.AST]:
-    """Yield all nodes of a block, without the bodies of functions that it defines.
+    """Yield all nodes of a block, without the contents of its functions and classes.
 
     Args:
         body: Statements or expressions.
-        loops: Whether to include nodes within loops.
+        loops: Whether to include the nodes within loops.
     """
     stack = [*reversed(body)]
     while stack:
@@ -72,7 +72,7 @@ def without_handlers(body: Sequence[ast.stmt]) -> list[ast.AST]:
 
 
 def child_nodes(node: ast.AST) -> list[ast.AST]:
-    """Return the parts of a node; quicker than `ast.iter_child_nodes`."""
+    """Return the child nodes except contexts; quicker than `ast.iter_child_nodes`."""
     kind = type(node)
     if kind not in _FIELDS:
         _FIELDS[kind] = tuple(x for x in kind._fields if x not in _PLAIN)

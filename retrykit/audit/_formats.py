@@ -172,7 +172,7 @@ def _level(code: str) -> str:
 
 
 def _as_sentence(summary: str) -> str:
-    """Return a summary as a sentence. It must not begin with a name in code."""
+    """Return a summary, which must not begin with a name in code, as a sentence."""
     return f"{summary[:1].upper()}{summary[1:]}."
 
 
@@ -184,8 +184,8 @@ def _text(finding: Finding) -> str:
 def _in_file(place: str, line: int, text: str) -> tuple[int, str]:
     """Return the line of a place in its file, and the text about it.
 
-    Lines of a notebook's file differ from lines of its cells, so the text names the
-    cell.
+    Lines of a notebook's file differ from lines of its cells, so there the line is 1,
+    and the text names the cell.
     """
     cell = cell_of(place)
     if not cell:
@@ -197,7 +197,7 @@ def _in_file(place: str, line: int, text: str) -> tuple[int, str]:
 def _located(
     place: str, line: int, text: str, read: Callable[[str], list[str]]
 ) -> dict[str, Any]:
-    """Return the properties of a message about a line, or about a file."""
+    """Return the SARIF properties of a message about a line, or a file if it is 0."""
     line, text = _in_file(place, line, text)
     location: dict[str, Any] = {"artifactLocation": _artifact(place)}
     if line:
@@ -225,7 +225,7 @@ def _artifact(path: str) -> dict[str, str]:
 
 
 def as_github(report: Report) -> Iterator[str]:
-    """Yield a report as workflow commands, which GitHub shows beside the lines.
+    """Yield a report as workflow commands, which GitHub shows beside the code.
 
     Source: GitHub Docs, "Workflow commands for GitHub Actions".
     """

@@ -34,7 +34,7 @@ Attempt = ast.Try | ast.TryStar
 LOGS = re.compile(
     r"log|print|debug|info|warn|error|exception|echo|write|format|str$", re.IGNORECASE
 )
-"""The names of functions that only log, print or format."""
+"""Matches the names of functions that only log, print or format."""
 
 NOT_FAILURES: Final = frozenset(
     """
@@ -45,7 +45,7 @@ NOT_FAILURES: Final = frozenset(
     UnicodeError WouldBlock
     """.split()  # noqa: SIM905  a list of words
 )
-"""Errors that mean an end, or nothing there yet, rather than a failed call."""
+"""Errors that mean the end of data, or that none is there yet, not a failed call."""
 OF_DATA: Final = frozenset(
     """
     FileExistsError FileNotFoundError JSONDecodeError KeyError NotImplementedError
@@ -76,7 +76,7 @@ _DECIDES = re.compile(
 
 
 def caught_by(handler: ast.ExceptHandler) -> list[str]:
-    """Return the names of the errors that are caught, without their modules."""
+    """Return the names of the errors that a handler catches, without their modules."""
     match handler.type:
         case None:
             return ["BaseException"]
@@ -95,7 +95,7 @@ def last_name(node: ast.expr) -> str:
 
 
 def is_log_function(function: ast.expr) -> bool:
-    """Return whether names suggest that a function only logs or prints."""
+    """Return whether the name of a function suggests that it only logs or prints."""
     name = last_name(function)
     # Other than `future.set_exception(error)`.
     if _LOG_METHODS.search(name) and not name.startswith("set_"):
@@ -128,13 +128,13 @@ def retried_errors(
     before: Sequence[ast.ExceptHandler],
     rest: Sequence[ast.stmt],
 ) -> tuple[str, ...] | None:
-    """Return the names of the errors that are retried, if they are known.
+    """Return the names of the errors that are retried; None if they are not known.
 
     Args:
         caught: The names of the errors that the handlers catch.
         handlers: The handlers after which the loop continues.
         before: All handlers of the attempt.
-        rest: The statements that follow them in the loop.
+        rest: The statements that follow the attempt in the loop.
     """
     broad = [each for each in handlers if _EVERYTHING & {*caught_by(each)}]
     if broad and _raises_some(before[: before.index(broad[0])]):
@@ -150,7 +150,7 @@ def retried_errors(
 def retried_from(
     handler: ast.ExceptHandler, attempt: Attempt
 ) -> tuple[str, ...] | None:
-    """Return the names of the errors after which a handler's call retries.
+    """Return the names of the errors after which a call in a handler retries.
 
     Returns:
         The names; None if they are not known.
@@ -172,7 +172,7 @@ def _tests_error(handler: ast.ExceptHandler) -> bool:
 
 
 def _derived(handler: ast.ExceptHandler, nodes: Sequence[ast.AST]) -> set[str]:
-    """Return the names of an error, and of what is computed from it."""
+    """Return the names of a handler's error and of what is computed from it."""
     derived = {handler.name} if handler.name else set()
     for each in nodes:
         if isinstance(each, ast.Assign) and names_in(each.value) & derived:
@@ -181,7 +181,7 @@ def _derived(handler: ast.ExceptHandler, nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _raises_some(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether handlers raise some errors that are not cancellations.
+    """Return whether a handler always raises, and not only after cancellations.
 
     An error after which the loop is left in another way may be a success: for example,
     what is to be deleted is not there.
@@ -193,7 +193,7 @@ def _raises_some(handlers: Sequence[ast.ExceptHandler]) -> bool:
 
 
 def _filters_errors(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
-    """Return whether a handler tests which error it is before the loop continues."""
+    """Return whether a test of the error decides what the loop does after it."""
     nodes = [*inner_nodes([*handler.body, *rest])]
     derived = _derived(handler, nodes)
     for each in nodes:
@@ -214,7 +214,7 @@ def _filters_errors(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -
 
 
 def _tests_state(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler raises, except in a state that it has not set itself.
+    """Return whether a handler raises, unless a state that others set prevents it.
 
     For example, ``if not session.begun: continue`` before ``raise``. A counter is not
     such a state.
@@ -250,7 +250,7 @@ def _is_count(node: ast.Name | ast.Attribute, own: set[str]) -> bool:
 
 
 def _passes_error_on(handler: ast.ExceptHandler) -> bool:
-    """Return whether the error is passed to a function whose name says it decides."""
+    """Return whether a handler calls a function that, by its name, judges the error."""
     for each in inner_nodes(handler.body):
         if isinstance(each, ast.Call) and handler.name:
             name = " ".join(names_in(each.func))
@@ -266,7 +266,7 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
 
 
 def may_raise_elsewhere(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether another function gets the error, and may end the loop."""
+    """Return whether handlers call a function that, by its name, may end the loop."""
     return any(
         isinstance(each, ast.Call) and _may_raise(each, handler.name or "")
         for handler in handlers

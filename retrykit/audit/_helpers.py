@@ -100,7 +100,7 @@ class Helpers:
         return any(name in names for name, _ in self._known_calls(body))
 
     def _known_calls(self, body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
-        """Yield the name and the call of each function that may be known."""
+        """Yield the name and the call of each called function that may be known."""
         for each in inner_nodes(body):
             match each:
                 case ast.Call(
@@ -112,11 +112,11 @@ class Helpers:
                     yield name, each
 
     def may_limit(self, body: Sequence[ast.AST]) -> bool:
-        """Return whether a block calls a function that may limit its attempts."""
+        """Return whether a block calls a function that may limit the attempts."""
         return any(name in self.limiting for name, _ in self._known_calls(body))
 
     def find(self, function: ast.expr) -> FunctionNode | None:
-        """Return the function that a name or an attribute of ``self`` refers to."""
+        """Return the known function that an expression refers to; None if unclear."""
         for name, _ in self._known_calls([ast.Call(function, [], [])]):
             found = self._functions.get(name, ())
             return found[0] if len(found) == 1 else None
@@ -138,8 +138,8 @@ class Helpers:
         """Return whether a block calls something that may wait, as far as is known.
 
         Args:
-            body: The block.
-            known: Calls to leave out, since what they do is known.
+            body: The block; calls in its ``raise`` statements are left out.
+            known: Other calls to leave out, since what they do is known.
         """
         quick = {id(each) for each in known}
         quick |= {

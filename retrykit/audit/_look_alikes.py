@@ -1,7 +1,7 @@
 """Loops that look like retries: workers, polls, fallbacks and compare-and-set loops.
 
-They are recognized by their control flow, by what each turn uses, and by what is
-caught.
+They are recognized by their control flow, by what each turn uses, and by the errors
+that are caught.
 """
 
 import ast
@@ -122,7 +122,7 @@ def _passes_stop_event(turn: Turn) -> bool:
 
 
 def _is_thread_loop(turn: Turn) -> bool:
-    """Return whether a loop runs in a thread that sleeps until it is stopped."""
+    """Return whether a loop in a function like ``_poll_loop`` waits for an event."""
     return turn.function.endswith("_loop") and any(
         last_name(each.node.func) == "wait" for each in turn.pauses
     )
@@ -151,7 +151,7 @@ def _reads_stream(attempt: Attempt) -> bool:
 
 
 def _runs_indefinitely(attempt: Attempt) -> bool:
-    """Return whether an attempt uses a connection until it ends."""
+    """Return whether an attempt runs until it is stopped, as in a server."""
     return any(
         isinstance(each, ast.Call)
         and last_name(each.func) in _LASTING
@@ -167,7 +167,7 @@ def _runs_indefinitely(attempt: Attempt) -> bool:
 
 
 def _is_compare_and_set(turn: Turn) -> bool:
-    """Return whether only a conflict with another writer is repeated."""
+    """Return whether a loop repeats only updates that conflict with other writers."""
     if turn.caught and all(map(_CONFLICTS.search, turn.caught)):
         return True
     if _passes_read_version(turn) or _reads_version(turn):
@@ -209,7 +209,7 @@ def _tests_for_conflict(test: ast.expr) -> bool:
 
 
 def _ends_with_conflict(turn: Turn) -> bool:
-    """Return whether the error at the end is a conflict with another writer."""
+    """Return whether a handler raises an error whose name mentions a conflict."""
     raised = [
         each.exc.func if isinstance(each.exc, ast.Call) else each.exc
         for handler in turn.handlers
@@ -220,7 +220,7 @@ def _ends_with_conflict(turn: Turn) -> bool:
 
 
 def _reads_version(turn: Turn) -> bool:
-    """Return whether a handler reads the version that another writer has left."""
+    """Return whether a handler reads an ETag, the version that another writer left."""
     return any(
         re.search("e_?tag(_|$)", name, re.IGNORECASE)
         for handler in turn.handlers
@@ -229,7 +229,7 @@ def _reads_version(turn: Turn) -> bool:
 
 
 def _passes_read_version(turn: Turn) -> bool:
-    """Return whether an attempt uses the version that the same turn has read."""
+    """Return whether an attempt passes a version that the loop has read."""
     read = {
         target.id
         for each in inner_nodes(turn.loop.body)
@@ -246,7 +246,7 @@ def _passes_read_version(turn: Turn) -> bool:
 
 
 def _catches_no_failure(turn: Turn) -> bool:
-    """Return whether a caught error is an end or absent data, rather than a failure."""
+    """Return whether the caught errors mean an end or missing data, not a failure."""
     if not turn.caught:
         return False
     if all(map(_ABSENT.search, turn.caught)) and (
@@ -267,14 +267,14 @@ def _reads_clock(loop: Statement) -> bool:
 
 
 def _is_counted_retry(loop: Statement) -> bool:
-    """Return whether a loop runs over a number of retries."""
+    """Return whether a loop is like ``for _ in range(retries)``."""
     return isinstance(loop, ast.For) and bool(
         re.search("retries|tries", " ".join(names_in(loop.iter)), re.IGNORECASE)
     )
 
 
 def _is_computation(turn: Turn) -> bool:
-    """Return whether an attempt only reads data again, in another way."""
+    """Return whether a loop without sleeps only decodes or parses data."""
     calls = [
         each.func
         for each in inner_nodes(turn.attempt.body)
@@ -288,7 +288,7 @@ def _is_computation(turn: Turn) -> bool:
 
 
 def _is_prompt_loop(turn: Turn) -> bool:
-    """Return whether an attempt asks a person."""
+    """Return whether a loop asks a person, or tells a person to try again."""
     if not turn.pauses and any(
         isinstance(each, ast.Constant)
         and isinstance(each.value, str)
@@ -330,13 +330,13 @@ def _is_stopped_elsewhere(loop: Statement) -> bool:
 
 
 def _leaves_only_to_stop(turn: Turn) -> bool:
-    """Return whether each turn leads to the next, unless the program stops."""
+    """Return whether a success ends the loop only if the program stops."""
     exits = _exits_to_stop(turn.success)
     return bool(exits) and all(exits)
 
 
 def _exits_to_stop(body: Sequence[ast.stmt], *, raises: bool = False) -> list[bool]:
-    """Return whether each exit of a loop follows a test if the program stops.
+    """Return, for each exit of a loop, whether it follows a test for a stop.
 
     Args:
         body: The statements with the exits.

@@ -43,7 +43,7 @@ _RANDOM = re.compile(
     re.IGNORECASE,
 )
 HINTS = re.compile(r"retry[-_ ]?after|x-ratelimit|ratelimit-reset", re.IGNORECASE)
-"""The names of headers that tell when to call again."""
+"""Matches the names of headers that say when to call again."""
 
 
 def find_delays(
@@ -59,8 +59,8 @@ def find_delays(
         loop: The loop.
         pauses: Its sleeps.
         scope: Returns the value of a name.
-        before: The values that names were last assigned before the loop.
-        find: Returns the called function, if the module defines it.
+        before: The expressions that were last assigned to names before the loop.
+        find: Returns the function that an expression calls; None if it is not known.
     """
     if not pauses:
         return NO_DELAYS
@@ -94,7 +94,7 @@ _TELLING = ("listed", "exponential", "linear", "constant", "unknown", "none")
 
 
 def _best(found: list[Delays]) -> Delays:
-    """Return the delays that are known best; random if any of them are."""
+    """Return the best known of several delays; random if any of these are random."""
     best = min(found, key=lambda each: _TELLING.index(each.shape))
     random = any(each.jitter is True for each in found)
     return best.replace(jitter=True) if random else best
@@ -122,7 +122,7 @@ def _computes_anew(node: ast.expr, name: str) -> bool:
 
 
 def _compares_size_of(node: ast.expr, name: str) -> bool:
-    """Return whether an expression compares the size of a name with something."""
+    """Return whether an expression compares a name by size, as in ``name > limit``."""
     return name in names_in(node) and any(
         isinstance(each, _SIZES) for each in ast.walk(node)
     )
@@ -189,7 +189,7 @@ class _Reader:
         return inner
 
     def returned(self, function: FunctionNode, node: ast.Call) -> Delays:
-        """Return the delays that a called function computes."""
+        """Return the delays of a called function, whose first and growth are None."""
         inner = self.within(function)
         results = [
             each.value
@@ -293,8 +293,8 @@ class _Reader:
         """Return the delays of a variable that is recomputed in each turn.
 
         Args:
-            values: The first values of the variable.
-            again: The later values, computed from the last value.
+            values: The expressions that compute the variable without its last value.
+            again: The expressions that compute it from its last value.
         """
         found = _best([self.read(each) for each in values])
         for each in again:
@@ -306,7 +306,7 @@ class _Reader:
         return found.replace(jitter=found.jitter or None) if unknown else found
 
     def calls_unknown(self, node: ast.expr) -> bool:
-        """Return whether an expression calls unknown functions."""
+        """Return whether an expression calls functions that may be random."""
         return any(
             isinstance(each, ast.Call) and last_name(each.func) not in _KNOWN
             for each in ast.walk(node)
@@ -434,7 +434,7 @@ class _Reader:
         return evaluate(node, find)
 
     def first_count(self) -> int | None:
-        """Return the first value of the counter of a ``for`` loop over a range."""
+        """Return the first number of a ``for`` loop over a range; None if not known."""
         match self.loop:
             case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_])):
                 return 0
@@ -455,13 +455,17 @@ class _Reader:
         )
 
     def initial(self, name: str) -> float | None:
-        """Return the value of a variable before the loop, if that is a number."""
+        """Return the number that a variable is before the loop; None if not known."""
         node = self.before.get(name)
         value = self.scope(name) if node is None else evaluate(node, self.scope)
         return float(value) if is_number(value) else None
 
     def min_cap(self, node: ast.expr) -> float | None:
-        """Return the cap of ``min(..., cap)``; infinity without a cap."""
+        """Return the cap of ``min(..., cap)`` in an expression.
+
+        Returns:
+            The cap; None if it is not known; infinity without ``min``.
+        """
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and "min" in names_in(each.func):
                 caps = [evaluate(x, self.scope) for x in each.args]
@@ -470,7 +474,12 @@ class _Reader:
         return math.inf
 
     def test_cap(self, name: str) -> float | None:
-        """Return the cap of ``if delay > cap: delay = cap``; infinity without a cap."""
+        """Return the cap of a variable in the loop.
+
+        Returns:
+            The cap of ``min(..., cap)``; None if a test compares the variable, and may
+            cap it; infinity without either.
+        """
         if isinstance(self.loop, ast.While) and _compares_size_of(self.loop.test, name):
             return None
         for each in inner_nodes(self.loop.body):
@@ -485,7 +494,7 @@ class _Reader:
         return math.inf
 
     def is_random(self, func: ast.expr) -> bool:
-        """Return whether a function returns something random."""
+        """Return whether a function, by its name, returns something random."""
         return bool(_RANDOM.search(" ".join(names_in(func))))
 
     def random(self, node: ast.AST) -> bool:

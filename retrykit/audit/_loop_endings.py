@@ -60,7 +60,7 @@ def _calls_once_more(
     loop: Statement,
     after: Sequence[ast.stmt],
 ) -> bool:
-    """Return whether the same call follows once more, outside the handlers."""
+    """Return whether a call of an attempt is repeated outside it, after the loop."""
     tried = {
         ast.dump(call)
         for each in _attempts_of(loop, handlers)
@@ -123,7 +123,7 @@ def find_ending_of_results(loop: Statement, following: Sequence[ast.stmt]) -> st
 
 
 def _may_raise(node: ast.AST) -> bool:
-    """Return whether a statement calls a function that neither logs nor sleeps."""
+    """Return whether a statement calls a function that may raise, by its name."""
     if not isinstance(node, ast.Expr):
         return False
     call = node.value.value if isinstance(node.value, ast.Await) else node.value
@@ -136,7 +136,7 @@ def _may_raise(node: ast.AST) -> bool:
 
 
 def _returns_result(nodes: Sequence[ast.AST], results: set[str]) -> bool:
-    """Return whether only a good result is returned, after a test."""
+    """Return whether results are returned, and only in the body of an ``if``."""
     tested = {
         id(x)
         for each in nodes
@@ -227,7 +227,7 @@ def _stores_error(handler: ast.ExceptHandler) -> bool:
 
 
 def _passes_counter(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether an attempt is passed the loop's counter, or what is left."""
+    """Return whether a call in an attempt is passed a counter of the loop."""
     counted = counters(loop)
     return any(
         isinstance(x, ast.Name) and x.id in counted
@@ -238,7 +238,7 @@ def _passes_counter(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> b
 
 
 def _ends_silently(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a block only logs, and then returns an empty value or constant."""
+    """Return whether a block only logs, or returns an empty value or a constant."""
     if _only_logs(body):
         return True
     last = body[-1] if _only_logs(body[:-1]) else body[0]
@@ -269,7 +269,7 @@ def _returns(names: set[str], node: ast.AST) -> bool:
 def _ends_with_error(
     handler: ast.ExceptHandler, errors: set[str], loop: Statement
 ) -> bool:
-    """Return whether a handler may raise every kind of error that it catches."""
+    """Return whether a handler may raise or return each error that it catches."""
     derived = {handler.name} if handler.name else set()
     for each in inner_nodes(handler.body):
         if isinstance(each, ast.Assign) and names_in(each.value) & derived:
@@ -300,7 +300,7 @@ def _ends_with_error(
 
 
 def _ends_without_cause(handler: ast.ExceptHandler, errors: set[str]) -> bool:
-    """Return whether a handler raises another error, without the one that it caught."""
+    """Return whether a handler raises another error, and hides its own."""
     return any(
         isinstance(each, ast.Raise) and _hides(each, errors)
         for each in inner_nodes(handler.body, loops=False)
@@ -322,7 +322,7 @@ def _tests_only_error(names: set[str], derived: set[str], counted: set[str]) -> 
 
 
 def _has_attempt_test(node: ast.If, counted: set[str]) -> bool:
-    """Return whether another test in a block is about the attempt."""
+    """Return whether an ``if`` contains another that tests the attempt or the time."""
     return any(
         each in counted or COUNT_WORDS.search(each) or CLOCK_WORDS.search(each)
         for inner in inner_nodes([*node.body, *node.orelse], loops=False)
@@ -397,7 +397,7 @@ def _returns_something(handlers: Sequence[ast.ExceptHandler]) -> bool:
 
 
 def _copies_of(names: set[str], loop: Statement) -> set[str]:
-    """Return the variables in which errors are kept."""
+    """Return the variables of a loop in which errors are kept."""
     found = set()
     for each in inner_nodes(loop.body):
         match each:

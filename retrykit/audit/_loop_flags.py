@@ -16,6 +16,10 @@ def limit_of_flags(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> Va
     """Return the attempts of a loop whose handlers continue only once, by a flag.
 
     For example, ``if renewed: raise`` before ``renewed = True``.
+
+    Returns:
+        The most attempts; infinity if a handler has no flag; UNKNOWN if a flag is also
+        set back.
     """
     turns = [turns_of_flag(loop, each) for each in handlers]
     if math.inf in turns:
@@ -24,7 +28,12 @@ def limit_of_flags(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> Va
 
 
 def turns_of_flag(loop: Statement, handler: ast.ExceptHandler) -> Value:
-    """Return 1 if a flag lets a handler continue once; infinity without a flag."""
+    """Return how often a flag lets a handler continue.
+
+    Returns:
+        1 if the flag is only ever set to one value, else UNKNOWN; infinity without a
+        flag.
+    """
     asked: set[str] = set()
     for each in inner_nodes(handler.body, loops=False):
         if isinstance(each, ast.If) and (
@@ -57,7 +66,7 @@ def _continues(
 
 
 def _with_breaks(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
-    """Return statements, with each one that sets a flag replaced by a ``break``."""
+    """Return statements in which each one that sets a flag is replaced by ``break``."""
     found: list[ast.stmt] = []
     for each in body:
         new = each

@@ -87,7 +87,7 @@ def _fails_on_network(turn: Turn) -> bool:
 
 
 def is_failure(name: str) -> bool:
-    """Return whether an error's name suggests a server that fails at once."""
+    """Return whether an error's name suggests a call that failed at once."""
     known = name in NOT_FAILURES | OF_DATA
     return not known and not _SOON_OVER.search(name)
 
@@ -98,12 +98,12 @@ def is_retry_of_results(
     before: Mapping[str, ast.expr],
     sleeps: Callable[[], bool],
 ) -> bool:
-    """Return whether a loop without ``try`` repeats a call that had a wrong result.
+    """Return whether a loop repeats a call for its bad result, not for an error.
 
     Args:
         loop: The loop.
         function: The full name of the function around it.
-        before: The values that names were last assigned before the loop.
+        before: The expressions that were last assigned to names before the loop.
         sleeps: Returns whether the loop sleeps.
     """
     outcomes = flow(loop.body)
@@ -163,7 +163,7 @@ def _tests_quality(loop: Statement) -> bool:
 
 
 def _returns_tested_response(loop: Statement) -> bool:
-    """Return whether a loop tests a response's status before it returns any of it."""
+    """Return whether a loop tests a response's status, and returns some of it."""
     asked: set[str] = set()
     returned: set[str] = set()
     for each in inner_nodes(loop.body):
@@ -218,7 +218,7 @@ def _iterates_over_retries(loop: Statement) -> bool:
 
 
 def _leaves_on_good_status(loop: Statement) -> bool:
-    """Return whether a loop is left after a good status of a response."""
+    """Return whether a test of a response's status leaves the loop."""
     return any(
         isinstance(each, ast.If)
         and any(map(_HTTP_STATUS.search, names_in(each.test)))
@@ -229,7 +229,7 @@ def _leaves_on_good_status(loop: Statement) -> bool:
 
 
 def _repeats_call(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
-    """Return whether a loop repeats a call as long as it has a bad result."""
+    """Return whether a ``while`` loop repeats a call as long as its result is bad."""
     if not isinstance(loop, ast.While):
         return False
     asked = names_in(loop.test) - _looked_up(loop.test)

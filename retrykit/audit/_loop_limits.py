@@ -30,7 +30,10 @@ from retrykit.audit._values import (
 __all__ = ["Limits", "find_limits", "has_limit_test"]
 
 Limits = tuple[Value, Value]
-"""The most attempts and the most seconds: numbers, infinity or UNKNOWN."""
+"""The most attempts and the most seconds.
+
+Both are numbers, infinity, UNKNOWN, or values that must still be resolved.
+"""
 
 NO_LIMITS = (math.inf, math.inf)
 
@@ -61,12 +64,12 @@ def find_limits(
     before: dict[str, ast.expr],
     handlers: Sequence[ast.ExceptHandler] = (),
 ) -> Limits:
-    """Return what ends a loop whose attempts all fail.
+    """Return the limits of a loop whose attempts all fail.
 
     Args:
         loop: The loop.
         scope: Returns the value of a name.
-        before: The values that names were last assigned before the loop.
+        before: The expressions that were last assigned to names before the loop.
         handlers: The handlers after which the loop continues. If one of them continues
             without a limit, the loop has none.
     """
@@ -112,7 +115,7 @@ def _decides(node: ast.AST, error: str) -> bool:
 
 
 def has_limit_test(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a function tests the size of a number of attempts or of a time."""
+    """Return whether a block compares a number of attempts, or a time, with a limit."""
     return any(
         isinstance(each, ast.Compare)
         and _compares_size(each)
@@ -211,7 +214,10 @@ def _compares_time_left(test: ast.expr, within: dict[str, set[str]]) -> bool:
 def _attempts_of_truth_test(
     test: ast.expr, loop: Statement, scope: Scope, before: dict[str, ast.expr]
 ) -> Value:
-    """Return the attempts of ``if attempt: raise``, or of ``if not left: raise``."""
+    """Return the attempts that ``if attempt: raise`` or ``if not left: raise`` allows.
+
+    For other tests, the number is infinity.
+    """
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         calls: Value = math.inf
         for each in test.values:
@@ -242,7 +248,10 @@ def _attempts_of_truth_test(
 def _attempts_of_countdown(
     loop: ast.While, scope: Scope, before: dict[str, ast.expr]
 ) -> Value:
-    """Return the number of iterations of ``while left > 0`` with ``left -= 1``."""
+    """Return the number of iterations of ``while left > 0`` with ``left -= 1``.
+
+    For other loops, the number is UNKNOWN.
+    """
     match loop.test:
         case ast.Name(id=name):
             end: Value = 0
@@ -276,7 +285,7 @@ def _asked_names(test: ast.expr) -> set[str]:
 
 
 def _flags(loop: ast.While) -> set[str]:
-    """Return the names in a condition that a success or another part may set."""
+    """Return names that a loop assigns, or another part of the program may set."""
     names = names_in(loop.test)
     found = {"self", *(each for each in names if ENDLESS.search(each))}
     for each in inner_nodes(loop.body):
@@ -287,7 +296,7 @@ def _flags(loop: ast.While) -> set[str]:
 
 
 def _first_count(loop: Statement, scope: Scope) -> Value:
-    """Return the first value of the counter of a ``for`` loop."""
+    """Return the first value of a ``for`` loop's counter; UNKNOWN if it has none."""
     match loop:
         case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_])):
             return 0
@@ -305,7 +314,7 @@ def _first_count(loop: Statement, scope: Scope) -> Value:
 def _turns_until(
     test: ast.expr, counted: set[str], first: Value, scope: Scope
 ) -> Value:
-    """Return how many iterations a ``for`` loop makes until its counter ends it."""
+    """Return how many iterations a ``for`` loop makes until a test of its counter."""
     turns: Value = math.inf
     for each in ast.walk(test):
         match each:
@@ -381,7 +390,7 @@ def _attempts_of_range(values: Sequence[Value]) -> Value:
 
 
 def _largest_choice(value: Value) -> Value:
-    """Return the larger number in a choice such as ``3 if again else 1``."""
+    """Return a value; for a choice such as ``3 if again else 1``, the larger number."""
     if type(value) is Operation and value.sign == "or":
         parts = [_largest_choice(value.left), _largest_choice(value.right)]
         numbers = [each for each in parts if each]
@@ -507,7 +516,7 @@ def _bound_of(
     counted: set[str],
     scope: Scope,
 ) -> Value:
-    """Return the number of attempts that a comparison allows."""
+    """Return the number of attempts that a comparison allows, or UNKNOWN."""
     for operand, names in zip(operands, words, strict=True):
         if names & counted:
             continue

@@ -111,7 +111,12 @@ def words_in(node: ast.expr) -> set[str]:
 
 
 def control_words(loop: Statement, *, texts: bool) -> str:
-    """Return the names that control a loop, joined by spaces."""
+    """Return the names that control a loop, joined by spaces.
+
+    Args:
+        loop: The loop.
+        texts: Whether to add the strings in its body.
+    """
     # One that begins again in each turn counts nothing.
     begun = {
         name
@@ -133,7 +138,7 @@ def control_words(loop: Statement, *, texts: bool) -> str:
 
 
 def target_names(node: ast.expr) -> set[str]:
-    """Return the name that is assigned to, without its object."""
+    """Return the last name of an assignment's target, as a set; empty without one."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return {name}

@@ -41,27 +41,27 @@ class Loop(NamedTuple):
     """A loop that retries.
 
     Attributes:
-        line: The line of its statement.
+        line: Its first line.
         end_line: Its last line.
         column: Its column, from 1.
         function: The full name of the function around it, or "".
         is_async: Whether that function is a coroutine function.
         calls: The most attempts: a number, infinity without a limit, or a value that
             must still be resolved.
-        elapsed: The longest time in seconds, likewise.
+        elapsed: The longest time: seconds, infinity, or a value to resolve.
         delays: The delays between attempts.
         retried: The names of the errors after which it continues; None if it catches
-            every error and tests which one it is.
+            every error, and which ones it retries is not known.
         results: Whether it continues after results, not after errors.
         swallows: Whether it continues after a cancellation.
         ending: "raises", "hidden" or "?": what happens after the last attempt.
-        blocking: The line of a ``time.sleep`` in it, or 0.
+        blocking: In a coroutine function, the line of a ``time.sleep`` in it, or 0.
         hint: Whether it reads ``Retry-After``.
         some_at_once: Whether it waits after some errors, and retries at once after
             others.
         usual: The most attempts if no caller gives another number.
-        elsewhere: The functions that it calls after a failure, if they may contain its
-            delays: the last part of each name, and its value.
+        elsewhere: If its jitter is unknown, the functions that it calls after a
+            failure: the last part of each name, and its value.
     """
 
     line: int
@@ -87,8 +87,8 @@ class Place(NamedTuple):
     """The surroundings of a loop.
 
     Attributes:
-        following: The statements that follow it, in its block and those around it.
-        before: The values that names of its function were last assigned before it.
+        following: The statements that follow it, in its block and in outer blocks.
+        before: The expressions that were last assigned to names before it.
         scope: Returns the value of a name.
         usual: Returns the value of a name if parameters have their defaults.
         with_defaults: Returns a value with attributes replaced by their defaults.
@@ -151,7 +151,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
 
 
 def _repeats_results(loop: Statement, pauses: list[Pause], place: Place) -> bool:
-    """Return whether a loop that catches no errors retries."""
+    """Return whether a loop that retries no errors repeats a call for its results."""
 
     def sleeps() -> bool:
         return bool(pauses) or any(place.helpers().pauses(_statements(loop)))
@@ -165,7 +165,10 @@ def _find_limits(
     handlers: list[ast.ExceptHandler],
     around: list[ast.AST],
 ) -> Limits:
-    """Return the limits of a loop: UNKNOWN if another function may end it."""
+    """Return the limits of a loop.
+
+    If it has none, but another function may end it, its most attempts are UNKNOWN.
+    """
     calls, elapsed = find_limits(loop, place.scope, place.before, handlers)
     if place.limited and elapsed == math.inf:
         elapsed = UNKNOWN
@@ -185,7 +188,7 @@ def _find_limits(
 def _may_limit(
     shared: Sequence[ast.AST], handlers: Sequence[ast.ExceptHandler], place: Place
 ) -> bool:
-    """Return whether another function may end a loop that has failed."""
+    """Return whether a function that a loop calls after a failure may end it."""
     around = [*shared, *handlers]
     return (
         may_raise_elsewhere(handlers)
@@ -197,7 +200,7 @@ def _may_limit(
 def _usual_calls(
     loop: Statement, place: Place, calls: Value, handlers: list[ast.ExceptHandler]
 ) -> Value:
-    """Return the most attempts if callers do not give another number."""
+    """Return the most attempts if no caller gives another number."""
     if is_number(calls):
         return calls
     usual, _ = find_limits(loop, place.usual, place.before, handlers)
@@ -208,7 +211,7 @@ def _usual_calls(
 def _find_delays(
     loop: Statement, place: Place, pauses: list[Pause], failing: list[ast.AST]
 ) -> Delays:
-    """Return the delays of a loop: unknown if another function may wait."""
+    """Return the delays of a loop; unknown if only another function may wait."""
     helpers = place.helpers()
     delays = find_delays(loop, pauses, place.scope, place.before, helpers.find)
     if delays != NO_DELAYS:
@@ -243,7 +246,7 @@ def _find_ending(
 
 
 def _statements(loop: Statement) -> list[ast.AST]:
-    """Return the statements of a loop that use no result, such as calls that sleep."""
+    """Return the statements that are only an expression, such as calls that sleep."""
     return [x for x in inner_nodes(loop.body) if isinstance(x, ast.Expr)]
 
 
@@ -270,7 +273,7 @@ def _retries_some_at_once(turn: Turn, pauses: list[Pause], helpers: Helpers) -> 
 
 
 def _only_logs_and_counts(handler: ast.ExceptHandler, loop: Statement) -> bool:
-    """Return whether a handler only logs and counts, whichever attempt failed."""
+    """Return whether a handler calls only log functions, and sets no flag."""
     raised = {
         id(x)
         for each in inner_nodes(handler.body)

@@ -13,13 +13,13 @@ class Called(NamedTuple):
 
     Attributes:
         function: What is called.
-        line: The line in which it stands.
+        line: Its first line.
         end_line: Its last line.
         timeout: The value of its ``timeout=``; None without one.
         named: The names of its keyword arguments.
-        first: The texts in its first argument, if it may be a request.
-        passed: The functions that are passed to it, if its name is about retries; True
-            stands for a lambda expression.
+        first: The literal text of its first argument, if it may be a request, else "".
+        passed: The functions that are passed to it, if it may retry them; True stands
+            for a lambda expression.
     """
 
     function: Value
@@ -41,8 +41,8 @@ class Candidate(NamedTuple):
         column: Its column, from 1.
         function: The full name of the function in which it stands, or "".
         iterated: Whether it is what a ``for`` loop iterates over.
-        caught: The names of the errors of the handler in which it stands; None if it is
-            not in a handler, or if the handler distinguishes errors.
+        caught: The names of the errors that the handler around it catches; None if it
+            is not in a handler, or if the handler distinguishes errors.
     """
 
     call: Call
@@ -79,10 +79,11 @@ class Definition(NamedTuple):
         end_line: Its last line.
         is_async: Whether it is a coroutine function.
         decorators: The values of its decorators, with line, last line and column.
-        calls: The calls in its body.
-        result: The value that it returns, if there is one return statement.
+        calls: The calls in its body, including functions that it defines.
+        result: The value that it returns, if only one ``return`` has a value other than
+            None; otherwise UNKNOWN.
         throttled: The lines in which a status is compared with 429 or 503.
-        words: What it says about Retry-After and idempotency.
+        words: The words in it that mention Retry-After or idempotency.
     """
 
     name: str
@@ -102,9 +103,9 @@ class Module(NamedTuple):
     Attributes:
         path: The path of its file.
         name: Its dotted name.
-        constants: The values of names that are assigned once, including those of
-            classes, as ``Class.name``.
-        bases: The base classes of each class.
+        constants: The values of names that are imported or assigned once, including
+            attributes of classes, as ``Class.name``.
+        bases: The base classes of each class, keyed by its name in the module.
         definitions: Its functions.
         candidates: Calls that may use a retry library.
         loops: Loops that repeat what failed.

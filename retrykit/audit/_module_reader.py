@@ -21,7 +21,7 @@ _TIME_LIMITS = re.compile("timeout|fail_after|fail_at|move_on", re.IGNORECASE)
 
 
 def _check_nothing() -> None:
-    """Read a module without a time limit."""
+    """Check nothing, so that the reading has no time limit."""
 
 
 def read_module(  # noqa: PLR0913  the module, and what is known of it
@@ -47,7 +47,7 @@ def read_module(  # noqa: PLR0913  the module, and what is known of it
     reader = _Reader(tree, check, borrowed)
     names = Names(origin)
     names.bind(tree.body)
-    reader.read_module(names)
+    reader.visit_module(names)
     return Module(
         path,
         name,
@@ -75,7 +75,7 @@ class _Body(Found):
         self.around: list[tuple[Sequence[ast.stmt], int, Sequence[ast.stmt]]] = []
 
     def include(self, inner: Found) -> None:
-        """Add the facts about a function that is defined in this one."""
+        """Add the facts about a function that is defined in this body."""
         # What it calls is mostly called here.
         self.calls += inner.calls
         self.throttled += inner.throttled
@@ -95,39 +95,39 @@ class _Reader:
         self.loops: list[Loop] = []
         self.blocks: list[Block] = []
 
-    def read_module(self, names: Names) -> None:
+    def visit_module(self, names: Names) -> None:
         """Read the module."""
         self.names = names
-        self.read_block(self.tree.body, _Body(names, self.candidates))
+        self.visit_block(self.tree.body, _Body(names, self.candidates))
 
     @cached_property
     def helpers(self) -> Helpers:
-        """The functions of the module that its loops may call to sleep or to count."""
+        """The functions that loops of the module call to sleep or to limit attempts."""
         return Helpers(self.tree, self.names.find_literal, self.borrowed)
 
-    def read_block(self, statements: Sequence[ast.stmt], body: _Body) -> None:
+    def visit_block(self, statements: Sequence[ast.stmt], body: _Body) -> None:
         """Read the statements of a block."""
         for index, each in enumerate(statements):
             self.check()
             match each:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self.read_function(each, body)
+                    self.visit_function(each, body)
                 case ast.ClassDef():
-                    self.read_class(each, body)
+                    self.visit_class(each, body)
                 case ast.While() | ast.For() | ast.AsyncFor():
-                    self.read_loop(each, statements[index + 1 :], body)
+                    self.visit_loop(each, statements[index + 1 :], body)
                     outer, body.around = body.around, []
-                    self.read_statement(each, body)
+                    self.visit_statement(each, body)
                     body.around = outer
                 case ast.If() | ast.With() | ast.AsyncWith() | ast.Try():
                     ends = getattr(each, "finalbody", ())
                     body.around.append((statements, index + 1, ends))
-                    self.read_statement(each, body)
+                    self.visit_statement(each, body)
                     body.around.pop()
                 case _:
-                    self.read_statement(each, body)
+                    self.visit_statement(each, body)
 
-    def read_loop(
+    def visit_loop(
         self,
         node: ast.While | ast.For | ast.AsyncFor,
         following: Sequence[ast.stmt],
@@ -161,8 +161,8 @@ class _Reader:
             end = node.end_lineno or node.lineno
             self.blocks.append(Block(value, names.function, node.lineno, end))
 
-    def read_statement(self, node: ast.stmt, body: _Body) -> None:
-        """Read a statement that defines nothing, and the statements within it."""
+    def visit_statement(self, node: ast.stmt, body: _Body) -> None:
+        """Read a statement other than a definition, and the statements within it."""
         if isinstance(node, ast.Assign | ast.AnnAssign):
             body.names.assign(node)
             body.names.change(node)
@@ -180,25 +180,25 @@ class _Reader:
             elif type(part) is not list:
                 continue
             elif part and isinstance(part[0], ast.stmt):
-                self.read_block(part, body)
+                self.visit_block(part, body)
             else:
                 for each in part:
-                    self.read_part(each, node, body)
+                    self.visit_part(each, node, body)
         body.limits -= limits
 
-    def read_part(self, each: ast.AST, node: ast.stmt, body: _Body) -> None:
-        """Read a part of a statement: a handler, a case, or another one."""
+    def visit_part(self, each: ast.AST, node: ast.stmt, body: _Body) -> None:
+        """Read a part of a statement, such as a handler, a case or an expression."""
         if isinstance(each, ast.ExceptHandler):
             outer = body.handler
             body.handler = each, cast("Attempt", node)
-            self.read_block(each.body, body)
+            self.visit_block(each.body, body)
             body.handler = outer
         elif isinstance(each, ast.match_case):
-            self.read_block(each.body, body)
+            self.visit_block(each.body, body)
         elif isinstance(each, ast.AST):
             body.read(each)
 
-    def read_function(
+    def visit_function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: _Body
     ) -> None:
         """Read a function."""
@@ -215,7 +215,7 @@ class _Reader:
         names = outer.names.of_function(node)
         is_async = isinstance(node, ast.AsyncFunctionDef)
         body = _Body(names, self.candidates, is_async=is_async)
-        self.read_block(node.body, body)
+        self.visit_block(node.body, body)
         results = [each for each in body.results if each is not None]
         self.definitions.append(
             Definition(
@@ -233,13 +233,13 @@ class _Reader:
         if outer.names.function:
             outer.include(body)
 
-    def read_class(self, node: ast.ClassDef, outer: _Body) -> None:
+    def visit_class(self, node: ast.ClassDef, outer: _Body) -> None:
         """Read a class."""
         full = f"{outer.names.prefix}{node.name}"
         self.bases[full] = tuple(evaluate(x, outer.names.find) for x in node.bases)
         for each in node.decorator_list:
             outer.read(each)
-        self.read_block(node.body, _Body(outer.names.of_class(node), self.candidates))
+        self.visit_block(node.body, _Body(outer.names.of_class(node), self.candidates))
 
 
 def _enters_attempts(node: ast.stmt) -> bool:
@@ -265,7 +265,7 @@ def _enters_attempts(node: ast.stmt) -> bool:
 
 
 def _limits_time(node: ast.With | ast.AsyncWith) -> bool:
-    """Return whether a ``with`` block limits the time that it may take."""
+    """Return whether a name in a ``with`` statement suggests a time limit."""
     for item in node.items:
         for each in ast.walk(item.context_expr):
             match each:

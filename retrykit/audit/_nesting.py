@@ -2,7 +2,8 @@
 
 A retried function may call another one that retries, and a client may retry by itself
 within each attempt. The calls of a project are followed from each site, as far as names
-can be resolved; the chain with the largest product is reported.
+can be resolved. The longest chain is reported; among equally long chains, the one with
+the largest product.
 """
 
 import builtins
@@ -72,7 +73,7 @@ Chain = tuple[Layer, ...]
 
 
 def check_nesting(repeated: Repeated) -> Iterator[Finding]:
-    """Yield the places that multiply the retries beneath them.
+    """Yield a finding for each outermost site that multiplies the retries beneath it.
 
     Args:
         repeated: The repeated functions and calls of a project.
@@ -90,7 +91,11 @@ def check_nesting(repeated: Repeated) -> Iterator[Finding]:
 
 
 class _Graph:
-    """The chains of layers beneath the functions of a project."""
+    """The chains of layers beneath the functions of a project.
+
+    Attributes:
+        longest: The longest chain that begins with each site.
+    """
 
     def __init__(self, repeated: Repeated) -> None:
         self._project, self._repeated = repeated.project, repeated
@@ -112,12 +117,12 @@ class _Graph:
             self._under_way.discard(name)
 
     def _is_repeated(self, function: str, call: Called) -> bool:
-        """Return whether a function may repeat a call in it, or its arguments."""
+        """Return whether a call is in a retried block, or may repeat its arguments."""
         in_block = any(True for _ in self._repeated.blocks(function, call.line))
         return in_block or bool(call.passed and self._is_retrier(call.function))
 
     def _is_retrier(self, function: Value) -> bool:
-        """Return whether a call may repeat the functions that are passed to it."""
+        """Return whether a called function may repeat the functions passed to it."""
         value = self._project.resolve(function)
         if type(value) is Reference:
             return value.name in self._repeated.inside
@@ -152,7 +157,11 @@ class _Graph:
         return chain
 
     def _repeat(self, site: Site, chain: Chain, function: str = "") -> Chain:
-        """Return the chain of a site that repeats something with a chain of its own."""
+        """Return the chain of a site that repeats the layers in *chain*, and note it.
+
+        A site that never ends, or does not retry, adds no layer. If the site does not
+        retry the errors of *chain*, the larger of both chains is returned.
+        """
         library = site.library
         layer = Layer(site.behavior, library, library, site, False, function)  # noqa: FBT003  a field
         if not site.behavior.retries or _is_endless(site.behavior):
@@ -249,7 +258,7 @@ class _Graph:
         return call, ""
 
     def _copied(self, value: Value, call: Call, depth: int) -> tuple[Value, str]:
-        """Return a client, with the settings of ``client.with_options(...)``."""
+        """Return a client with the settings of ``with_options(...)``, and its maker."""
         if type(value) is Call:
             made, maker = self._made_object(value, depth + 1)
             if type(made) is Call:
@@ -258,7 +267,7 @@ class _Graph:
         return None, ""
 
     def _chains_of_client(self, call: Call) -> Iterator[Chain]:
-        """Yield the layers of a client that certainly retry, the outermost first.
+        """Yield the chain of a client's layers that are known to retry.
 
         A transport, a configuration or another client that it is made with may also
         retry.
@@ -282,7 +291,7 @@ class _Graph:
         yield chain
 
     def _chains_of_session(self, function: str) -> Iterator[Chain]:
-        """Yield the layer of a requests session that is made near a function.
+        """Yield the chain of a requests session that a function or its class makes.
 
         Args:
             function: The function that made it, or the one that uses it.
@@ -300,7 +309,7 @@ class _Graph:
             yield (Layer(site.behavior, name, "requests", site, is_client=True),)
 
     def _mounted(self, function: str) -> list[Site]:
-        """Return the sites of adapters in a function with known numbers of retries."""
+        """Return the sites of HTTP adapters in a function, if their calls are known."""
         return [
             each
             for each in self._repeated.inside.get(function, ())
@@ -345,7 +354,7 @@ def _is_session(call: Call) -> bool:
 
 
 def _calls_in(call: Call, depth: int = 0) -> Iterator[Call]:
-    """Yield the calls among the arguments of a call, at any depth."""
+    """Yield the calls among the arguments of a call, up to three levels deep."""
     for each in (*call.positional, *(value for _, value in call.named)):
         if type(each) is Call and depth < 3:  # noqa: PLR2004  a client, its transport
             yield each
@@ -357,12 +366,12 @@ def _is_endless(behavior: Behavior) -> bool:
 
 
 def _weight(chain: Chain) -> tuple[int, float]:
-    """Return the sort key of a chain, larger for a worse one."""
+    """Return the sort key of a chain: its length, and its number of calls."""
     return len(chain), _product(chain)
 
 
 def _product(chain: Chain) -> float:
-    """Return the product of the known numbers of calls."""
+    """Return the product of the known and finite numbers of calls."""
     numbers = (each.behavior.calls for each in chain)
     return math.prod(x for x in numbers if x is not None and x != math.inf)
 
@@ -429,7 +438,7 @@ def _retries_errors_of(outer: Layer, inner: Layer) -> bool:
 
 
 def _may_be(name: str, raised: str, library: str) -> bool:
-    """Return whether an error may be of a class, judged by their names."""
+    """Return whether one error may be of the other's class, judging by their names."""
     if name == raised:
         return True
     one, other = _builtin(name), _builtin(raised)

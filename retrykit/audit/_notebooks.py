@@ -30,12 +30,16 @@ class Cell(NamedTuple):
 def join_cells(
     source: bytes,
 ) -> tuple[str, tuple[Cell, ...], list[tuple[str, int, str]]]:
-    """Return the code of a notebook, its cells, and the cells that are not Python.
+    """Return the code of a notebook.
 
     Commands of IPython and of the shell, and cells in other languages, are left out.
 
     Args:
         source: The contents of the file.
+
+    Returns:
+        The code; its cells; and for each cell that is not Python, its name, the line of
+        the error, and the reason.
 
     Raises:
         ValueError: The file is not a notebook.

@@ -13,7 +13,7 @@ from retrykit.audit._sites import Behavior, Site
 __all__ = ["as_page", "summary"]
 
 _SHOWN: Final = 10
-"""The number of retries in a chart."""
+"""The most retries that a chart shows."""
 _WIDTH: Final = 260
 _HEIGHT: Final = 56
 _STYLE: Final = """
@@ -70,7 +70,7 @@ def _article(site: Site, findings: list[Finding]) -> Iterator[str]:
 
 
 def _chart(behavior: Behavior) -> Iterator[str]:
-    """Yield a chart of the delay before each retry."""
+    """Yield a chart of the delays before the first retries, if they are known."""
     bars = _bars(behavior)
     top = max((high for _, high in bars), default=0.0)
     if not top:
@@ -102,7 +102,10 @@ def _exceeds_chart(behavior: Behavior) -> bool:
 
 
 def _bars(behavior: Behavior) -> list[tuple[float, float]]:
-    """Return the shortest and longest delay before each of the first retries."""
+    """Return the shortest and longest delay before each of the first retries.
+
+    The list is empty if a delay is unknown or infinite.
+    """
     calls = _SHOWN + 1 if behavior.calls is None else behavior.calls
     delays = behavior.delays
     found = []
@@ -116,7 +119,7 @@ def _bars(behavior: Behavior) -> list[tuple[float, float]]:
 
 
 def summary(report: Report) -> str:
-    """Return a sentence with the numbers of a report."""
+    """Return the numbers of a report in one line."""
     if not report.files and not report.problems:
         return "no Python files found"
     sites = len(report.sites)

@@ -69,7 +69,7 @@ class Pause(NamedTuple):
 
 
 def find_pauses(body: list[ast.stmt], scope: Scope) -> Iterator[Pause]:
-    """Yield the sleeps in the body of a loop."""
+    """Yield the calls in a block that sleep, or that seem to by their names."""
     for each in inner_nodes(body):
         if not isinstance(each, ast.Call):
             continue
@@ -132,7 +132,7 @@ def _suggests_value(name: str) -> bool:
 
 
 def iterates_over_retrier(loop: Statement) -> bool:
-    """Return whether a loop iterates over an object that counts its attempts.
+    """Return whether a loop iterates over a retry object, which counts its attempts.
 
     For example, ``for attempt in Attempts(3)`` with ``attempt.error = error``: the
     object may sleep, and raise the last error.
@@ -156,7 +156,7 @@ def iterator_may_wait(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
 
     Args:
         loop: The loop.
-        before: The values that names were last assigned before the loop.
+        before: The expressions that were last assigned to names before the loop.
     """
     if isinstance(loop, ast.While):
         return False
@@ -169,7 +169,7 @@ def iterator_may_wait(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
 
 
 def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:
-    """Return whether a call is given a delay or counts attempts, so may sleep."""
+    """Return whether a block passes a delay to a call, or calls a retry object."""
     return any(
         isinstance(each, ast.Call) and (_is_retrier_call(each) or _passes_delay(each))
         for each in inner_nodes(around)
@@ -177,7 +177,7 @@ def may_sleep_elsewhere(around: Sequence[ast.AST]) -> bool:
 
 
 def calls_retrier(around: Sequence[ast.AST]) -> bool:
-    """Return whether a block calls an object that counts attempts."""
+    """Return whether a block calls a retry object, which may count attempts."""
     return any(
         isinstance(each, ast.Call) and _is_retrier_call(each)
         for each in inner_nodes(around)
@@ -193,7 +193,7 @@ def _passes_delay(call: ast.Call) -> bool:
 
 
 def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[Pause]:
-    """Return the sleeps that follow the call of an attempt rather than its failure."""
+    """Return the constant sleeps of an attempt that follow its call, not a failure."""
     # One that is computed is a delay, as in `seconds = draw()` before `sleep(seconds)`.
     plain = [each for each in pauses if isinstance(each.argument, ast.Constant)]
     sleeps = {id(each.node): each for each in plain}

@@ -88,13 +88,13 @@ _ENDED = re.compile("^(poll|returncode|is_alive|exitcode)$")
 
 
 def _reports_ready(turn: Turn) -> bool:
-    """Return whether a success logs that something is ready now."""
+    """Return whether a string in a success says that something is ready now."""
     texts = {x for each in turn.success for x in texts_in(each)}
     return any(map(_NOW_READY.search, texts))
 
 
 def _reports_not_ready(turn: Turn) -> bool:
-    """Return whether a handler, or the end, tells that something is not ready."""
+    """Return whether a string in a handler, or at the end, says "not ready yet"."""
     handled = [x for each in turn.handlers for x in each.body]
     return has_text([*turn.end, *handled], _NOT_DONE)
 
@@ -132,7 +132,7 @@ def _takes_lock(turn: Turn) -> bool:
 
 
 def _checks_health(turn: Turn) -> bool:
-    """Return whether an attempt only asks for the health of something."""
+    """Return whether an attempt begins with a health check."""
     match turn.attempt.body[0]:
         case ast.Expr() as first:
             return any(
@@ -144,7 +144,7 @@ def _checks_health(turn: Turn) -> bool:
 
 
 def _opens_only(turn: Turn) -> bool:
-    """Return whether an attempt opens a connection, and uses it for nothing."""
+    """Return whether an attempt only opens a connection and closes it again."""
     body = [*turn.attempt.body, *turn.attempt.orelse, *turn.attempt.finalbody]
     called = {
         last_name(each.func)
@@ -159,7 +159,7 @@ def _opens_only(turn: Turn) -> bool:
 
 
 def _pings(turn: Turn) -> bool:
-    """Return whether a function named so only tells if there is an answer."""
+    """Return whether a loop in a function like ``ping`` returns only constants."""
     return bool(_PROBES.search(turn.function)) and all(
         each.value is None or isinstance(each.value, ast.Constant)
         for each in inner_nodes(turn.loop.body)
@@ -168,7 +168,7 @@ def _pings(turn: Turn) -> bool:
 
 
 def _finds_empty(turn: Turn) -> bool:
-    """Return whether the error at the end is that there is nothing to receive."""
+    """Return whether a handler raises an error with a name such as ``Empty``."""
     return any(
         isinstance(each, ast.Raise) and any(map(_EMPTY.search, names_in(each.exc)))
         for handler in turn.handlers
@@ -251,7 +251,7 @@ def _is_sleep(node: ast.AST) -> bool:
 
 
 def _watches_process(loop: Statement) -> bool:
-    """Return whether a loop gives up if a process that was started has ended."""
+    """Return whether a loop is left if a process that it has not started has ended."""
     nodes = [*inner_nodes(loop.body)]
     calls = {last_name(each.func) for each in nodes if isinstance(each, ast.Call)}
     return not calls & _STARTS and any(
@@ -263,7 +263,7 @@ def _watches_process(loop: Statement) -> bool:
 
 
 def _waits_for_state(turn: Turn) -> bool:
-    """Return whether a success is repeated until some work has another state."""
+    """Return whether a loop continues until work elsewhere has another state."""
     if isinstance(turn.loop, ast.While) and any(
         map(_is_progress_test, ast.walk(turn.loop.test))
     ):
@@ -307,7 +307,7 @@ def depends_on_state(loop: Statement) -> bool:
 
 
 def _flags_in(test: ast.expr) -> set[str]:
-    """Return the names of results that are true after a success."""
+    """Return ``success`` and ``succeeded``, if a test contains them."""
     return names_in(test) & {"succeeded", "success"}
 
 

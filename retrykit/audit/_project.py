@@ -25,7 +25,7 @@ _DEPTH = 12
 _MOST_STEPS = 1_000
 """The most references that are followed for one value."""
 _MOST_LINES = 20_000
-"""A longer file without sites is taken for generated code, and not read."""
+"""Longer files without sites are taken for generated code, and not read."""
 _PARTIAL = Reference("functools.partial")
 _OF_TENACITY = Reference("tenacity.retry")
 _RETRY_OF_TASK = Reference("celery.Task.retry")
@@ -45,10 +45,15 @@ class Project:
 
     Args:
         modules: The modules.
-        load: Returns a module without sites, if a site refers to it; None if no module
+        load: Returns a module that has not been read yet, by its name; None if no file
             has that name.
         read_again: Reads a module again, with functions of other modules; returns None
             if it cannot be read.
+
+    Attributes:
+        sources: The given modules.
+        modules: The modules that have been read so far, keyed by name.
+        definitions: The functions of these modules, keyed by full name.
     """
 
     def __init__(
@@ -75,7 +80,7 @@ class Project:
     def of_files(
         cls, files: Sequence[SourceFile], readings: Sequence[Reading]
     ) -> "Project":
-        """Return the project of files.
+        """Return the project of source files.
 
         Files that have not been parsed are parsed when a site needs them.
 
@@ -151,7 +156,7 @@ class Project:
         return self._inherited(module, rest, name)
 
     def _inherited(self, module: Module, rest: list[str], name: str) -> Value:
-        """Return an attribute of a class that its base class defines."""
+        """Return a reference to a name, in the base class if its class lacks it."""
         if len(rest) > 1 and rest[0] in module.bases and name not in self.definitions:
             for base in module.bases[rest[0]]:
                 if type(base) is Reference and base.name != f"{module.name}.{rest[0]}":
@@ -159,7 +164,7 @@ class Project:
         return Reference(name)
 
     def _split(self, name: str) -> tuple[Module | None, list[str]]:
-        """Return the module of a name, and the rest of the name."""
+        """Return the module of a name, or None, and the rest of the name."""
         parts = name.split(".")
         for used in range(len(parts), 0, -1):
             prefix = ".".join(parts[:used])
@@ -173,7 +178,7 @@ class Project:
         return None, parts
 
     def class_bases(self, name: str) -> tuple[Value, ...]:
-        """Return the base classes of a class of the project."""
+        """Return the base classes of a class of the project; () for other names."""
         module, rest = self._split(name)
         return () if module is None else module.bases.get(".".join(rest), ())
 
@@ -188,8 +193,8 @@ class Project:
         Args:
             call: A call whose references have been resolved.
             path: The path of the file in which it is used.
-            line: The line in which it is used; it selects the nearest of several equal
-                calls before it.
+            line: The line in which it is used; of several equal calls, the last one
+                before this line is chosen.
         """
         sites = self._made.get(call, []) if type(call) is Call else []
         near = [each for each in sites if each.path == path and each.line <= line]
@@ -234,7 +239,7 @@ class Project:
         return None
 
     def _changed(self, function: Reference, call: Call) -> Value:
-        """Return the retries of a function, changed as ``retry_with(...)`` says."""
+        """Return the decorating call of a function, changed by ``retry_with(...)``."""
         definition = self.definitions.get(function.name.rpartition(".")[0])
         for value, *_ in () if definition is None else definition.decorators:
             decorator = self.resolve(value)
@@ -302,7 +307,7 @@ class Project:
             )
 
     def _loops_of(self, module: Module) -> Sequence[Loop]:
-        """Return the loops of a module, completed with functions of other modules."""
+        """Return a module's loops, with delays from functions of other modules."""
         called: dict[str, FunctionNode] = {}
         others: dict[str, list[FunctionNode]] = {}
         for name, value in {x for each in module.loops for x in each.elsewhere}:
@@ -391,7 +396,7 @@ class Project:
         return self._named.get((call, module), ()) if type(call) is Call else ()
 
     def _decorators_in(self, value: Value) -> Iterator[tuple[Call, str]]:
-        """Yield the call that makes a decorator, or its policy, from their names.
+        """Yield the call that makes a named decorator, or a named policy of one.
 
         Yields:
             The call, and the module in which it is made.
@@ -407,7 +412,7 @@ class Project:
                 yield resolved, self._origin(name)
 
     def _origin(self, name: Reference) -> str:
-        """Return the module in which a name gets its value."""
+        """Return the module in which a name gets its value; "" if not known."""
         for _ in range(_DEPTH):
             found = self._find(name.name)
             if type(found) is not Reference or found == name:

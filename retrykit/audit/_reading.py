@@ -30,7 +30,7 @@ LARGEST: Final = 4_000_000
 _LARGEST_SEARCHED: Final = 64_000_000
 """The largest size of a file in which words are searched, in bytes."""
 _LONGEST: Final = 10.0
-"""The longest time for the contents of a file, in seconds."""
+"""The longest time to read the contents of a file, in seconds."""
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _ASCII = bytes(range(32, 127))
@@ -50,10 +50,10 @@ class Reading(NamedTuple):
     Attributes:
         module: What it contains; None if it was not parsed.
         lines: How many lines it has.
-        problems: Why it could not be read.
-        ignored: The codes of rules that comments ignore, keyed by line; an empty set
+        problems: Why it, or a cell of it, could not be read.
+        ignored: The codes of rules that comments ignore, keyed by line; an empty tuple
             stands for all.
-        cells: The cells of a notebook.
+        cells: The cells of a notebook; empty for other files.
     """
 
     module: Module | None
@@ -74,7 +74,7 @@ def read_file(  # noqa: PLR0911  one for each fault
 
     Args:
         file: The file.
-        whole: Whether to parse the file even if it has no site.
+        whole: Whether to parse the file even if its words show no site.
         longest: The longest time to read its contents, in seconds.
         borrowed: Functions of other modules that its loops call.
     """
@@ -150,7 +150,7 @@ def _too_large(limit: int) -> str:
 
 
 def _extends_ascii(source: bytes) -> bool:
-    """Return whether words of a file can be searched before it is decoded."""
+    """Return whether a file can be searched for words before it is decoded."""
     if b"\0" in source:
         return False
     for line in source.split(b"\n", 2)[:2]:

@@ -18,6 +18,7 @@ class Repeated:
         sites: Its sites.
 
     Attributes:
+        project: The project.
         around: The sites that repeat each function, the outermost first.
         inside: The sites in each function and in its inner functions.
     """
@@ -56,7 +57,7 @@ class Repeated:
         self._blocks_of.setdefault(site, []).append((function, first, last))
 
     def _add_decorators(self, name: str) -> None:
-        """Note the sites in decorators of the project: these repeat the function."""
+        """Note that sites within decorators of the project repeat the function."""
         for value, *_ in self.project.definitions[name].decorators:
             maker = self.called_function(value)
             for site in self.inside.get(maker, ()):
@@ -84,7 +85,7 @@ class Repeated:
         yield from (site for _, site in sorted(found, key=lambda each: each[0]))
 
     def calls(self, site: Site) -> Iterator[Called]:
-        """Yield the calls in the same function that a site repeats."""
+        """Yield the calls in the functions and blocks that a site repeats."""
         known = self.project.definitions
         for name in self.functions(site):
             yield from known[name].calls
@@ -94,7 +95,7 @@ class Repeated:
                     yield call
 
     def definitions(self, site: Site) -> Iterator[Definition]:
-        """Yield the functions that a site repeats, or stands in."""
+        """Yield the functions that a site repeats, as a whole or in part."""
         known = self.project.definitions
         blocks = (function for function, *_ in self._blocks_of.get(site, ()))
         for name in dict.fromkeys([*self.functions(site), *blocks]):
@@ -102,7 +103,7 @@ class Repeated:
                 yield known[name]
 
     def module_of(self, site: Site) -> Module | None:
-        """Return the module in which a site stands."""
+        """Return the module that contains a site."""
         if self._modules is None:
             self._modules = {x.path: x for x in self.project.sources}
         return self._modules.get(site.path)

@@ -34,7 +34,7 @@ class Rule(Frozen):
         bad: Code that it warns of.
         good: The same code, corrected.
         check: Returns what is wrong with a site and what to change, or None if nothing
-            is. A rule about several sites has no check.
+            is wrong. For a rule about several sites, the check is None.
     """
 
     __slots__ = ("bad", "check", "code", "good", "summary", "why")

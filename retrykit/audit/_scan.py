@@ -15,7 +15,7 @@ __all__ = ["Progress", "scan", "without_collection"]
 Read = Callable[[SourceFile], Reading]
 
 _FEW: Final = 300
-"""The number of files for which starting processes does not pay."""
+"""Below this number of files, starting processes does not pay."""
 _CHUNK: Final = 40
 """The number of files that a process reads at a time."""
 

@@ -32,10 +32,10 @@ class Origin:
         package: The package at which relative imports begin.
 
     Attributes:
-        constants: The values of names that are assigned once, including those of
-            classes, as ``Class.name``.
-        usual: The defaults of the parameters that attributes are set to, keyed by
-            attribute.
+        constants: The values of names that are imported or assigned once, including
+            attributes of classes, as ``Class.name``.
+        usual: The defaults of the parameters that attributes are set to, keyed as
+            ``Class.attribute``.
     """
 
     def __init__(self, name: str, package: str) -> None:
@@ -56,8 +56,8 @@ class Names:
         function: The full name of the function, or "".
         class_name: In a method, the name of its class.
         values: The values of the names.
-        assigned: The expressions that were assigned last, so far.
-        pending: The expressions of names whose values have not been asked for.
+        assigned: The expression that was last assigned to each name, so far.
+        pending: The expressions of names whose values have not been looked up.
         self_name: In a method, the name of its first parameter.
         star: The module of ``from module import *``, or "".
         usual: The defaults of its parameters.
@@ -131,7 +131,10 @@ class Names:
             self.usual[each.arg] = evaluate(default, outer.find_literal)
 
     def find_usual(self, name: str) -> Value:
-        """Return the value of a name; for a parameter, its default."""
+        """Return the value of a name if callers give no arguments.
+
+        A parameter has its default; one without a default is taken for a large number.
+        """
         names: Names | None = self
         while names is not None:
             if names.function and name in names.assigned.keys() - names.asked:
@@ -170,7 +173,10 @@ class Names:
         return refer_to(name)
 
     def find_literal(self, name: str) -> Value:
-        """Return the value of a name, including numbers and tuples of the module."""
+        """Return the value of a name, even if it is a number or a tuple of the module.
+
+        `find` returns a reference to such a constant.
+        """
         found = self.find(name)
         own = f"{self.origin.name}."
         if type(found) is Reference and found.name.startswith(own):
@@ -252,7 +258,7 @@ class Names:
                 self.origin.constants.setdefault(f"{self.prefix}{name}", found)
 
     def change(self, node: ast.stmt) -> None:
-        """Note that a statement changes a dictionary of ``self``."""
+        """Make a dictionary of ``self`` UNKNOWN if a statement changes it."""
         match _changed(node):
             case ast.Attribute(value=ast.Name(id=self.self_name), attr=name):
                 self.origin.constants[f"{self.class_name}.{name}"] = UNKNOWN
@@ -294,7 +300,7 @@ def _pairs(
 
 
 def _instance(parameter: ast.arg, outer: Names) -> Value:
-    """Return an instance of the class that annotates a parameter."""
+    """Return an instance of the class that annotates a parameter, else UNKNOWN."""
     if not isinstance(parameter.annotation, ast.Name | ast.Attribute):
         return UNKNOWN
     kind = evaluate(parameter.annotation, outer.find)
@@ -331,7 +337,7 @@ _COMPOUND = frozenset(
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a block and of inner blocks, but not of definitions."""
+    """Yield the statements of a block and inner blocks, except inside definitions."""
     waiting = [*reversed(body)]
     while waiting:
         each = waiting.pop()

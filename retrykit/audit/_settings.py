@@ -46,10 +46,13 @@ _NONE = Settings(None, None, (), (), {}, None)
 
 
 def find_settings(path: str | Path) -> Settings:
-    """Return the settings of the nearest ``pyproject.toml`` that has any.
+    """Return the audit settings of the nearest ``pyproject.toml`` that has any.
 
     Args:
         path: A file or a folder; its folder and the folders above it are searched.
+
+    Returns:
+        The settings; without any, those that apply all rules to all files.
 
     Raises:
         ConfigError: The file cannot be read, or has an invalid setting.

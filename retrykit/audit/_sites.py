@@ -17,8 +17,8 @@ class Behavior(Frozen):
     Attributes:
         calls: The most calls, including the first; infinity without a limit; None if
             the limit is not known.
-        elapsed: The longest time after which it begins another call, in seconds;
-            infinity and None as for *calls*.
+        elapsed: The longest time after which another call begins, in seconds; infinity
+            without a limit; None if the limit is not known.
         delays: The delays between calls.
         retried: The names of the errors that are retried, without their modules; None
             if that is not known.
@@ -31,8 +31,8 @@ class Behavior(Frozen):
         methods: The HTTP methods that are retried; None if they are not known, or if no
             requests are retried.
         timeout: The longest time of one call, in seconds; None if that is not known.
-        some_at_once: Whether it waits after some errors, and retries at once after
-            others.
+        some_at_once: Whether the site waits after some errors, and retries at once
+            after others.
         usual: The most calls if no caller gives another number; None if unknown.
         layer: Whether a client retries so by default, without any setting for it. Such
             a client is not a site, but multiplies the calls of the sites around it.
@@ -108,7 +108,7 @@ class Behavior(Frozen):
 
     @property
     def retries(self) -> bool:
-        """True if anything is retried, as far as is known."""
+        """True if anything is retried, or may be."""
         return self.calls is None or self.calls > 1
 
     @property
@@ -181,7 +181,7 @@ class Site(Frozen):
             site; or "".
         behavior: How it retries.
         functions: The full names of the functions that it retries.
-        is_async: Whether these are coroutine functions, or the loop is in one.
+        is_async: Whether *function* is a coroutine function.
         blocking: The line of a ``time.sleep`` in a coroutine function, or 0.
     """
 

@@ -86,7 +86,12 @@ def find_turn(
 def _find_later(
     body: Sequence[ast.stmt],
 ) -> tuple[Attempt, list[ast.stmt], list[ast.ExceptHandler]] | None:
-    """Return the attempt that follows another ``try``, such as a clean-up."""
+    """Return a later attempt whose success ends the loop, such as after a clean-up.
+
+    Returns:
+        The ``try``, the statements that follow it in the loop, and its handlers after
+        which the loop continues; None without such an attempt.
+    """
     for attempt, rest in _attempts(body, []):
         after = flow(rest)
         handlers = [each for each in attempt.handlers if _continues(each, after)]
@@ -109,7 +114,7 @@ def _continues(handler: ast.ExceptHandler, after: frozenset[str]) -> bool:
 
 
 def _makes_false(loop: Statement, body: Sequence[ast.stmt]) -> bool:
-    """Return whether statements make the condition of a loop false."""
+    """Return whether statements make the condition of a ``while`` loop false."""
     tests = [loop.test] if isinstance(loop, ast.While) else []
     if tests and isinstance(tests[0], ast.BoolOp) and isinstance(tests[0].op, ast.And):
         tests = tests[0].values
@@ -157,7 +162,7 @@ def _attempts(
 
 
 def _sets_flag(loop: Statement, attempt: Attempt) -> bool:
-    """Return whether a success makes the condition of the loop false."""
+    """Return whether a success may make the condition of a ``while`` loop false."""
     if not isinstance(loop, ast.While):
         return False
     watched = names_in(loop.test)

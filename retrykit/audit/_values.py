@@ -73,7 +73,13 @@ class Call(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """An operation on two values, one of which is not a number."""
+    """An operation whose result is not known.
+
+    Attributes:
+        sign: The operator; "." for an attribute, and "or" for either of two values.
+        left: The left operand, or the object.
+        right: The right operand, or the name of the attribute.
+    """
 
     sign: str
     left: "Value"
@@ -87,7 +93,7 @@ class Dictionary(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A lambda expression, with the names and texts that are used in it."""
+    """A lambda expression, with the names and strings that are used in it."""
 
     names: frozenset[str]
 
@@ -119,10 +125,10 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 _MOST_BITS = 1000
-"""Larger integers are unknown: they could not be converted to floats."""
+"""Integers with more bits are unknown: they could not be converted to floats."""
 
 _MOST_PARTS = 2000
-"""Values with more parts are unknown: written out, they could double with each name."""
+"""Values with more parts are unknown: with each name, their size could double."""
 
 _DEPTH = 40
 """Expressions nested more deeply are not read."""
@@ -150,7 +156,7 @@ def evaluate(node: ast.expr | None, scope: Scope, depth: int = 0) -> Value:
 
 
 def bounded(value: Value) -> Value:
-    """Return a value; UNKNOWN if it has too many parts."""
+    """Return a value, or UNKNOWN if it has too many parts."""
     waiting, count = [value], 0
     while waiting:
         each = waiting.pop()
@@ -178,7 +184,7 @@ def replace(value: Value, find: Callable[[Reference], Value]) -> Value:
 
     Args:
         value: Any value.
-        find: Returns the value of a name, or the reference itself.
+        find: Returns the value of a reference, or the reference itself.
     """
     kind = type(value)
     if kind is Reference:
@@ -255,7 +261,7 @@ def _operation(node: Any, scope: Scope, depth: int) -> Value:
 
 
 def _is_large(sign: str, left: float, right: float) -> bool:
-    """Return whether an operation on integers has a result with many digits."""
+    """Return whether the result of an operation on integers has too many bits."""
     if not isinstance(left, int) or not isinstance(right, int):
         return False
     bits = left.bit_length()

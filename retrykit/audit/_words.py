@@ -6,8 +6,8 @@ of its names, or calls something whose name or keyword mentions retries, such as
 subclass in another file. So a file without these words has no site, and need not be
 parsed. It is parsed later if a site refers to a name that it defines.
 
-Texts are not trusted: no pattern may start at each place of a long word or line and
-search to its end.
+Files are not trusted: no pattern may start at each character of a long word or line and
+search to its end, which takes quadratic time.
 """
 
 import re
@@ -38,12 +38,12 @@ _COUNTS: Final = re.compile(
     rb"|(?P<end>:[ \t]*(?:#.*)?\n))"
 )
 _DEEPEST: Final = 20
-"""The most nested loops that Python compiles. Files with more are not searched, since
-each loop may be as long as the file."""
+"""The deepest nesting of loops that Python compiles. Files with deeper loops are not
+searched, since each loop may be as long as the file."""
 
 
 class Interest:
-    """Tells whether a file may have a site.
+    """A test, by words, of whether a file may have a site.
 
     Args:
         words: For each library, words of which a file must contain at least one to have

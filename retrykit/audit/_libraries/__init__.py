@@ -49,9 +49,9 @@ LIBRARIES: Final[Mapping[str, Readers]] = {
     "retrykit": retrykit.READERS,
     **clients.READERS,
 }
-"""For each library, the functions and classes that retry, without their modules.
+"""For each library, the readers of its functions and classes that retry.
 
-"*" stands for every other name.
+Readers are keyed by name, without the module; "*" stands for every other name.
 """
 
 METHODS: Final[Mapping[str, Readers]] = {
@@ -59,7 +59,7 @@ METHODS: Final[Mapping[str, Readers]] = {
     "retrykit": retrykit.METHODS,
     **dict.fromkeys(("boto3", "aioboto3", "botocore", "aiobotocore"), botocore.METHODS),
 }
-"""For each library, methods of its objects that retry, or make a client that does."""
+"""For each library, the readers of methods that retry, or make a client that does."""
 
 WORDS: Final[Mapping[str, frozenset[str]]] = {
     library: frozenset([*names, *METHODS.get(library, ())])
@@ -92,7 +92,7 @@ BY_KEYWORD: Final[dict[str, tuple[str, Reader]]] = {
     "autoretry_for": ("celery", celery.METHODS["task"]),
     "wait_exponential_jitter": ("langchain_core", clients.read_langchain),
 }
-"""Keyword arguments that only retries have, whatever is called."""
+"""The library and the reader of keyword arguments that only retries have."""
 
 
 def behavior_of(call: Call) -> tuple[str, Behavior] | None:
@@ -122,7 +122,7 @@ def behavior_of(call: Call) -> tuple[str, Behavior] | None:
 
 
 def maker_of(value: Value) -> str:
-    """Return the library whose call made an object, or an attribute of one."""
+    """Return the library whose call made an object or its owner; "" without one."""
     while type(value) is Operation and value.sign == ".":
         value = value.left
     if type(value) is Call:

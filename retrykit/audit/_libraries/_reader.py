@@ -8,7 +8,10 @@ from retrykit.audit._values import Call
 __all__ = ["Reader", "Readers"]
 
 Reader = Callable[[Call], Behavior | None]
-"""Returns the behavior of a call to a library; None if it retries nothing."""
+"""Returns the behavior of a call to a library.
+
+None if the call retries nothing, or if a call in its arguments is reported instead.
+"""
 
 Readers = Mapping[str, Reader]
 """Readers, keyed by the name of the called object, without its module."""

@@ -107,4 +107,4 @@ READERS: Final[Readers] = {
     "ListRetry": _list,
     "FibonacciRetry": _fibonacci,
 }
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""

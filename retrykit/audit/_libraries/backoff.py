@@ -1,6 +1,6 @@
 """Settings of backoff, as written in its calls.
 
-Source: backoff 2.2.1. ``max_tries`` includes the first call; without it and
+Source: backoff 2.2.1. ``max_tries`` includes the first call; without ``max_tries`` and
 ``max_time`` there is no limit. Each delay is drawn from zero to what the generator
 yields (``full_jitter``), unless ``jitter=`` is given.
 """
@@ -74,7 +74,7 @@ def _delays(arguments: Arguments) -> Delays:
 
 
 def _generated(arguments: Arguments) -> Delays:
-    """Return the delays that the generator yields."""
+    """Return the delays that the generator of a call yields."""
     wait = arguments.get("wait_gen")
     name = wait.last if type(wait) is Reference else ""
     longest = _cap(arguments.get("max_value", None))
@@ -93,4 +93,4 @@ def _cap(value: Value) -> float | None:
 
 
 READERS: Final[Readers] = {"on_exception": _on_exception, "on_predicate": _on_predicate}
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""

@@ -1,11 +1,11 @@
 """Retries of botocore, set in a ``Config`` or by default in its clients.
 
 Source: botocore 1.44.8. Without a configuration a client makes three requests, a
-DynamoDB client four. ``total_max_attempts`` includes the first one, ``max_attempts``
-does not. In the modes "standard" (the default) and "adaptive", the n-th delay is drawn
-from zero to ``0.05 * 2 ** (n - 1)`` s; after a throttling error from zero to twenty
-times that, which is reported here; at most 20 s. In the mode "legacy", the bound is
-``2 ** (n - 1)`` s.
+DynamoDB client four. ``total_max_attempts`` includes the first request,
+``max_attempts`` does not. In the modes "standard" (the default) and "adaptive", the
+n-th delay is drawn from zero to ``0.05 * 2 ** (n - 1)`` s; after a throttling error
+from zero to twenty times that, which is reported here; at most 20 s. In the mode
+"legacy", a client makes five requests, and the bound is ``2 ** (n - 1)`` s.
 """
 
 import math
@@ -52,7 +52,7 @@ def _config(call: Call) -> Behavior | None:
 
 
 def _client(call: Call) -> Behavior | None:
-    """Return the behavior of a client whose retries are not configured."""
+    """Return the behavior of a client; None if a configuration may set its retries."""
     arguments = Arguments(call, ["service_name"])
     config = arguments.get("config", None)
     if config is not None and (type(config) is not Call or _config(config)):
@@ -76,10 +76,10 @@ READERS: Final[Readers] = {
     "client": _client,
     "resource": _client,
 }
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""
 METHODS: Final[Readers] = {
     "client": _client,
     "resource": _client,
     "create_client": _client,
 }
-"""The methods of a session."""
+"""The readers of a session's methods, keyed by name."""

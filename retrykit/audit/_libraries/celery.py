@@ -1,9 +1,10 @@
 """Retries of Celery tasks.
 
 Source: Celery 5.7.0. ``autoretry_for`` retries three times by default, 180 s apart.
-With ``retry_backoff`` the n-th delay is drawn from zero to ``2 ** (n - 1)`` times it,
-in whole seconds, at most 600 s; with ``retry_jitter=False`` it is that bound. Without
-``autoretry_for``, ``self.retry`` retries: three times, after ``countdown`` or 180 s.
+With ``retry_backoff=factor``, each delay is drawn from zero to a bound, in whole
+seconds: ``factor * 2 ** (n - 1)`` for the n-th delay, at most 600 s; with
+``retry_jitter=False`` the delay is that bound. Without ``autoretry_for``,
+``self.retry`` retries: three times, after ``countdown`` or 180 s.
 """
 
 import math
@@ -138,11 +139,11 @@ def _formula(delay: Operation) -> Delays:
 
 
 def within_task(call: Call, decorator: Call) -> Call:
-    """Return a ``self.retry(...)`` with the settings in the decorator of its task.
+    """Return a call of ``self.retry``, completed with its task's settings.
 
     Args:
-        call: The call.
-        decorator: The call that makes the function around it a task.
+        call: The call of ``self.retry``.
+        decorator: The call that makes the function around *call* a task.
     """
     given = Arguments(call)
     of_task = Arguments(decorator)
@@ -155,6 +156,6 @@ def within_task(call: Call, decorator: Call) -> Call:
 
 
 READERS: Final[Readers] = {"shared_task": _task, "task": _task, "retry": _retry}
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""
 METHODS: Final[Readers] = {"task": _task}
-"""The methods of an application."""
+"""The readers of an application's methods, keyed by name."""

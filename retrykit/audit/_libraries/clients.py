@@ -30,13 +30,13 @@ _OPENAI_ERRORS: Final = (
 
 
 class _Client(NamedTuple):
-    """Clients of one library, which retry by default.
+    """The retries of some clients.
 
     Attributes:
-        keyword: Their argument for the number of retries.
+        keyword: The keyword argument for the number of retries.
         retries: The default of that argument.
-        delays: Their delays.
-        errors: The errors that they retry.
+        delays: The delays before the retries.
+        errors: The names of the errors that are retried.
     """
 
     keyword: str
@@ -151,7 +151,7 @@ _STRIPE_METHODS = frozenset(
 
 
 def _azure(call: Call) -> Behavior | None:
-    """Return the behavior of an Azure client, or of a ``RetryPolicy``."""
+    """Return the behavior of an Azure client; None if it is given a policy."""
     arguments = Arguments(call)
     if arguments.get("retry_policy", None) is not None:
         return None
@@ -201,7 +201,7 @@ def _kubernetes(call: Call) -> Behavior | None:
 
 
 def _stripe_named(call: Call) -> Behavior | None:
-    """Return the behavior of a function such as ``stripe.Charge.create``."""
+    """Return the behavior of a call such as ``stripe.Charge.create()``, else None."""
     name = call.function.name if type(call.function) is Reference else ""
     _, _, method = name.partition(".")[2].partition(".")
     if method in _STRIPE_METHODS:
@@ -271,7 +271,7 @@ READERS: Final[Mapping[str, Readers]] = {
     "kubernetes": {"*": _kubernetes},
     "litellm": {**dict.fromkeys(_LITELLM, _litellm), "Router": _litellm_router},
 }
-"""Keyed by library, and then by name; "*" stands for every other name."""
+"""The readers, keyed by library and then by name; "*" stands for every other name."""
 
 WORDS: Final = {
     "azure": frozenset(["retry_status", "retry_total"]),
@@ -280,7 +280,7 @@ WORDS: Final = {
     "motor": frozenset[str](),
     "stripe": frozenset(["StripeClient"]),
 }
-"""The words of libraries whose clients retry by default, most or all of them."""
+"""For libraries whose clients mostly retry by default, the words that a site has."""
 
 OFF: Final = {
     "openai": "OpenAI(max_retries=0)",
@@ -307,5 +307,5 @@ OFF: Final = {
     "aiohttp_retry": "aiohttp.ClientSession()",
     "google": "retry=None",
 }
-"""The code that switches the retries of a client off."""
+"""For each library, code that switches the retries of its clients off."""
 OFF["boto3"] = OFF["aioboto3"] = OFF["aiobotocore"] = OFF["botocore"]

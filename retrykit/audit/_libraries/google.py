@@ -95,4 +95,4 @@ READERS: Final[Readers] = {
     "AsyncStreamingRetry": _retry,
     "HttpRetryOptions": _options,
 }
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""

@@ -88,9 +88,9 @@ READERS: Final[Readers] = {
     "HTTPTransport": _transport,
     "AsyncHTTPTransport": _transport,
 }
-"""The library's functions and classes, keyed by name."""
+"""The readers of httpx's classes, keyed by name."""
 READERS_OF_RETRIES: Final[Readers] = {
     "Retry": _retry,
     "RetryTransport": _retry_transport,
 }
-"""The library's functions and classes, keyed by name."""
+"""The readers of the classes of httpx-retries, keyed by name."""

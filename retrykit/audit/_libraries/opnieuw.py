@@ -48,6 +48,6 @@ def _http(call: Call) -> Behavior:
 
 
 READERS: Final[Readers] = {"retry": _retry, "retry_async": _retry}
-"""The library's functions and classes, keyed by name."""
+"""The readers of opnieuw's functions, keyed by name."""
 READERS_OF_RETRYHTTP: Final[Readers] = {"retry": _http}
-"""The library's functions and classes, keyed by name."""
+"""The readers of retryhttp's functions, keyed by name."""

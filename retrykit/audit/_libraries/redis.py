@@ -70,7 +70,7 @@ def _delays(backoff: Value) -> Delays:
 
 
 def _client(call: Call) -> Behavior | None:
-    """Return the behavior of a client; None with ``retry=``, which is a site itself."""
+    """Return the behavior of a client; None with ``retry=``, reported instead."""
     arguments = Arguments(call)
     if arguments.get("retry") is not MISSING:
         return None
@@ -92,4 +92,4 @@ READERS: Final[Readers] = {
     "StrictRedis": _client,
     "from_url": _client,
 }
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""

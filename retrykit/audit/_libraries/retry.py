@@ -72,4 +72,4 @@ def _delays(arguments: Arguments) -> Delays:
 
 
 READERS: Final[Readers] = {"retry": _retry, "retry_call": _retry_call}
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""

@@ -148,4 +148,4 @@ def _cap(value: Value) -> float | None:
 _WAITS = (_fixed, _random, _incrementing, _exponential)
 
 READERS: Final[Readers] = {"retry": _read, "Retrying": _read}
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""

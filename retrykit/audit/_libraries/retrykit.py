@@ -1,8 +1,9 @@
 """Policies, decorators and blocks of retrykit.
 
 As documented for `retrykit.Policy`: five attempts within 60 s, unless a limit or a
-schedule is written; delays of half to one and a half times 0.5 s, times 1.5 each time,
-at most 60 s. The last error is raised. Mistakes in the code are not retried.
+schedule is written; delays of 0.5 s, multiplied by 1.5 each time up to 60 s, and then
+by a random factor from 0.5 to 1.5. The last error is raised. Mistakes in the code are
+not retried.
 """
 
 import math
@@ -62,7 +63,7 @@ def _makes_policy(call: Call) -> bool:
 
 
 def _replaced(call: Call) -> Behavior | None:
-    """Return the behavior of ``Policy(...).replace(...)``."""
+    """Return the behavior of ``Policy(...).replace(...)``; None for other calls."""
     function = call.function
     if type(function) is not Operation or type(function.left) is not Call:
         return None
@@ -138,7 +139,7 @@ def _plus_one(retries: float | None) -> float | None:
 
 
 def _length(schedule: Value, depth: int = 0) -> float | None:
-    """Return the number of delays of a schedule; None if it is not known."""
+    """Return the number of delays of a schedule, or infinity; None if unknown."""
     if type(schedule) is tuple:
         return float(len(schedule))
     if type(schedule) is not Call or depth > _MOST_PARTS:
@@ -284,6 +285,6 @@ READERS: Final[Readers] = {
     ),
     "*": _preset,
 }
-"""The library's functions and classes, keyed by name; "*" stands for the presets."""
+"""The readers of functions and classes, keyed by name; "*" stands for the presets."""
 METHODS: Final[Readers] = {"replace": _replaced}
-"""The methods of its objects, keyed by name."""
+"""The readers of a policy's methods, keyed by name."""

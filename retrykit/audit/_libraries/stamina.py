@@ -1,8 +1,8 @@
 """Settings of stamina, as written in its calls.
 
-Source: stamina 26.1.0. By default 10 calls within 45 s; the n-th delay is drawn from
-zero to ``wait_jitter`` beyond ``wait_initial * wait_exp_base ** (n - 1)``, and is at
-most ``wait_max``. The last error is raised.
+Source: stamina 26.1.0. By default 10 calls within 45 s; the n-th delay is
+``wait_initial * wait_exp_base ** (n - 1)`` plus a random time of up to ``wait_jitter``,
+at most ``wait_max``. The last error is raised.
 """
 
 import math
@@ -69,4 +69,4 @@ READERS: Final[Readers] = {
     "RetryingCaller": _caller,
     "AsyncRetryingCaller": _caller,
 }
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""

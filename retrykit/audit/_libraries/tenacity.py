@@ -1,8 +1,8 @@
 """Settings of tenacity, as written in its calls.
 
-Source: tenacity 9.2.1. Without ``stop=`` there is no limit, without ``wait=`` (or with
-None or 0) there are no delays, and every ``Exception`` is retried; the last error is
-wrapped in a ``RetryError``, unless ``reraise=True``.
+Source: tenacity 9.2.1. Without ``stop=`` there is no limit; without ``wait=``, or with
+None or 0, there are no delays; without ``retry=``, every ``Exception`` is retried. The
+last error is wrapped in a ``RetryError``, unless ``reraise=True``.
 """
 
 import math
@@ -78,7 +78,7 @@ def _ending(arguments: Arguments) -> str:
 
 
 def _parts(value: Value, name: str) -> tuple[list[Value], bool] | None:
-    """Return the parts that ``|``, ``&``, ``..._any`` or ``..._all`` combines.
+    """Return the parts that ``|``, ``&``, ``..._any`` or ``..._all`` combine.
 
     Returns:
         The parts, and whether any of them is enough; None if nothing is combined.
@@ -91,7 +91,7 @@ def _parts(value: Value, name: str) -> tuple[list[Value], bool] | None:
 
 
 def _limits(stop: Value) -> Limits:
-    """Return the largest number of calls, and of seconds, that a ``stop=`` allows."""
+    """Return the most calls and the most seconds that a ``stop=`` allows."""
     combined = _parts(stop, "stop")
     if combined is not None:
         parts, is_any = combined
@@ -139,7 +139,11 @@ _NAMED: Final[dict[str, tuple[tuple[str, ...], bool]]] = {
 
 
 def _retried(retry: Value) -> tuple[tuple[str, ...] | None, bool]:
-    """Return the names of the errors of a ``retry=``, and whether it tests results."""
+    """Return the errors that a ``retry=`` retries, and whether it tests results.
+
+    Returns:
+        The names of the errors, None if they are not known; and the answer.
+    """
     if retry is MISSING:
         return ("Exception",), False
     combined = _parts(retry, "retry")
@@ -286,4 +290,4 @@ def _name(value: Value) -> str:
 READERS: Final[Readers] = dict.fromkeys(
     ("retry", "Retrying", "AsyncRetrying", "TornadoRetrying", "retry_with"), _read
 )
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""

@@ -133,4 +133,4 @@ READERS: Final[Readers] = {
     "PoolManager": _pools,
     "ProxyManager": _pools,
 }
-"""The library's functions and classes, keyed by name."""
+"""The readers of the library's functions and classes, keyed by name."""
