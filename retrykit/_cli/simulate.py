@@ -428,7 +428,7 @@ class _Watcher(Watcher):
 def _simulate(
     settings: Mapping[str, Any], first: int, seeds: int
 ) -> tuple[list[Simulation], bool]:
-    """Return the results, and whether they were interrupted."""
+    """Simulate; return the results, and whether the user interrupted the run."""
     results: list[Simulation] = []
     with show_progress("simulating") as move:
         for index in range(seeds):

@@ -1,6 +1,7 @@
 """Admission control: limits that must allow each attempt, and are told its outcome.
 
-The limits are asked in order; their leases are reported or given back in reverse.
+The limits are asked in order; their leases are told the outcome, or are given
+back, in reverse order.
 """
 
 import math

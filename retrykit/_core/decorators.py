@@ -354,10 +354,11 @@ def resume(
 ) -> F:
     """Return a function that resumes the call that a state describes.
 
-    It waits for the scheduled delay and makes the next attempt, with the delays that
-    the interrupted call would have had. The time that the call had taken when it was
-    interrupted counts; the time since then does not. A call that gave up gets one more
-    attempt, whatever its limits, and more if the policy now allows them.
+    It waits for the scheduled delay and makes the next attempt, or again the one that
+    was interrupted, with the delays that the interrupted call would have had. The time
+    that the call had taken when it was interrupted counts; the time since then does
+    not. A call that gave up gets one more attempt, whatever its limits, and more if the
+    policy now allows them.
 
     >>> state = RetryState("fetch", seed=7, epoch=0.0, attempt=3, elapsed_at_end=2.5)
     >>> @retry

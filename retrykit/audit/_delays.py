@@ -38,7 +38,7 @@ class Delays(Frozen):
         low: The shortest random delay, as a share of the longest, 0 to 1; both without
             *added*.
         added: The longest random time that is added to each delay, in seconds.
-        at_once: The number of first retries that have no delay.
+        at_once: How many of the first retries have no delay.
         least: The lower bound of the other delays before they are made random, in
             seconds.
         listed: If the shape is "listed", each delay in seconds; the last one repeats.

@@ -201,7 +201,7 @@ class FirstOf(Frozen):
         already_warned: Callable[[], bool] | None = None,
         longest: float | None = None,
     ) -> float | RetryAfter | GiveUp | None:
-        """Return the answer of the first hint that has one, as `read_hint` does."""
+        """Return the answer of the first hint that has one; `read_hint` reads each."""
         answers = (
             read_hint(x, outcome, error, already_warned, longest) for x in self.hints
         )

@@ -195,7 +195,7 @@ def add_random(schedule: Schedule, most: Duration) -> Schedule:
 
 
 def whole_milliseconds(schedule: Schedule) -> Schedule:
-    """Return a schedule rounded to the nearest millisecond, as Node's timers are."""
+    """Return a schedule rounded to the nearest millisecond."""
     return (schedule + constant(0.0005)).round_down(0.001)
 
 

@@ -165,7 +165,7 @@ def find_basin(  # noqa: PLR0913  as `basin`
     watcher: Callable[..., Watcher] = Watcher,
     **settings: Any,
 ) -> Basin:
-    """Simulate from which states the load does not recover, as `basin` does.
+    """Find the states from which the load does not recover, as `basin` does.
 
     Args:
         policy: As in `basin`.

@@ -155,7 +155,7 @@ class RetriedCall:
         self._fail(OWN_TIMEOUT)
 
     def _end(self, failure: int | None) -> None:
-        """Handle the end of what was sent for the attempt."""
+        """Handle the outcome of an attempt; *failure* is None if it succeeded."""
         self._stop_timer()
         if failure is None:
             self._succeed()

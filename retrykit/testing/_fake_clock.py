@@ -36,10 +36,10 @@ _SHOWN = 6
 
 @final
 class FakeClock:
-    """A clock whose time passes only by `sleep`, `asleep` and `advance`.
+    """A clock whose time passes only when something waits on it, or by `advance`.
 
-    They take no real time. Threads and tasks wake in the order in which they are due,
-    and time stands still while an attempt runs.
+    Waiting takes no real time. Threads and tasks wake in the order in which they are
+    due, and time stands still while an attempt runs.
 
     >>> clock = FakeClock()
     >>> clock.sleep(1.5)

@@ -135,7 +135,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_fixture_setup(
     fixturedef: "pytest.FixtureDef[Any]", request: pytest.FixtureRequest
 ) -> None:
-    """Set up the clock of the marker before all other fixtures of a test."""
+    """Set up the clock of the marker before a test's function-scoped fixtures."""
     own = fixturedef.scope == "function" and fixturedef.argname != "retry_clock"
     if own and request.node.get_closest_marker("retry_time"):
         request.getfixturevalue("retry_clock")
