@@ -813,7 +813,7 @@ class RetryController:
 
     def _logs_retries(self) -> bool:
         """Return whether an observer logs the retries."""
-        others = (each.observer for each in events.process_observers[:])
+        others = (each.observer for each in [*events.process_observers])
         return any(map(logs_retries, (*self._observers, *others)))
 
     def _notify(
@@ -824,7 +824,10 @@ class RetryController:
         if self._delivers:
             pending = call.pending = [] if call.pending is None else call.pending
         if others:
-            others = [x for x in others[:] if call.has_failed or not x.failures_only]
+            # A slice may crash CPython 3.11: while it is made, a garbage collection can
+            # let another thread shorten the list.
+            others = [*others]
+            others = [x for x in others if call.has_failed or not x.failures_only]
         if not call.notified:
             call.notify()
         event = events.make_event(kind, call, self.function, detail)

@@ -48,7 +48,7 @@ def import_late(name: str) -> Any:
 
 
 def _others(threads: list[int]) -> bool:
-    return any(thread != get_ident() for thread in threads[:])
+    return any(thread != get_ident() for thread in [*threads])
 
 
 def _wait_while(condition: Callable[[], bool]) -> None:
