@@ -333,7 +333,7 @@ class RetryCall(CallFacts):
         return CallFacts.copy(still)
 
     def record_for(self, outcome: object) -> CallFacts:
-        """Return a record to attach to an outcome; `ITSELF` stands for the outcome.
+        """Return a record to attach to an outcome, with `ITSELF` in its place.
 
         It is this call if the call is over and no view shows the outcome; else a copy.
         """

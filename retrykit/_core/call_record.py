@@ -246,7 +246,7 @@ class CallFacts:
         return record
 
     def record_for(self, outcome: object) -> "CallFacts":
-        """Return a record to attach to an outcome; `ITSELF` stands for the outcome."""
+        """Return a record to attach to an outcome, with `ITSELF` in its place."""
         record = self.copy()
         record.failures = [swap_outcome(x, outcome, ITSELF) for x in record.failures]
         return record

@@ -159,7 +159,7 @@ def _may_retry(node: ast.Call, function: Value) -> bool:
 
 
 def _passed_functions(node: ast.Call, names: Names) -> Iterator[Value]:
-    """Yield the arguments of a call that may be functions; True stands for a lambda."""
+    """Yield the arguments of a call that may be functions, with True for a lambda."""
     for each in (*node.args, *(each.value for each in node.keywords)):
         if isinstance(each, ast.Lambda):
             yield True
