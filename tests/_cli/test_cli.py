@@ -389,6 +389,7 @@ exit
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("bash"), reason="it is for bash")
 def test_bash_completes_words(tmp_path):
     """A real bash gets the keys from a terminal."""

@@ -464,6 +464,7 @@ def raised(error):
         return error
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("threads")
 def test_threads_that_ask_at_any_moment_see_every_failure_once():
     """They make the state while the driver records the next failure."""

@@ -127,6 +127,7 @@ def test_a_thread_started_by_an_attempt_sees_its_state():
     assert asyncio.run(fetch()) == (3, True)
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("threads")
 def test_data_of_a_running_call_is_of_one_moment(monkeypatch):
     """What another thread writes can be read, and no failure is of a later attempt."""
@@ -172,6 +173,7 @@ def test_a_coroutine_function_can_be_called_twice():
     assert asyncio.run(main()) == ["value", "value"]
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("threads")
 def test_concurrent_threads_of_an_attempt_get_one_state():
     barrier = threading.Barrier(8)
@@ -393,6 +395,7 @@ print(codes == [2] * 20)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("processes")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_while_states_are_created_leaves_no_lock_behind():

@@ -251,6 +251,7 @@ def test_the_cause_of_the_users_error_is_kept(clock, flaky):
     assert clock.sleeps == [1.0]
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("speed")
 def test_an_endless_retry_has_a_bounded_history(clock):
     calls = []

@@ -148,6 +148,7 @@ def test_streams_cancelled_at_any_await_leave_nothing(name, hundreds):
     assert {*ended} == {"succeeded", "dead"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ONE_QUICK)
 def test_streams_cancelled_at_any_checkpoint_of_trio_leave_nothing(name):
     mode = MODES[name]
@@ -340,6 +341,7 @@ def test_the_memory_of_a_long_stream_is_flat(name):
     assert min(peak for peak, _ in measured) < 2_000
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("speed")
 def test_the_memory_of_a_stream_of_a_million_items_is_flat():
     """Counted in blocks, since tracing each allocation would take a minute."""

@@ -41,6 +41,7 @@ def read(address, policies):
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=2, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(strategies.schedules(), min_size=60, max_size=120))
 def test_a_schedule_is_read_from_its_repr(drawn):
@@ -78,6 +79,7 @@ def test_part_of_a_policy_is_enough():
     assert others == data(POLICIES)[1:]
 
 
+@pytest.mark.thorough
 def test_a_preset_is_kept_while_it_can_make_the_policy():
     kept = "schedule=" + str(presets.zizq(base=3).schedule).replace("+", "%2B")
     found = read(f"{kept}&max_attempts=4", POLICIES)["policies"][0]

@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 from retrykit import Policy, presets, schedules as s
 from retrykit.analysis.html_report._policy_data import policy_data
 from retrykit.analysis.preview import preview
@@ -47,6 +49,7 @@ def test_says_when_a_policy_gives_up():
     assert said == [*GIVES_UP]
 
 
+@pytest.mark.thorough
 def test_half_of_the_calls_take_no_longer_than_the_median_of_the_library():
     """Exact where delays are fixed or uniform, else from the same draws."""
     exact = [

@@ -131,6 +131,7 @@ def paths():
         yield pytest.param(path, id=" ".join(path), marks=marks)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", [*paths()])
 def test_a_command_shows_its_help(path, tmp_path):
     ended = run_shell(" ".join(["retrykit", *path, "--help"]), tmp_path)

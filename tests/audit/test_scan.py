@@ -64,6 +64,7 @@ class _Elsewhere:
         return Reading(None, 1)
 
 
+@pytest.mark.thorough
 def test_what_reads_looks_for_no_cycles_and_leaves_none(tmp_path):
     code = "\n".join(f"def f{each}(x):\n    return g(x, y=1)" for each in range(9))
     (tmp_path / "a.py").write_text(code)

@@ -126,6 +126,7 @@ def test_a_thousand_tasks_lose_no_token():
     assert bucket.balance == bucket.capacity - sum(tally)
 
 
+@pytest.mark.thorough
 def test_eight_threads_lose_no_part_of_a_throttle(threads):
     throttle = Throttle(10**6, 0.5)
 
@@ -138,6 +139,7 @@ def test_eight_threads_lose_no_part_of_a_throttle(threads):
     assert throttle.balance == 10**6 - 200
 
 
+@pytest.mark.thorough
 def test_eight_threads_lose_no_success_of_a_fleet_budget(threads):
     budget = FleetBudget(0.5, capacity=10**6)
 
@@ -198,6 +200,7 @@ def test_eight_threads_get_one_budget_of_a_key(threads):
     assert len(hosts) == 1
 
 
+@pytest.mark.thorough
 def test_a_registry_stays_within_its_bound_under_eight_threads(threads):
     hosts = Registry(TokenBucket, at_most=5)
     threads(lambda seed: [hosts[(seed * n) % 23] for n in range(150)])

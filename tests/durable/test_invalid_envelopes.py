@@ -156,6 +156,7 @@ EXTREMES = [0, -1, 1, 10**12, 10**13, 10**400, -(10**400), 1e308, -1e308, 2.5, "
 EXTREMES += [math.nan, math.inf, "\0\ud800", "x" * 10_000, [], {}, 2**63]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("data", [NEW, WAITING, LONG], ids=["new", "waiting", "long"])
 def test_a_changed_value_is_rejected_or_harmless(data):
     taken = 0

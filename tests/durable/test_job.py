@@ -246,6 +246,7 @@ class TestAFingerprint:
             other = policy.replace(redact=False, keep_tracebacks=True)
             assert fingerprint(other) == fingerprint(policy)
 
+    @pytest.mark.thorough
     @pytest.mark.needs("processes")
     def test_is_the_same_in_every_process(self):
         code = "from tests.durable.test_job import PRINTED; print(PRINTED)"

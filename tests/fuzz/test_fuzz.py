@@ -65,6 +65,7 @@ class TestAnInput:
         tally = run(lambda _: warnings.warn("odd", SyntaxWarning, stacklevel=1))
         assert only_fault(tally)[0] == "SyntaxWarning"
 
+    @pytest.mark.thorough
     def test_is_a_fault_if_it_takes_too_long(self):
         tally = run(lambda _: use_processor(0.51), limit=0.5, numbers=range(1))
         assert only_fault(tally)[0] == "slow"

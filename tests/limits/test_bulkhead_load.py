@@ -161,6 +161,7 @@ class TestThreads:
 
 
 class TestTasks:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("order", first_are_quick(1, ["fifo", "lifo"]))
     def test_10_000_tasks_lose_no_permit(self, order):
         """Cancelled or not, and whatever the order."""
@@ -190,6 +191,7 @@ class TestTasks:
         assert metrics.total_granted >= gauge.calls
         assert is_idle(limit)
 
+    @pytest.mark.thorough
     def test_10_000_tasks_all_get_their_turn(self):
         limit, seen = Concurrency(5, queue=10_000), []
 

@@ -105,6 +105,7 @@ def test_calls_of_64_threads_are_all_counted():
     assert breaker.metrics[:2] == (THREADS * 50, THREADS * 25)
 
 
+@pytest.mark.thorough
 def test_of_10_000_tasks_as_many_probe_as_there_are():
     """Cancelled or not, and whatever the order."""
     probes, running, most = 3, [], []

@@ -69,6 +69,7 @@ def test_no_thread_is_refused_while_there_is_room():
     assert limit.metrics.total_refused == THREADS - 40
 
 
+@pytest.mark.thorough
 def test_10_000_tasks_start_at_their_times_and_others_are_cancelled():
     starts = []
 

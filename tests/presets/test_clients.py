@@ -118,6 +118,7 @@ def test_aws_pays_for_retries_and_a_success_returns_the_last_cost(version):
     assert policy.budget.balance == 500 - 3 * cost + 1
 
 
+@pytest.mark.thorough
 def test_aws_of_2020_costs_ten_for_a_timeout():
     policy = aws(version="2.0", max_attempts=2).replace(on=Exception)
     policy.run(ScriptedFunction([TimeoutError(), TimeoutError()]))
@@ -255,6 +256,7 @@ def test_polly_is_the_example_of_its_documentation(backend, clock):
     assert (policy.schedule, policy.max_attempts) == (s.polly_interval(0.02), 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("speed")
 def test_tenacity_retries_without_waiting_and_without_end(backend, clock):
     failing = iter([ConnectionError()] * 1000)

@@ -194,6 +194,7 @@ def test_a_preview_of_a_thousand_attempts_samples_fewer_calls(text):
     assert all(row.low <= row.mean <= row.high for row in seen.rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("speed")
 def test_fewer_calls_are_sampled_if_each_has_more_delays():
     schedule = s.constant(1).full_jitter()

@@ -45,6 +45,7 @@ def estimated(policy, **settings):
     return watcher.found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("policy", "settings"),
     [

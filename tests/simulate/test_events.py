@@ -61,6 +61,7 @@ def test_events_of_all_times_are_in_order():
     assert (len(happened), len(events)) == (len(times), 0)
 
 
+@pytest.mark.thorough
 def test_calls_that_have_ended_leave_nothing_until_their_timeouts():
     gc.collect()
     living = []

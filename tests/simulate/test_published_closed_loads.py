@@ -9,6 +9,7 @@ from tests._support.published_tables import CLOSED, load_of_users, multiple
 from tests._support.thorough import first_are_quick
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", first_are_quick(1, CLOSED))
 def test_the_load_of_users_is_that_of_the_closed_form(name):
     policy, published = CLOSED[name]

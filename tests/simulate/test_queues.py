@@ -68,6 +68,7 @@ def test_users_wait_for_the_end_of_a_call():
     assert result.mean_wait == pytest.approx(0.011)
 
 
+@pytest.mark.thorough
 def test_backoff_sheds_the_load_of_users_who_wait():
     """The load in a long outage is k T / (T + the sum of the mean delays)."""
     users, retried = Users(100, think="2s"), Policy(schedule=[0, 0, 0])

@@ -854,6 +854,7 @@ def test_fetch():
             consecutive=True,
         )
 
+    @pytest.mark.thorough
     def test_is_printed_under_xdist(self, run):
         result = run(
             """

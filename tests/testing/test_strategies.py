@@ -35,6 +35,7 @@ def drawn(strategy, examples=400):
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("low", "high"),
     [
@@ -53,6 +54,7 @@ def test_durations_stay_within_their_bounds(low, high):
     assert len(set(found)) > 10 or shortest == longest
 
 
+@pytest.mark.thorough
 def test_durations_include_ordinary_and_extreme_values():
     found = drawn(durations())
     assert {0.0, 0.5, 60.0, 5e-324, 1e300, math.nextafter(math.inf, 0.0)} <= {*found}
@@ -95,6 +97,7 @@ def drawn_policies():
     return drawn(policies())
 
 
+@pytest.mark.thorough
 def test_policies_vary_all_settings_with_values(drawn_policies):
     found = [settings_of(policy) for policy in drawn_policies]
     values = {name: {repr(each[name]) for each in found} for name in found[0]}
@@ -117,6 +120,7 @@ def test_policies_vary_all_settings_with_values(drawn_policies):
     assert any(rule.hint and rule.schedule is None for rule in rules)
 
 
+@pytest.mark.thorough
 def test_policies_vary_which_limits_are_written(drawn_policies):
     names = ("schedule", "max_attempts", "max_elapsed")
     found = {
