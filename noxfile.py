@@ -258,7 +258,7 @@ def full(session: nox.Session) -> None:
     """Run every test except ``tests/engines``; cover every branch of the core."""
     install_everything(session, "everything", "benchmark")
     own = [f"tests/{room}" for room in [*ROOMS, "durable"]]
-    own.append("tests/test_errors.py")
+    own += ["tests/test_distribution.py", "tests/test_errors.py"]
     # With coverage, tests take twice as long: here only where it finds something.
     measured = ["--cov", "--cov-report=", "--cov-fail-under=0"]
     measured += ["-m", "not engines and not thorough"]

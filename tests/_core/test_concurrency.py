@@ -173,7 +173,6 @@ def test_a_coroutine_function_can_be_called_twice():
     assert asyncio.run(main()) == ["value", "value"]
 
 
-@pytest.mark.thorough
 @pytest.mark.needs("threads")
 def test_concurrent_threads_of_an_attempt_get_one_state():
     barrier = threading.Barrier(8)

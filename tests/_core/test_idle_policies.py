@@ -144,7 +144,6 @@ def test_a_member_of_a_group_names_no_call(caplog):
     assert caplog.messages == [WARNING.replace("fetch", "a call")]
 
 
-@pytest.mark.thorough
 @pytest.mark.needs("speed")
 def test_a_thousand_names_are_enough(caplog):
     fetch = retry(TWICE, name="fetch")(fails)

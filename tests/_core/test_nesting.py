@@ -717,7 +717,6 @@ def count_calls(depth):
     return len(steps), state_of(caught)
 
 
-@pytest.mark.thorough
 @pytest.mark.needs("speed")
 def test_the_cost_of_nesting_is_linear():
     (few, _), (more, _), (most, state) = map(count_calls, (70, 140, 280))
