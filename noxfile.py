@@ -55,6 +55,8 @@ ROOMS = ["_core", "_internal", "budgets", "conditions", "config", "hints", "limi
 ROOMS += ["presets", "schedules", "simulate", "testing"]
 # With those of the other commands and of jobs.
 OWN = sorted([*ROOMS, "analysis", "audit", "durable"])
+# Those that depend on threads, event loops, processes or names of the interpreter.
+OF_PYTHON = ["_core", "_internal", "budgets", "durable", "limits", "testing"]
 # Some tests take minutes: with `worksteal`, no process waits for another one.
 EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
 # With those that are marked as thorough.
@@ -101,7 +103,7 @@ def test_all(session: nox.Session) -> None:
     arguments = {
         # Each test on one server of each engine: on all it takes twice as long.
         "engines": ["-m", "engines and not thorough"],
-        "wheel": [f"tests/{room}" for room in [*OWN, "as_installed"]],
+        "wheel": [f"tests/{room}" for room in [*OF_PYTHON, "as_installed"]],
     }
     # On this Python, `full` tests the package, if there is another one.
     others = [each for each in OTHERS if shutil.which(f"python{each}")]
@@ -331,7 +333,7 @@ def engines(session: nox.Session) -> None:
         *("python", "-m", "pytest", "-n", "6", "-m", "engines", "tests/engines"),
         *session.posargs,
     )
-    session.run("python", "-m", "benchmarks.soak")
+    session.run("python", "-m", "benchmarks.soak", "--requests=4000")
 
 
 @nox.session

@@ -25,6 +25,7 @@ def test_measures_jobs_that_wait_beside_workflows_that_sleep(tmp_path):
         assert min(figures[title]) > 0
 
 
+@pytest.mark.thorough
 def test_measures_jobs_that_come_due_at_once_under_each_setting(tmp_path):
     _, *rows = cells(due(tmp_path, jobs=4, sample=3))
     measured = [(row[0], row[2], row[3]) for row in rows]
