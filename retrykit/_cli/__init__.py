@@ -1,7 +1,7 @@
-"""Command line for policies, durable jobs, and the retries in source code.
+"""Command line for policies, simulations, durable jobs and retries in source code.
 
-Needs the extra ``cli``. Each command is a module, imported only when it
-runs, so that ``--help`` stays fast.
+Needs the extra ``cli``. Each command is a module, imported on demand, so that
+``--help`` stays fast.
 """
 
 import sys

@@ -195,7 +195,7 @@ def command(
 
 
 def _check_output(output: str | None, formats: Mapping[str, bool]) -> None:
-    """Raise an error for several formats, or a file that cannot be written."""
+    """Raise an error for several formats, an unknown suffix or a missing folder."""
     given = [each for each, is_set in formats.items() if is_set]
     if len(given) > 1:
         msg = f"{' and '.join(given)} cannot be given together"

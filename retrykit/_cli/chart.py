@@ -105,7 +105,7 @@ def _save_image(policies: Mapping[str, Policy], output: Path, **options: Any) ->
 
 
 Ranges = Sequence[tuple[int, float, float]]
-"""The number of each retry, and its shortest and longest delay in seconds."""
+"""The number of each retry, and its shortest and longest delay or total, in seconds."""
 
 _COLORS = ("blue", "yellow", "green", "magenta", "cyan", "red")
 

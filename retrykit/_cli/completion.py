@@ -29,8 +29,8 @@ __all__ = ["BashComplete", "command"]
 def command(ctx: click.Context, shell: str) -> None:
     """Print a shell completion script.
 
-    It completes commands, options and their values, presets and their
-    parameters, and the names of policies in TOML and JSON files.
+    It completes commands, options and their values, presets and their parameters,
+    paths, and the names of policies in files such as TOML, JSON and YAML files.
     """
     kind = get_completion_class(shell)
     if kind is not None:  # pragma: no branch  (click knows these three)

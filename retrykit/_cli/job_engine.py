@@ -22,7 +22,7 @@ def open_engine(text: str) -> AbstractContextManager[JobEngine]:
         text: Its module and name, such as ``mypackage.jobs:SETTINGS``.
 
     Raises:
-        ConfigError: There is no such application.
+        ConfigError: There is no such application, or its engine is unknown.
     """
     module, _, path = text.partition(":")
     if not module or not path:

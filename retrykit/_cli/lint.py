@@ -155,8 +155,9 @@ def command(
     module. Source code is read and never run: its policies, presets, decorators and
     retried blocks are checked as far as their settings are written in it. What exists
     only at run time is imported and checked with --import module:NAME, which is not
-    a TARGET. The options that change a policy apply to presets and to TOML and JSON
-    files; without TARGET, they define the policy.
+    a TARGET. The options that change a policy apply to presets and to files of
+    policies, such as TOML, JSON and YAML files; without TARGET or --import, they define
+    the policy.
 
     The exit code is 0 without warnings, 1 with warnings, and 2 if something
     cannot be read.

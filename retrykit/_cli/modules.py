@@ -26,7 +26,7 @@ __all__ += ["place_of", "policies_in"]
 
 
 def place_of(file: str | Path, line: int) -> str:
-    """Return a path relative to the current folder, and the line unless it is 0.
+    """Return a path, relative if it is in the current folder, and the line unless 0.
 
     >>> place_of(Path.cwd() / "shop.py", 7)
     'shop.py:7'
@@ -75,7 +75,7 @@ def import_here(name: str) -> ModuleType:
 
 
 def import_script(path: str, text: str) -> ModuleType:
-    """Import a file, then forget it and the modules that it imported from its folder.
+    """Import a file, then forget it and what it imported from its folder or package.
 
     Args:
         path: The path of the file.

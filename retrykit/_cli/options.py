@@ -35,7 +35,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
 debug = click.Option(
     ["--debug"], is_flag=True, expose_value=False, help="Show the traceback of errors."
 )
-"""An option of every command; `retrykit._cli.program.run` implements it."""
+"""An option of the program and of commands; `retrykit._cli.program.run` reads it."""
 
 
 def make_command(
@@ -79,7 +79,7 @@ class PolicyText(StringParamType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the policies, files and folders that begin with *incomplete*."""
+        """Return the policies, parameters, files and folders that complete a text."""
         # Files are also plain words: an item of type "file" makes shells drop the rest.
         # Shells read one item per line, so a name must not have line breaks.
         values = _complete_policy(incomplete)

@@ -170,7 +170,8 @@ def select_policy(text: str | None, flags: Mapping[str, Any]) -> tuple[str, Poli
     The flags change this policy; if *text* is None, they define it.
 
     Raises:
-        ConfigError: *text* selects no policy or several, or a flag is invalid.
+        ConfigError: *text* does not select a single policy, or a flag or an
+            environment variable is invalid.
     """
     several = [] if text is None else split_file(text)
     if text is not None and len(several) > 1:
@@ -283,7 +284,7 @@ def _read_foreign(path: str, name: str | None) -> dict[str, Policy]:
 
 
 def file_of(text: str) -> str | None:
-    """Return the path of a POLICY's file; None if it has none."""
+    """Return the path of a POLICY's data file, such as TOML; None if it has none."""
     file = _FILE.fullmatch(text)
     return file and file["path"]
 

@@ -34,7 +34,7 @@ COMMANDS = {
 
 
 class _Commands(click.Group):
-    """Group whose commands are imported only when they run."""
+    """Group whose commands are imported on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)

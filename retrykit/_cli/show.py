@@ -113,8 +113,8 @@ def command(
     A summary shows where retries end, how many attempts are made, and how long a call
     that fails every time waits. For random delays, the table has the shortest, the mean
     and the longest. The column cumulative sums the delays; start has when the retry
-    starts, after these and the attempts before it. Rules of a policy have tables of
-    their own. Without POLICY, the default policy of @retry is shown.
+    starts, after these and the attempts before it. Rules that have delays of their own
+    have their own tables. Without POLICY, the default policy of @retry is shown.
     """
     if as_json and (as_csv or columns):
         other = "--csv" if as_csv else "--columns"

@@ -50,7 +50,7 @@ _INTERRUPTED: Final = 130
 def _optional(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> float | None:
-    """Parse an option's duration to seconds; None if it is missing or "none"."""
+    """Parse a duration to seconds; None if missing, or "none" where that is allowed."""
     if value is None or (value == "none" and param.opts[0] in _MAY_BE_NONE):
         return None
     return duration(ctx, param, value)
@@ -323,7 +323,7 @@ def _check_outputs(options: Mapping[str, Any]) -> None:
 
 
 def _settings(policies: Sequence[Policy], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `simulate` except the seed."""
+    """Return the arguments of `simulate` except *seed* and *progress*."""
     shares = options["shares"] or (1.0,) * len(policies)
     if len(shares) != len(policies):
         rule = f"given once for each of {len(policies)} policies"
@@ -368,7 +368,7 @@ def _settings(policies: Sequence[Policy], options: Mapping[str, Any]) -> dict[st
 
 
 def _check_basin(clients: Sequence[Clients], file: Path | None) -> None:
-    """Raise an error if no basin can be drawn, before minutes of simulation."""
+    """Raise an error if a basin is wanted but cannot be drawn, before minutes pass."""
     if file is not None and any(map(has_layers, clients)):
         rule = "left out for a policy with limits or a hedge"
         suggestion = "its state is more than a queue and calls that wait"

@@ -40,7 +40,7 @@ def count_verdicts(results: Sequence[Simulation]) -> str:
 def print_report(
     out: Console, names: Sequence[str], results: Sequence[Simulation]
 ) -> None:
-    """Print the verdict, the settings, the figures and the load over time."""
+    """Print the verdict, the settings, the figures, and load and goodput over time."""
     first = results[0]
     out.print(f"{', '.join(names)}: {count_verdicts(results)}", style="bold")
     out.print()

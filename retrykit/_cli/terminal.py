@@ -1,4 +1,4 @@
-"""Output to the terminal: console, tables and numbers.
+"""Output to the terminal: console, progress, tables and numbers.
 
 rich chooses color, width and encoding, and respects NO_COLOR.
 """
@@ -26,7 +26,7 @@ _UNCUT: Final = 10_000
 
 
 class _Console(Console):
-    """Console that prints each string on one line, with control characters escaped.
+    """Console that escapes control characters and line breaks in strings.
 
     The name of a file or a module may contain any character. Intended line breaks are
     separate prints, or a `rich.console.Group`.

@@ -34,7 +34,7 @@ def build_time_chart(
         console: Where it is printed.
         color: The color of the columns.
         most: The number at the top, > 0.
-        shaded: The seconds between which the axis is drawn as a bar.
+        shaded: The seconds between which a bar marks an outage; None for no outage.
     """
     width = min(max(console.width - _MARGIN, 20), 120)
     marks = _BLOCKS if (console.encoding or "").startswith("utf") else _PLAIN

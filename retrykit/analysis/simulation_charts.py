@@ -1,6 +1,6 @@
 """Charts of simulations as matplotlib figures; needs the extra ``plot``.
 
-`retrykit.analysis.charts.save` writes them to files. They are not registered with
+`retrykit.analysis.charts.save` writes figures to files. Figures are not registered with
 pyplot, so they need not be closed.
 """
 

@@ -11,8 +11,8 @@ class Budget(ABC):
 
     The calls of one policy share its budget, and so do all policies that are given the
     same object. A budget of your own must have `balance`, `withdraw` and `deposit`; if
-    the last two are coroutine functions, it works with `aretry` only. Many threads may
-    call its methods at once.
+    the last two are coroutine functions, it works for async functions only. Many
+    threads may call its methods at once.
     """
 
     @property
@@ -27,7 +27,8 @@ class Budget(ABC):
         """Pay for one retry, if the balance allows it.
 
         Args:
-            error: The error of the attempt; None if its result was rejected.
+            error: The error of the attempt; None if its result was rejected, or to pay
+                for a hedge.
 
         Returns:
             The cost, >= 0; None to prevent the retry.
@@ -38,7 +39,7 @@ class Budget(ABC):
         """Record that a call succeeded.
 
         Args:
-            cost: The cost of its last retry; None if the first attempt succeeded.
+            cost: The cost of its last retry; None if no retry was paid for.
         """
 
     def refund(self, cost: float, /) -> None:  # noqa: B027  optional
@@ -50,6 +51,8 @@ class Budget(ABC):
 
     def failed(self, *, first: bool, retryable: bool) -> None:  # noqa: B027  optional
         """Record a failed attempt, before its retry is paid for.
+
+        Of a hedged attempt, each failed send is recorded.
 
         Args:
             first: Whether it was the first attempt of its call.

@@ -99,7 +99,7 @@ class FleetBudget(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments that the budget was made with, keyed by name."""
+        """The arguments that the budget was made with, keyed by name; no clock."""
         names = ("ratio", "capacity", "recent", "timeouts")
         return {name: getattr(self, name) for name in names}
 
@@ -140,7 +140,11 @@ class FleetBudget(SerializableBudget):
 
     @user_facing
     def to_dict(self) -> dict[str, Any]:
-        """Return the budget as plain data, with its timeouts as type names."""
+        """Return the budget as plain data, with its timeouts as type names.
+
+        Raises:
+            ConfigError: *timeouts* has a predicate, or a type that is not importable.
+        """
         kinds, names = self.timeouts, partial(type_to_name, "timeouts")
         written = [*map(names, kinds)] if isinstance(kinds, tuple) else names(kinds)
         return super().to_dict() | {"timeouts": written}

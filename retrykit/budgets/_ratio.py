@@ -48,8 +48,7 @@ class RatioBudget(SerializableBudget):
 
     Args:
         ratio: Retries per request. Dimensionless, 0 <= ratio <= 1000.
-        reserve: Retries per second of the window. Dimensionless,
-            0 <= reserve <= 1,000,000.
+        reserve: Retries that each second of the window allows. Retries, 0 to 1,000,000.
         window: How long requests and retries count. A duration, 1 s to 1 d.
         clock: Returns the time in seconds, >= 0, which never decreases; for simulations
             and replays. By default the clock of calls. It is not a setting: a budget
@@ -101,7 +100,7 @@ class RatioBudget(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments that the budget was made with, keyed by name."""
+        """The arguments that the budget was made with, keyed by name; no clock."""
         return {"ratio": self.ratio, "reserve": self.reserve, "window": self.window}
 
     @property

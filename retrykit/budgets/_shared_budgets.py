@@ -75,8 +75,8 @@ before in this scope, got RatioBudget(); give another budget another scope  \
             function without parameters.
 
     Raises:
-        ConfigError: *scope* has another form, *make* builds no new budget, or
-            the budget of this scope has other settings.
+        ConfigError: *scope* has another form, *make* builds no budget of
+            `retrykit.budgets`, or the budget of this scope is not equivalent.
     """
     rule = "a function that builds a budget of retrykit.budgets"
     # It has the type of what was made.

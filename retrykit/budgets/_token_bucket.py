@@ -127,7 +127,11 @@ class TokenBucket(SerializableBudget):
 
     @user_facing
     def to_dict(self) -> dict[str, Any]:
-        """Return the bucket as plain data, with its costs keyed by error type name."""
+        """Return the bucket as plain data, with its costs keyed by error type name.
+
+        Raises:
+            ConfigError: *costs* has a predicate, or a type that is not importable.
+        """
         return super().to_dict() | {"costs": self.costs.to_dict()}
 
 
@@ -156,7 +160,7 @@ class Costs(tuple[tuple[Any, int], ...]):
         """Return the pairs that a user wrote, one for each type or predicate.
 
         Raises:
-            ConfigError: A pair is invalid.
+            ConfigError: The value does not consist of pairs, or a pair is invalid.
         """
         if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
             raise invalid_setting("costs", _COSTS_RULE, value, _COSTS_SUGGESTION)
@@ -191,9 +195,10 @@ class Costs(tuple[tuple[Any, int], ...]):
         return {type_to_name("costs", kind): cost for kind, cost in self}
 
     def cost_after(self, error: Exception | None, default: int) -> int:
-        """Return the cost of a retry; *default* if no condition matches the error.
+        """Return the cost of a retry after an error; None stands for a rejected result.
 
-        *error* is None after a rejected result, which costs *default*.
+        It is *default* if no condition matches the error, and the highest cost of the
+        errors in a group that no condition matches.
         """
         if error is None:
             return default

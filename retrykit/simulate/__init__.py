@@ -9,6 +9,8 @@ recovers at once
 
 `simulate` returns a `Simulation`. The `Server`, its `Outage`, the `Clients` and the
 load, such as `Users`, are values. With their defaults, one line is enough.
+`smallest_change` searches for a change after which the server recovers, and `basin` for
+the states from which it does not. `contend` simulates clients that update one row.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """Simulations that are computed with numpy, many attempts at a time.
 
-Within a window of one timeout, no attempt depends on how another one is served:
+Within a window of at most one timeout, no attempt depends on how another is served:
 attempts fail by timeouts, or at once while a server fails all of them. So the attempts
 of a window are sorted, and a running maximum gives when each has been served.
 """
@@ -175,7 +175,7 @@ def _queue(times: Array, services: Array, free: int) -> Array:
 
 
 def run_windows(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:
-    """Run a simulation in which attempts time out, or all fail as they arrive.
+    """Run a simulation in which attempts fail by timeouts, or all as they arrive.
 
     Raises:
         AmbiguousOrderError: The order of two events is unknown.

@@ -98,7 +98,7 @@ def basin(  # noqa: PLR0913  as `simulate`
     steps: int = _STEPS,
     progress: Progress | None = None,
 ) -> Basin:
-    """Simulate from which states the load does not recover by itself.
+    """Find by simulation the states from which the load does not recover by itself.
 
     There is no outage, but the simulation begins with requests in the queue for which
     no client waits any more, and with calls whose first attempt has timed out, and
@@ -114,7 +114,7 @@ def basin(  # noqa: PLR0913  as `simulate`
     Args:
         policy: As in `simulate`.
         load: As in `simulate`.
-        server: As in `simulate`.
+        server: As in `simulate`, but not a chain.
         network: As in `simulate`.
         late_answers: As in `simulate`.
         horizon: How long the load may take to recover: the server must recover within
@@ -127,12 +127,13 @@ def basin(  # noqa: PLR0913  as `simulate`
         pending: The largest number of waiting calls. Count, 1 to 1,000,000; by default
             what the server serves in three timeouts.
         steps: Number of steps of each axis, from 0 to its largest number. Count,
-            1 to 100; 10 by default, which makes 121 simulations.
+            1 to 100; 10 by default, which makes up to 121 simulations.
         progress: Called after each simulation with the number of simulations so far,
             and of all.
 
     Raises:
-        ConfigError: As in `simulate`.
+        ConfigError: As in `simulate`, or the clients have limits, a hedge, an SDK or
+            a number of connections.
 
     Source:
         The phases of a queue and its retries, arXiv 2510.03551, 2025.

@@ -47,12 +47,12 @@ class Call:
         process: The process that makes it.
         began: When it began, in nanoseconds.
         attempt: Number of the running or last attempt, from 1; 0 before the first.
-        waiting: The attempt whose answer it waits for; None between attempts.
-        timer: The event of that attempt's timeout, or of the next attempt; None once
-            the call is over.
-        cost: What the last retry cost the budget.
-        draws: The draws of its delays, which 64 calls share.
-        number: Its number among these 64 calls, from 0.
+        waiting: The attempt whose answer it waits for; None if there is none.
+        timer: The event of that attempt's timeout, or of the next attempt; None if
+            there is none.
+        cost: What the last retry cost the budget; None if no retry was paid for.
+        draws: The draws of its delays, which several calls share.
+        number: Its number in these draws, from 0.
         record: What the policy has to know about earlier failures; None if nothing.
         user: The number of the user who makes it; None if the load is open.
     """
@@ -111,9 +111,10 @@ class BySchedule(NamedTuple):
     """Decisions that depend only on the attempt, its draw and the time.
 
     Attributes:
-        kinds: Whether failures are decided like this, for each way to fail.
+        kinds: Whether failures are retried, and decided like this, for each way to
+            fail.
         most: Maximum number of attempts, or infinity.
-        limit: A retry is made before this time, in seconds since the call began;
+        limit: A retry before this time, in seconds since the call began, is made;
             `Rules.delay_after` decides about later ones.
         delays: The lowest delay before a retry, and its step for each unit of the draw.
         time_limit: When the attempts of a call are ended, in nanoseconds since it

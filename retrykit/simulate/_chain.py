@@ -50,7 +50,9 @@ def check_chain(value: object) -> Chain:
 
 
 def check_slots(chain: Chain, rate: float, network: float) -> None:
-    """Raise an error unless each server has enough slots to wait for the next one.
+    """Raise an error unless each server has enough slots for the load.
+
+    A request also holds its slot while the server waits for the next server.
 
     Args:
         chain: The servers.
@@ -75,7 +77,7 @@ def check_slots(chain: Chain, rate: float, network: float) -> None:
 
 
 def check_timeouts(chain: Chain, clients: Sequence[Clients], network: float) -> None:
-    """Raise an error if every request takes longer than its timeout.
+    """Raise an error if no attempt of some client can succeed before its timeout.
 
     Args:
         chain: The servers. A server with random service times may be quick.

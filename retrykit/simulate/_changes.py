@@ -56,7 +56,7 @@ class Change(Frozen):
     """A change after which a server recovers.
 
     Attributes:
-        words: The change, as it is written in Python.
+        words: The change in words, such as ``max_attempts=3``, or ``no change``.
         clients: The clients after the change.
         server: The server after the change.
         simulation: What happens then.
@@ -100,17 +100,18 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
     2. a budget: `FleetBudget`, `RatioBudget` without a reserve, `Throttle`, or
        `TokenBucket`;
     3. a delay before each retry, ``constant(d).equal_jitter()``: as short as possible;
-    4. a longer timeout of an attempt: as short as possible, up to 1.5 times the outage;
+    4. a longer timeout of an attempt: as short as possible, up to about 1.5 times the
+       outage, and at most 100 times as long as before;
     5. a bound of the server's queue: as high as possible, from the timeout down to
        half of it;
     6. the newest request first.
 
     Numbers are found by bisection, which assumes that all smaller changes fail and all
-    greater ones succeed. Each change is simulated with three seeds, and the server must
-    recover with all of them. That is up to about 25 simulations, the longest of which
-    do not recover. With an SDK's retries each takes seconds; if the whole search may
-    take more than a minute, that is logged before it begins. If the server does not
-    recover without any retries either, 1 to 3 are left out.
+    greater ones succeed. A change is simulated with three seeds, until the server does
+    not recover with one of them. That is rarely more than 25 simulations, the longest
+    of which do not recover. With an SDK's retries each takes seconds; if the whole
+    search may take more than a minute, that is logged before it begins. If the server
+    does not recover without any retries either, 1 to 3 are left out.
 
     >>> from retrykit.simulate import smallest_change
     >>> print(smallest_change(Policy(), load="25%"))
@@ -120,7 +121,7 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
         policy: As in `simulate`. All clients are changed.
         load: As in `simulate`.
         outage: As in `simulate`; not None.
-        server: As in `simulate`.
+        server: As in `simulate`, but not a chain.
         network: As in `simulate`.
         late_answers: As in `simulate`.
         horizon: As in `simulate`.
@@ -133,7 +134,8 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
         change without any effect, ``"no change"``.
 
     Raises:
-        ConfigError: As in `simulate`.
+        ConfigError: An argument is invalid, or the policy cannot be simulated, as in
+            `simulate`.
     """
     return find_change(
         policy,
@@ -258,7 +260,7 @@ class _Search:
     def turn(self, dial: _Dial) -> Change | None:
         """Return the least change of a setting that lets the server recover.
 
-        None if the greatest change does not.
+        None if the greatest change does not, or if the setting cannot be changed.
         """
 
         def recovers(step: int) -> bool:

@@ -49,7 +49,8 @@ class Clients(NamedValue):
 
     Args:
         policy: The policy of all calls. Each process has a budget of its own, new and
-            full, with the settings of the policy's budget.
+            full, with the settings of the policy's budget; a budget of your own class
+            is copied.
         share: The weight of these clients among all, for a fleet in which some have
             another policy. Dimensionless, > 0 and <= 1e9; 1 by default.
         processes: Number of processes. Count, 1 to 100,000; 100 by default.
@@ -228,7 +229,7 @@ class Fleet:
         return call.waiting is attempt
 
     def answer(self, attempt: Attempt, failure: int | None) -> None:
-        """Handle the server's answer; without a failure, it is a success."""
+        """Handle the server's answer; *failure* is None for a success."""
         call = attempt.call
         if call.waiting is not attempt and (
             not self._late_answers or failure is not None or call.timer is None

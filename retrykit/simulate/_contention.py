@@ -47,7 +47,8 @@ class Contention(Frozen):
         attempts_within: Half the width of the 95 % confidence interval of *attempts*;
             None for a single run.
         time: When the last client was done, in seconds.
-        time_within: Half the width of the 95 % confidence interval of *time*.
+        time_within: Half the width of the 95 % confidence interval of *time*; None for
+            a single run.
         given_up: Number of clients that gave up.
     """
 

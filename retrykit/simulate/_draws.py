@@ -19,8 +19,9 @@ class Stream:
     """Draws for one purpose, which draws for other purposes do not change.
 
     `random.Random` gives the same numbers in every Python. The logarithms of two
-    machines may differ in their last digit, so they are computed here, by additions,
-    multiplications and divisions alone, which IEEE 754 defines to the bit.
+    machines may differ in their last digit; where that matters, they are computed here,
+    by additions, multiplications and divisions alone, which IEEE 754 defines to the
+    bit.
 
     Args:
         seed: The seed of the simulation. Integer, >= 0.

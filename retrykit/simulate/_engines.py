@@ -32,7 +32,7 @@ attempts at a time, with numpy.
 
 @final
 class VirtualClock:
-    """The clock that budgets read in a simulation."""
+    """The clock that budgets and limits read in a simulation."""
 
     def __init__(self, events: Events) -> None:
         self._events = events

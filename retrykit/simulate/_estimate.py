@@ -171,7 +171,7 @@ def _call(clients: Clients, answer: float, seconds: float) -> _Call:
     Args:
         clients: The clients.
         answer: How long a request takes to fail, in seconds.
-        seconds: When it is cut off, since it began.
+        seconds: When it is cut off, in seconds since it began.
     """
     each = 1
     if clients.sdk is not None:

@@ -25,7 +25,7 @@ BUSY: Final = 3
 FAILED_CALL: Final = 4
 """An attempt that is answered with a 503 since the server's own call has failed."""
 OWN_TIMEOUT: Final = 5
-"""An attempt that the timeout of the policy ends, where requests have their own."""
+"""An attempt that the policy ends, where requests have timeouts of their own."""
 
 _NAMES: Final = ("timeout", "refused", "unavailable", "failed_call")
 

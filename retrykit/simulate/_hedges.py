@@ -1,4 +1,4 @@
-"""Hedges of simulated attempts: second sends, by the rules of `Race`."""
+"""Hedges of simulated attempts: further sends, by the rules of `Race`."""
 
 from typing import Any, Final, cast, final
 
@@ -31,7 +31,7 @@ class Hedges:
         self.hedge: Final = Hedge(**given.settings)
 
     def send(self, whole: Whole, deadline: int, done: Done, /) -> "Hedged":
-        """Send an attempt, and send it again if it is slow."""
+        """Send an attempt, and send it again if it is slow or a send fails."""
         self.hedge.begin()
         hedged = Hedged(self, whole, deadline, done)
         hedged.begin()
@@ -47,7 +47,7 @@ class SimulatedRace(Race):
         self._hedges, self._call = hedges, call
 
     def succeeded(self, outcome: SentOutcome, now: float) -> None:
-        """Note how long a successful send took, and end the race with it."""
+        """End the race with a successful send, and note how long the attempt took."""
         self._hedge.note(now - self._begun)
         self._end(outcome)
 

@@ -40,7 +40,7 @@ class LayeredClients(NamedTuple):
 
 
 def has_layers(clients: Clients) -> bool:
-    """Return whether an attempt of clients is more than one request."""
+    """Return whether clients have limits, a hedge, an SDK or limited connections."""
     policy = clients.policy
     parts = policy.admission, policy.hedge, clients.sdk, clients.connections
     return any(parts)
@@ -166,7 +166,7 @@ class LayeredFleet:
         return request.open or late
 
     def answer(self, request: Request, failure: int | None) -> None:
-        """Handle the server's answer; without a failure, it is a success."""
+        """Handle the server's answer; *failure* is None for a success."""
         if request.open:
             request.connections.end(request, succeeded=failure is None)
             request.done(failure)

@@ -41,16 +41,17 @@ slow_start=0.0)
             until the end, as in a pause. ``"refuse"``: it refuses connections at once,
             and does not work on requests that it has accepted. ``"error"``: it answers
             503 at once, and works on those that it has accepted.
-        begin: When it begins. A duration since the beginning of the simulation, >= 0;
-            10 s by default.
+        begin: When it begins, since the beginning of the simulation. A duration, >= 0
+            and <= 1,000,000 s; 10 s by default.
         share: Share of the requests that fail; the others are served. Dimensionless,
-            0 < share <= 1. In an outage of kind ``"hang"``, a share below 1 gets no
+            0 < share <= 1. With a share below 1, the server also works on the requests
+            that it has accepted; in an outage of kind ``"hang"``, that share gets no
             answer.
         retry_after: The ``Retry-After`` header of the 503. A duration, >= 0; None, the
             default, means no header.
         slow_start: How long the server takes after the outage until it is as fast as
-            before: its capacity rises evenly from a tenth. A duration, >= 0; 0 by
-            default.
+            before: its capacity rises evenly from a tenth. A duration, >= 0 and
+            <= 1,000,000 s; 0 by default.
 
     Raises:
         ConfigError: A setting is invalid.

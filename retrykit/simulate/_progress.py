@@ -41,7 +41,8 @@ class Watcher:
     Args:
         progress: Called with the number of seconds so far, and of all; None if nobody
             listens.
-        runs: Number of simulations that it watches, all about as long as the first.
+        runs: Number of simulations that it watches, all about as long as the first; 0
+            for no warning.
         name: The name of these simulations, in a warning.
     """
 

@@ -97,7 +97,8 @@ class Recorder:
         calls: Number of calls that began, in each second.
         sent: Number of attempts that were sent.
         succeeded: Number of attempts sent that succeeded.
-        failed: Number of attempts sent that failed, then or later.
+        failed: Number of attempts sent that failed, then or later, and of attempts
+            that failed without being sent.
         replaced: Number of attempts sent that another one has replaced.
         goodput: Number of calls that succeeded.
         given_up: Number of calls that gave up.
@@ -243,17 +244,17 @@ class Recorder:
         """Return when attempts succeed again, in nanoseconds after a time.
 
         A recovery needs five seconds in a row in each of which at least 95 % of the
-        attempts succeed; it is the time of the last failed attempt that was sent before
-        the second of them. A second without attempts is a good one, too, but not five
-        of them.
+        attempts succeed. Its time is when the last failed attempt up to the end of the
+        first of them was sent. A second without attempts is a good one, too, but not
+        five of them.
 
         Args:
             since: The end of the outage, in nanoseconds.
             seconds: Number of seconds that are over; by default all are.
 
         Returns:
-            >= 0; None if there are no such seconds, or attempts before them have not
-            ended yet.
+            >= 0; None if there are no such seconds, or if attempts sent in or before
+            them have not ended yet.
         """
         row = 0
         for second in range(

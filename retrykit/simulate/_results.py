@@ -29,9 +29,9 @@ class Simulation(Frozen):
             recovers in the last quarter of the horizon, or no attempt is sent after the
             outage; ``"no outage"`` if there was none; ``"interrupted"`` if the
             simulation did not end.
-        recovery: Time from the end of the outage to the last failed attempt that was
-            sent before the second of these five seconds, in seconds, >= 0; None if
-            there are no such seconds.
+        recovery: Time from the end of the outage until the last failed attempt was
+            sent, up to the end of the first of these five seconds, in seconds, >= 0;
+            None if there are no such seconds.
         normal: Calls per second without an outage. With users and recorded calls, the
             calls before it are counted; if there are none, it is the rate of all
             recorded calls, or of users whose calls take no time.

@@ -56,8 +56,8 @@ class Server(NamedValue):
         service: ``"constant"``, the default: every request takes equally long;
             ``"exponential"``: the times are exponentially distributed.
         queue_bound: The work that the queue holds; requests beyond it are answered with
-            a 503 at once. A duration, in which the whole server serves a full queue;
-            None, the default, is unlimited.
+            a 503 at once. A duration, in which the whole server serves a full queue, of
+            one request or more; None, the default, is unlimited.
         order: ``"oldest_first"``, the default, or ``"newest_first"``.
         drops: What it leaves out when it takes a request from the queue: ``"nothing"``,
             the default; ``"abandoned"``, requests whose clients have timed out;
@@ -124,7 +124,7 @@ class Answers(Protocol):
     """The clients, as a server sees them."""
 
     def answer(self, attempt: Any, failure: int | None, /) -> None:
-        """Handle the answer to an attempt; without a failure, it is a success."""
+        """Handle the answer to an attempt; *failure* is None for a success."""
         ...
 
     def awaits(self, attempt: Any, /) -> bool:

@@ -83,8 +83,8 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
             `Clients` to the second. The request holds its slot until that call ends; if
             the call fails, the answer is a 503. The last server has the outage, and the
             load is a share of the lowest capacity.
-        network: Time from a client to the server. A duration, >= 1 us; 1 ms by
-            default.
+        network: Time from a client to the server. A duration, 1 us to 1,000,000 s; 1 ms
+            by default.
         late_answers: Whether the answer to an attempt that has timed out still ends its
             call, as if requests with ids shared a connection. False by default, as if
             each attempt had its own connection.
@@ -93,8 +93,9 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
         errors: The errors that the client raises, for the conditions and hints of the
             policy, keyed by ``"timeout"``, ``"refused"``, ``"unavailable"``, and, where
             a server has failed to call the next one, ``"failed_call"``. By default a
-            `TimeoutError` (an `AttemptTimeout` if the policy has one), a
-            `ConnectionRefusedError`, and an error whose ``response`` has status 503.
+            `TimeoutError`, a `ConnectionRefusedError`, and errors whose ``response``
+            has status 503. A policy that ends attempts itself always raises an
+            `AttemptTimeout`.
         seed: Seed of all draws. Integer, 0 to 2**53 - 1.
         progress: Called after each simulated second with the number of seconds so far
             and of all.
@@ -104,10 +105,11 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
 
     Raises:
         ConfigError: An argument is invalid, the load is not below the capacity, or the
-            policy cannot be simulated: it does not retry the error of the outage, has
-            code that fails on that error, or has settings that are not simulated; or a
-            server has too few slots to wait for the next one, or takes so long that no
-            attempt can end before its timeout.
+            policy cannot be simulated: it does not retry the error of the outage (a
+            timeout without an outage), has code that fails on a simulated error, or has
+            settings that are not simulated; or a server has too few slots for the load
+            while it waits for the next one, or takes so long that no attempt can
+            succeed before its timeout.
     """
     return run(
         policy,

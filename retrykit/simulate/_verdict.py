@@ -18,7 +18,7 @@ Outcome = Literal[
     "no outage",
     "interrupted",
 ]
-"""What follows an outage."""
+"""The verdict about a simulation in a few words."""
 
 # A recovery later in the time that was watched may be luck.
 _DECIDED: Final = 0.75

@@ -63,7 +63,7 @@ def page(  # noqa: PLR0913  independent options
     ('<!doctype html>', False)
 
     If a policy has the name of the preset zizq, google or polly, and that preset can
-    produce it, its fields are the parameters of the preset.
+    produce its schedule, its fields are the parameters of the preset.
 
     The Python and TOML include settings without a field, such as `on`, and list the
     names of those that are omitted because they are code.
@@ -83,8 +83,8 @@ def page(  # noqa: PLR0913  independent options
         title: The title of the page.
 
     Raises:
-        ConfigError: *policies* is empty, a schedule is the user's own code, or
-            another argument is invalid.
+        ConfigError: An argument is invalid, *policies* is empty, or a schedule is the
+            user's own code.
     """
     data: dict[str, Any] = {
         "policies": [

@@ -62,7 +62,7 @@ def policy_data(name: str, value: object) -> dict[str, Any]:
 def _stages(policy: Policy) -> dict[str, list[str]] | None:
     """Return the stages around and within the limits, which a reader may change.
 
-    None if the policy has neither limits of attempts nor a hedge.
+    None if the policy has neither limits in `admission` nor a hedge.
     """
     if not has_stages(policy):
         return None
@@ -145,7 +145,7 @@ def _find_preset(
     """Return the preset whose parameters the page shows, if any.
 
     Returns:
-        None if no preset of this name makes the policy. Otherwise a dict of the
+        None if no preset of this name makes the schedule. Otherwise a dict of the
         ``name`` of the preset; its ``summary``; the path of each of its ``parameters``
         in *settings*; its own ``limits``; and the result of `hidden_settings`.
     """

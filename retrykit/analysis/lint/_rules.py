@@ -100,12 +100,12 @@ class LintContext(Frozen):
 
     @property
     def joined(self) -> bool:
-        """True if a call gives up only when both of its limits are reached."""
+        """True if the limits end a call only when both are reached."""
         return self.policy.limits == "all"
 
     @property
     def polls(self) -> bool:
-        """True if the policy retries results but no errors."""
+        """True if the policy, apart from its rules, retries results but no errors."""
         return self.policy.on == () and self.policy.on_result is not None
 
     @property
@@ -476,7 +476,7 @@ _register_stage_rules()
 def _or_longer(context: LintContext, attempts: int) -> str:
     """Return a clause that suggests a max_elapsed for this number of attempts.
 
-    It is empty if they may take over a century, or if the schedule is user code.
+    It is empty if they may take over a century, or if their time is not known.
     """
     if has_user_code(context.policy.schedule):
         # It may fail for a retry that no call makes.

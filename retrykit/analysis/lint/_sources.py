@@ -107,8 +107,8 @@ def discover(
     """Return the policies in source code, without importing or executing it.
 
     It finds decorators, retried blocks, policies and presets. It reads settings that
-    are literals, constants in the target's files or calls of this package; a policy
-    with other settings is known only in part.
+    are literals, error classes, constants in the target's files or calls of this
+    package; a policy with other settings may be known only in part.
 
     >>> discover("retrykit.schedules")
     Discovery(found=(), failures=())

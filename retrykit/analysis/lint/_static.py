@@ -1,9 +1,9 @@
 """Policies made from the values in source code, which is not run.
 
-Only names of this package are called, and builtin exceptions are used as they are. An
-error class that is defined elsewhere is replaced by one of the same name. Settings that
-are not known are replaced by neutral ones, such as a hint, or left out, such as
-observers, if no lint rule needs them.
+Only names of this package, `timedelta` and collections such as `list` are called, and
+builtin exceptions are used as they are. An error class that is defined elsewhere is
+replaced by one of the same name. Settings that are not known are replaced by neutral
+ones, such as a hint, or left out, such as observers, if no lint rule needs them.
 """
 
 import builtins
@@ -318,7 +318,7 @@ class _Builder:
     ) -> None:
         """Add an argument to *named*, or a stand-in if it is not known.
 
-        An argument that no rule needs is left out.
+        It is left out if it is not known and no rule needs it.
 
         Raises:
             UnknownValueError: It is not known, and the rules need it.

@@ -66,8 +66,8 @@ class Preview(Frozen):
             continue after the last row, or if there is no formula and no sample.
         attempts: The minimum and the maximum number of attempts; None if *end* is None.
         worst_case: The longest total time in seconds, including the last attempt;
-            None if it is unbounded. If *attempt* is 0, each attempt takes the policy's
-            `attempt_timeout`, or no time if there is none.
+            None if it is unbounded or unknown. If *attempt* is 0, each attempt takes
+            the policy's `attempt_timeout`, or no time if there is none.
         samples: Number of sampled calls.
     """
 
@@ -215,7 +215,7 @@ def _attempt_limit(policy: Policy) -> float:
 
 
 def _worst_case(policy: Policy, attempt: float, projection: Projection) -> float | None:
-    """Return the longest total time in seconds; None if it is unbounded."""
+    """Return the longest total time in seconds; None if it is unbounded or unknown."""
     longest = max((row.start_high for row in projection.rows), default=0.0)
     if projection.end is None:
         # Shorter delays let a call continue, but not beyond max_elapsed.

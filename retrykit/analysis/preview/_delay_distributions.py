@@ -1,6 +1,7 @@
 """Exact distribution of the delay before each retry of a schedule.
 
-Each kind of schedule that has random delays, or is made of others, has a function.
+Each kind of schedule that is made of others, or has random delays with a formula, has
+a function.
 """
 
 from collections.abc import Callable, Iterator

@@ -29,11 +29,11 @@ class Distribution(Frozen):
     """The distribution of a delay.
 
     Attributes:
-        mean: Seconds.
+        mean: The mean delay, in seconds.
         low: The shortest delay, in seconds.
         high: The longest delay, in seconds.
-        pieces: The mixture, whose probabilities sum to 1; None if it is not a
-            mixture of uniform pieces, or depends on previous delays.
+        pieces: The mixture, whose probabilities sum to 1; None if it is not a mixture
+            of uniform pieces, has too many of them, or depends on previous delays.
     """
 
     __slots__ = ("high", "low", "mean", "pieces")

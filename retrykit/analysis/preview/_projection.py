@@ -35,7 +35,7 @@ class RetryRow(Frozen):
             ``deadline="clip"``, the last delay of a call may be shorter.
         mean: The mean of the delay, in seconds; None if unknown.
         mean_error: Half the width of the 95 % confidence interval of the mean,
-            in seconds; 0 if exact.
+            in seconds; 0 if the mean is exact or unknown.
         high: The longest delay that the schedule gives before it, in seconds.
         total_low: The shortest sum of the delays up to this retry, in seconds.
         total_high: The longest such sum that the policy allows, in seconds.

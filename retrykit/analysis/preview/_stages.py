@@ -10,7 +10,7 @@ __all__ = ["describe_order", "has_stages", "inner_stages", "outer_stages"]
 
 
 def has_stages(policy: Policy) -> bool:
-    """Return whether a policy has limits of its attempts, or a hedge."""
+    """Return whether a policy has limits in `admission`, or a hedge."""
     return bool(policy.admission) or policy.hedge is not None
 
 
