@@ -176,7 +176,7 @@ def run(  # noqa: PLR0913  as `simulate`
     begin = check_integer("seed", seed, at_least=0)
     rule = "a duration from 10 s to 1,000,000 s"
     after = _parse_bounded("horizon", horizon, _SHORTEST, rule)
-    rule = "a duration from 1 us on, as an attempt takes some time"
+    rule = "a duration from 1 us to 1,000,000 s, as an attempt takes some time"
     delay = _parse_bounded("network", network, _NEAR, rule)
     arrivals = parse_load(load, min(chain.servers, key=attrgetter("capacity")))
     check_slots(chain, arrivals.rate, delay)

@@ -127,8 +127,8 @@ ERRORS = {
     "horizon must be a finite number >= 0, got -1": lambda: simulate(
         Policy(), horizon=-1
     ),
-    "network must be a duration from 1 us on, as an attempt takes some time, "
-    "got 0": lambda: simulate(Policy(), network=0),
+    "network must be a duration from 1 us to 1,000,000 s, as an attempt takes some "
+    "time, got 0": lambda: simulate(Policy(), network=0),
     'network must be a duration such as "12.5s", "500ms" or "1h30m", got \'1\'; '
     "write the unit (us, ms, s, m, h, d, w)": lambda: simulate(Policy(), network="1"),
     "seed must be an integer >= 0, got -3": lambda: simulate(Policy(), seed=-3),
