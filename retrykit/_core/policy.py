@@ -77,7 +77,7 @@ else:
     # Python compiles the names of types that are not imported, which takes long.
     PolicySettings = Any
 
-__all__ = ["Policy"]
+__all__ = ["Policy", "check_settings"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -278,12 +278,9 @@ the first attempt counts; None is unlimited  [out-of-range]
 
         *may_idle* allows a policy that never retries.
         """
-        for name, value in given.items():
-            if name not in SETTINGS:
-                raise _unknown_setting(name, value)
+        checked = check_settings(given)
         values: dict[str, Any] = dict(zip(SETTINGS, _settings_of(others), strict=True))
-        for name, value in given.items():
-            values[name] = SETTINGS[name].check(name, value)
+        values |= checked
         if not (DECIDING | {"rules"}).isdisjoint(given):
             written |= DECIDING.intersection(given)
             elapsed = values["max_elapsed"] if "max_elapsed" in written else None
@@ -765,6 +762,14 @@ def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:
 def _check_history(state: object, failure: object) -> None:
     check_instance("state", state, RetryState)
     check_instance("failure", failure, Failure)
+
+
+def check_settings(given: Mapping[str, object]) -> dict[str, object]:
+    """Return the values of settings; raise an error if one is unknown or invalid."""
+    for name, value in given.items():
+        if name not in SETTINGS:
+            raise _unknown_setting(name, value)
+    return {name: SETTINGS[name].check(name, value) for name, value in given.items()}
 
 
 def _unknown_setting(name: str, value: object) -> ConfigError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from retrykit._conditions import format_value
 from retrykit._core.drivers import build_driver, check_retryable
-from retrykit._core.policy import Policy
+from retrykit._core.policy import Policy, check_settings
 from retrykit._internal.introspection import (
     is_coroutine_function,
     is_generator_function,
@@ -41,7 +41,8 @@ class PolicySource:
         parameters: The parameters of *function* that get arguments of the call.
 
     Raises:
-        ConfigError: *function* is async or a generator function.
+        ConfigError: *function* is async or a generator function, or a change is unknown
+            or invalid.
     """
 
     __slots__ = ("_changes", "_function", "_policies", "parameters")
@@ -50,6 +51,7 @@ class PolicySource:
         self, function: Callable[..., Policy], changes: dict[str, Any] | None = None
     ) -> None:
         self._function, self._changes = function, changes or {}
+        check_settings(self._changes)
         self._policies = _Recent()
         self.parameters: tuple[Parameter, ...] = _parameters_of(function)
         if is_coroutine_function(function) or is_generator_function(function):
@@ -63,7 +65,7 @@ class PolicySource:
 
         Raises:
             ConfigError: The function returned no policy, or needs arguments and got
-                none; or a change is invalid or contradicts the policy.
+                none; or a change contradicts the policy.
         """
         if not args and not kwargs:
             self.check_alone()

@@ -416,7 +416,6 @@ class Arguments:
         source: The file.
         call: The call; None for no arguments.
         parameters: The names of the positional parameters, separated by spaces.
-        most: How many of these may be given by position; by default all.
 
     Attributes:
         source: The file.
@@ -435,15 +434,13 @@ class Arguments:
         source: Source,
         call: cst.Call | None,
         parameters: str,
-        *,
-        most: int | None = None,
     ) -> None:
         self.source = source
         self.values: dict[str, cst.BaseExpression] = {}
         self.dictionaries: list[cst.Name] = []
         self.own: set[str] = set()
         self.extra: list[cst.BaseExpression] = []
-        names = parameters.split()[:most]
+        names = parameters.split()
         for arg in () if call is None else call.args:
             if arg.star == "*":
                 raise Unknown("its arguments are computed")
@@ -478,10 +475,6 @@ class Arguments:
     def get(self, name: str) -> cst.BaseExpression | None:
         """Return an argument; None if it is not given."""
         return self.values.get(name)
-
-    def take(self, name: str) -> cst.BaseExpression | None:
-        """Remove and return an argument; None if it is not given."""
-        return self.values.pop(name, None)
 
 
 def dictionary_items(

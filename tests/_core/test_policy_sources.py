@@ -347,6 +347,20 @@ def test_changes_are_made_once_for_each_policy():
     assert source.ask(policy=MANY).name == "fetch"
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"nonsense": 3}, "nonsense is not a policy setting"),
+        ({"max_attempts": 0}, "max_attempts must be an integer >= 1"),
+    ],
+)
+def test_a_wrong_setting_is_an_error_where_the_function_is_decorated(changes, message):
+    with pytest.raises(ConfigError, match=message):
+        retry(policy=lambda: FEW, **changes)(failing)
+    with pytest.raises(ConfigError, match=message):
+        with_policy(retry(policy=lambda: FEW)(failing), **changes)
+
+
 WITHOUT_CALL = {
     "loop": lambda: retrying(lambda tenant: FEW),
     "async loop": lambda: aretrying(lambda tenant: FEW),
