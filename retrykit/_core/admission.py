@@ -219,7 +219,7 @@ def report(
 
     Returns:
         The evaluation. If a limit will still refuse after the delay, the call stops or,
-        under ``on_refused="wait"``, the delay lasts until the limit allows a retry.
+        under ``on_refused="wait"``, waits longer if it has the time.
     """
     failure, decision, retryable = evaluation
     # It has been admitted.

@@ -104,8 +104,9 @@ class TimeoutScope:
         """Leave the block, and return the error to raise.
 
         Returns:
-            *error*; or, if the timeout has cancelled the block, an error of type `kind`
-            with the same traceback and context, or the error of the timer.
+            *error*, or what trio leaves of a group; or, if the timeout has cancelled
+            the block, an error of type `kind` with the same traceback and context, or
+            the error of the timer.
         """
         stop, self._stop = self._stop, None
         if stop is not None:

@@ -270,15 +270,15 @@ def retrying(
             returns the policy, called once for each loop. The name of the policy
             appears in logs; by default it is that of the function around the block.
         state: The state to resume, of a block that was interrupted.
-        **changes: Settings of `Policy` that differ from it.
+        **changes: Settings of `Policy` that differ from those of *policy*.
 
     Returns:
         An iterable of attempts, each to be entered with ``with``. Every loop over it is
         a separate call.
 
     Raises:
-        ConfigError: A setting is invalid, or a predicate is async: ``with`` cannot
-            await it.
+        ConfigError: A setting is invalid or does not suit a block, such as an async
+            predicate, which ``with`` cannot await.
     """
     return Attempts(policy, changes, _caller(), state)
 

@@ -54,11 +54,12 @@ Entry = list[Any]
 """The entry of a call in its context: a list whose items have the indices below.
 
 A list, because nothing is cheaper to make, and most calls need nothing more than its
-first four items. `open_entry` adds the tape, at the first failure or when the state is
-needed. Only the code that runs calls uses entries.
+first four items. The tape is added at the first failure, or when the state is needed.
+Only the code that runs calls uses entries.
 
-An interrupt may end a call before it can restore `current_entry`. Therefore code that
-reads an entry there, or the one before another entry, passes it to `innermost_running`.
+An interrupt may end a call before it can restore `current_entry`. So an entry that is
+found there, or before another one, may be that of a call that has ended:
+`innermost_running` finds the nearest one whose call runs.
 """
 
 OWNER, START, BEFORE, GIVE_UPS, TAPE = range(5)
@@ -66,9 +67,9 @@ OWNER, START, BEFORE, GIVE_UPS, TAPE = range(5)
 
 - The owner is the controller of the call at first, its `RetryCall` once there is one,
   and None once the call has ended.
-- The start is a clock reading, in seconds; None once the call has ended.
+- The start is a clock reading, in seconds; it may be None once the call has ended.
 - The entry before is the one that was current when the call began, or None.
-- The give-ups are how many calls had given up when the running attempt began.
+- The give-ups are the count of `give_ups` when the call or its last retry began.
 - The tape is added when it is needed; it is None once the call has ended.
 """
 
@@ -137,14 +138,14 @@ copyreg.pickle(ContextVar, _reduce_variable)
 class RetryCall(CallFacts):
     """A running call whose state is needed; for other calls, a plain `Entry` is enough.
 
-    `RetryController.ensure_call` creates it.
+    A `RetryController` creates it.
 
     Attributes:
         controller: The controller of the call; None once the call has ended.
         entry: The entry of the call.
         tape: The tape of the entry.
-        resumed_delay: The delay that is left of a resumed call, in seconds, if the
-            failure before the delay is not known; else None.
+        resumed_delay: The delay before the next attempt of a resumed call, in seconds,
+            if the failure before the delay is not known; else None.
         unrecorded: Number of attempts between the last known failure and the running
             attempt; -1 if the first attempt is not made.
         exhausted_marker: The number of an attempt, and what is attached to the final
@@ -182,7 +183,7 @@ class RetryCall(CallFacts):
 
     @property
     def before(self) -> Entry | None:
-        """The entry that was current when this call began; None if there was none."""
+        """The entry before that of this call, or None."""
         before: Entry | None = self.entry[BEFORE]
         return before
 
@@ -223,7 +224,7 @@ class RetryCall(CallFacts):
 
     @property
     def last_failure(self) -> Failure | None:
-        """The last failed attempt; None if no attempt has failed."""
+        """The last failed attempt; None if none is known."""
         before, last = self.tape[-2:]
         if isinstance(last, tuple):
             return as_failure(last)
@@ -349,7 +350,8 @@ class RetryCall(CallFacts):
     def leave_to_view(self, error: BaseException) -> None:
         """Put `ITSELF` in place of an error whose frames refer to this call.
 
-        A view that somebody has gets a copy of the record, which keeps the error.
+        Not if observers were notified. A view that somebody has gets a copy of the
+        record, which keeps the error.
         """
         if self.notified:
             # An event may be asked for the state later, and shows the error.
@@ -498,7 +500,7 @@ def running_call(entry: Entry) -> RetryCall | None:
 # Reentrant, since a signal handler or a finalizer may make retried calls too
 # while the lock is held.
 state_lock = RLock()
-"""Held while threads agree on the one `RetryCall`, view or marker of a call."""
+"""Held while threads agree on the `RetryCall`, view, marker or warning of a call."""
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
     # A fork must not copy the lock while another thread holds it.

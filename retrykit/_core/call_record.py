@@ -60,10 +60,12 @@ class Terms:
     """The name and the settings of a call, which are known before it begins.
 
     Attributes:
-        name: The name of the policy or the function; the id of a durable job.
-        max_elapsed: Time limit of the call, in seconds; None if unlimited.
+        name: The name of the policy, function or request; the id of a durable job.
+        max_elapsed: Time limit of the call, in seconds; None if there is none, or under
+            ``limits="all"``.
         max_failures: Maximum number of failures kept.
-        max_attempts: Maximum number of attempts; None if unlimited.
+        max_attempts: Maximum number of attempts; None if there is none or it is not
+            known, or under ``limits="all"``.
         redact: The redaction of the policy.
         polls: Whether the policy has ``on=()``, so that rejected results are expected.
         names: The names of the functions in a chain; None for other calls.
@@ -119,8 +121,7 @@ class CallFacts:
         terms: What was known before the call began.
         seed: The seed of the call's random delays.
         started: The reading of the call's clock when the call began, in seconds.
-        read_clock: Reads the clock of a running call; None if the call has ended, or
-            began in a thread where its clock was not known.
+        read_clock: Reads the clock of a running call; None if it is not known.
         attempt: Number of the running or last attempt, from 1; 0 if none was made.
         attempt_started: When that attempt began, in seconds since the call began.
         failures: The failed attempts that are kept, in order.
@@ -128,7 +129,8 @@ class CallFacts:
             scheduled.
         total_delay: Sum of the delays so far, in seconds.
         stop_reason: Why the call ended; None while it runs.
-        elapsed_at_end: The elapsed time of a call that has ended, in seconds.
+        elapsed_at_end: The elapsed time when the call ended or its state was stored, in
+            seconds.
         frame_locations: Where errors with released frames were raised, keyed by attempt
             number.
         outer_deadline: When the time limit of a call around this one is reached, in
@@ -136,14 +138,16 @@ class CallFacts:
         epoch: When the call began, by the wall clock, in seconds since 1970; None until
             somebody needs it.
         stop_detail: What ended the call, as text; None if `stop_reason` says enough.
-        retry_in: Seconds until the limit that refused an attempt will allow one.
+        retry_in: Seconds until the limit that refused an attempt will allow one; None
+            if that is not known.
         used_fallback: Whether the call returns the policy's fallback.
         dropped_failures: Number of failures that were not kept.
-        rule_counts: Number of failures that each of the policy's rules matched.
+        rule_counts: Numbers of failures that the policy's rules matched, in order;
+            zeros at the end are left out.
         hedges: Number of sends beyond the first of each attempt.
         stream: The facts of a stream; None for a call that has a result.
-        retry_cost: What the last retry cost the policy's budget; None if no retry was
-            paid for.
+        retry_cost: What the last retry cost the policy's budget; None if the budget did
+            not pay for it.
         depth: Number of retried calls around this one.
         nested_state: The state of the nested call whose failure ended this one.
         request: The method and the URL of the request that the call makes.
@@ -220,7 +224,7 @@ class CallFacts:
     @property
     @abstractmethod
     def last_failure(self) -> Failure | None:
-        """The last failed attempt; None if no attempt has failed."""
+        """The last failed attempt; None if none is known."""
 
     @abstractmethod
     def failures_backwards(self) -> Iterator[Failure]:
@@ -295,7 +299,7 @@ class CallFacts:
     def find_time_limit(self) -> float | None:
         """Return when `max_elapsed` ends the call, in seconds since its start.
 
-        None if it is unlimited.
+        None if it does not end it.
         """
         limit = self.terms.max_elapsed
         return None if limit is None else limit + self.row_began
@@ -358,7 +362,7 @@ class CallRecord(CallFacts):
 
     @property
     def last_failure(self) -> Failure | None:
-        """The last failed attempt; None if no attempt has failed."""
+        """The last failed attempt; None if none is known."""
         return self.failures[-1] if self.failures else None
 
     def failures_backwards(self) -> Iterator[Failure]:

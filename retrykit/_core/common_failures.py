@@ -1,8 +1,9 @@
-"""Fast answers to common failures, found in one step.
+"""Fast answers to common failures, and fast evaluations of most others.
 
 Most failures are common: the policy retries errors of this type, no limit is near, and
-nothing else has a say, such as a rule, a hint or an observer. All others are left to
-`retrykit._core.steps`, which writes the same record.
+nothing else has a say, such as a rule, a hint or an observer. They are answered in one
+step. All others are left to `retrykit._core.steps`, which writes the same record, and
+whose evaluation of most errors is also here.
 """
 
 import math
@@ -67,7 +68,7 @@ leaves the failure to `retrykit._core.decision`."""
 
 Spread = tuple[float, float | None]
 """The shortest delay before a retry, and what each unit of its random draw adds to it,
-in seconds; None in place of the latter if the delay depends on more than one draw."""
+in seconds. The latter is None if only `Delays.draw` can find the delay."""
 
 # The number of attempts whose delays are remembered.
 _MAX_KNOWN: Final = 256
@@ -390,7 +391,7 @@ class Delays(dict[int, Spread]):
         return (low, step) if exact else _NOT_COMMON
 
     def draw(self, retry: int, previous: float | None, seed: int) -> float:
-        """Return a delay that depends on more than one draw, in seconds.
+        """Return a delay that is not known to be uniform, in seconds.
 
         It is infinite if the schedule has ended, or the delay is too long.
         """

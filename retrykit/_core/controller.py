@@ -112,7 +112,7 @@ Asked = tuple[list["Lease"], "Lease | Refusal"]
 
 
 class RetryController:
-    """Records and reports the calls of one function.
+    """Records and reports the calls of a function, a block or a client.
 
     Args:
         policy: The policy of the calls.
@@ -128,7 +128,7 @@ class RetryController:
 
     Attributes:
         policy: The policy of the calls.
-        answer: The answer to common failures; None before the first of them.
+        answer: The answer to common failures; None while `find_answer` must find it.
         budget: The policy's budget, or None.
         clock: The clock of the driver.
         function: The function that events name; None for a block or a client.
@@ -138,7 +138,7 @@ class RetryController:
         admits: Whether `limits` is not empty.
         report_success: `admission.report_success`; only set if `admits`.
         parts: The `parts` of the clock.
-        begins_late: Whether the first attempt waits for the rest of a delay, or for
+        begins_late: Whether the first attempt may wait for the rest of a delay, or for
             limits.
         plain: The type of the last result that could be returned as it is, shared by
             most results; None if there was none, or if the policy has limits or a
@@ -303,8 +303,8 @@ class RetryController:
         """Warn, at the first failure, of a blocked event loop and of nested retries.
 
         The first delay of sync code may block an event loop. A client in the function,
-        or where its error comes from, may retry by itself. *call* is the retried call
-        in which the client of an integration has given up, if there is one.
+        or where its error comes from, may retry by itself. *call* is the retried call,
+        in which the client of an integration may have given up.
         """
         self._has_not_failed = False
         if hasattr(self.function, CHAIN_MARK):
@@ -325,8 +325,8 @@ class RetryController:
     def accepts(self, result: object, leases: "list[Lease] | None") -> bool:
         """Return whether a result can be returned as it is; if so, report it to limits.
 
-        The type of the last such result is remembered, unless limits or a budget must
-        know of results.
+        The type of the last such result is remembered, unless the policy has limits or
+        a budget.
         """
         kind = type(result)
         if self.judges or not (kind is self._direct or self.is_direct(kind)):
@@ -376,7 +376,7 @@ class RetryController:
         Args:
             entry: The entry of a call that began earlier, timed by the real clock.
             args: The positional arguments of the call.
-            kwargs: Its keyword arguments; None if the caller has no arguments.
+            kwargs: Its keyword arguments; None if the caller does not know them.
             leases: The leases of its first attempt; None if the call has them, or
                 there are none.
         """
@@ -408,7 +408,7 @@ class RetryController:
     ) -> RetryCall:
         """Return the `RetryCall` of a call that begins now, by its context's clock.
 
-        Nobody else knows the entry yet. The parameters are as in `ensure_call`.
+        Nobody else knows the entry yet. *args* and *kwargs* are as in `ensure_call`.
         """
         read_clock, started, epoch = self.clock.reader(), entry[START], None
         if read_clock is not None:
@@ -468,7 +468,7 @@ class RetryController:
         return open_entry(entry, self._plan.same_draws or new_draws())
 
     def start(self, call: RetryCall) -> None:
-        """Record that the first attempt of a watched call begins."""
+        """Record that a watched call begins with an attempt."""
         if self.admits:
             call.tape[-1] = call.elapsed
         if self._observers or events.process_observers:
@@ -503,7 +503,7 @@ class RetryController:
         return evaluate(call, error, driven=self._driven)
 
     def trim_tracebacks(self, call: RetryCall, error: Exception) -> bool:
-        """Trim the traceback of an error, and release the previous one's frames.
+        """Trim an error's traceback; release the previous one's frames if not kept.
 
         Returns:
             Whether the error is bare: it has no cause, no context, no members and no
@@ -539,7 +539,7 @@ class RetryController:
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
     ) -> Evaluation:
-        """Record the cost of a retry; return the evaluation, or a stop if it is unpaid.
+        """Record a retry's cost; return the evaluation, or a stop if the cost is None.
 
         Args:
             call: The call.
@@ -646,7 +646,7 @@ class RetryController:
         A retry that the budget has paid for is refunded.
 
         Returns:
-            The error to raise: the last attempt's, or the limit's.
+            The error to raise.
         """
         error: Exception | None = admission.note_refusal(call, limit, refusal)
         failure, reason = call.last_failure, StopReason.REFUSED

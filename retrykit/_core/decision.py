@@ -243,7 +243,7 @@ def _is_own(error: Exception) -> bool:
 
 
 def _names(condition: Condition, group: Exception) -> bool:
-    """Return whether a condition is a type of the group itself, or includes one."""
+    """Return whether a condition names the type of a group, or a base of it."""
     return isinstance(condition, BY_TYPE) and isinstance(group, condition)
 
 
@@ -278,7 +278,7 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
         elapsed: Seconds since the call began, >= 0.
         error: The error that the attempt raised; None if its result was rejected.
         result: The rejected result.
-        matched: The answer of `match_error`.
+        matched: The rule that matches, or why there is no retry, as from `match_error`.
         exhausted: The outcome of a nested call that has given up, or None.
         already_warned: Returns whether a warning was logged for this call before; after
             its first use it returns True.
@@ -327,8 +327,9 @@ def find_hint(
 ) -> float | RetryAfter | GiveUp | None:
     """Return the answer of a hint: the matching rule's, or else the policy's.
 
-    For an ExceptionGroup it is a `GiveUp` for one of its errors, or else the longest
-    delay. None if there is no hint, the hint has no answer, or the error is a signal.
+    For an ExceptionGroup that is not judged as a whole, it is a `GiveUp` for one of its
+    errors, or else the longest delay. None if there is no answer, or the error is a
+    signal.
     """
     hint = policy.hint
     longest = policy.hint_cap if policy.on_long_hint == "ignore" else None
@@ -374,8 +375,8 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
         attempt: Number of the failed attempt, from 1, and of the retry after it.
         elapsed: Seconds since the call began, >= 0.
         error: The error that the attempt raised; None if its result was rejected.
-        matched: The answer of `match_error`.
-        hint: The answer of the policy's hint.
+        matched: The rule that matches, or why there is no retry, as from `match_error`.
+        hint: The answer of the hint.
 
     Returns:
         The delay before the next attempt, in seconds, or why there is none.

@@ -1,7 +1,8 @@
 """The decorators `retry` and `aretry`, and functions for decorated functions.
 
-Type checkers and editors read in `PolicySettings` which settings the decorators take;
-`help`, `inspect.signature`, Jupyter and the reference read what `list_settings` adds.
+Type checkers and editors read in `retrykit._core.setting_types` which settings these
+take; `help`, `inspect.signature`, Jupyter and the reference read what `list_settings`
+adds.
 """
 
 from collections.abc import Callable, Coroutine
@@ -176,7 +177,7 @@ def retry(
     """Retry the decorated function when it fails, as its policy says.
 
     ``@retry`` alone applies the default policy: five attempts within a minute, with
-    growing delays. Coroutine functions are awaited. It goes above or below
+    growing delays. Coroutines are awaited. The decorator goes above or below
     ``@classmethod``, ``@staticmethod`` and ``@abstractmethod``.
 
     >>> attempts = []
@@ -194,19 +195,20 @@ def retry(
             position.
         policy: The policy of the calls; `Policy()` by default. Or a function that
             returns the policy, called once for each call, so that settings can change
-            at run time. Its parameters get the call's arguments of the same names, such
-            as ``self``.
+            at run time. If one of its parameters has no default, they get the call's
+            arguments of the same names, such as ``self``.
         stream: How a generator function is retried: ``"until-first-item"``,
             ``"restart"``, or what a function of `retrykit.streams` returns.
-        **changes: Settings of `Policy` that differ from it.
+        **changes: Settings of `Policy` that differ from those of *policy*.
 
     Returns:
-        A decorator. Decorated functions keep their signature; decorated generator
-        functions return a `streams.Stream` or a `streams.AsyncStream`.
+        A decorator; if *fn* is a function, the decorated function. Decorated functions
+        keep their signature; decorated generator functions return a `streams.Stream` or
+        a `streams.AsyncStream`.
 
     Raises:
-        ConfigError: A setting is invalid, or the function cannot be retried: a
-            generator function without *stream*, a class, a property.
+        ConfigError: A setting is invalid, or the function cannot be retried, such as a
+            generator function without *stream*, a class or a property.
     """
     return _decorator("retry", fn, policy, changes, stream, awaited=None)
 
@@ -284,7 +286,8 @@ def aretry(
     'data'
 
     Raises:
-        ConfigError: A setting is invalid, or the function is known not to be async.
+        ConfigError: A setting is invalid, or the function cannot be retried, or is
+            known not to be async.
     """
     return _decorator("aretry", fn, policy, changes, stream, awaited=True)
 
@@ -307,7 +310,7 @@ def with_policy(
         fn: A function, decorated or not, which is not changed.
         policy: The other policy, or a function that returns it; by default *fn*'s
             policy.
-        **changes: Settings of `Policy` that differ from it.
+        **changes: Settings of `Policy` that differ from those of *policy*.
 
     Raises:
         ConfigError: A setting is invalid, or the function cannot be retried.
@@ -334,7 +337,8 @@ def policy_of(fn: object) -> Policy:
             `functools.wraps`.
 
     Raises:
-        ConfigError: It is not decorated with `retry` or `aretry`.
+        ConfigError: It is not decorated with `retry` or `aretry`, or its policy depends
+            on the arguments of a call.
     """
     found = find_wrapped(fn)
     if found is None:
@@ -375,15 +379,15 @@ def resume(
         fn: A function or a bound method, decorated or not.
         state: The state, from `RetryState.from_dict` or of a cancelled call.
         policy: Another policy; by default *fn*'s policy.
-        **changes: Settings of `Policy` that differ from it.
+        **changes: Settings of `Policy` that differ from those of *policy*.
 
     Returns:
         A function to be called once, with the arguments of the call: each call resumes
         from *state* again.
 
     Raises:
-        ConfigError: A setting is invalid, the function cannot be retried, or the call
-            of *state* has succeeded.
+        ConfigError: A setting is invalid, the function cannot be retried or returns
+            streams, or the call of *state* has succeeded.
     """
     check_resumable(state)
     inner, base, awaited, stream = unwrap(fn)
@@ -520,7 +524,7 @@ _ALIASES: dict[str, object] = {
 }
 
 # The line of a docstring that stands for all settings.
-_LINE = "**changes: Settings of `Policy` that differ from it."
+_LINE = "**changes: Settings of `Policy` that differ from those of *policy*."
 # The settings of `Policy`, which has no docstring under ``python -OO``.
 _TEXT = (Policy.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
 _INDENT = len(_TEXT) - len(_TEXT.lstrip())

@@ -165,7 +165,7 @@ def _check_async(policy: "Policy") -> None:
 
 
 def check_limits_of(policy: "Policy") -> None:
-    """Raise a ConfigError if a policy cannot share its limits with other policies."""
+    """Join the limits of a policy; see `admission.join_limits`."""
     if policy.admission:
         # Imported here: few policies have limits.
         from retrykit._core.admission import join_limits  # noqa: PLC0415

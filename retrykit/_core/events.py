@@ -133,7 +133,7 @@ class AttemptFailed(CallEvent):
 
 @final
 class HedgeStarted(CallEvent):
-    """The running attempt was sent again, since it is slow: send *number*, >= 2.
+    """The running attempt was sent again by a hedge: send *number*, >= 2.
 
     It is not another attempt; see `retrykit.Hedge`.
     """
@@ -231,7 +231,7 @@ Event = (
 """An event of a call; each kind has the state of its call."""
 
 Observer = Callable[[Event], object]
-"""Takes an event; what it returns is ignored, or awaited if it is awaitable."""
+"""Takes an event; its result is ignored, or under `aretry` awaited if awaitable."""
 
 process_observers: "list[observe]" = []
 """The process-wide registrations; an observer may be registered twice.
@@ -414,7 +414,7 @@ async def deliver(pending: Pending) -> None:
 
 
 def discard(pending: Pending) -> None:
-    """Close what async observers have returned, since the call was cancelled."""
+    """Close what async observers have returned, since the call was interrupted."""
     for _, _, answer in pending:
         if isinstance(answer, CoroutineType):
             answer.close()

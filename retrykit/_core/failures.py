@@ -63,7 +63,7 @@ NEVER_RETRIED = (StopReason.NOT_RETRYABLE, StopReason.CANCELLED)
 
 @final
 class ErrorRecord(Frozen):
-    """An error from another process, as text.
+    """An error as text, such as one that was read from data.
 
     Attributes:
         type: The class as ``module.Name``, or as ``Name`` if it is built in.
@@ -82,7 +82,7 @@ class ErrorRecord(Frozen):
 
 @final
 class ResultRecord(Frozen):
-    """A rejected result as text: one from another process, or too large to be kept.
+    """A rejected result as text: one read from data, or too large to be kept.
 
     Attributes:
         type: The class as ``module.Name``, or as ``Name`` if it is built in.
@@ -101,11 +101,11 @@ class Failure(NamedTuple):
 
     Attributes:
         attempt: The number of the attempt, from 1.
-        error: The error that was captured; an `ErrorRecord` of it in a state
-            that came from another process; None if a result was rejected.
-        result: The rejected result; a `ResultRecord` of it in a state that came from
-            another process, or if it was large and another failure followed; None if
-            an error was raised.
+        error: The error that was captured; an `ErrorRecord` of it in a state that was
+            read from data; None if a result was rejected.
+        result: The rejected result; None if an error was raised. A `ResultRecord` may
+            take its place in a state that was read from data, or if it was large and
+            another failure followed.
         started: When the attempt began, in seconds since the call began.
         duration: How long the attempt took, in seconds.
         delay: The delay that followed, in seconds; None if none did.
@@ -130,7 +130,7 @@ class Failure(NamedTuple):
         return f"Failure({', '.join(f'{name}={text}' for name, text in parts.items())})"
 
     def describe(self, *, redact: Redaction = True) -> str:
-        """Return the error's type and text, or the type of the rejected result.
+        """Return the error's type and text, or the rejected result's type and status.
 
         >>> Failure(1, OSError("refused"), None, 0.0, 0.1, None).describe()
         'OSError: refused'
@@ -159,7 +159,7 @@ class Evaluation(NamedTuple):
         failure: The attempt, with the delay that follows it.
         decision: The delay before the next attempt, in seconds, or why there is none.
         retryable: Whether the policy's conditions select the outcome for a retry,
-            whatever its limits allow.
+            whatever its limits allow; False if a nested call has given up.
     """
 
     failure: Failure

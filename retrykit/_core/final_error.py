@@ -34,7 +34,7 @@ __all__ += ["state_of"]
 def build_final_error(
     raises: str, record: CallFacts, error: Exception | None
 ) -> Exception:
-    """Build the exception to raise when a call gives up, with its state and note."""
+    """Return the exception that a call gives up with, its state attached."""
     form = "last" if record.stop_reason in NEVER_RETRIED else raises
     members: list[Exception] = []
     if form == "group":
@@ -102,7 +102,7 @@ def state_of(outcome: object) -> RetryState | None:
         The state at the end of the call; None if no retried call ended with *outcome*.
 
     Raises:
-        ConfigError: *outcome* is neither an exception nor a response.
+        ConfigError: *outcome* is of a type that can have no state, such as a string.
     """
     attributes = attributes_of(outcome)
     if attributes is None or isinstance(outcome, _NOT_OUTCOMES):
@@ -182,7 +182,7 @@ def has_value(fallback: object, failure: Failure | None) -> bool:
 
 
 def check_no_fallback(policy: "Policy") -> None:
-    """Raise an error if a policy has a fallback that no function could return."""
+    """Raise an error if a policy has a fallback where no function could return it."""
     if policy.fallback is not NO_FALLBACK:
         rule = "left out where no function can return it: in a block, a client, a job "
         rule += "or a stream"

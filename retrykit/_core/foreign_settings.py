@@ -187,7 +187,7 @@ _TIME_LIMITS = {"max_elapsed_time", "max_time"}
 RETRY_NAMES = frozenset(
     name for name in _BY_NAME if name in _TIME_LIMITS or _OF_RETRIES.search(name)
 )
-"""The names that hardly mean anything but a setting of retries."""
+"""The names that hardly mean anything other than a setting of retries."""
 
 _IN_MILLISECONDS = (
     "stop_max_delay wait_exponential_max wait_exponential_multiplier wait_fixed "

@@ -44,7 +44,7 @@ class Hedge(ForkSafe):
     """Sends an attempt again when it is slow; the first success counts.
 
     A slow answer is often the fault of one server, or of one lost packet, and another
-    try is quick. The other sends of an attempt are cancelled once there is a result,
+    try is quick. The other sends of an attempt are cancelled once its outcome is known,
     and awaited. Sends of sync functions run in threads, which cannot be cancelled: they
     run to their end, and their results are dropped.
 
@@ -55,8 +55,9 @@ class Hedge(ForkSafe):
     A hedge can also decorate a function, without a policy. As in gRPC, a send that
     fails with an error that the policy may retry is followed by the next one at once,
     or after the delay that a hint asks for; any other error ends the attempt. If a hint
-    is `GiveUp`, nothing more is sent, and the sends in flight continue. If all fail,
-    the attempt fails as its first send did, or as the send with that hint did.
+    is `GiveUp`, or asks for a longer delay than the policy allows, nothing more is
+    sent, and the sends in flight continue. If all fail, the attempt fails as its first
+    send did, in an HTTP client as its last, or as the send with that hint did.
 
     Args:
         delay: Time after which the next send goes out, if none has succeeded. A
@@ -134,8 +135,8 @@ class Hedge(ForkSafe):
         """Decorate a function or a coroutine function: each call is hedged.
 
         Raises:
-            ConfigError: *fn* is a generator function or not a function, or the hedge
-                lacks ``idempotent=True``.
+            ConfigError: *fn* cannot be repeated, such as a generator function, or the
+                hedge lacks ``idempotent=True``.
         """
         # Imported on demand: a policy needs this module alone.
         from retrykit._core.drivers import check_retryable  # noqa: PLC0415

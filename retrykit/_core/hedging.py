@@ -179,7 +179,7 @@ class Race:
 
     @property
     def standing(self) -> SentOutcome | None:
-        """The outcome that counts if no further send ends; None if none does."""
+        """The outcome that counts if no further send ends, or None."""
         return self.outcome or self._standing
 
     def drop_others(self, counting: SentOutcome | None) -> list[SentOutcome]:
@@ -242,9 +242,9 @@ class Race:
         return apply_hint(policy, call, call.attempt, call.elapsed, allowed, 0.0, hint)
 
     def _end(self, outcome: SentOutcome) -> None:
-        """Keep the outcome of the attempt, with a note about the sends that failed.
+        """Keep the outcome of the attempt; note in its error which other sends failed.
 
-        These are reported to the policy's budget as well.
+        These are also reported to the policy's budget.
         """
         self.outcome, error, others = outcome, outcome.error, []
         for each in self._failed:
@@ -283,9 +283,9 @@ def race(
         policy: The conditions on errors and results, the hint, the budget.
         hedge: When the attempt is sent again.
         send: Sends the attempt once.
-        sends: Runs the sends. If it has a `release`, this frees each result that is not
-            the outcome of the attempt, as soon as the outcome is known; and if all
-            sends fail, the last outcome counts.
+        sends: Runs the sends. If it has a `release`, this frees each result that cannot
+            be the outcome of the attempt any more; and if all sends fail, the last
+            outcome counts.
         clock: The clock of the call.
     """
     release = sends.release

@@ -110,11 +110,11 @@ _ENTERED: Final = {"_GeneratorContextManager", "_AsyncGeneratorContextManager"}
 
 # By name, which takes a tenth of the time of looking for an attribute.
 LAZY: Final = {"generator", "async_generator", "map", "filter", "Future", *_ENTERED}
-"""Names of the types of results whose code runs later, if at all."""
+"""Names of the types of results whose errors are raised later, if at all."""
 
 
 def warn_of_lazy_result(name: str, kind: type) -> None:
-    """Warn of a function that returns before its code runs, such as a generator."""
+    """Warn of a function that returns before its code has run, such as a generator."""
     where = "it is entered" if kind.__name__ in _ENTERED else "it is iterated"
     if kind.__name__ == "Future":
         where = "its result is read"
@@ -147,7 +147,7 @@ def warn_of_clients(
     arguments: Arguments,
     error: Exception | None,
 ) -> None:
-    """Warn, once for each name, of a client with retries in a function that failed."""
+    """Warn, once for each name, of clients with retries in a function that failed."""
     # In this order, which looks up the few names among the many.
     if modules.keys().isdisjoint(RETRYING_LIBRARIES) or name in searched:
         return
@@ -200,7 +200,7 @@ def warn_of_product(  # noqa: PLR0913, PLR0917  the parts of a sentence
 
 
 def longest_first_delay(policy: "Policy") -> float:
-    """Return the longest first delay of a schedule, in seconds; 0 if it is unknown."""
+    """Return the longest first delay of a policy, in seconds; 0 if none is known."""
     if has_user_code(policy.schedule):
         return 0.0
     bounds = policy.schedule.bounds(1)

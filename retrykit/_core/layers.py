@@ -104,6 +104,10 @@ def layers() -> Layers:
 
     Returns:
         The outermost first; empty outside a retried call.
+
+    Raises:
+        LookupError: The arguments of a call are not known yet, and this is another
+            thread or task than the call's.
     """
     entry = innermost_running(current_entry.get())
     call = None if entry is None else running_call(entry)
@@ -137,7 +141,7 @@ def warn_of_own_retries(
     arguments: Arguments,
     error: Exception | None,
 ) -> None:
-    """Warn once if a client of a failed function makes retries of its own."""
+    """Warn, once for each library, of clients of a function with their own retries."""
     most = most_attempts(policy)
     if most == 1:
         return

@@ -1,4 +1,4 @@
-"""Limits of a policy: their defaults, and checks that they allow a retry.
+"""Limits of a policy: their defaults, checks, descriptions, and overrides by tests.
 
 The defaults are for a policy without a limit of its own: `max_attempts`, `max_elapsed`,
 or a schedule that ends.
@@ -75,7 +75,7 @@ def _ends(schedule: Schedule) -> bool:
 def describe_limit(  # noqa: PLR0911  one return for each limit
     policy: "Policy", record: CallFacts, reason: StopReason, failure: Failure
 ) -> str | None:
-    """Return a description of the limit that ended a call; None if no limit did.
+    """Return a description of what ended a call; None if its reason says enough.
 
     >>> from retrykit import Policy
     >>> from retrykit._core.call_record import Terms, new_record
@@ -130,8 +130,8 @@ def most_attempts(policy: "Policy") -> int | None:
     (3, 3)
 
     Returns:
-        The count, by `max_attempts`, a list or another short schedule; None if it is
-        unlimited, or if rules or user code decide.
+        The count, by `max_attempts`, a list or another short schedule; None if these
+        do not tell it, as where rules or user code decide.
     """
     most, schedule = policy.max_attempts, policy.schedule
     if most is not None or policy.rules:
@@ -201,7 +201,7 @@ def check_limits(policy: "Policy") -> None:
 def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:
     """Return why a policy never retries: a setting, its rule and its value.
 
-    None if the policy may retry: delays of rules and hints are not known before a call.
+    None if its delays allow a retry, or are not known before a call, as those of rules.
     """
     schedule, allowed = policy.schedule, policy.max_elapsed
     if any(rule.schedule is not None for rule in policy.rules):
@@ -266,7 +266,7 @@ class RetryOverrides(Frozen):
     source: str | None
 
     def apply_to(self, policy: "Policy") -> "Policy":
-        """Return *policy* with these limits, or *policy* itself if it is as strict."""
+        """Return *policy* with these limits, or itself if it is at least as strict."""
         if self.disabled:
             return override(
                 policy,

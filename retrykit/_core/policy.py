@@ -186,7 +186,7 @@ the first attempt counts; None is unlimited  [out-of-range]
         raises: What to raise on giving up: ``"last"``, the default, the last error,
             or a `RetryError` if the last result was rejected; ``"retry_error"``, a
             `RetryError` from it; ``"group"``, an ExceptionGroup of all errors that
-            the state keeps (records from another process left out). An error that
+            the state keeps (records that were read from data left out). An error that
             `on` does not include is always raised directly.
         fallback: Value to return instead of raising an error on giving up, or a
             function of the state that returns it, which may be async under `aretry`,
@@ -194,8 +194,8 @@ the first attempt counts; None is unlimited  [out-of-range]
             ``function`` of the call. An error that `on` does not include is raised all
             the same. By default there is none.
         stop_event: Event that ends the call instead of another attempt, and the wait
-            for one at once: a `threading.Event`, or under `aretry` one of asyncio or
-            trio. None by default.
+            for one at once unless `sleep` waits: a `threading.Event`, or under `aretry`
+            one of asyncio or trio. None by default.
         sleep: Function that waits for a number of seconds in place of `time.sleep`,
             which may be async under `aretry`. None, the default, waits as the event
             loop or the thread does. Not called in virtual time.
@@ -212,16 +212,17 @@ the first attempt counts; None is unlimited  [out-of-range]
         max_failures: Maximum number of failures that the state keeps: the first and
             the last ones. Count, >= 2; 100 by default. Before the last failure, an
             error is kept without its frames, and closed if it is an open response or
-            has one; a rejected result that may be large, and has no ``release``, is
-            reduced to its type and the beginning of its ``repr``. Anything else that an
-            error refers to, such as a body in an attribute, is kept.
+            has one; a rejected result that may be large, and whose predicate has no
+            ``release``, is reduced to its type and the beginning of its ``repr``.
+            Anything else that an error refers to, such as a body in an attribute, is
+            kept.
         seed: Seed of the random delays of every call, for tests. Integer of at most
             64 bits, >= 0; None, the default, draws one for each call.
         observers: Functions called with every event of every call, which may be async
             under `aretry`; or a dict of functions keyed by event name, as
             ``{"retry_scheduled": warn}``. Empty by default.
         name: Name of the calls in logs, notes and states; by default the name of the
-            function.
+            function or the request.
 
     Raises:
         ConfigError: A setting is unknown, is invalid, or contradicts another.
@@ -472,8 +473,8 @@ the first attempt counts; None is unlimited  [out-of-range]
             begins when the delay is over.
 
         Raises:
-            ConfigError: The decision is to stop, the failure is not the running
-                attempt's, or a time is not a finite number >= 0.
+            ConfigError: An argument is of another type, such as a `Stop`, the failure
+                is not the running attempt's, or a time is not a finite number >= 0.
         """
         _check_history(state, failure)
         check_instance("decision", decision, Again)
@@ -502,7 +503,8 @@ the first attempt counts; None is unlimited  [out-of-range]
         7
 
         Raises:
-            ConfigError: The function is async.
+            ConfigError: The function is async or cannot be retried, or the policy does
+                not suit it.
         """
         result: T = build_driver(self, fn, awaited=False)(*args, **kwargs)
         return result
@@ -513,7 +515,8 @@ the first attempt counts; None is unlimited  [out-of-range]
         """Call an async function under this policy, without decorating it.
 
         Raises:
-            ConfigError: The function returns no awaitable.
+            ConfigError: The function returns no awaitable or cannot be retried, or the
+                policy does not suit it.
         """
         result: T = await build_driver(self, fn, awaited=True)(*args, **kwargs)
         return result
@@ -535,7 +538,8 @@ the first attempt counts; None is unlimited  [out-of-range]
         Raises:
             Exception: An error that `on` does not include, unchanged; or an error that
                 the `fallback` raised.
-            ConfigError: The function is async.
+            ConfigError: The function is async or cannot be retried, or the policy does
+                not suit it.
         """
         # Imported before the call, which may use up what an import needs.
         with_value, with_error = outcomes.WithValue, outcomes.WithError
@@ -584,8 +588,9 @@ the first attempt counts; None is unlimited  [out-of-range]
         budget shared by that scope.
 
         Raises:
-            ConfigError: A setting is code: a predicate, an observer, a fallback, an
-                event, a generator function, or a custom hint, budget or limit.
+            ConfigError: A setting cannot be written as data: code, such as a predicate
+                or an observer, a custom hint, budget or limit, or an exception type
+                that cannot be imported.
         """
         # Imported here and below: most programs do not serialize policies.
         from retrykit._core.serialization import policy_to_dict  # noqa: PLC0415

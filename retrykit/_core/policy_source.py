@@ -96,7 +96,7 @@ class PolicySource:
             )
 
     def check_call(self, fn: Callable[..., Any]) -> "Signature | None":
-        """Raise an error unless calls of *fn* have arguments for each parameter.
+        """Raise an error unless calls of *fn* have the arguments that are needed.
 
         Returns:
             The signature of *fn*; None if the policy does not depend on the call.

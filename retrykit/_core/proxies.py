@@ -1,4 +1,4 @@
-"""Proxies of callables that are not plain functions; only this module imports wrapt."""
+"""Proxies of retried callables; only this module imports wrapt."""
 
 import copy
 import sys

@@ -1,7 +1,4 @@
-"""Conditions on results, and checks of all predicates of a policy.
-
-The sync and async functions differ in ``await`` alone.
-"""
+"""Conditions on results, release of rejected results, and checks of predicates."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, cast

@@ -159,9 +159,9 @@ def log_retry(message: RetryMessage, /) -> None:
 def calling_frame(depth: int = 1) -> FrameType:
     """Return the frame that made the retried call.
 
-    It is the first frame outside this package, the clients that it extends and event
-    loops. In a thread or task whose function is the call itself, there is no such
-    frame, and it is the first one outside this package.
+    It is the first frame outside this package and those of `_BETWEEN`, such as clients
+    and event loops. In a thread or task whose function is the call itself, there is no
+    such frame, and it is the first one outside this package.
 
     Args:
         depth: How far up the search begins, >= 1; 1 is the caller of this function.
@@ -243,7 +243,7 @@ def text_of(
 
 
 def title_of(call: CallFacts) -> str:
-    """Return the name of a call, or the method, host, port and path of its request."""
+    """Return the name of a call, or the text about its request."""
     return _title(call.terms, call.request)
 
 

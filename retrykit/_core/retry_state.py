@@ -40,13 +40,15 @@ class RetryState:  # noqa: PLW1641  it changes
     It is a read-only view, which changes while the call runs.
 
     Args:
-        name: The name of the policy or the function; the id of a durable job.
+        name: The name of the policy, function or request; the id of a durable job.
         seed: The seed of the call's random delays.
         epoch: When the call began, by the wall clock, in seconds since 1970.
-        max_elapsed: Time limit of the call, in seconds; None if unlimited.
+        max_elapsed: Time limit of the call, in seconds; None if there is none, or under
+            ``limits="all"``.
         max_failures: Maximum number of failures kept; beyond it the middle ones are
             dropped.
-        max_attempts: Maximum number of attempts; None if unlimited.
+        max_attempts: Maximum number of attempts; None if there is none or it is not
+            known, or under ``limits="all"``.
         attempt: Number of the running or last attempt, from 1; 0 if none was made.
         attempt_started: When that attempt began, in seconds since the call began.
         failures: The failed attempts that were kept, in order.
@@ -57,12 +59,15 @@ class RetryState:  # noqa: PLW1641  it changes
         stop_reason: Why the call ended; None while it runs.
         stop_detail: What ended the call, such as ``max_attempts=5 reached``; None if
             `stop_reason` says enough.
-        retry_in: Seconds until the limit that refused an attempt will allow one.
+        retry_in: Seconds until the limit that refused an attempt will allow one; None
+            if that is not known.
         used_fallback: Whether the call returned the policy's `fallback`.
-        elapsed_at_end: The elapsed time of a call that has ended, in seconds.
-        rule_counts: Number of failures that each of the policy's rules matched.
-        retry_cost: What the last retry cost the policy's budget; None if no retry was
-            paid for.
+        elapsed_at_end: The elapsed time when the call ended or this state was stored,
+            in seconds.
+        rule_counts: Numbers of failures that the policy's rules matched, in order;
+            zeros at the end are left out.
+        retry_cost: What the last retry cost the policy's budget; None if the budget did
+            not pay for it.
         hedges: Number of sends beyond the first of each attempt.
         depth: Number of retried calls around this one.
         nested_state: The state of the nested call whose failure ended this one.
@@ -137,7 +142,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def name(self) -> str:
-        """The name of the policy or the function; the id of a durable job."""
+        """The name of the policy, function or request; the id of a durable job."""
         return self._record.terms.name
 
     @property
@@ -152,12 +157,18 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def max_elapsed(self) -> float | None:
-        """Time limit of the call, in seconds; None if unlimited."""
+        """Time limit of the call, in seconds.
+
+        None if there is none, or under ``limits="all"``.
+        """
         return self._record.terms.max_elapsed
 
     @property
     def max_attempts(self) -> int | None:
-        """Maximum number of attempts; None if unlimited."""
+        """Maximum number of attempts.
+
+        None if there is none or it is not known, or under ``limits="all"``.
+        """
         return self._record.terms.max_attempts
 
     @property
@@ -251,17 +262,20 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def elapsed_at_end(self) -> float:
-        """The elapsed time of a call that has ended, in seconds."""
+        """The elapsed time when the call ended or this state was stored, in seconds."""
         return self._record.elapsed_at_end
 
     @property
     def rule_counts(self) -> tuple[int, ...]:
-        """Number of failures that each of the policy's rules matched."""
+        """Numbers of failures that the policy's rules matched, in order.
+
+        Zeros at the end are left out.
+        """
         return self._record.rule_counts
 
     @property
     def retry_cost(self) -> float | None:
-        """Cost of the last retry to the policy's budget; None if none was paid for."""
+        """Cost of the last retry to the policy's budget; None if it did not pay."""
         return self._record.retry_cost
 
     @property
@@ -273,7 +287,8 @@ class RetryState:  # noqa: PLW1641  it changes
     def nested_state(self) -> "RetryState | None":
         """The state of the nested call whose failure ended this one.
 
-        If more than 16 calls are nested, only the nearest and the innermost are kept.
+        If more than 16 calls are nested, only the nearest and the 15 innermost are
+        kept.
         """
         nested = self._record.nested_state
         if nested is None or self._outcome is None or nested._outcome is not None:
@@ -331,7 +346,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def remaining(self) -> float | None:
-        """Seconds left of `max_elapsed`, >= 0; None if it is unlimited.
+        """Seconds left of `max_elapsed`, >= 0; None if nothing limits the time.
 
         In a nested call, no more than the calls around it have left. Hand it to a
         client as its timeout: ``timeout=current_state().remaining``. Under the

@@ -25,7 +25,7 @@ class SentOutcome(NamedTuple):
 
 
 Release = Callable[[Any], Any]
-"""Frees what the result of a send holds, such as a connection; async in tasks."""
+"""Frees what the result of a send holds, such as a connection; maybe async in tasks."""
 
 
 class Sends(Protocol):

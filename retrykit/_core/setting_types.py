@@ -1,6 +1,6 @@
 """The settings of a policy as keyword arguments, for type checkers and signatures.
 
-At run time, only code that shows a signature imports this module.
+At run time, `retrykit._core.decorators` imports this module only to show a signature.
 """
 
 from collections.abc import Callable, Iterable

@@ -557,7 +557,7 @@ def guess_setting(value: object) -> str:
     ('on=(OSError, ValueError)', 'max_attempts=3', "max_elapsed='2m'")
 
     Returns:
-        The name and the value, as in a call; empty if no setting takes such a value.
+        The name and the value, as in a call; empty if none is probable.
     """
     kinds = value if isinstance(value, tuple) and value else (value,)
     if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):

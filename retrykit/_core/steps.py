@@ -1,9 +1,8 @@
-"""The steps of a retried call, shared by the drivers, blocks and jobs.
+"""The steps of a retried call, shared by the drivers, streams, blocks and jobs.
 
 A failed attempt takes one pass: evaluate (conditions, hint, nesting, decision), report
-(limits), pay (budget), record (state, events), exit (final error or fallback); then the
-call pauses.
-The sync and async functions differ in ``await`` alone.
+(limits), pay (budget), record (state, events), and exit (final error or fallback) or
+pause. Most steps have an async twin.
 """
 
 from collections.abc import Awaitable
@@ -51,7 +50,7 @@ __all__ += ["handle_failure", "handle_result", "judge", "pause", "start"]
 def start(
     controller: RetryController, call: RetryCall, asked: Asked | None = None
 ) -> FallbackValue | None:
-    """Begin a call that is watched or resumed, after its remaining delay.
+    """Begin a call that is watched or resumed, once its delay and limits allow it.
 
     Returns:
         None if an attempt begins; the fallback's value if the call has ended already.
@@ -67,7 +66,7 @@ def start(
 def begin(
     controller: RetryController, call: RetryCall, asked: Asked | None = None
 ) -> Outcome:
-    """Begin the first attempt of a call, or the next one of a resumed call.
+    """Begin the first attempt of a call, or the one with which it is resumed.
 
     Returns:
         None if it begins; else how the call has ended, as in `handle_failure`.
@@ -222,8 +221,8 @@ async def aadmit(
 def wait_delay(policy: "Policy", clock: ClockSource[Clock], delay: float) -> bool:
     """Wait for a delay in seconds, and return whether the call may continue.
 
-    If a test replaces the clock, its sleep replaces the policy's own `sleep`, and the
-    policy's `stop_event` does not cut the delay short.
+    If a test replaces the clock, its sleep replaces the policy's own `sleep`. Neither
+    is cut short by the policy's `stop_event`.
     """
     event, own_sleep = policy.stop_event, policy.sleep
     replaced = clock.current() is not clock.real
@@ -432,7 +431,7 @@ def judge(
     result: object,
     leases: "list[Lease] | None" = None,
 ) -> RetryCall | None:
-    """Judge a result of a call that has no state yet; if it is accepted, end the call.
+    """Judge a first result; if it is accepted, end the call.
 
     Returns:
         None if the result is accepted; the call, with its state, if it is rejected.
@@ -463,7 +462,7 @@ async def ajudge(
     result: object,
     leases: "list[Lease] | None" = None,
 ) -> RetryCall | None:
-    """Judge a result of a call that has no state yet, as `judge` does."""
+    """Judge a first result, as `judge` does."""
     owner = entry[OWNER]
     controller: Any = owner.controller if isinstance(owner, RetryCall) else owner
     rejection = await amatch_result(controller.judges, result)

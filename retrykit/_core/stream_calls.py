@@ -102,7 +102,7 @@ def reject_second_use(stream: object) -> NoReturn:
 
 
 def check_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise a ConfigError if an argument is an iterator, which only works once."""
+    """Raise a ConfigError if an argument is an iterator, unless it is like a file."""
     given: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
     for name, value in given:
         kind = type(value)

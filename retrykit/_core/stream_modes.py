@@ -51,6 +51,9 @@ class Position(Frozen):
         arguments: Arguments of the generator function that differ from those of the
             call, keyed by parameter name.
         gap: What the consumer will not see, of any type; None if nothing is missing.
+
+    Raises:
+        ConfigError: *arguments* is not a dict.
     """
 
     __slots__ = ("arguments", "gap")

@@ -24,7 +24,8 @@ class TaskSends(ABC):
 
     Attributes:
         number: Number of sends so far.
-        ended: Outcomes that `wait` has not returned; complete once the block is over.
+        ended: Outcomes that `wait` has not returned; with every result once the block
+            is over.
         release: Frees what the result of a send holds; None if results hold nothing.
     """
 

@@ -23,6 +23,9 @@ class AsArgument(Frozen):
         seconds: Time limit of an attempt. A duration, > 0. Under ``deadline="stop"``
             the function gets the time left of the call, if that is less.
         name: The parameter that takes the time limit, in seconds.
+
+    Raises:
+        ConfigError: An argument is invalid.
     """
 
     __slots__ = ("name", "seconds")

@@ -1,7 +1,7 @@
 """The wrapping of callables, which keeps their type and signature.
 
 A decorated function stays a function, which Python binds, pickles and copies like any
-other. Other callables get a proxy.
+other. Other callables get a proxy, and so does a function under another policy.
 """
 
 import functools

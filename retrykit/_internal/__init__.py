@@ -1,3 +1,3 @@
-"""Shared internals: validation, durations, clocks, locks."""
+"""Internals that all packages share, such as validation, durations and clocks."""
 
 __all__: list[str] = []

@@ -208,7 +208,8 @@ class ClockSource(Generic[C]):
     def reader(self) -> Callable[[], float] | None:
         """Return a function that reads this context's clock, from any thread.
 
-        None in a worker thread of a coroutine, where the event loop is unknown.
+        None if no event loop runs here that would tell the time, as in a worker thread
+        of a coroutine.
         """
         return _reader(self._override.get()) if blockers else self.real_reader()
 

@@ -1,4 +1,4 @@
-"""Failed and broken connections, and rejected certificates, of all libraries."""
+"""Errors of Python about failed and lost connections, and rejected certificates."""
 
 import errno
 import socket

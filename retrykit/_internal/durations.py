@@ -51,7 +51,7 @@ CENTURY = 36_525 * 86_400.0
 DURATION_PATTERN = rf"^{_SPACE}(?:(?:{_TERM}{_SPACE})+|{_ISO}{_SPACE})$"
 """Pattern of a duration string, in the syntax of Python, JavaScript and JSON Schema.
 
-With at most fifteen digits each, no sum of terms is infinite.
+With at most fifteen digits before each point, no sum of terms is infinite.
 """
 
 LONGEST_TEXT = 10_000
@@ -159,8 +159,8 @@ def format_duration(duration: float) -> str:
     ['0s', '12.3ms', '7s', '1m30s', '1h', '7d1h']
 
     Returns:
-        Three digits below a minute, the two largest units above it, and three
-        digits from a million days on.
+        At most three digits below a minute and from a million days on, and at most two
+        units in between.
     """
     if duration < _SMALL[-1][2]:
         return _below_a_minute(duration, "")

@@ -1,4 +1,4 @@
-"""Names of other libraries that users look for in this one."""
+"""Names that users look for in the wrong package, or know from other libraries."""
 
 from collections.abc import Iterable
 

@@ -85,8 +85,8 @@ class LoopClock:
     async def wait_until_woken(self, arm: Arm, delay: float, /) -> None:
         """Suspend the task until it is woken, for at most *delay* seconds, > 0.
 
-        If *arm* returns False, there is nothing to wait for. Under asyncio, a longer
-        delay that is finite ends after 30 days.
+        If *arm* returns False, there is nothing to wait for. Under asyncio, a finite
+        delay ends after 30 days at the latest.
         """
         trio = running_trio()
         if trio is not None:

@@ -96,7 +96,7 @@ class Work(Generic[ItemT, ResultT]):
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _one_by_one(self, items: Sequence[ItemT]) -> Iterator[ResultT]:
-        """Yield the results of a part in which an item has crashed its process."""
+        """Yield the results of a part in which an item may have crashed its process."""
         from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415  late
 
         pool = self._start(1)

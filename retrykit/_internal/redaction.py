@@ -19,7 +19,8 @@ def redact_text(text: str, redact: Redaction) -> str:
     >>> redact_text("bob: https://host/p?token=a", lambda text: text[5:])
     'https://host/p?...'
 
-    If the function fails, a placeholder takes the place of the whole text.
+    If the function fails or returns no text, a placeholder takes the place of the whole
+    text.
     """
     if redact is False:
         return text

@@ -90,7 +90,8 @@ def find_shared(scope: object, make: object, kind: type[Any], rule: str) -> Shar
         rule: What *make* must be, for the error.
 
     Raises:
-        ConfigError: *scope* is not valid, or *make* builds anything else.
+        ConfigError: *scope* is not valid, or *make* builds something else, or an object
+            with other settings than the one of this scope.
     """
     made: Any = make() if callable(make) else make
     noun, example = kind.shared_objects.noun, kind.shared_objects.example

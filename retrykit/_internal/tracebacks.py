@@ -58,7 +58,7 @@ def has_attributes(error: BaseException) -> bool:
 
 
 def add_note_once(error: BaseException, text: str) -> None:
-    """Add a note to an error, replacing one that begins with the same word.
+    """Add a note to an error, in place of one of retrykit with the same first word.
 
     One error object may be raised by every attempt, and must not collect notes.
     """

@@ -43,7 +43,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 LARGEST = 2**53 - 1
-"""The largest integer that a setting may have: every JSON reader preserves it."""
+"""The largest integer that most settings may have: every JSON reader preserves it."""
 
 
 ErrorCode = Literal[
@@ -77,9 +77,9 @@ class ConfigError(RetrykitError, ValueError):
     """An argument or a setting is invalid.
 
     Every function raises it as soon as it is given an argument outside its documented
-    bounds. Its text has the form ``{name} must be {rule}, got {value!r}; {suggestion}
-    [{code}]``. The code is the name of a family of errors, which has a page in the
-    documentation.
+    bounds. Most texts have the form ``{name} must be {rule}, got {value!r};
+    {suggestion}  [{code}]``. The code is the name of a family of errors, which has a
+    page in the documentation.
 
     Attributes:
         code: The family, such as ``"out-of-range"``.
