@@ -35,14 +35,15 @@ class HttpFailures(Frozen):
     False
 
     Args:
-        statuses: Statuses, 100 to 599, or all of a class: ``"5xx"``.
+        statuses: A list of statuses, 100 to 599, or whole classes: ``"5xx"``.
         connections: Whether it is a failure if a connection could not be made, was lost
             or reset, or timed out; a rejected certificate never is.
         unprocessed: Whether it is a failure if no server has processed the request: the
             connection could not be made, or HTTP/2 refused the stream.
 
     Raises:
-        ConfigError: A status is invalid, or nothing would be a failure.
+        ConfigError: *statuses* is not a list or tuple of statuses, or nothing would be
+            a failure.
     """
 
     __slots__ = ("connections", "statuses", "unprocessed")

@@ -1,8 +1,9 @@
 """Conditions as texts, for policies stored as data.
 
 ``OSError`` and ``module:Name`` are exception types, ``name=Busy`` is an error by its
-class name, ``http=503``, ``http=5xx`` and ``http=connections`` are HTTP failures,
-``grpc=UNAVAILABLE`` is a gRPC status code, and ``not=OSError`` is every other error.
+class name, ``http=503``, ``http=5xx``, ``http=connections`` and ``http=unprocessed``
+are HTTP failures, ``grpc=UNAVAILABLE`` is a gRPC status code, and ``not=OSError`` is
+every other error.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,8 @@ def condition_to_texts(name: str, condition: object) -> list[str]:
     ['OSError', 'name=Busy']
 
     Raises:
-        ConfigError: It is neither an exception type nor one of `retrykit.conditions`.
+        ConfigError: A part of it is neither an importable exception type nor one of
+            `retrykit.conditions`.
     """
     match condition:
         case tuple(parts) | AnyOf(conditions=parts):
@@ -53,7 +55,8 @@ def condition_from_texts(name: str, texts: list[Any]) -> Condition:
     HttpFailures([503], connections=True)
 
     Raises:
-        ConfigError: A text has another form, or names what does not exist.
+        ConfigError: A text has another form, or names no exception type that is built
+            in or imported.
     """
     kinds: dict[str, list[Any]] = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""Policies in TOML and JSON files; a policy may extend another.
+"""Policies in TOML and JSON files; a policy may extend another one, or a preset.
 
 Reading a file imports no module and runs no code.
 """

@@ -7,8 +7,8 @@
 `read` returns a policy of a file, `names` lists all of its policies, and `FORMATS` are
 the formats that can be read. JSON and TOML need nothing else; YAML and HCL (Terraform)
 need the extras ``yaml`` and ``hcl``. What a policy cannot express exactly is an error
-with its line; with ``closest=True`` the policy comes with a list of its differences.
-Reading runs no code.
+that names its place; with ``closest=True`` the policy comes with a list of its
+differences. Reading runs no code.
 """
 
 import os
@@ -74,7 +74,7 @@ def read(
 
     Args:
         source: The path of a file, whose suffix names its syntax (``.json``, ``.yaml``,
-            ``.tf``, ``.toml``, or ``.conf`` for exim); or its data.
+            ``.yml``, ``.tf``, ``.toml``, or ``.conf`` for exim); or its data.
         name: The name of the policy, as `names` lists it. None, the default, if there
             is only one.
         format: The format, one of `FORMATS`. None, the default: any that fits.
@@ -132,7 +132,7 @@ def names(
         The names, grouped by document and format; empty if no format fits.
 
     Raises:
-        ConfigError: The file cannot be read or is not valid.
+        ConfigError: The file cannot be read or is not valid, or the format is unknown.
         ImportError: The file is in YAML or HCL, and its extra is not installed.
     """
     return [*_find(source, format)]

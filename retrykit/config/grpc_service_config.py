@@ -74,9 +74,9 @@ def from_service_config(
             and Python; or ``"full"``, as in the other clients before 2024.
 
     Returns:
-        A policy, without `max_elapsed` if the config has no timeout. More than five
-        attempts count as five, as in gRPC. Decreasing delays, from a multiplier below
-        1, become a sequence.
+        A policy, without `max_elapsed` if the config has no timeout, or one of zero.
+        More than five attempts count as five, as in gRPC. Decreasing delays, from a
+        multiplier below 1, become a sequence.
 
     Raises:
         ConfigError: *config* is not valid in gRPC, does not retry *method*, or hedges
@@ -125,9 +125,9 @@ def to_service_config(
 
     Args:
         policy: A policy that gRPC supports: a capped exponential schedule with gRPC's
-            jitter, 2 to 5 attempts, `StatusCodes` as its `on`, a `Throttle` or no
-            budget, and the default for every other setting. It may have the hint
-            `grpc_pushback`, without a cap, which gRPC always follows.
+            jitter, 2 to 5 attempts, `StatusCodes` as its `on`, any `max_elapsed`, a
+            `Throttle` or no budget, and the default for every other setting. It may
+            have the hint `grpc_pushback`, without a cap, which gRPC always follows.
         *methods: ``package.Service/Method``, or ``package.Service`` for all methods
             of a service; by default all methods.
         jitter: As in `from_service_config`.
@@ -136,7 +136,8 @@ def to_service_config(
         A dict for JSON.
 
     Raises:
-        ConfigError: gRPC does not support a setting of *policy*.
+        ConfigError: gRPC does not support a setting of *policy*, or a method has
+            another form.
     """
     check_choice("jitter", jitter, get_args(Jitter))
     _check_other_settings(check_instance("policy", policy, Policy))

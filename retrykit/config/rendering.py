@@ -95,7 +95,7 @@ def to_toml(name: str, policy: Policy) -> str:
     hint_cap = "unlimited"
 
     Raises:
-        ConfigError: A setting is code.
+        ConfigError: A setting is code, or a type that cannot be imported by name.
     """
     lines = (f"{key} = {toml_value(value)}" for key, value in to_data(policy).items())
     return "\n".join([f"[tool.retrykit.policies.{toml_key(name)}]", *lines])
@@ -108,7 +108,7 @@ def to_data(policy: Policy) -> dict[str, Any]:
     {'schedule': 'sequence([1.0, 5.0])', 'on': ['OSError', 'EOFError']}
 
     Raises:
-        ConfigError: A setting is code.
+        ConfigError: A setting is code, or a type that cannot be imported by name.
     """
     return {
         key: setting_to_data(key, value)
@@ -166,7 +166,7 @@ def _tuple_expression(parts: Sequence[Expression]) -> Expression:
 
 
 def _condition_expression(setting: str, condition: Any) -> Expression:
-    """Return a condition as source: its class, its list, and the flags that are set."""
+    """Return a condition as source: a call with its list and the flags that are set."""
     listed, *rest = fields_of(condition).values()
     members = [
         to_expression("name" if isinstance(each, str | int) else setting, each)

@@ -3,11 +3,12 @@
 >>> from retrykit.hints import first_of, milliseconds, retry_after
 >>> hint = first_of(milliseconds("retry-after-ms"), retry_after())
 
-`retry_after` reads the HTTP header, `milliseconds` vendor headers in that unit,
+`retry_after` reads the header Retry-After, `milliseconds` vendor headers in that unit,
 `reset_at` the reset time of a rate limit, `rate_limit` the header RateLimit,
 `grpc_pushback` the metadata of a gRPC error, and `attribute` an attribute. Errors and
-responses of all clients are recognized by their attributes; no client is imported. A
-custom hint is a function; see `Hint`.
+responses are recognized by their attributes or keys; no client is imported. A custom
+hint is a function; see `Hint`. `parse_hint` and `hint_to_text` read and write hints as
+strings.
 """
 
 from typing import TYPE_CHECKING

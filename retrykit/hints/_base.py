@@ -1,4 +1,4 @@
-"""Hints: their type, the base class of built-in hints, and the reader of any hint."""
+"""Hints: their type, the classes of built-in hints, and the reader of any hint."""
 
 from collections.abc import Callable
 from types import FunctionType

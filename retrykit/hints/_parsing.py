@@ -40,7 +40,7 @@ def parse_hint(text: object) -> Hint:
             commas; the first answer counts.
 
     Raises:
-        ConfigError: The hint is unknown, or an argument of it is invalid.
+        ConfigError: The hint is unknown, or its arguments are invalid.
     """
     if not isinstance(text, str):
         raise invalid_setting("hint", _RULE, text, _known_forms(), code="unknown-name")

@@ -93,7 +93,7 @@ def parse_wait(text: str, sent_at: float) -> float | None:
 def response_date(outcome: object, now: Callable[[], float]) -> float:
     """Return the ``Date`` of a response in seconds since 1970.
 
-    If it has none, that is the current time.
+    If it has none that can be read, return the current time.
     """
     time = now()
     dates = (parse_http_date(each, time) for each in header_values(outcome, "date"))
@@ -268,7 +268,7 @@ _GETTERS: tuple[Callable[[Any], Any], ...] = (
 
 
 def header_values(outcome: object, name: str) -> list[str]:
-    """Return the values of a header, split at commas, in order; at most 100.
+    """Return the values of a header, split at commas except in dates; at most 100.
 
     >>> response = {"ResponseMetadata": {"HTTPHeaders": {"Retry-After": "5, 7"}}}
     >>> header_values(response, "retry-after")

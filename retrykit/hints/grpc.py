@@ -28,10 +28,12 @@ class StatusCodes(Frozen):
     False
 
     Args:
-        codes: Names, in any case, or numbers, 1 to 16; at least one.
+        codes: A list, a tuple or a set of names, in any case, or numbers, 1 to 16; at
+            least one.
 
     Raises:
-        ConfigError: A code is unknown, or is OK, which is not a failure.
+        ConfigError: *codes* is something else, or a code is unknown, or OK, which is
+            not a failure.
     """
 
     __slots__ = ("codes",)

@@ -25,7 +25,8 @@ take.
 The state of a limit never leaves its process: copied, pickled or written with
 ``to_dict()``, a limit comes back as a new one, and a limit with a scope comes back as
 the shared limit of that scope. A forked child process continues with the current state,
-and never waits for a thread of its parent.
+and never waits for a thread of its parent. `Adapted` limits are an exception: only
+their limiter has a state, and copies share it.
 """
 
 from typing import TYPE_CHECKING

@@ -17,8 +17,9 @@ class Adapted(Limit):
 
     It is for the semaphores of `threading` and `asyncio`, the ``CapacityLimiter`` of
     anyio and trio, and the ``AsyncLimiter`` of aiolimiter: for any object whose
-    ``acquire`` waits for a permit, and whose ``release``, if it has one, returns it.
-    Functions wait in a thread, and coroutines in their event loop, as the limiter does.
+    ``acquire`` waits for a permit, with a ``timeout`` if it blocks, and whose
+    ``release``, if it has one, returns it. Functions wait in a thread, and coroutines
+    in their event loop, as the limiter does.
 
     >>> import threading
     >>> connections = Adapted(threading.BoundedSemaphore(2), name="connections")
@@ -35,7 +36,7 @@ class Adapted(Limit):
         name: Its name in errors.
 
     Raises:
-        ConfigError: *limiter* has no ``acquire``.
+        ConfigError: *limiter* is a class, or has no ``acquire``.
     """
 
     @user_facing

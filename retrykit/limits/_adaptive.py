@@ -29,8 +29,8 @@ __all__ = ["AIMD", "AdaptiveLimit", "Gradient2", "Vegas", "adaptive_from_dict"]
 class AdaptiveLimit(ABC):
     """An algorithm that adapts a limit to how long calls take.
 
-    Two algorithms are equal if their settings are. A copy has the settings, and starts
-    over.
+    Two algorithms of a class are equal if their settings are. A copy has the settings,
+    and starts over.
 
     Attributes:
         kind: Its name in data.
@@ -173,9 +173,9 @@ class Vegas(AdaptiveLimit):
     that was not dropped changes it only if at least half of it is in use. Choose it if
     calls are alike: the shortest time must be one that all of them could take.
 
-    The shortest time is measured again after a random number of calls, 15 to 30 times
-    the limit: it becomes the time of the next call. A call that sets the shortest time
-    does not change the limit, even if it was dropped.
+    The shortest time is measured again after a random number of calls, by default 15 to
+    30 times the limit: it becomes the time of the next call. A call that sets the
+    shortest time does not change the limit, even if it was dropped.
 
     >>> vegas = Vegas(initial_limit=10)
     >>> vegas.sample(rtt=0.010, in_flight=10, dropped=False)
@@ -188,9 +188,10 @@ class Vegas(AdaptiveLimit):
     Args:
         initial_limit: The limit at first. Count, 1 to *max_limit*.
         max_limit: The largest limit; the smallest is 1. Count, >= 1.
-        alpha: How many calls may queue for the limit to grow, in units of s. Count,
+        alpha: Number of queued calls below which the limit grows, in units of s. Count,
             >= 1.
-        beta: How many may queue before it shrinks, in the same unit. Count, >= *alpha*.
+        beta: Number of queued calls above which it shrinks, in the same unit. Count,
+            >= *alpha*.
         smoothing: The share of a change that is made at once, 0 < share <= 1.
         probe_every: Largest number of calls until the shortest time is measured again,
             as a multiple of the limit; the smallest is half of it. Count, >= 1.

@@ -217,7 +217,8 @@ class AdaptiveRateLimit(SerializableLimit):
         """Return the settings as plain data, for JSON and TOML.
 
         Raises:
-            ConfigError: A setting is code: a predicate of your own.
+            ConfigError: A setting is a predicate of your own, or a type that cannot be
+                imported by name.
         """
         data = super().to_dict()
         if self.on_result is not None:
@@ -346,7 +347,7 @@ class AdaptiveRateLease(Lease):
             limit.settle(self, throttled=limit.is_throttling(error))
 
     def ignored(self) -> None:
-        """Report that the call was not made, and give its token back."""
+        """Report that the call does not count, and give its token back."""
         if self.limit is not None:
             self.limit.give_back(self)
 

@@ -374,7 +374,8 @@ class CircuitBreaker(SerializableLimit):
         """Return the settings as plain data, for JSON and TOML, without observers.
 
         Raises:
-            ConfigError: A setting is code: a predicate, or a schedule of your own.
+            ConfigError: A setting is code, such as a predicate or a schedule of your
+                own, or a type that cannot be imported by name.
         """
         data = super().to_dict()
         if self.on_result is not None:

@@ -24,7 +24,7 @@ class CircuitChange(NamedTuple):
         generation: The number of the new state. Observers of several threads may be
             notified out of order, and this orders changes.
         retry_in: How long the breaker stays open, in seconds; None if the new state is
-            not open.
+            not open, or has ended already.
     """
 
     breaker: Limit
@@ -50,8 +50,8 @@ class CircuitMetrics(NamedTuple):
         slow_rate: Slow calls per call, 0 to 1; None without a call.
         total_succeeded: Number of calls that succeeded.
         total_failed: Number of calls that failed.
-        total_ignored: Number of calls that were reported as ignored: they were
-            cancelled, or raised an error that does not count.
+        total_ignored: Number of calls that were reported as ignored, such as cancelled
+            calls, and calls whose error does not count.
         total_refused: Number of calls that were refused.
     """
 
@@ -227,8 +227,8 @@ class HalfOpen:
     Attributes:
         generation: The number of the state.
         opening: The opening that has just ended.
-        granted: When each running probe was let through, keyed by the id of its lease,
-            which is unique as long as the lease exists.
+        granted: When each running probe was let through, in seconds of the clock, keyed
+            by the id of its lease, which is unique as long as the lease exists.
         good: Number of probes that succeeded and were not slow.
         bad: Number of probes that failed or were slow.
         failures: Number of probes that failed.

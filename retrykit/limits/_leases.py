@@ -37,8 +37,9 @@ class Lease(ABC):
     a report gives its place back, as if it were ignored. Any thread may report.
 
     Attributes:
-        delay: How long to wait before the attempt, in seconds, >= 0; infinite for a
-            place in a queue. If it is not 0, `wait` or `wait_async` comes first.
+        delay: How long to wait before the attempt, in seconds, >= 0; infinite if that
+            is not known, as in a queue. If it is not 0, `wait` or `wait_async` comes
+            first.
     """
 
     __slots__ = ("__weakref__",)
@@ -67,7 +68,7 @@ class Lease(ABC):
 
     @abstractmethod
     def ignored(self) -> None:
-        """Report that the attempt does not count: it was cancelled, or never made."""
+        """Report that the attempt does not count, as when it was cancelled."""
 
     def wait(self, at_most: float | None = None) -> Refusal | None:
         """Block this thread until the attempt may be made.

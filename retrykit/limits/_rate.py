@@ -201,7 +201,7 @@ class RateLimit(SerializableLimit):
 
         Returns:
             A lease, whose delay is how long to wait before the call; or a refusal,
-            whose `retry_in` is when the call could be made.
+            whose `retry_in` is how long the call would have to wait.
         """
         with self._lock:
             while True:
@@ -363,7 +363,7 @@ class WaitingLease(RateLease):
         self.limit = None
 
     def ignored(self) -> None:
-        """Hand the time back, unless it has come."""
+        """Hand the time back, unless it has come or is about to."""
         limit = self.limit
         if limit is not None:
             # First, since a time that is given back twice would be given out twice.

@@ -45,6 +45,10 @@ def limit_from_dict(data: object) -> SerializableLimit:
 
     Returns:
         The shared limit of the scope; without a scope a new limit.
+
+    Raises:
+        ConfigError: *data* describes no limit, or has other settings than the shared
+            limit of its scope.
     """
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in KINDS:

@@ -92,7 +92,7 @@ class TimeWindow:
     Attributes:
         width: How long a slot is, in seconds.
         index: The number of the slot that is being filled: the time divided by the
-            width.
+            width, rounded down.
     """
 
     __slots__ = ("_current", "_past", "_seen", "_slots", "_some", "index", "width")

@@ -115,7 +115,7 @@ Period = Annotated[Duration, _Check("> 0", parse_positive_duration)]
 """A time. A duration, > 0."""
 
 Number = Annotated[float, _Check(">= 0", check_number, at_least=0)]
-"""A factor. Dimensionless, >= 0."""
+"""A number, such as a factor, >= 0."""
 
 Flag = Annotated[bool, _Check("True or False", _check_flag)]
 """A switch: True or False, or in text "true" or "false"."""
@@ -200,11 +200,11 @@ def whole_milliseconds(schedule: Schedule) -> Schedule:
 
 
 def growing(kind: str, first: Duration) -> Schedule:
-    """Return delays that start with *first* and grow in a named way.
+    """Return the delays of a named kind of backoff.
 
     Args:
         kind: ``"none"`` for no delay, ``"fixed"``, ``"linear"`` or ``"exponential"``.
-        first: First delay. A duration, >= 0.
+        first: First delay, unless there is none. A duration, >= 0.
     """
     kinds: dict[str, Callable[[Duration], Schedule]]
     kinds = {"fixed": constant, "linear": linear, "exponential": exponential}

@@ -77,8 +77,8 @@ def bullmq(
 ) -> Policy:
     """Return the built-in backoff of a BullMQ job.
 
-    The delay of retry n is ``delay * 2 ** (n - 1)``, or always *delay*, in whole
-    milliseconds, of which the share *jitter* is random. The defaults are an example of
+    The delay of retry n is ``delay * 2 ** (n - 1)`` in whole milliseconds, or always
+    *delay*, of which the share *jitter* is random. The defaults are an example of
     BullMQ's documentation: a job without options is attempted once.
 
     >>> [bullmq(jitter=0.5).schedule.bounds(retry) for retry in (1, 2)]
@@ -197,7 +197,7 @@ def node_retry(  # noqa: PLR0913  the options of retry
         retries: Maximum number of retries. Count, >= 0.
         factor: Growth of the delay. Dimensionless, >= 1; >= 2 with *randomize*, since
             the original sorts its delays.
-        min_timeout: First delay. A duration, >= 0; less than 1 ms is 1 ms.
+        min_timeout: Shortest first delay. A duration, >= 0; less than 1 ms is 1 ms.
         max_timeout: Longest delay. A duration, >= *min_timeout*; None is unlimited.
         randomize: Whether the delays are random.
         max_retry_time: Time limit of the whole call. A duration, > 0; None is
@@ -237,7 +237,7 @@ def p_retry(  # noqa: PLR0913  the options of p-retry
     Args:
         retries: Maximum number of retries. Count, >= 0.
         factor: Growth of the delay. Dimensionless, >= 1.
-        min_timeout: First delay. A duration, >= 0.
+        min_timeout: Shortest first delay. A duration, >= 0.
         max_timeout: Longest delay, rounded up to milliseconds. A duration, >= 0; None
             is JavaScript's longest timer, 24.8 days.
         randomize: Whether the delays are random.
@@ -288,7 +288,7 @@ def timeouts(first: float, factor: float, *, randomize: bool = False) -> Schedul
     """Return the delays of `node_retry`, which other presets share, without a cap.
 
     Args:
-        first: First delay, in seconds.
+        first: Shortest first delay, in seconds.
         factor: Growth of the delay.
         randomize: Whether each delay is multiplied by a random 1 to 2.
     """

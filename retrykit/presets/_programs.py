@@ -168,7 +168,7 @@ def systemd(
     [1.0, 2.0, 4.0, 8.0, 16.0, 16.0]
 
     Args:
-        restart_sec: First delay. A duration, >= 0.
+        restart_sec: First delay. A duration, >= 0; 0 does not grow.
         restart_steps: Number of steps to the longest delay. Count, >= 0; 0 means that
             delays do not grow.
         restart_max_delay_sec: Longest delay before the random part. A duration, >= 0;

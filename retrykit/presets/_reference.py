@@ -65,8 +65,10 @@ def google(
         initial_interval: First interval. A duration, >= 1 ms.
         randomization_factor: Fraction of the interval by which a delay may be shorter
             or longer. Dimensionless, 0 <= factor < 1.
-        multiplier: Growth of the interval. Dimensionless, >= 1.
-        max_interval: Longest interval. A duration, >= *initial_interval*.
+        multiplier: Growth of the interval. Dimensionless, >= 1; there may be at most
+            1,000 different intervals.
+        max_interval: Longest interval. A duration, >= *initial_interval*, <= 2**31 - 1
+            ms.
         max_elapsed_time: Time after which there is no retry. A duration, > 0.
 
     Source:

@@ -79,8 +79,9 @@ def airflow(
 
     Each delay is *retry_delay*. With *retry_exponential_backoff* the delay of retry n
     is a whole number of seconds, from ``retry_delay * retry_exponential_backoff **
-    (n - 1)``, rounded up, to just below twice that. Airflow derives it from a hash of
-    the task instance, so that it is the same for each scheduler; here it is random.
+    (n - 1)``, rounded up and at least 1, to just below twice that. Airflow derives it
+    from a hash of the task instance, so that it is the same for each scheduler; here it
+    is random.
 
     >>> backoff = airflow(retries=3, retry_delay="10s", retry_exponential_backoff=2)
     >>> [backoff.schedule.bounds(retry) for retry in (1, 2, 3)]

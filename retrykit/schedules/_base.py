@@ -51,7 +51,7 @@ class Schedule(Frozen, ABC):
 
     __slots__ = ()
     kind: ClassVar[str] = ""
-    """The schedule's name in expressions; empty for user-defined classes."""
+    """The name of this kind of schedule; empty for user-defined classes."""
     needs_parentheses: ClassVar[bool] = False
     """Whether the schedule's expression needs parentheses inside another."""
 
@@ -76,7 +76,8 @@ class Schedule(Frozen, ABC):
         """Return the bounds of the delay before a retry.
 
         No delay is outside them. They are exact, except for schedules made from
-        `decorrelated` by changing its delays: these may stay well within the bounds.
+        `decorrelated`, or by rounding random delays down: these may stay well within
+        the bounds.
 
         Args:
             retry: Number of the retry, >= 1.
@@ -155,7 +156,8 @@ class Schedule(Frozen, ABC):
         [9.0, 9.0, 3.0, 4.0]
 
         Args:
-            after: The last retry of this schedule. Count, >= 0.
+            after: The last retry of this schedule; if the schedule ends earlier,
+                retrying stops there. Count, >= 0.
             to: The schedule of every later retry.
         """
         after = check_integer("after", after, at_least=0)
@@ -346,7 +348,7 @@ def constructor(fn: F) -> F:
 
 
 def _advise(name: str, known: list[str]) -> str:
-    """Return what to write instead of an unknown parameter.
+    """Return what to write instead of an unknown parameter; may be empty.
 
     >>> _advise("multiplier", ["first", "factor"]), _advise("max", ["first"])
     ('write first or factor', 'write .cap(...) on the schedule')
@@ -434,9 +436,9 @@ def is_uniform(schedule: Schedule) -> bool:
 
 
 def is_memoryless(schedule: Schedule) -> bool:
-    """Return whether no delay depends on the previous one.
+    """Return whether no delay is computed from the previous one.
 
-    Delays of user-defined classes are taken to depend on it.
+    Delays of user-defined classes are taken to be.
 
     >>> from retrykit.schedules import decorrelated, uniform
     >>> is_memoryless(uniform(1, 2).cap(9)), is_memoryless(decorrelated(1).cap(9))
@@ -462,7 +464,8 @@ RANDOM_KINDS = {
 def is_endless(schedule: Schedule) -> bool:
     """Return whether a schedule has a delay for every retry.
 
-    User code is taken to be endless if it has a delay for retry 100,000.
+    User code is taken to be endless if it has a delay for retry 100,000; `within` is
+    taken to have an end.
 
     >>> from retrykit.schedules import constant, linear
     >>> is_endless(linear(1).cap(60)), is_endless(constant(1).within("1w"))

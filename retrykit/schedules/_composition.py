@@ -158,7 +158,7 @@ class Switch(Derived):
         return None if part is None else part.bounds(retry)
 
     def _part(self, retry: int) -> Schedule | None:
-        """Return a retry's schedule; None if the first ended before the switch."""
+        """Return a retry's schedule; None after the switch if the first has ended."""
         if retry <= self.after:
             return self.of
         ended = self.after > 0 and self.of.bounds(self.after) is None

@@ -1,7 +1,7 @@
-"""Schedules as strings: delays separated by commas, or an expression.
+"""Schedules read from strings and other data, and written as strings.
 
-An expression is parsed and never run: whatever is not a constructor, method or
-operator of schedules is rejected by name.
+A string lists delays, or is an expression. An expression is parsed and never run: names
+other than those of constructors and methods of schedules are rejected.
 """
 
 import ast
@@ -76,13 +76,13 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?  \
 
     Args:
         text: Two or more delays with units, separated by commas; a list such as
-            ``[1, "5s"]``; or an expression of the names in `retrykit.schedules`, the
-            methods and operators of `Schedule` that return a schedule, numbers,
-            strings, lists, True and False. At most 1,000 parts in 100 levels.
+            ``[1, "5s"]``; or an expression of the constructors in
+            `retrykit.schedules`, the methods and operators of `Schedule` that return a
+            schedule, numbers, strings, lists, True and False. At most 1,000 parts in
+            100 levels, and 100,000 characters.
 
     Raises:
-        ConfigError: The string is something else, or a number or a duration in it
-            is out of bounds.
+        ConfigError: The string is something else, or an argument in it is invalid.
     """
     # In a file, the expression may take several lines.
     line = " ".join(check_instance("schedule", text, str).split())
@@ -167,7 +167,7 @@ def _evaluate(node: ast.expr, levels: int) -> Any:
 
     Raises:
         RecursionError: The expression has more levels.
-        ConfigError: The expression has a part that no schedule has.
+        ConfigError: A part of it is not allowed, or has an invalid argument.
     """
     if not levels:
         raise RecursionError

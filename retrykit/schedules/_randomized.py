@@ -169,6 +169,8 @@ class GoogleInterval(Formula):
 def google_intervals(first: float, multiplier: float, longest: float) -> list[int]:
     """Return the intervals of a `GoogleInterval` in milliseconds; the last one repeats.
 
+    Too many of them are cut to one more than is allowed.
+
     >>> google_intervals(0.5, 1.5, 2.0)
     [500, 750, 1125, 1687, 2000]
     """
@@ -191,9 +193,9 @@ def google_interval(
 ) -> Schedule:
     """Wait like Google's `ExponentialBackOff`, in whole milliseconds.
 
-    Intervals and delays are truncated to milliseconds, and no delay is longer than
-    2**31 - 1 ms, so that the same random numbers give the same delays as the original.
-    If that does not matter,
+    The first and the longest interval are rounded to milliseconds, other intervals and
+    all delays truncated, and no delay is longer than 2**31 - 1 ms, so that the same
+    random numbers give the same delays as the original. If that does not matter,
     ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)`` is the same without truncation.
 
     >>> list(google_interval(randomization_factor=0).take(5).draw())
@@ -205,8 +207,8 @@ def google_interval(
         initial_interval: Interval before retry 1. A duration, >= 1 ms.
         randomization_factor: Fraction of the interval by which a delay may be shorter
             or longer. Dimensionless, 0 <= factor < 1.
-        multiplier: Growth of the interval. Dimensionless, >= 1; above 1, the interval
-            must reach *max_interval* within 1,000 steps.
+        multiplier: Growth of the interval. Dimensionless, >= 1; there may be at most
+            1,000 different intervals.
         max_interval: Limit of the interval, before jitter. A duration,
             >= *initial_interval*, <= 2**31 - 1 ms as in the original.
 

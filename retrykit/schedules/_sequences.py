@@ -90,8 +90,9 @@ def sequence(
         iterable is endless.
 
     Raises:
-        ConfigError: *delays* can be iterated only once or not at all, or a delay is
-            not a duration; or *repeat_last* is True and no last delay is known.
+        ConfigError: *delays* is neither an ordered re-iterable of durations nor a
+            generator function without parameters; or *repeat_last* is True and no last
+            delay is known.
     """
     schedule = Sequence(delays)
     if not check_instance("repeat_last", repeat_last, bool):
@@ -110,8 +111,8 @@ def _check_delays(delays: object) -> object:
     """Return delays as a tuple of seconds if they have a length, else unchanged.
 
     Raises:
-        ConfigError: They are not ordered, cannot be iterated more than once, or are a
-            generator function with parameters; or one is not a duration.
+        ConfigError: They are neither an ordered re-iterable of durations nor a
+            generator function without parameters.
     """
     if inspect.isgeneratorfunction(delays):
         _check_no_arguments(delays)

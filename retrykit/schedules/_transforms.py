@@ -44,7 +44,7 @@ _MOST_KNOWN = 256
 
 
 class Derived(Schedule):
-    """A schedule made from another one by the method that is named after its kind."""
+    """A schedule made from another: by ``*``, or by the method named after its kind."""
 
     __slots__ = ("of",)
     of: Schedule
@@ -132,9 +132,9 @@ class _RandomRange(Derived):
     """Each delay drawn from a range that grows with it.
 
     Source:
-        Full, equal and decorrelated jitter: M. Brooker, "Exponential Backoff And
-        Jitter", AWS Architecture Blog, 2015. Proportional jitter:
-        `ExponentialBackOff`, Google HTTP Client Library for Java.
+        Full and equal jitter: M. Brooker, "Exponential Backoff And Jitter", AWS
+        Architecture Blog, 2015. Proportional jitter: `ExponentialBackOff`, Google HTTP
+        Client Library for Java.
     """
 
     __slots__ = ("_known",)

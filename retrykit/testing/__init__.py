@@ -1,16 +1,16 @@
 """Tests of retried code, without waiting.
 
-- `virtual_time`: retried calls read a fake clock and sleep on it. It returns a
-  `FakeClock`, which records every sleep; its `FakeClock.new_event_loop` makes an
-  asyncio loop whose timeouts are also virtual.
+- `virtual_time`: a block in which retried calls read a fake clock and sleep on it. Its
+  value is a `FakeClock`, which records every sleep; its `FakeClock.new_event_loop`
+  makes an asyncio loop whose timeouts are also virtual.
 - `disable_retries`: every function is called once. `limit_retries`: a few times, and
   without delays. Of these and `virtual_time`, the innermost block applies.
 - `record`: the events of every retried call, with assertions about them.
 - `ScriptedFunction`, `AsyncScriptedFunction`: fakes that fail as scripted.
 - `retrykit.testing.strategies`: schedules, policies and scripts for hypothesis.
 
-`retrykit.testing.pytest_plugin` provides them as fixtures: ``retry_clock`` (or the
-marker ``retry_time``), ``retry_loop``, ``no_retries``, ``retry_events``.
+`retrykit.testing.pytest_plugin` provides fixtures: ``retry_clock`` (or the marker
+``retry_time``), ``retry_loop``, ``no_retries``, ``retry_events``.
 """
 
 from typing import TYPE_CHECKING

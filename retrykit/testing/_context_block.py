@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Block(Generic[T]):
-    """A ``with`` block; its ``repr`` is the expression that made it.
+    """A ``with`` block; its ``repr`` is an expression that makes it.
 
     Attributes:
         what: That expression, for errors; with the line where the block was opened,

@@ -19,7 +19,7 @@ __all__ = ["AsyncioBackend", "Backend", "Wake", "running_loop"]
 _ROUNDS: Final = 20
 
 Wake = Callable[[BaseException | None], None]
-"""Called in the loop when a time has come, with None or the error to raise."""
+"""Called in the loop to end a wait or a timeout, with None or the error to raise."""
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -36,8 +36,8 @@ class Backend(ABC):
     Attributes:
         scheduler: Its virtual time.
         waiting: The functions that wake the sleepers and timeouts of this loop.
-        posted: The functions of sleepers and timeouts that are due, until the loop
-            calls them.
+        posted: The functions of sleepers and timeouts that are due or woken, until the
+            loop calls them.
     """
 
     def __init__(self, scheduler: VirtualScheduler) -> None:
@@ -116,7 +116,7 @@ class AsyncioBackend(Backend):
     def holds_time(self) -> bool:
         """Return whether the loop is running, and may still have something to do.
 
-        It may for some rounds after `hold`, and while a sleeper or timeout is due.
+        It may for some rounds after `hold`, and while a function is posted.
         """
         busy = self._rounds > 0 or bool(self.posted)
         return busy and self._loop.is_running()

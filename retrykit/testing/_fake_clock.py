@@ -191,7 +191,7 @@ class FakeClock:
         _trace: TracebackType | None,
         /,
     ) -> None:
-        """Stop tracking calls; raise the first error that was suppressed."""
+        """Stop tracking calls; raise the first of `errors` unless another is raised."""
         for call in self._scheduler.end():
             unguard(call)
         if error is None and self.errors:
@@ -290,16 +290,16 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
             default it applies to this one and the tasks that it starts.
         stall_timeout: How long an attempt may run while others sleep, in real time. A
             duration, >= 0. After that, `TimeStalledError` ends the calls that sleep.
-        allow_real_sleep: Whether an attempt may call ``time.sleep``, or await the
-            sleep of asyncio or trio. By default that raises a `RealSleepError`, again
-            at the end of the block if it was suppressed.
+        allow_real_sleep: Whether an attempt may call ``time.sleep``, or await a sleep
+            of asyncio or trio of more than 50 ms of real time. By default that raises a
+            `RealSleepError`, again at the end of the block if it was suppressed.
 
     Raises:
-        NestingError: It is closed before a block that was opened in it, or in
-            another thread or task.
+        NestingError: It is opened again before it is closed, or closed before a block
+            that was opened in it, or in another thread or task.
         RealSleepError: An attempt sleeps for real.
-        TimeStalledError: An attempt waits for another call that sleeps, or for its
-            own timeout.
+        TimeStalledError: An attempt runs for longer than *stall_timeout* while calls
+            sleep: mostly, it waits for one of them, or for its own timeout.
     """
 
     @user_facing

@@ -26,8 +26,8 @@ class Recording:
 
     Its assertions take a function, decorated or not, or the name of its calls, which
     may lack its first parts: ``"fetch"`` for ``"shop.orders.fetch"``. If they fail,
-    they raise an AssertionError with the history of these calls. Any other argument
-    is a `ConfigError`.
+    they raise an AssertionError with the histories of up to ten of these calls.
+    Anything else in place of the function is a `ConfigError`.
 
     Attributes:
         events: Every event so far.

@@ -20,11 +20,11 @@ __all__ = ["disable_retries", "limit_retries"]
 
 @final
 class disable_retries(Block[None]):  # noqa: N801  used as a function
-    """Call every function exactly once, without retries.
+    """Call every function once, without retries.
 
-    Its error is raised unchanged, and its result returned even if the policy rejects
-    it. A `limit_retries` or `virtual_time` inside this block switches retries on again,
-    for one test of a suite without retries.
+    Its error is raised unchanged unless the policy has a `fallback`, and its result
+    returned even if the policy rejects it. A `limit_retries` or `virtual_time` inside
+    this block switches retries on again, for one test of a suite without retries.
 
     >>> from retrykit import retry
     >>> @retry

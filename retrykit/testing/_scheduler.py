@@ -50,11 +50,11 @@ class EventLoop(Protocol):
 
 @dataclass(slots=True, eq=False)
 class TrackedCall:
-    """A running retried call.
+    """A running retried call, or a send of a hedged attempt.
 
     Attributes:
         scheduler: The scheduler that tracks it.
-        state: The state of the call, until it ends.
+        state: The state of the call, or of the call around a send, until it ends.
         outer: The call in whose attempt it was started, or None.
         loop: The virtual event loop that runs it, or None.
         guarded: The thread and task in which real sleeps are rejected, or None.

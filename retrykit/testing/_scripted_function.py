@@ -124,7 +124,8 @@ class ScriptedFunction(_Script):
         calls: Every call so far, in order.
 
     Raises:
-        ConfigError: *outcomes* is not a list, or ``...`` is not at its end.
+        ConfigError: *outcomes* is a string or has no order, or ``...`` is anywhere
+            except after its last outcome.
         ScriptError: It is called more often than it has outcomes.
     """
 

@@ -76,7 +76,7 @@ def _on_call(  # pragma: no cover
 
 
 def _async_sleep(frame: FrameType) -> str:  # pragma: no cover
-    """Return a long asyncio or trio sleep as it was called, else an empty string."""
+    """Return the text of a long sleep of asyncio or trio, else an empty string."""
     trio = running_trio()
     module, name = (trio, "trio") if trio else (asyncio, "asyncio")
     if frame.f_code is not module.sleep.__code__:

@@ -25,9 +25,9 @@ Ts = TypeVarTuple("Ts")
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop whose timers are sleepers of a scheduler.
 
-    When no task has anything to do, time moves to the next timer. Sockets, pipes
-    and threads of an executor hold time as long as an attempt runs on this loop,
-    or while the clock has no calls at all.
+    When no task has anything to do, time moves to the next timer. Sockets (except those
+    that listen), pipes and calls in an executor hold time as long as an attempt runs on
+    this loop, or while the clock has no calls at all.
     """
 
     def __init__(self, scheduler: VirtualScheduler) -> None:
@@ -77,7 +77,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
-        """Run a function in a thread of a pool, which holds time."""
+        """Run a function in an executor, which may hold time."""
         future = super().run_in_executor(executor, func, *args)
         self._executing.add(future)
         future.add_done_callback(self._executing.discard)

@@ -1,4 +1,4 @@
-"""pytest plugin: fixtures, a marker, and the history of failed calls in reports.
+"""pytest plugin: fixtures, a marker, and the history of retried calls in reports.
 
 pytest loads it wherever retrykit is installed.
 """
@@ -192,7 +192,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
 
 
 class _Histories(ForkSafe):
-    """The histories of the calls that failed in one test."""
+    """The histories of the calls with failed attempts in one test."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -237,7 +237,7 @@ def _history(state: RetryState) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Collect the histories of the calls that fail in a test."""
+    """Collect the histories of the calls with failed attempts in a test."""
     item.stash[_histories] = histories = _Histories()
     with observe(histories.on_event, failures_only=True):
         return (yield)

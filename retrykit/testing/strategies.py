@@ -1,7 +1,8 @@
 """Strategies for hypothesis: durations, seeds, schedules, policies and scripts.
 
-All values consist of retrykit's own parts, so they compare, print as expressions and
-can be written as data. Needs the library hypothesis.
+Schedules and policies consist only of retrykit's own parts and built-in types, so they
+can be compared, printed as expressions and written as data. Needs the library
+hypothesis.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,7 +76,7 @@ def seeds() -> SearchStrategy[int]:
 def schedules(
     *, correlated: bool = True, rounding: bool = True, max_leaves: int = 5
 ) -> SearchStrategy[Schedule]:
-    """Draw schedules of every kind, nested in any way.
+    """Draw schedules of every kind, nested at random.
 
     They may be endless, or end at once; delays are from 0 s to the largest float. Use
     ``.map()`` where that is too wide:
@@ -101,7 +102,7 @@ def schedules(
 
 
 def _formulas(*, correlated: bool) -> SearchStrategy[Schedule]:
-    """Draw schedules without operands."""
+    """Draw schedules made by constructors."""
     factors = st.just(1.0) | st.floats(1, 1e300)
     rates = st.just(1.0) | st.floats(0, 1e300)
     intervals = durations(0.001, MAX_INTERVAL)
@@ -187,9 +188,9 @@ def policies(
 
     Limits are written or left to the defaults, and one may end every call before
     another can. All settings vary except `on_result`, `fallback`, `stop_event`, `sleep`
-    and `observers`, which are code; `budget`, which calls share; and `attempt_timeout`,
-    which not every function supports. Each policy retries `ConnectionError` and
-    `TimeoutError`.
+    and `observers`, which are code; `budget` and `admission`, which calls share; and
+    `attempt_timeout` and `hedge`, which not every function supports. The conditions of
+    each policy match `ConnectionError` and `TimeoutError`.
     Use ``.map()`` for settings that all policies should have, except the schedule,
     limits, hint and rules, which must fit together:
 

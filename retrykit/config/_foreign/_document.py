@@ -15,7 +15,7 @@ Place = tuple[str | int, ...]
 
 @final
 class Expression(str):
-    """A value that only the system itself can compute, as it is written."""
+    """The text of a value that is not plain data, such as a computed one."""
 
     __slots__ = ()
 
@@ -25,8 +25,8 @@ class Document(NamedTuple):
 
     Attributes:
         name: The name of the file, for errors.
-        data: The documents in the file, only one except in YAML; or the text of a file
-            in a format of its own.
+        data: The documents in the file, several in YAML or in a list of JSON, else one;
+            or the text of a file in a format of its own.
         lines: The lines of values, from 1, keyed by place.
     """
 

@@ -46,7 +46,7 @@ _LINE = re.compile(
 
 
 class _Line(NamedTuple):
-    """A line with its continuation lines, and whether it is within an ``.ifdef``."""
+    """A line with its continuation lines, and whether it is in a conditional part."""
 
     number: int
     text: str

@@ -17,7 +17,7 @@ class Format(NamedTuple):
         find: Yields the tables in a document that hold a policy, with their names;
             none if the document is of another format.
         read: Returns the policy of such a table. What a policy cannot express exactly
-            is a difference in the table's `Remarks`.
+            is a difference in the table's `Remarks`, or an error.
     """
 
     title: str

@@ -46,10 +46,10 @@ class Remarks:
 class Section:
     """A table of a document, which knows which of its keys have been read.
 
-    section = Section(remarks, place, data)
-    retries = section.get("num_retries", whole(0), 1)
-    section.ignore("retry_priority")
-    section.finish()
+        section = Section(remarks, place, data)
+        retries = section.get("num_retries", whole(0), 1)
+        section.ignore("retry_priority")
+        section.finish()
 
     Attributes:
         remarks: The remarks on the policy that is read.
@@ -198,7 +198,7 @@ class Section:
         self.remarks.notes.append(f"{self.where(key)}: {text}")
 
     def where(self, key: str) -> str:
-        """Return the file, the line and the name of a key, for people."""
+        """Return the place of a key, for people: file, line and name, where known."""
         place = (*self.place, self._written(key))
         line = self.document.lines.get(place) or self.document.lines.get(self.place)
         if line:

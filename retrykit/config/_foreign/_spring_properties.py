@@ -163,7 +163,7 @@ def growing_milliseconds(first: int, factor: float, retries: int) -> Schedule:
 
 
 def grown_milliseconds(first: int, factor: float, retries: int) -> list[int]:
-    """Return growing delays in milliseconds, one for each retry, but at most 1000."""
+    """Return 1 to 1,000 growing delays in milliseconds, if possible for each retry."""
     delays = [first]
     while len(delays) < min(retries, _MOST_LISTED):
         delays.append(min(int(delays[-1] * factor), LARGEST))

@@ -11,7 +11,7 @@ __all__ += ["texts", "whole"]
 
 
 def whole(at_least: int, at_most: int = LARGEST) -> Callable[[str, Any], int]:
-    """Return a parser of integers in a range, which also accepts strings of digits."""
+    """Return a parser of integers in a range; accepts strings and whole floats, too."""
 
     def parse(name: str, value: Any) -> int:
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,16}", value):
