@@ -52,9 +52,9 @@ programming error."""
 class DefaultCondition:
     """The default condition, which applies to a policy without `on`.
 
-    It matches every error except those that a mistake in the code raises, which no
-    retry fixes: `AssertionError`, `AttributeError`, `ImportError`, `NameError`,
-    `NotImplementedError`, `RecursionError`, `SyntaxError` and `TypeError`.
+    It matches every error except those of the following types, which mean a mistake in
+    the code that no retry fixes: `AssertionError`, `AttributeError`, `ImportError`,
+    `NameError`, `NotImplementedError`, `RecursionError`, `SyntaxError` and `TypeError`.
 
     >>> default_condition(OSError()), default_condition(ModuleNotFoundError())
     (True, False)
@@ -90,7 +90,7 @@ def find_members(error: Exception) -> list[Exception]:
 
 
 def check_condition(name: str, value: object) -> object:
-    """Return *value* if it is a condition on errors."""
+    """Return *value*; raise a `ConfigError` unless it is a condition on errors."""
     kinds = value if isinstance(value, tuple) else (value,)
     for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, Exception):
@@ -140,7 +140,7 @@ async def amatches_condition(name: str, condition: Condition, error: Exception) 
 def read_answer(
     name: str, predicate: object, answer: object, error: Exception | None = None
 ) -> bool:
-    """Return the answer of a sync predicate as a bool; warn if it is not one.
+    """Return the answer of a sync predicate as a bool; raise an error for an awaitable.
 
     >>> read_answer("on_result", len, len("busy"))
     True
@@ -154,10 +154,7 @@ def read_answer(
 async def aread_answer(
     name: str, predicate: object, answer: object, error: Exception | None = None
 ) -> bool:
-    """Return the answer of a sync or async predicate as a bool; warn if it is not one.
-
-    An awaitable answer is awaited first.
-    """
+    """Return the answer of a sync or async predicate as a bool."""
     if is_awaitable(answer):
         answer = await answer
     if isinstance(answer, bool):
@@ -201,7 +198,7 @@ def _as_bool(
 
 
 _warned: dict[int, ref[Any]] = {}
-"""Weak references to the predicates that a warning was logged for, keyed by id."""
+"""Weak references to predicates, or their classes, that were warned about, by id."""
 
 
 def _is_first_warning(predicate: object) -> bool:
@@ -217,7 +214,7 @@ def _is_first_warning(predicate: object) -> bool:
 
 
 def format_value(value: object) -> str:
-    """Return a setting as an expression: names for types and functions."""
+    """Return a setting as text: types and functions by name, others by ``repr``."""
     if isinstance(value, tuple):
         return f"({', '.join(map(format_value, value))}{',' * (len(value) == 1)})"
     if isinstance(value, type):

@@ -1,7 +1,7 @@
 """The retries that libraries make by themselves, within each attempt.
 
-Nothing is imported or changed: a client is recognized by the names of its classes, and
-its settings are only read.
+Nothing is imported or changed: clients, and modules that have settings, are recognized
+by name, and their settings are only read.
 """
 
 import math
@@ -27,8 +27,8 @@ class OwnRetries(Frozen):
 
     Attributes:
         text: The expression that switches the retries off.
-        types: The full names of the library's client classes, or of a module with its
-            settings.
+        types: The full names of the classes or modules that have its settings; empty if
+            none is known.
         read: A function that returns how many requests a client makes for one call or,
             as a float, for how many seconds it repeats them; None if no such function
             is known.
@@ -56,7 +56,7 @@ class OwnRetries(Frozen):
 
     @property
     def library(self) -> str:
-        """The top-level package of the library."""
+        """The top-level package of the library; empty without *types*."""
         return "".join(self.types[:1]).partition(".")[0]
 
     def count(self, client: Any) -> int | None:
@@ -73,7 +73,7 @@ class OwnRetries(Frozen):
         """Return for how long a client repeats a request, if only time limits it.
 
         Returns:
-            Seconds, > 0, or infinity; None if a count limits it, or nothing is known.
+            Seconds, >= 0, or infinity; None if a count limits it, or nothing is known.
         """
         found = self._read(client)
         return found if type(found) is float else None
@@ -295,7 +295,7 @@ _OF_URLLIB3: Final = OWN_RETRIES["urllib3"]
 
 
 Client = tuple[str, OwnRetries, object]
-"""A client's class name, the retries of its library, and the client itself."""
+"""The name of a client's class or module, its library's retries, and the client."""
 
 
 def find_clients(objects: Iterable[object]) -> Iterator[Client]:
@@ -320,10 +320,11 @@ def find_clients(objects: Iterable[object]) -> Iterator[Client]:
 
 
 def find_failed_client(error: BaseException | None) -> Client | None:
-    """Return the known client whose code raised an error or one of its causes.
+    """Return the known client whose code raised an error or one of its first causes.
 
-    It is the outermost known client whose methods the error passed through. The search
-    ends at a retried function or an integration's client, which makes its own search.
+    It is the outermost known client whose methods the error passed through. In each
+    traceback, the search ends at a retried function or an integration's client, which
+    makes its own search.
 
     Returns:
         The client; None if no known one is found. For Google Cloud, whose methods have
@@ -377,9 +378,9 @@ def _frames(trace: TracebackType | None) -> Iterator[FrameType]:
 
 
 def _self_of(frame: FrameType) -> object:
-    """Return the object whose method runs in a frame, or None.
+    """Return the ``self`` of the method that runs in a frame; None without one.
 
-    A function nested in a method counts as the method.
+    A nested function counts if it uses the ``self`` of its method.
     """
     code = frame.f_code
     # Only then, since ``f_locals`` may copy many variables.
@@ -389,7 +390,7 @@ def _self_of(frame: FrameType) -> object:
 
 
 def _attributes(value: object) -> list[object]:
-    """Return the values of the attributes of an object, without running properties."""
+    """Return the values in an object's ``__dict__``; none for modules and classes."""
     if isinstance(value, ModuleType | type):
         return []
     try:

@@ -1,4 +1,4 @@
-"""Delays for hand-written loops: `Backoff.next`, `Backoff.reset` and `STOP`."""
+"""Delays for hand-written loops: `Backoff`, and `STOP` at their end."""
 
 from enum import Enum
 from typing import Final, Literal, final
@@ -41,8 +41,7 @@ class Backoff:
     (0.5, 0.75, 1.125)
 
     Args:
-        policy: Its schedule and its limits on attempts and time apply; its conditions,
-            rules, hint, budget, admission and `attempt_timeout` do not.
+        policy: Only its schedule, its seed and its limits on attempts and time apply.
         clock: Measures the elapsed time; by default the monotonic clock.
 
     Raises:

@@ -5,12 +5,12 @@
     Exception
     └── RetrykitError          base class
         ├── ConfigError        a setting is invalid; also a ValueError
-        ├── NestingError       context blocks are closed out of order
+        ├── NestingError       context blocks are opened or closed out of order
         ├── NestedRetryError   a call inside this one gave up, under nested="raise"
         ├── CommitUnknown      a database transaction may have been committed
         ├── StreamChangedError a restarted stream has fewer items than before
-        ├── DownloadError      a download cannot continue: its file has changed
-        ├── EventStreamError   server-sent events cannot continue: some are lost
+        ├── DownloadError      a download cannot continue
+        ├── EventStreamError   server-sent events cannot continue
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
         │   └── ItemTimeout        an item of a stream did
         ├── RefusedError       a limit refused a call
@@ -20,7 +20,7 @@
             ├── RetryAfter     retry, after this delay
             └── GiveUp         stop at once, with this cause
     ExceptionGroup
-    └── FailureGroup           all errors of a call that gave up
+    └── FailureGroup           the errors of a call that gave up
 
 By default a call that gives up raises its last error, and a `RetryError` only if its
 last result was rejected.
@@ -224,7 +224,7 @@ class EventStreamError(RetrykitError):
     Attributes:
         last_event_id: The id of the last event that was handed out; empty if there is
             none.
-        reason: Why it cannot continue, and what is lost.
+        reason: Why it cannot continue, and which events are lost, if any.
     """
 
     def __init__(self, last_event_id: str, reason: str) -> None:
@@ -240,10 +240,10 @@ class EventStreamError(RetrykitError):
 class RetryError(RetrykitError):
     """A call gave up.
 
-    Raised under ``raises="retry_error"``, with the last error as its ``__cause__``;
-    and where there is no error to raise, because the result of the last attempt was
-    rejected by `on_result`. It can be pickled: its state then holds records of the
-    errors.
+    Raised under ``raises="retry_error"``, with the last error as its ``__cause__``, if
+    `on` includes that error; and where there is no error to raise, because the result
+    of the last attempt was rejected. It can be pickled: its state then holds records of
+    the errors.
 
     Attributes:
         state: The history of the call.
@@ -281,7 +281,7 @@ class NestedRetryError(RetrykitError, RuntimeError):
 
 @final
 class FailureGroup(ExceptionGroup[Exception]):
-    """All errors of a call, under ``raises="group"``.
+    """The errors that the state of a call keeps, under ``raises="group"``.
 
     The groups that ``except*`` splits it into keep the state of the call.
     """
@@ -352,7 +352,7 @@ class RetryAfter(Signal):
     Without a delay, the retry follows after the schedule's delay. The limits of the
     policy still apply: attempts, time, budget, and the end of the schedule. `hint_cap`
     does not, since it limits the requests of others. If the call gives up, it raises
-    the cause.
+    the cause; without one, the signal itself.
 
     >>> RetryAfter("2s")
     RetryAfter(2.0, None)
@@ -367,6 +367,9 @@ class RetryAfter(Signal):
         cause: The error to record; by default the one whose ``except`` clause raises
             the signal. ``raise RetryAfter(2) from error`` names another, and
             ``from None`` none.
+
+    Raises:
+        ConfigError: *delay* is invalid, or *cause* is not an exception.
     """
 
     @user_facing
@@ -396,6 +399,9 @@ class GiveUp(Signal):
         cause: The error to raise; by default the one whose ``except`` clause raises
             the signal. ``raise GiveUp() from error`` names another. Without an error,
             or with ``from None``, the signal itself is raised.
+
+    Raises:
+        ConfigError: *cause* is not an exception.
     """
 
     @user_facing

@@ -82,7 +82,7 @@ def restart(
     first_item_timeout: Duration | None = None,
     item_timeout: Duration | None = None,
 ) -> StreamMode:
-    """Start a generator over; its consumer then gets all items again.
+    """Start a generator over; unless *skip_seen*, its consumer gets all items again.
 
     >>> restart(skip_seen=True)
     streams.restart(skip_seen=True)

@@ -62,8 +62,8 @@ class Arguments:
         """Return the value of an argument.
 
         Returns:
-            The value. If the call does not give one: UNKNOWN if ``*arguments`` or
-            ``**keywords`` may contain it, otherwise the default.
+            The value. If the call does not give one: UNKNOWN if an unknown argument,
+            ``*arguments`` or ``**keywords`` may contain it, otherwise the default.
         """
         if name in self._given:
             return self._given[name]

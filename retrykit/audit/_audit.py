@@ -66,8 +66,9 @@ def audit(  # noqa: PLR0913  settings, by name
             files.
 
     Raises:
-        ConfigError: A path does not exist; a code is unknown; *processes* is not an
-            integer >= 1; the baseline or the revision cannot be read.
+        ConfigError: A path is neither a file nor a folder; a code is unknown;
+            *processes* is not an integer >= 1; the baseline or the changes since *diff*
+            cannot be read.
     """
     check_integer("processes", processes, at_least=1)
     rules = _choose(select, ignore)

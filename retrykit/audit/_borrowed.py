@@ -42,7 +42,7 @@ def functions_in(tree: ast.Module) -> list[FunctionNode]:
 
 
 def may_contain_delays(function: FunctionNode) -> bool:
-    """Return whether a function contains an operation, or a name such as ``sleep``."""
+    """Return whether a function has a binary operator, or a name such as ``sleep``."""
     return any(
         isinstance(each, ast.BinOp)
         or (isinstance(each, ast.Name) and _DELAYS.search(each.id))

@@ -32,6 +32,8 @@ def changed_lines(
 ) -> Changes:
     """Return the lines that have changed since a revision, and all lines of new files.
 
+    Files that git ignores are left out.
+
     Args:
         revision: A commit, branch or tag, such as ``main``, or a range, as ``main...``.
         folder: A folder in the working tree.

@@ -1,4 +1,4 @@
-"""Timeouts, methods and statuses of the calls that a site repeats."""
+"""Timeouts, HTTP methods and ignored Retry-After headers of what a site repeats."""
 
 import math
 import re
@@ -64,7 +64,7 @@ _IDEMPOTENT = re.compile("idempot", re.IGNORECASE)
 
 
 def with_context(site: Site, repeated: Repeated) -> Site:
-    """Return a site, with facts about the calls that it repeats in its behavior."""
+    """Return a site whose behavior includes facts about the calls that it repeats."""
     if site.library != "loop" and site.library not in RETRIERS:
         return site
     calls = [*repeated.calls(site)]
@@ -93,7 +93,7 @@ def _timeouts(repeated: Repeated, calls: list[Called]) -> Iterator[float]:
 
 
 def _seconds(value: Value) -> float | None:
-    """Return the longest time that a timeout allows, in seconds; None if unknown."""
+    """Return a timeout in seconds, the longest of several; None if it is unknown."""
     if type(value) is tuple and value:
         # To connect, and to read.
         parts = [_seconds(each) for each in value]

@@ -27,13 +27,13 @@ class Delays(Frozen):
     Attributes:
         shape: "none", "constant", "linear", "fibonacci", "exponential", "listed" or
             "unknown".
-        first: The longest delay before the first retry, in seconds, without *added*;
-            None if it is not known. Later delays grow from it, even if *at_once*
-            replaces it.
+        first: The longest delay before the first retry, in seconds, without the effects
+            of *at_once*, *least*, *added* and *cap*; None if it is not known. Later
+            delays grow from it.
         growth: The factor or the step from one delay to the next; None if it is
             unknown, or if the shape has none.
         cap: The longest delay in seconds, including *added*; infinity if there is no
-            limit; None if it is unknown.
+            limit; None if it is unknown. A growing delay is still at least *least*.
         jitter: Whether the delays are random; None if that is unknown.
         low: The shortest random delay, as a share of the longest, 0 to 1; both without
             *added*.
@@ -143,11 +143,11 @@ class Delays(Frozen):
         """Return the longest sum of the delays before some retries, in seconds.
 
         Args:
-            retries: The number of retries. Of more than 10,000, the sum is infinity,
-                unless they have no delays.
+            retries: The number of retries.
 
         Returns:
-            The sum; None if a delay is unknown.
+            The sum; None if a delay is unknown. For more than 10,000 retries it is
+            infinity, unless the shape is "none".
         """
         if retries > _MOST:
             return math.inf if self.shape != "none" else 0.0
@@ -161,7 +161,7 @@ class Delays(Frozen):
 
     @property
     def grows(self) -> bool:
-        """True if the delays grow without a limit, or may do so."""
+        """True if the delays have no cap, and grow or may grow."""
         if (
             self.shape not in ("linear", "fibonacci", "exponential")
             or self.cap != math.inf
@@ -205,7 +205,7 @@ class Delays(Frozen):
         return f"{text} ..." if told else f"{text} ...{self._at_most(retries)}"
 
     def _at_most(self, retries: float | None = None) -> str:
-        """Return the longest delay in words; "" if the delays have no known cap.
+        """Return the words about the longest delay; "" if the delays have no known cap.
 
         Args:
             retries: The most retries. Count; None if it is not known.

@@ -66,7 +66,7 @@ def _takes_next(loop: Statement) -> bool:
 
 
 def _calls_next(turn: Turn) -> bool:
-    """Return whether an attempt gets the result of a call like ``next_server()``."""
+    """Return whether an attempt passes on the result of a call like ``pool.next()``."""
     taken = {
         target.id
         for each in [*turn.loop.body, *turn.attempt.body]
@@ -156,7 +156,7 @@ def _calls_item(turn: Turn) -> bool:
 
 
 def _items(loop: ast.For | ast.AsyncFor) -> set[str]:
-    """Return the names that a loop assigns, without the index of ``enumerate``."""
+    """Return the names in a loop's target, without the index of ``enumerate``."""
     match loop:
         case ast.For(
             target=ast.Tuple(elts=[_, item]),
@@ -265,7 +265,7 @@ def is_enlargement(turn: Turn) -> bool:
 
 
 def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
-    """Yield the names that a handler gives another value."""
+    """Yield the names that a handler changes, empties, or computes from its error."""
     for each in inner_nodes(handler.body):
         match each:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -293,7 +293,7 @@ def _is_empty_literal(node: ast.expr) -> bool:
 
 
 def _used_values(body: Sequence[ast.AST]) -> Iterator[ast.expr]:
-    """Yield the arguments of calls that do not log, keys looked up, and products."""
+    """Yield the arguments of calls that do not log, indexes, and products."""
     for each in body:
         match each:
             case ast.Call() if not is_log_function(each.func):

@@ -57,7 +57,7 @@ def find_files(
 
     Returns:
         The files, in the order of paths and names, and a problem for each folder or
-        link that cannot be read.
+        link that cannot be read, or that is nested too deeply.
 
     Raises:
         ConfigError: A path does not exist, or is neither a file nor a folder.
@@ -80,7 +80,7 @@ def find_files(
 
 
 def nearest_path(path: str | Path) -> str:
-    """Return a suggestion for a missing path, from the names in its folder, or ""."""
+    """Return a suggestion for a missing path, or ""."""
     folder, name = os.path.split(os.path.normpath(path))
     while folder and not os.path.exists(folder):
         folder, name = os.path.split(folder)
@@ -218,7 +218,8 @@ class _Walk:
 
         Args:
             path: The path of the file.
-            root: The folder at which the names of files outside packages begin.
+            root: The folder at which the names of files outside packages begin, if no
+                folder such as ``src`` is between.
         """
         folder, name = os.path.split(os.path.abspath(path))
         parts = [] if name.startswith("__init__.") else [name.partition(".")[0]]

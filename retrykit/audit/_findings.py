@@ -46,7 +46,7 @@ class Finding(Frozen):
 
 @final
 class Problem(Frozen):
-    """A file or folder that could not be read, or a comment without an effect.
+    """A file, folder or cell that was not read, or a comment without an effect.
 
     Attributes:
         path: Its path.
@@ -71,11 +71,13 @@ class Report(Frozen):
     Attributes:
         sites: Where something is retried, by file and line.
         findings: What is wrong with the sites, in the same order.
-        problems: What could not be read, and comments that ignore unknown rules.
+        problems: What was not read, and comments that ignore unknown rules.
         files: How many files were found.
         lines: How many lines they have.
-        ignored: How many findings a comment, a setting or the baseline leaves out.
-        unused_ignores: Comments that leave out nothing.
+        ignored: How many findings comments, *per_file_ignores* or the baseline leave
+            out.
+        unused_ignores: Comments that leave out no finding, although all of their rules
+            were applied.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Control flow: the ways in which a block of statements ends."""
+"""Blocks of statements: the ways in which they end, and the nodes in them."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +27,8 @@ def flow(body: Iterable[ast.stmt]) -> Outcomes:
 
     Returns:
         Some of "next" (what follows the block runs), "continue" and "break" of the loop
-        around it, "return" and "raise". Errors that called functions may raise are not
-        considered.
+        around it, "return" and "raise". Of called functions, only those with names such
+        as ``exit`` and ``abort`` count as raising an error.
     """
     found: set[str] = set()
     for each in body:

@@ -197,7 +197,7 @@ def _in_file(place: str, line: int, text: str) -> tuple[int, str]:
 def _located(
     place: str, line: int, text: str, read: Callable[[str], list[str]]
 ) -> dict[str, Any]:
-    """Return the SARIF properties of a message about a line, or a file if it is 0."""
+    """Return the SARIF properties of a message about a line; 0 is the whole file."""
     line, text = _in_file(place, line, text)
     location: dict[str, Any] = {"artifactLocation": _artifact(place)}
     if line:

@@ -45,7 +45,7 @@ NOT_FAILURES: Final = frozenset(
     UnicodeError WouldBlock
     """.split()  # noqa: SIM905  a list of words
 )
-"""Errors that mean the end of data, or that none is there yet, not a failed call."""
+"""Errors that do not mean a failed call, but, for example, the end of the data."""
 OF_DATA: Final = frozenset(
     """
     FileExistsError FileNotFoundError JSONDecodeError KeyError NotImplementedError
@@ -95,7 +95,7 @@ def last_name(node: ast.expr) -> str:
 
 
 def is_log_function(function: ast.expr) -> bool:
-    """Return whether the name of a function suggests that it only logs or prints."""
+    """Return whether names suggest that a function only logs, prints or formats."""
     name = last_name(function)
     # Other than `future.set_exception(error)`.
     if _LOG_METHODS.search(name) and not name.startswith("set_"):
@@ -214,7 +214,7 @@ def _filters_errors(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -
 
 
 def _tests_state(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler raises, unless a state that others set prevents it.
+    """Return whether a handler leaves the loop, unless others have set a state.
 
     For example, ``if not session.begun: continue`` before ``raise``. A counter is not
     such a state.
@@ -266,7 +266,7 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
 
 
 def may_raise_elsewhere(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether handlers call a function that, by its name, may end the loop."""
+    """Return whether handlers make a call that, by the names in it, may raise."""
     return any(
         isinstance(each, ast.Call) and _may_raise(each, handler.name or "")
         for handler in handlers

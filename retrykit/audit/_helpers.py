@@ -156,7 +156,7 @@ class Helpers:
         )
 
     def _is_quick(self, function: ast.expr) -> bool:
-        """Return whether a function presumably does not wait, judging by its name."""
+        """Return whether a function presumably does not wait."""
         name = last_name(function)
         if suggests_sleep(name):
             return False

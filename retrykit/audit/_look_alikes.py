@@ -1,7 +1,7 @@
-"""Loops that look like retries: workers, polls, fallbacks and compare-and-set loops.
+"""Loops that look like retries, such as workers, polls, fallbacks and prompts.
 
-They are recognized by their control flow, by what each turn uses, and by the errors
-that are caught.
+They are recognized by their control flow, by the names and texts in them, and by the
+errors that they catch.
 """
 
 import ast
@@ -70,7 +70,7 @@ _QUEUES = re.compile("queue|inbox|mailbox", re.IGNORECASE)
 
 
 def _is_worker(turn: Turn) -> bool:
-    """Return whether a success is followed by the next piece of work."""
+    """Return whether a loop does one piece of work after another, until stopped."""
     if (
         _runs_indefinitely(turn.attempt)
         or _is_thread_loop(turn)
@@ -167,7 +167,7 @@ def _runs_indefinitely(attempt: Attempt) -> bool:
 
 
 def _is_compare_and_set(turn: Turn) -> bool:
-    """Return whether a loop repeats only updates that conflict with other writers."""
+    """Return whether a loop repeats updates that conflict with other writers."""
     if turn.caught and all(map(_CONFLICTS.search, turn.caught)):
         return True
     if _passes_read_version(turn) or _reads_version(turn):
@@ -202,7 +202,7 @@ def _raises_unless_exists(handler: ast.ExceptHandler) -> bool:
 
 
 def _tests_for_conflict(test: ast.expr) -> bool:
-    """Return whether a test only asks if something exists already."""
+    """Return whether a test asks only whether something exists already."""
     words = words_in(test)
     told = {x for x in words if _EXISTS.search(x)}
     return bool(told) and not any(" " in x for x in words - told)
@@ -246,7 +246,7 @@ def _passes_read_version(turn: Turn) -> bool:
 
 
 def _catches_no_failure(turn: Turn) -> bool:
-    """Return whether the caught errors mean an end or missing data, not a failure."""
+    """Return whether the caught errors mean an end, or missing or bad data."""
     if not turn.caught:
         return False
     if all(map(_ABSENT.search, turn.caught)) and (
@@ -336,11 +336,11 @@ def _leaves_only_to_stop(turn: Turn) -> bool:
 
 
 def _exits_to_stop(body: Sequence[ast.stmt], *, raises: bool = False) -> list[bool]:
-    """Return, for each exit of a loop, whether it follows a test for a stop.
+    """Return, for each exit of a loop, whether it is in the body of a test for a stop.
 
     Args:
         body: The statements with the exits.
-        raises: Whether what raises is an exit as well.
+        raises: Whether a ``raise`` is an exit, too.
     """
     stopping = {
         id(x)

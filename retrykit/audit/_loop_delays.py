@@ -43,7 +43,7 @@ _RANDOM = re.compile(
     re.IGNORECASE,
 )
 HINTS = re.compile(r"retry[-_ ]?after|x-ratelimit|ratelimit-reset", re.IGNORECASE)
-"""Matches the names of headers that say when to call again."""
+"""Matches the names of Retry-After headers, and of headers about rate limits."""
 
 
 def find_delays(
@@ -82,7 +82,7 @@ def find_delays(
 
 
 def _without_unit(delays: Delays) -> Delays:
-    """Return delays without large numbers, which may be milliseconds."""
+    """Return delays without their numbers if one is large: they may be milliseconds."""
     numbers = [delays.first, delays.growth, delays.cap]
     if not any(x is not None and _LONG <= x < math.inf for x in numbers):
         return delays
@@ -189,7 +189,7 @@ class _Reader:
         return inner
 
     def returned(self, function: FunctionNode, node: ast.Call) -> Delays:
-        """Return the delays of a called function, whose first and growth are None."""
+        """Return the delays of a called function, without their first and growth."""
         inner = self.within(function)
         results = [
             each.value
@@ -313,7 +313,7 @@ class _Reader:
         )
 
     def iterated(self, iterator: ast.expr) -> Delays:
-        """Return the delays of a loop that iterates over them."""
+        """Return the delays that are the items of a loop's iterable."""
         value = evaluate(iterator, self.scope)
         if type(value) is tuple and value and all(map(is_number, value)):
             return Delays.of_list([float(each) for each in value])
@@ -477,8 +477,8 @@ class _Reader:
         """Return the cap of a variable in the loop.
 
         Returns:
-            The cap of ``min(..., cap)``; None if a test compares the variable, and may
-            cap it; infinity without either.
+            The cap of ``min(..., cap)``; None if it is not known, or if a test compares
+            the variable, and may cap it; infinity without either.
         """
         if isinstance(self.loop, ast.While) and _compares_size_of(self.loop.test, name):
             return None

@@ -1,4 +1,4 @@
-"""The last error of a loop that retries: raised, hidden or unknown."""
+"""The last error, or bad result, of a loop that retries: raised, hidden or unknown."""
 
 import ast
 import re
@@ -123,7 +123,7 @@ def find_ending_of_results(loop: Statement, following: Sequence[ast.stmt]) -> st
 
 
 def _may_raise(node: ast.AST) -> bool:
-    """Return whether a statement calls a function that may raise, by its name."""
+    """Return whether a statement is a call that may raise, judging by its name."""
     if not isinstance(node, ast.Expr):
         return False
     call = node.value.value if isinstance(node.value, ast.Await) else node.value
@@ -161,7 +161,7 @@ def _endings_of_raises(
     after: Sequence[ast.stmt],
     kept: set[str],
 ) -> set[str]:
-    """Return what the ``raise`` statements outside handlers do with the last error."""
+    """Return what ``raise`` statements outside attempts do with the last error."""
     # What an attempt raises is caught, and another handler raises other errors.
     inside = {
         id(x)
@@ -332,7 +332,7 @@ def _has_attempt_test(node: ast.If, counted: set[str]) -> bool:
 
 
 def _ending_of_raise(node: ast.Raise, kept: set[str]) -> str:
-    """Return what a ``raise`` after the loop does with the last error."""
+    """Return what a ``raise`` does with the last error."""
     if node.exc is None or names_in(node.cause) & kept:
         return "raises"
     if isinstance(node.exc, ast.Name | ast.Attribute | ast.Subscript):

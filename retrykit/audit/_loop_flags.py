@@ -18,8 +18,8 @@ def limit_of_flags(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> Va
     For example, ``if renewed: raise`` before ``renewed = True``.
 
     Returns:
-        The most attempts; infinity if a handler has no flag; UNKNOWN if a flag is also
-        set back.
+        The most attempts; infinity if a handler can continue without a flag; UNKNOWN if
+        a flag is also set back.
     """
     turns = [turns_of_flag(loop, each) for each in handlers]
     if math.inf in turns:
@@ -31,8 +31,8 @@ def turns_of_flag(loop: Statement, handler: ast.ExceptHandler) -> Value:
     """Return how often a flag lets a handler continue.
 
     Returns:
-        1 if the flag is only ever set to one value, else UNKNOWN; infinity without a
-        flag.
+        1 if the loop only ever sets the flag to one value, else UNKNOWN; infinity if
+        the handler can continue without a flag.
     """
     asked: set[str] = set()
     for each in inner_nodes(handler.body, loops=False):

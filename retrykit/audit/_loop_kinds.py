@@ -82,7 +82,7 @@ def _tests_throttling(loop: Statement) -> bool:
 
 
 def _fails_on_network(turn: Turn) -> bool:
-    """Return whether the loop continues only after connection errors."""
+    """Return whether the loop continues only after network errors."""
     return bool(turn.caught) and all(map(_NETWORK.search, turn.caught))
 
 
@@ -181,7 +181,7 @@ def _returns_tested_response(loop: Statement) -> bool:
 
 
 def _is_other_kind(loop: Statement) -> bool:
-    """Return whether a loop polls, follows redirects, or visits or grades items."""
+    """Return whether a loop polls, follows redirects, visits items or rates results."""
     return (
         _counts_polls_or_redirects(loop) or _visits_items(loop) or _tests_quality(loop)
     )

@@ -127,7 +127,7 @@ def has_limit_test(body: Sequence[ast.stmt]) -> bool:
 def _with_raising_handlers(
     body: Sequence[ast.stmt], handlers: set[int]
 ) -> list[ast.stmt]:
-    """Return statements in which some handlers are replaced by ``raise``."""
+    """Return statements in which some handlers do nothing except ``raise``."""
     found: list[ast.stmt] = []
     for each in body:
         new = each
@@ -275,7 +275,7 @@ def _attempts_of_countdown(
 
 
 def _asked_names(test: ast.expr) -> set[str]:
-    """Return the names in a condition, without those of the objects that have them."""
+    """Return the names in a condition; of a dotted name, only the last part."""
     owners = {id(x.value) for x in ast.walk(test) if isinstance(x, ast.Attribute)}
     return {
         x.id if isinstance(x, ast.Name) else x.attr
@@ -296,7 +296,7 @@ def _flags(loop: ast.While) -> set[str]:
 
 
 def _first_count(loop: Statement, scope: Scope) -> Value:
-    """Return the first value of a ``for`` loop's counter; UNKNOWN if it has none."""
+    """Return the first count of a ``for`` loop; UNKNOWN if it is not known."""
     match loop:
         case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_])):
             return 0
@@ -314,7 +314,7 @@ def _first_count(loop: Statement, scope: Scope) -> Value:
 def _turns_until(
     test: ast.expr, counted: set[str], first: Value, scope: Scope
 ) -> Value:
-    """Return how many iterations a ``for`` loop makes until a test of its counter."""
+    """Return how many iterations a test of a ``for`` loop's counter allows."""
     turns: Value = math.inf
     for each in ast.walk(test):
         match each:
@@ -462,7 +462,7 @@ def _limits_of_test(
 
 
 def _limits_of_words(names: set[str], counted: set[str], *, inner: bool) -> Limits:
-    """Return the limits that names alone suggest, as in ``while retries:``."""
+    """Return the limits that names suggest, such as a counter in ``while left:``."""
     calls = any(
         word in counted
         or (inner and not _LIMITS_TIME.search(word) and _ASKS.search(word))

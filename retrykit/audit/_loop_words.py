@@ -35,7 +35,7 @@ EVIDENCE = re.compile(
     r"retr(y|ies|ying)|attempt|\btries\b|_tries|tries_|_try\b|back_?off",
     re.IGNORECASE,
 )
-"""Words about retries: a loop with one of them retries."""
+"""Words about retries."""
 CLOCK_WORDS = re.compile(
     r"deadline|elapsed|expir|timer|timeout|time_?out|time_left|start_time"
     r"|(?<!re)started|end_time|max_wait|max_time|time_limit|stop_at",

@@ -1,4 +1,4 @@
-"""Handwritten loops that repeat what failed."""
+"""Handwritten loops that retry."""
 
 import ast
 import math
@@ -45,18 +45,19 @@ class Loop(NamedTuple):
         end_line: Its last line.
         column: Its column, from 1.
         function: The full name of the function around it, or "".
-        is_async: Whether that function is a coroutine function.
-        calls: The most attempts: a number, infinity without a limit, or a value that
-            must still be resolved.
-        elapsed: The longest time: seconds, infinity, or a value to resolve.
+        is_async: Whether that function is async.
+        calls: The most attempts: a number, infinity without a limit, UNKNOWN, or a
+            value that must still be resolved.
+        elapsed: The longest time: seconds, infinity, UNKNOWN, or a value to resolve.
         delays: The delays between attempts.
         retried: The names of the errors after which it continues; None if it catches
             every error, and which ones it retries is not known.
         results: Whether it continues after results, not after errors.
         swallows: Whether it continues after a cancellation.
         ending: "raises", "hidden" or "?": what happens after the last attempt.
-        blocking: In a coroutine function, the line of a ``time.sleep`` in it, or 0.
-        hint: Whether it reads ``Retry-After``.
+        blocking: In an async function, the line of a ``time.sleep``, or of a call that
+            makes one; or 0.
+        hint: Whether it reads ``Retry-After`` or the like.
         some_at_once: Whether it waits after some errors, and retries at once after
             others.
         usual: The most attempts if no caller gives another number.
@@ -93,7 +94,7 @@ class Place(NamedTuple):
         usual: Returns the value of a name if parameters have their defaults.
         with_defaults: Returns a value with attributes replaced by their defaults.
         function: The full name of the function around it, or "".
-        is_async: Whether that function is a coroutine function.
+        is_async: Whether that function is async.
         limited: Whether it is in a block that limits its time.
         helpers: Returns the functions of its module that may sleep, or limit its
             attempts.
@@ -226,7 +227,7 @@ def _find_delays(
 def _called_elsewhere(
     around: Sequence[ast.AST], place: Place
 ) -> Iterator[tuple[str, Value]]:
-    """Yield the functions of other modules or classes that a failed turn calls."""
+    """Yield the functions that a failed turn calls, if their full names are known."""
     for each in inner_nodes(around):
         match each:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name) as func):

@@ -41,8 +41,8 @@ class Candidate(NamedTuple):
         column: Its column, from 1.
         function: The full name of the function in which it stands, or "".
         iterated: Whether it is what a ``for`` loop iterates over.
-        caught: The names of the errors that the handler around it catches; None if it
-            is not in a handler, or if the handler distinguishes errors.
+        caught: The names of the errors after which a handler makes it; None if they are
+            not known, or if no handler is around it.
     """
 
     call: Call
@@ -77,9 +77,9 @@ class Definition(NamedTuple):
         name: Its full name.
         line: The line of its ``def``.
         end_line: Its last line.
-        is_async: Whether it is a coroutine function.
+        is_async: Whether it is an async function.
         decorators: The values of its decorators, with line, last line and column.
-        calls: The calls in its body, including functions that it defines.
+        calls: The calls of known functions in its body, and in functions within it.
         result: The value that it returns, if only one ``return`` has a value other than
             None; otherwise UNKNOWN.
         throttled: The lines in which a status is compared with 429 or 503.
@@ -108,7 +108,7 @@ class Module(NamedTuple):
         bases: The base classes of each class, keyed by its name in the module.
         definitions: Its functions.
         candidates: Calls that may use a retry library.
-        loops: Loops that repeat what failed.
+        loops: Handwritten loops that retry.
         blocks: Loops over the attempts of a library.
     """
 

@@ -1,4 +1,4 @@
-"""Reader that collects the facts about a module in one pass over its syntax tree."""
+"""Reader that collects the facts about a module from its syntax tree."""
 
 import ast
 import re

@@ -258,7 +258,7 @@ class _Graph:
         return call, ""
 
     def _copied(self, value: Value, call: Call, depth: int) -> tuple[Value, str]:
-        """Return a client with the settings of ``with_options(...)``, and its maker."""
+        """Return a client changed by ``with_options(...)``, or None; and its maker."""
         if type(value) is Call:
             made, maker = self._made_object(value, depth + 1)
             if type(made) is Call:
@@ -309,7 +309,7 @@ class _Graph:
             yield (Layer(site.behavior, name, "requests", site, is_client=True),)
 
     def _mounted(self, function: str) -> list[Site]:
-        """Return the sites of HTTP adapters in a function, if their calls are known."""
+        """Return a function's sites of HTTP adapters with a known number of calls."""
         return [
             each
             for each in self._repeated.inside.get(function, ())

@@ -38,8 +38,8 @@ def join_cells(
         source: The contents of the file.
 
     Returns:
-        The code; its cells; and for each cell that is not Python, its name, the line of
-        the error, and the reason.
+        The code; its cells; and for each cell that cannot be parsed, its name, the line
+        of the error or 0, and the reason.
 
     Raises:
         ValueError: The file is not a notebook.
@@ -93,7 +93,7 @@ def cell_of(place: str) -> int:
 
 
 def _code(text: str) -> str:
-    """Return the Python code of a cell; "" if it is in another language."""
+    """Return the Python code of a cell; "" if a magic command takes it as text."""
     first, _, rest = text.lstrip("\n").partition("\n")
     if first.startswith("%%"):
         name = first[2:].split(maxsplit=1)

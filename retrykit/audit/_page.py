@@ -1,4 +1,4 @@
-"""HTML page of a report: each site, with a chart of its delays."""
+"""HTML page of a report: a summary, and each site with a chart of its delays."""
 
 import math
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ def _article(site: Site, findings: list[Finding]) -> Iterator[str]:
 
 
 def _chart(behavior: Behavior) -> Iterator[str]:
-    """Yield a chart of the delays before the first retries, if they are known."""
+    """Yield a chart of the delays before the first retries, unless unknown or all 0."""
     bars = _bars(behavior)
     top = max((high for _, high in bars), default=0.0)
     if not top:

@@ -56,9 +56,9 @@ class Pause(NamedTuple):
     Attributes:
         node: The call.
         argument: The duration; None if that is not an argument.
-        blocking: Whether it is ``time.sleep``.
+        blocking: Whether it is ``time.sleep``, or calls it.
         seconds: Whether the argument is in seconds, as far as is known.
-        within: The function that sleeps; None for the loop itself.
+        within: The function in which the argument stands; None for the loop itself.
     """
 
     node: ast.Call

@@ -45,8 +45,8 @@ class Project:
 
     Args:
         modules: The modules.
-        load: Returns a module that has not been read yet, by its name; None if no file
-            has that name.
+        load: Returns a module that has not been read yet, by its name; None if there is
+            none that can be read.
         read_again: Reads a module again, with functions of other modules; returns None
             if it cannot be read.
 
@@ -140,7 +140,7 @@ class Project:
         return self.resolve(found, depth + 1)
 
     def _find_uncached(self, name: str) -> Value:
-        """Return the value of a name; a reference if the project does not define it."""
+        """Return the value of a name; a reference to it if no other value is known."""
         module, rest = self._split(name)
         if module is None or not rest:
             return Reference(name)
@@ -193,8 +193,11 @@ class Project:
         Args:
             call: A call whose references have been resolved.
             path: The path of the file in which it is used.
-            line: The line in which it is used; of several equal calls, the last one
-                before this line is chosen.
+            line: The line in which it is used; of several equal calls, the last one up
+                to this line is chosen, or else the first one.
+
+        Returns:
+            The site; None if the call makes none.
         """
         sites = self._made.get(call, []) if type(call) is Call else []
         near = [each for each in sites if each.path == path and each.line <= line]
@@ -211,7 +214,7 @@ class Project:
         return None if found is None else found[1]
 
     def read_call(self, call: Value) -> tuple[str, Behavior] | None:
-        """Return the library of a call and what it does; None if it retries nothing."""
+        """Return a call's library and behavior; None if there is none to report."""
         for _ in range(_DEPTH):
             if type(call) is not Call:
                 return None

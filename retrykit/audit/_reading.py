@@ -114,7 +114,7 @@ def read_file(  # noqa: PLR0911  one for each fault
 
 
 def read_functions(path: str) -> list[FunctionNode]:
-    """Return the functions of a file; empty if it can no longer be read."""
+    """Return the functions of a file; empty if it cannot be parsed."""
     try:
         with open(path, "rb") as opened:
             return functions_in(ast.parse(opened.read(LARGEST)))
@@ -123,7 +123,7 @@ def read_functions(path: str) -> list[FunctionNode]:
 
 
 def read_lines(path: str) -> list[str]:
-    """Return the lines of a file; empty if it can no longer be read."""
+    """Return the lines of a file or of a notebook's code; empty if it is unreadable."""
     try:
         with open(path, "rb") as opened:
             source = _with_unix_newlines(opened.read(LARGEST))

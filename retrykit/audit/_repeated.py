@@ -19,8 +19,8 @@ class Repeated:
 
     Attributes:
         project: The project.
-        around: The sites that repeat each function, the outermost first.
-        inside: The sites in each function and in its inner functions.
+        around: The sites that repeat each function, mostly the outermost first.
+        inside: The sites in each function and its inner functions, and around these.
     """
 
     def __init__(self, project: Project, sites: Iterable[Site]) -> None:

@@ -1,4 +1,4 @@
-"""Rules for a single site: what is wrong with it, and what to change."""
+"""Rules of an audit, with their checks: what is wrong, and what to change."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ class Rule(Frozen):
         bad: Code that it warns of.
         good: The same code, corrected.
         check: Returns what is wrong with a site and what to change, or None if nothing
-            is wrong. For a rule about several sites, the check is None.
+            is wrong. For a rule about retries within retries, the check is None.
     """
 
     __slots__ = ("bad", "check", "code", "good", "summary", "why")

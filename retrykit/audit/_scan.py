@@ -1,4 +1,4 @@
-"""Reading of many source files in several processes."""
+"""Reading of many source files, in one process or several."""
 
 import gc
 from collections.abc import Callable, Iterator, Sequence

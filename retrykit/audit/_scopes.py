@@ -52,9 +52,9 @@ class Names:
         outer: The scope around it, in which missing names are looked up.
 
     Attributes:
-        prefix: In a class, its name and a dot.
+        prefix: In a class, its name in the module, and a dot.
         function: The full name of the function, or "".
-        class_name: In a method, the name of its class.
+        class_name: In a method, the name of its class in the module.
         values: The values of the names.
         assigned: The expression that was last assigned to each name, so far.
         pending: The expressions of names whose values have not been looked up.
@@ -157,7 +157,7 @@ class Names:
         return replace(value, find)
 
     def find(self, name: str) -> Value:
-        """Return the value of a name; for a builtin, a reference to it."""
+        """Return the value of a name; for one that is not bound, a reference to it."""
         names: Names | None = self
         while names is not None:
             if name in names.pending:

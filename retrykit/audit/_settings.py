@@ -28,7 +28,7 @@ class Settings(Frozen):
         root: The folder of the file with the settings, or None.
         select: The codes of the only rules to apply; None for all.
         ignore: The codes of rules to skip.
-        exclude: Patterns of paths to skip, relative to *root*.
+        exclude: Patterns of paths or names to skip, relative to *root*.
         per_file_ignores: The codes of rules to skip, keyed by pattern of paths.
         baseline: The path of the baseline, or None.
     """
@@ -49,13 +49,14 @@ def find_settings(path: str | Path) -> Settings:
     """Return the audit settings of the nearest ``pyproject.toml`` that has any.
 
     Args:
-        path: A file or a folder; its folder and the folders above it are searched.
+        path: A file or a folder; the search begins there, and continues in the folders
+            above.
 
     Returns:
         The settings; without any, those that apply all rules to all files.
 
     Raises:
-        ConfigError: The file cannot be read, or has an invalid setting.
+        ConfigError: A ``pyproject.toml`` cannot be read, or has an invalid setting.
     """
     here = Path(path).absolute()
     for folder in (here, *here.parents):

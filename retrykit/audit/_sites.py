@@ -20,8 +20,9 @@ class Behavior(Frozen):
         elapsed: The longest time after which another call begins, in seconds; infinity
             without a limit; None if the limit is not known.
         delays: The delays between calls.
-        retried: The names of the errors that are retried, without their modules; None
-            if that is not known.
+        retried: The names of the errors that are retried, without their modules, and
+            the HTTP statuses; None if that is not known. For retrykit it may also have
+            phrases, such as "errors but bugs".
         results: Whether results are retried.
         ending: What happens to the last error: it "raises", is "wrapped" in another
             one, or is "hidden"; "?" if that is not known.
@@ -34,8 +35,9 @@ class Behavior(Frozen):
         some_at_once: Whether the site waits after some errors, and retries at once
             after others.
         usual: The most calls if no caller gives another number; None if unknown.
-        layer: Whether a client retries so by default, without any setting for it. Such
-            a client is not a site, but multiplies the calls of the sites around it.
+        layer: Whether a client is not a site of its own: it retries by default, or not
+            at all, or how often is not known. It multiplies the calls of the sites
+            around it.
     """
 
     __slots__ = (
@@ -113,7 +115,10 @@ class Behavior(Frozen):
 
     @property
     def longest(self) -> float | None:
-        """The longest sum of all delays, in seconds; None if it is not known."""
+        """The longest sum of all delays, in seconds; None if it is not known.
+
+        It is at most *elapsed*.
+        """
         limits = [x for x in (self.elapsed,) if x not in (None, math.inf)]
         if self.calls is not None:
             total = self.delays.total(self.calls - 1)
@@ -172,7 +177,8 @@ class Site(Frozen):
     """A place in source code where something is retried.
 
     Attributes:
-        path: The path of the file.
+        path: The path of the file; in a notebook, followed by the cell, and lines are
+            counted from the cell's start.
         line: The first line of the decorator, the call or the loop; from 1.
         end_line: Its last line.
         column: Its column; from 1.
@@ -181,8 +187,9 @@ class Site(Frozen):
             site; or "".
         behavior: How it retries.
         functions: The full names of the functions that it retries.
-        is_async: Whether *function* is a coroutine function.
-        blocking: The line of a ``time.sleep`` in a coroutine function, or 0.
+        is_async: Whether *function* is async.
+        blocking: In an async function, the line of a ``time.sleep``, or of a call that
+            makes one; or 0.
     """
 
     __slots__ = (

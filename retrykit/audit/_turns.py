@@ -86,7 +86,7 @@ def find_turn(
 def _find_later(
     body: Sequence[ast.stmt],
 ) -> tuple[Attempt, list[ast.stmt], list[ast.ExceptHandler]] | None:
-    """Return a later attempt whose success ends the loop, such as after a clean-up.
+    """Return a later attempt whose success ends the loop, such as one after a clean-up.
 
     Returns:
         The ``try``, the statements that follow it in the loop, and its handlers after

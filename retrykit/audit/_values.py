@@ -32,7 +32,7 @@ UNKNOWN: Final = _Unknown()
 
 
 class Reference(NamedTuple):
-    """A name that is defined elsewhere, such as ``tenacity.retry``."""
+    """A full name, such as ``tenacity.retry``, in place of what it refers to."""
 
     name: str
 
@@ -62,7 +62,8 @@ class Call(NamedTuple):
 
     Attributes:
         function: What is called.
-        positional: The positional arguments; UNKNOWN stands for ``*arguments``.
+        positional: The positional arguments; UNKNOWN stands for one that is not known,
+            or for ``*arguments``.
         named: The names and values of keyword arguments; the name of ``**dictionary``
             is empty.
     """

@@ -1,10 +1,11 @@
 """Words that show, without parsing a file, whether it may retry anything.
 
-A site is a call to a library that retries, or a loop around a ``try`` that waits,
-counts, or mentions attempts. For a call, the file imports the library and contains one
-of its names, or calls something whose name or keyword mentions retries, such as a
-subclass in another file. So a file without these words has no site, and need not be
-parsed. It is parsed later if a site refers to a name that it defines.
+Most sites are calls to a library that retries, or loops around a ``try`` that wait,
+count, or mention attempts. For a call, the file imports the library and contains one of
+its names, or calls something whose name or keyword mentions retries, such as a subclass
+in another file. A file without these words is taken to have no site, and is parsed only
+if a site of another file refers to a name that it defines. So a loop that repeats a
+call for its result, without a ``try``, may be missed.
 
 Files are not trusted: no pattern may start at each character of a long word or line and
 search to its end, which takes quadratic time.
@@ -80,7 +81,7 @@ def _any_of(words: frozenset[str]) -> re.Pattern[bytes]:
 
 
 def has_retry_call(text: bytes) -> bool:
-    """Return whether a text has a call or a keyword whose name mentions retries."""
+    """Return whether a text calls, decorates by or assigns to a name about retries."""
     lowered = text.lower()
     if not any(each in lowered for each in _ROOTS):
         return False

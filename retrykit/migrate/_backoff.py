@@ -136,7 +136,7 @@ def _value(source: Source, node: cst.BaseExpression, name: str) -> str:
     """Return the text of a value, or a call marked with `_CALLED` if it is a function.
 
     Raises:
-        Untranslatable: The value is a function with parameters, or may be a function.
+        Untranslatable: The value is a lambda with parameters, or may be a function.
     """
     if is_literal(node) or not isinstance(node, cst.Lambda | cst.Name | cst.Attribute):
         return code(node)

@@ -15,7 +15,7 @@ __all__ = ["share_policies"]
 
 
 def share_policies(source: Source, sites: list[Site]) -> Edits:
-    """Turn dictionaries into policies, if all of their usages are translated.
+    """Turn dictionaries of arguments into policies, where that is possible.
 
     The usages take the policy in place of the settings that it has. Usages of other
     dictionaries get the items in their own calls.
@@ -56,10 +56,7 @@ def _target(node: cst.Assign | cst.AnnAssign) -> cst.Name:
 def _shared(
     source: Source, assignment: cst.Assign | cst.AnnAssign, users: list[Site]
 ) -> Settings:
-    """Return the settings that all usages of a dictionary share.
-
-    Empty if the dictionary cannot become a policy.
-    """
+    """Return the settings of the policy that a dictionary becomes; empty if none."""
     target = _target(assignment)
     used_elsewhere = source.is_global(target) and source.surroundings.mention(
         target.value
@@ -101,7 +98,7 @@ _OURS = {OURS}
 
 
 def _free(text: str) -> set[str]:
-    """Return the names in a text that need no definition: attributes and parameters."""
+    """Return the names of the attributes, parameters and keywords in a text."""
     node = parse(text)
     found: set[str] = set()
     for kind, part in (("Attribute", "attr"), ("Param", "name"), ("Arg", "keyword")):

@@ -1,4 +1,4 @@
-"""Files and folders to migrate: found, read, and written back."""
+"""Files and folders to migrate: found, read, translated, and written back."""
 
 import os
 import re

@@ -14,7 +14,7 @@ def log_observer(logger: str, event: str, level: str, **others: str) -> str:
 
     Args:
         logger: The text of a logger.
-        event: A kind of events.
+        event: A kind of event.
         level: The text of its level.
         **others: The texts of the levels of other kinds.
     """

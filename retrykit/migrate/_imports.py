@@ -35,7 +35,8 @@ def settle_imports(
 ) -> tuple[str, dict[str, str]]:
     """Return the text of a file with names in place of its tokens, and the names.
 
-    The names are imported, and imports that are no longer used are removed.
+    The names are imported, and imports of libraries that are no longer used are
+    removed.
 
     Args:
         text: The text, with tokens.
@@ -290,7 +291,7 @@ def _like_last(alias: cst.ImportAlias, last: cst.ImportAlias) -> cst.ImportAlias
 
 
 def _anchor(module: cst.Module) -> int | None:
-    """Return the index of the first top-level import of any library, or None."""
+    """Return the index of the first top-level import of a library; None without one."""
     found = (n for n, x in enumerate(module.body) if _is_import(x) and _libraries_of(x))
     return next(found, None)
 
@@ -406,7 +407,7 @@ def _insert(body: list, line: str, anchor: int | None) -> int:  # type: ignore[t
     """Insert an import into the section of the import at *anchor*; return its index.
 
     Without an anchor, it goes into the section of the last import; without any import,
-    to the top of the file.
+    to the top of the file, below its docstring.
     """
     made = cst.parse_statement(line)
     imports = [index for index, each in enumerate(body) if _is_import(each)]

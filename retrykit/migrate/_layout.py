@@ -1,4 +1,4 @@
-"""Texts of calls over several lines, with the comments of the calls they replace."""
+"""Texts of calls, on one line or several, with the comments of those they replace."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -57,7 +57,7 @@ def write_call(  # noqa: PLR0913  they describe one layout
 
 
 def _fitted(text: str, margin: str, width: int, names: Mapping[str, str] | None) -> str:
-    """Return an argument, split over several lines if it is too long for one."""
+    """Return an argument, split over several lines if necessary and possible."""
     lines = f"{margin}{shown(text, names)},".split("\n")
     fits = max(map(len, lines)) <= width
     # A comment in it would be lost.

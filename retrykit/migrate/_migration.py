@@ -22,6 +22,8 @@ __all__ = ["migrate_text"]
 def migrate_text(text: str, surroundings: Surroundings | None = None) -> Migration:
     """Translate the usages of other libraries in a file.
 
+    A text that imports none of them is returned as it is, without being parsed.
+
     Args:
         text: The text of the file.
         surroundings: The other files of its project; by default there are none.

@@ -1,4 +1,4 @@
-"""Retried calls inside retried calls, whose failures are not retried by default."""
+"""Settings for retried calls inside retried calls, and for groups of errors."""
 
 import re
 from typing import Final

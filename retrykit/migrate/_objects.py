@@ -131,7 +131,11 @@ def _reads(source: Source, function: cst.FunctionDef) -> Iterator[cst.BaseExpres
 
 
 def annotation_edits(source: Source, assignment: cst.CSTNode | None) -> Edits:
-    """Return the edit of a function's return annotation, if it returns an object."""
+    """Return the edit of a function's return annotation, if it returns an object.
+
+    Raises:
+        Untranslatable: The annotation is not a name of a library.
+    """
     if not isinstance(assignment, cst.Return):
         return {}
     returns = _function_around(source, assignment).returns
@@ -190,7 +194,7 @@ def caller_edits(
         method: The policy's method in place of a call of the caller.
 
     Raises:
-        Untranslatable: It is not known where the caller is used.
+        Untranslatable: A use of the caller is not known, or cannot be translated.
     """
     if isinstance(around, cst.Call | cst.Attribute):
         return _caller_use(source, node, method)

@@ -26,7 +26,7 @@ GROUPS: Final = (
     {"schedule", "hint", "hint_cap", "hint_jitter"},
     {"raises", "fallback"},
 )
-"""Groups of settings that make sense only together."""
+"""Groups of settings that usages share as a whole, or not at all."""
 
 
 class Use(NamedTuple):

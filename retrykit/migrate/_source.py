@@ -1,4 +1,4 @@
-"""A parsed file: what its names refer to, and where its nodes are."""
+"""A parsed file: its names, the places of its nodes, and the arguments of its calls."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -21,7 +21,7 @@ LIBRARIES: Final = ("backoff", "tenacity", "stamina", "retrying", "urllib3", "re
 
 
 class _Index(cst.CSTVisitor):
-    """The nodes of a file, keyed by name."""
+    """The names, attributes, functions and imports of a file."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ _IMPORTED: Final = re.compile(
 
 
 def imports_library(text: str) -> bool:
-    """Return whether a file may import one of the libraries; False is certain."""
+    """Return whether a file may import something that can be translated."""
     return any(name in text for name in LIBRARIES) and bool(_IMPORTED.search(text))
 
 

@@ -37,8 +37,7 @@ class Wait(NamedTuple):
 
     Attributes:
         text: The schedule.
-        delays: Its delays; None if they are random, may end, or are known only at run
-            time.
+        delays: Its delays; None if they are random, may end, or are not known.
         is_sum: Whether the text is a sum, which needs parentheses before a method.
     """
 

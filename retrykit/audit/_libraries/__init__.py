@@ -59,7 +59,7 @@ METHODS: Final[Mapping[str, Readers]] = {
     "retrykit": retrykit.METHODS,
     **dict.fromkeys(("boto3", "aioboto3", "botocore", "aiobotocore"), botocore.METHODS),
 }
-"""For each library, the readers of methods that retry, or make a client that does."""
+"""For each library, the readers of methods that retry, or that set up retries."""
 
 WORDS: Final[Mapping[str, frozenset[str]]] = {
     library: frozenset([*names, *METHODS.get(library, ())])
@@ -92,11 +92,11 @@ BY_KEYWORD: Final[dict[str, tuple[str, Reader]]] = {
     "autoretry_for": ("celery", celery.METHODS["task"]),
     "wait_exponential_jitter": ("langchain_core", clients.read_langchain),
 }
-"""The library and the reader of keyword arguments that only retries have."""
+"""The library and the reader for each keyword argument that only retries have."""
 
 
 def behavior_of(call: Call) -> tuple[str, Behavior] | None:
-    """Return the library of a call and what it does; None if it does not retry.
+    """Return the library and behavior of a call; None if there is none to report.
 
     Args:
         call: A call whose references have been resolved.

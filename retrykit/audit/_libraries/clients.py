@@ -1,4 +1,4 @@
-"""Default retries of SDK clients.
+"""Retries of SDK clients: their defaults, their settings, and how to switch them off.
 
 Source, with a server that always answers 503: anthropic 2.14.0, openai 3.57.0, groq
 1.7.0, cohere 7.3.1 and together 3.1.1 make three requests; elasticsearch 9.5.1 and

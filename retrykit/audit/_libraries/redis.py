@@ -70,7 +70,7 @@ def _delays(backoff: Value) -> Delays:
 
 
 def _client(call: Call) -> Behavior | None:
-    """Return the behavior of a client; None with ``retry=``, reported instead."""
+    """Return the behavior of a client; None if ``retry=`` is given."""
     arguments = Arguments(call)
     if arguments.get("retry") is not MISSING:
         return None

@@ -63,7 +63,7 @@ def _makes_policy(call: Call) -> bool:
 
 
 def _replaced(call: Call) -> Behavior | None:
-    """Return the behavior of ``Policy(...).replace(...)``; None for other calls."""
+    """Return the behavior of a policy's or preset's ``replace``; None otherwise."""
     function = call.function
     if type(function) is not Operation or type(function.left) is not Call:
         return None

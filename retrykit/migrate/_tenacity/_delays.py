@@ -1,4 +1,4 @@
-"""Tenacity's delays, as the text of a schedule or a hint."""
+"""Tenacity's delays, as the text of a schedule or a hint, and its sleep functions."""
 
 from collections.abc import Callable
 from typing import Final

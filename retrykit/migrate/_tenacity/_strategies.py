@@ -42,7 +42,7 @@ STRATEGIES = {
     "after_log": "logger log_level sec_format",
     "before_sleep_log": "logger log_level exc_info sec_format",
 }
-"""The parameters of each strategy, in their order, separated by spaces."""
+"""The parameters of each strategy or hook, in their order, separated by spaces."""
 
 
 _COMBINATIONS = {"stop_any", "stop_all", "retry_any", "retry_all", "wait_combine"}
