@@ -2,8 +2,8 @@
 
 A policy whose schedule lasts days needs a job engine: one of `retrykit.integrations`
 (dbos, celery, procrastinate). This package has the parts that are independent of the
-engine: the envelope that a job carries, a single attempt, and the engine's
-capabilities.
+engine: the envelope that a job carries, a single attempt, the engine's capabilities,
+and the reports, selection and counts of jobs.
 
 An engine stores the envelope of each job, and wakes the job when it is due:
 

@@ -1,6 +1,6 @@
-"""The state of a job, reconstructed from its name and attempt number.
+"""The state of a job, reconstructed from its policy, name and attempt number.
 
-It is for engines that keep nothing else, and is the same in every process.
+This is for engines that do not keep it. The result is the same in every process.
 """
 
 import hashlib

@@ -28,8 +28,8 @@ def job_of(
     """Return the job definition of a function.
 
     Raises:
-        ConfigError: Workers could not find the function by its name, or an argument is
-            invalid.
+        ConfigError: Workers could not find the function by its name, it cannot be
+            retried under *policy*, or an argument is invalid.
     """
     job = Job(fn, policy, name, previous_names, max_killed)
     if "<" in job.name:
@@ -60,7 +60,8 @@ class DurableFunction(ABC, Generic[P, T]):
         """Start a job, and return its id.
 
         Raises:
-            ConfigError: An argument is not JSON-serializable.
+            ConfigError: An argument is not JSON-serializable, or the engine refuses
+                the job.
             TypeError: The function does not accept these arguments.
         """
         return self.start_as(str(uuid4()), *args, **kwargs)
@@ -74,7 +75,8 @@ class DurableFunction(ABC, Generic[P, T]):
         """Start a job under this id; an existing job of that id is left unchanged.
 
         Raises:
-            ConfigError: An argument is not JSON-serializable.
+            ConfigError: The id is invalid, an argument is not JSON-serializable, or
+                the engine refuses the job.
             TypeError: The function does not accept these arguments.
         """
 
@@ -87,7 +89,8 @@ class DurableFunction(ABC, Generic[P, T]):
 
         Raises:
             ConfigError: An argument is not JSON-serializable.
-            TypeError: The function does not accept these arguments.
+            TypeError: The function does not accept them. This is not checked if
+                `AsArgument` adds another one.
         """
         as_json("args", list(args))
         as_json("kwargs", dict(kwargs))

@@ -1,4 +1,4 @@
-"""Capabilities of a job engine: how long and how precisely it can delay jobs."""
+"""Capabilities of a job engine, such as how long it can hold a job."""
 
 from typing import final
 
@@ -42,6 +42,6 @@ class Capabilities(Frozen):
     supports_async: bool
 
     def next_hold(self, left: float) -> float:
-        """Return for how long to hold a job that is due in *left* seconds."""
+        """Return for how many seconds to hold a job that is due in *left* seconds."""
         hold = max(left, self.min_delay)
         return hold if self.max_hold is None else min(hold, self.max_hold)

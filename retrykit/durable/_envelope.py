@@ -53,7 +53,8 @@ class Envelope:
         written: The wall time when it was written, in seconds since 1970.
         due: The wall time when the next attempt is due, in seconds since 1970; None
             if the job has ended.
-        counts: The number of failures of each error type.
+        counts: The number of failures of each error type; that of rejected results is
+            under ``rejected result``.
         run: The number of the run: 1, plus 1 each time that the dead job was requeued.
     """
 
@@ -92,7 +93,7 @@ class Envelope:
         return attempt_key(self.job, self.run, self.attempt)
 
     def describe(self) -> str:
-        """Return the status of the job and its last failure, as text."""
+        """Return the status of the job and its last failure, if any, as text."""
         last = [failure.describe() for failure in self.state.failures[-1:]]
         return "; last failure: ".join([self.state.describe(), *last])
 
@@ -230,7 +231,7 @@ def _check_consistency(envelope: Envelope) -> None:
 
 
 def _consistency(envelope: Envelope) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each field, and whether it is consistent with the others."""
+    """Yield the paths of the checked fields, each with whether it is consistent."""
     state, failed, due = envelope.state, envelope.failed_attempts, envelope.due
     waits = envelope.status == "waiting"
     retries = waits and failed > 0

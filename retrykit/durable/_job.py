@@ -51,20 +51,20 @@ class Job:
     Args:
         fn: The function, sync or async.
         policy: The policy of its jobs.
-        name: The name of the job in the engine; by default the function's module and
-            name.
+        name: The name of the job in the engine; by default the function's name, with
+            its module unless that is ``__main__``.
         previous_names: Former names of its policy, which waiting jobs may still carry.
-        max_killed: How often a worker may be killed during the same attempt before the
-            job is dead. Count, >= 1; None means any number of times.
+        max_killed: The number of kills of a worker during the same attempt after which
+            the job is dead. Count, >= 1; None means no limit.
 
     Attributes:
         name: The name of the job in the engine.
-        function: The module and the name of the function.
+        function: The function's name, with its module unless that is ``__main__``.
         awaited: Whether the function is a coroutine function.
-        policy: The policy of its jobs.
+        policy: The policy of its jobs, with a name, and `max_failures` at most 20.
         fingerprint: The fingerprint of that policy.
-        max_killed: How often a worker may be killed during the same attempt; None
-            means any number of times.
+        max_killed: The number of kills of a worker during the same attempt after which
+            the job is dead; None means no limit.
 
     Raises:
         ConfigError: An argument is invalid, or *fn* cannot be retried under *policy*.

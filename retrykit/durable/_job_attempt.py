@@ -33,9 +33,9 @@ class JobAttempt(Frozen):
         envelope: The envelope to store. Its status says whether the job waits, has
             succeeded or is dead.
         result: The result, if the job has succeeded. It may not be serializable.
-        error: The final error of a dead job; the error of the attempt if the job
-            waits, None if its result was rejected. Its traceback keeps the frames of
-            the attempt alive.
+        error: The final error of a dead job, or the error of the attempt if the job
+            waits; None if the job has succeeded, or waits after a rejected result. Its
+            traceback keeps the frames of the attempt alive.
     """
 
     __slots__ = ("envelope", "error", "result")
@@ -94,9 +94,9 @@ class _Context:
 class RunningAttempt:
     """Context manager that records the outcome of one attempt.
 
-    After its end it holds no reference to the error, whose traceback holds the frame
-    that holds this object. `_Context` refers to it weakly, so that the attempt also
-    ends if an interrupt skips ``__exit__``.
+    Once its outcome is taken, it holds no reference to the error, whose traceback
+    holds the frame that holds this object. `_Context` refers to it weakly, so that the
+    attempt also ends if an interrupt skips ``__exit__``.
     """
 
     def __init__(

@@ -51,6 +51,9 @@ class JobEngine(Frozen):
         Args:
             statuses: The statuses to count. An engine may keep many jobs that have
                 succeeded, so they are left out by default.
+
+        Raises:
+            ConfigError: A status is unknown, or the engine cannot list the jobs.
         """
         return count_jobs(self.jobs(limit=None, status=statuses))
 

@@ -27,7 +27,7 @@ class JobReport(Frozen):
     Attributes:
         job: Its id.
         status: ``waiting``, ``running``, ``succeeded`` or ``dead``.
-        envelope: Its history; None if the stored one is unreadable.
+        envelope: Its history; None if none is stored, or if it is unreadable.
         result: Its result, if it has succeeded.
         reason: Why it is dead, or why its envelope is unreadable; otherwise empty.
         engine_id: The id of its workflow, task or row in the engine.
@@ -49,25 +49,31 @@ class JobReport(Frozen):
 
     @property
     def due(self) -> datetime | None:
-        """When the next attempt is due, in UTC; None unless the job waits."""
+        """When the next attempt of a waiting job is due, in UTC.
+
+        None if the job does not wait, or without an envelope.
+        """
         due = None if self.envelope is None else self.envelope.due
         return None if due is None or self.status != "waiting" else to_datetime(due)
 
     @property
     def started(self) -> float | None:
-        """When the job was started, in seconds since 1970; None without an envelope."""
+        """When the job was started, in seconds since 1970; None without an envelope.
+
+        Once its first attempt has ended, this is when that attempt began.
+        """
         return None if self.envelope is None else self.envelope.state.epoch
 
     @property
     def last_error(self) -> str:
-        """The type of the last error; empty if there is none."""
+        """The type of the last error, or ``rejected result``; empty without any."""
         return failure_type(self.failures[-1]) if self.failures else ""
 
     def overdue(self, now: float) -> float:
         """Return for how many seconds the job has been due; 0.0 if it is not.
 
         Such a job waits for a worker, or its attempt is running, or its worker was
-        killed. A job that has ended is not due.
+        killed. A job that has ended, or that has no envelope, is not due.
         """
         due = None if self.envelope is None else self.envelope.due
         if due is None or self.status not in {"waiting", "running"}:

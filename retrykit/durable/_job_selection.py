@@ -38,7 +38,7 @@ class JobFilters(TypedDict, total=False):
             ``httpx.ReadTimeout``, with or without its module.
         overdue: They have not ended, although they have been due for longer than this.
             A duration.
-        older_than: They were started longer ago than this. A duration.
+        older_than: Their `JobReport.started` is longer ago than this. A duration.
     """
 
     status: JobStatus | Collection[JobStatus]
@@ -94,8 +94,8 @@ def select_jobs(
     """Return up to *limit* (>= 1, None for all) matching jobs, the longest due first.
 
     Jobs that have ended come last, the newest first: by when they ended, or if that is
-    unknown by when their histories were written. A job with neither counts as the
-    oldest.
+    unknown by when their histories were written. A job without an envelope and an end
+    counts as the oldest.
     """
     chosen = filter(_compile(filters), reports)
     if limit is None:
@@ -104,7 +104,7 @@ def select_jobs(
 
 
 def count_jobs(reports: Iterable[JobReport]) -> JobCounts:
-    """Count jobs by name and status."""
+    """Count jobs by name and status, and measure how late they are."""
     now, overdue, waiting = wall(), 0.0, []
     counts: dict[str, Counter[JobStatus]] = {}
     for report in reports:

@@ -1,3 +1,3 @@
-"""Integrations, one module per library; each imports only its own library."""
+"""Integrations, one module or package per library; each needs only that library."""
 
 __all__: list[str] = []

@@ -29,7 +29,8 @@ class TryDecision(NamedTuple):
     """Decision after a failed try.
 
     Attributes:
-        delay: Seconds until the next try; None if there is none.
+        delay: Seconds until the next try, if the task has one left; None if the policy
+            allows none.
         reason: The reason for the decision, for the log of the task.
     """
 

@@ -72,7 +72,7 @@ def field(body: object, *path: str) -> object:
 
 
 def read_retry_delay(detail: object) -> str | None:
-    """Return the delay in Google's ``RetryInfo`` as JSON; None for another detail.
+    """Return the delay in Google's ``RetryInfo``, as in JSON; None if there is none.
 
     >>> kind = "type.googleapis.com/google.rpc.RetryInfo"
     >>> read_retry_delay({"@type": kind, "retryDelay": "53s"})

@@ -35,7 +35,7 @@ Verdict = Literal["lost", "undone", "read-only"] | None
 """What a transient error means for its statement; None if it is not transient.
 
 "lost": the connection was lost or could not be made, so a COMMIT may have succeeded.
-"undone": the database has rolled the statement back, or refused to begin it.
+"undone": the database has rolled the statement back, or never began it.
 "read-only": the server is no longer the primary, or not ready. A new connection may
 lead to a server that is both; this connection is not to be used again.
 """
@@ -347,7 +347,7 @@ def _attempt(
     Raises:
         ConfigError: The attempt is made within a transaction of the same database.
         GiveUp: The connection was lost after COMMIT was sent, and the transaction is
-            not idempotent; its cause is a `CommitUnknown`.
+            not idempotent; its `cause` is a `CommitUnknown`.
     """
     scope = new_scope()
     for outer in _around.get():

@@ -1,4 +1,7 @@
-"""Telemetry labels: bounded in number, and without the user's data."""
+"""Labels of telemetry, and the values of its gauges.
+
+The labels are bounded in number, and without the user's data.
+"""
 
 import logging
 import sys
@@ -51,7 +54,7 @@ class BoundedLabels(ForkSafe):
     Args:
         title: A name for the labels in the warning, in the plural.
         most: Maximum number of distinct labels. Count, >= 1.
-        other: The label that replaces all further ones, and does not count itself.
+        other: The label that replaces all further ones.
     """
 
     def __init__(self, title: str, most: int, other: str) -> None:

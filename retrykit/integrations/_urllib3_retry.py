@@ -58,19 +58,19 @@ class PolicyRetry(urllib3.Retry):
 
     urllib3 makes the attempts and decides what has failed, and its own errors are
     raised at the end: a ``MaxRetryError``, from which requests makes a ``RetryError``
-    or a ``ConnectionError``. A ``Retry-After`` replaces the schedule's delay, and is
-    waited for exactly. Redirects count as attempts; each begins a new call. urllib3
-    reports nothing before the first failure, so `max_elapsed` counts from there. Prefer
-    `RetryPoolManager`, or `RetryAdapter` for requests, in new code: they give the
-    history of responses.
+    or a ``ConnectionError``. Without a `hint` of the policy, a ``Retry-After`` replaces
+    the schedule's delay, and is waited for exactly. Redirects count as attempts; each
+    begins a new call. urllib3 reports nothing before the first failure, so
+    `max_elapsed` counts from there. Prefer `RetryPoolManager`, or `RetryAdapter` for
+    requests, in new code: they give the history of responses.
 
     Args:
         policy: The policy; by default ``Policy()``. Its `on` and `give_up_on` may
             exclude errors that urllib3 retries.
         **options: Settings of `Policy`, and the arguments of ``Retry``, with the
-            same defaults, except ``total``, which is *max_attempts* less one, or None,
-            and ``backoff_factor``, ``backoff_max`` and ``backoff_jitter``, which
-            *schedule* replaces.
+            same defaults, except ``history``; ``total``, which is *max_attempts* less
+            one, or None; and ``backoff_factor``, ``backoff_max`` and
+            ``backoff_jitter``, which *schedule* replaces.
 
     Raises:
         ConfigError: A setting is invalid, or urllib3 does not support it.
@@ -148,7 +148,7 @@ class PolicyRetry(urllib3.Retry):
         return following.new(_call=call)
 
     def sleep(self, response: urllib3.BaseHTTPResponse | None = None) -> None:
-        """Wait for the delay that the policy has chosen; after a redirect, as urllib3.
+        """Wait for the policy's delay, or after a redirect as urllib3 does.
 
         Raises:
             MaxRetryError: A stop event of the policy has ended the call.
@@ -201,11 +201,7 @@ def _host(pool: ConnectionPool | None, url: str | None) -> str:
 
 
 def _check(policy: Policy) -> None:
-    """Raise an error if a setting needs control of the attempts, which urllib3 makes.
-
-    Raises:
-        ConfigError: The policy has such a setting.
-    """
+    """Raise a ConfigError if urllib3 does not support a setting of a policy."""
     check_client_policy(policy)
     check_sync_compatible(policy)
     check_no_hedge(policy, _INSTEAD)

@@ -52,8 +52,8 @@ class _Transient(TransientErrors):
     They are failed and lost connections, timeouts, a connection that the broker closed
     with 320, CONNECTION_FORCED, as it does when it shuts down, a channel that is not
     open again yet, and a message that the broker rejected; but not a channel that the
-    broker closed, a message that it returned, failed authentication, or a rejected
-    certificate.
+    broker closed, a message that it returned, failed authentication, an incompatible
+    protocol, or a rejected certificate.
 
     Source:
         "AMQP: Advanced Message Queuing Protocol", version 0-9-1, reply codes, 2008.

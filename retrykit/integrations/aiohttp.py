@@ -19,6 +19,9 @@ The middleware retries a request until it has the response headers::
 
     retrying = retries.RetryMiddleware(max_attempts=4)
     session = aiohttp.ClientSession(middlewares=[retrying])
+
+``download`` and ``download_to`` continue a file where its transfer broke off, and
+``events`` continues a stream of server-sent events.
 """
 
 import os
@@ -183,8 +186,8 @@ class RetryMiddleware:
         """Send a request, and retry it under the policy.
 
         Returns:
-            The response; after an error for which aiohttp would restart the call, an
-            object in its place that raises the error when it is used.
+            The response; after an error that aiohttp would handle itself, an object in
+            its place that raises an error when it is used.
         """
         http_request = HttpRequest(
             (request, handler),
@@ -413,7 +416,8 @@ def events(
     that may be lost, since the server has sent no id for them, are listed in
     ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410
     after the first event or with a *last_event_id*, with an `EventStreamError` that
-    says what is lost. The limits of the policy count the failures since the last event.
+    says what is lost. The limits of the policy count the failures since the last event,
+    or the last comment that kept the connection alive.
 
     Args:
         session: The session.

@@ -47,9 +47,9 @@ C_co = TypeVar("C_co", covariant=True)
 class _Transient(SqlErrors):
     """Condition that matches transient errors of asyncpg.
 
-    They are lost and failed connections, timeouts of asyncpg, serialization failures,
-    deadlocks, locks that are not available, a primary that has become read-only, and a
-    full server.
+    They are lost and failed connections, timeouts, serialization failures, deadlocks,
+    locks that are not available, a primary that has become read-only, and a full
+    server.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -99,7 +99,8 @@ def transaction(
         **changes: Settings of `Policy`.
 
     Raises:
-        ConfigError: A setting is invalid.
+        ConfigError: An argument is invalid, or the function cannot be decorated; or a
+            call is made within a transaction of *factory*.
     """
     settings = transient.policy(policy, **changes)
     check_factory(factory, "a pool", usable=hasattr(factory, "acquire"))

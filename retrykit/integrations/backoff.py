@@ -1,4 +1,4 @@
-"""Hooks, wait generators and limits that were written for backoff, as settings.
+"""Hooks, conditions, waits and limits that were written for backoff, as settings.
 
 Handlers get the dict that backoff calls ``details``. backoff itself is not imported.
 
@@ -47,7 +47,7 @@ def on_backoff(*handlers: Handler) -> Observer:
             of the attempt; ``wait``, the delay; and ``exception`` or ``value``.
 
     Raises:
-        ConfigError: A handler is not a function of one argument.
+        ConfigError: There is no handler, or one is not a function of one argument.
     """
     return Details(_check_handlers(handlers), "retry_scheduled")
 
@@ -62,7 +62,7 @@ def on_giveup(*handlers: Handler) -> Observer:
         *handlers: Each takes the details, without ``wait``.
 
     Raises:
-        ConfigError: A handler is not a function of one argument.
+        ConfigError: There is no handler, or one is not a function of one argument.
     """
     return Details(_check_handlers(handlers), "gave_up")
 
@@ -78,7 +78,7 @@ def on_success(*handlers: Handler) -> Observer:
         *handlers: Each takes the details, without ``wait``.
 
     Raises:
-        ConfigError: A handler is not a function of one argument.
+        ConfigError: There is no handler, or one is not a function of one argument.
     """
     return Details(_check_handlers(handlers), "succeeded")
 
@@ -120,8 +120,8 @@ def giveup(
         exception: The type of the errors, or a tuple of types.
 
     Raises:
-        ConfigError: *function* is not a function of one argument, or *exception* is not
-            a type of exceptions.
+        ConfigError: *function* is not a function of one argument, or *exception* is
+            neither a type of exceptions nor a tuple of them.
     """
     check_condition("exception", exception)
     if not isinstance(exception, BY_TYPE):
@@ -153,8 +153,8 @@ def wait(
         max_time: A duration, >= 0; None is unlimited. It counts only in a retried call.
 
     Raises:
-        ConfigError: *jitter* is not a function of one argument, or *max_time* is not
-            a duration.
+        ConfigError: *schedule* is not a schedule, *jitter* is not a function of one
+            argument, or *max_time* is not a duration.
     """
     if jitter is not None:
         check_hook("jitter", jitter, "the delay")

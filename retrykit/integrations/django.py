@@ -12,7 +12,7 @@ Needs the extra ``django``. The unit of retry is the transaction::
     transfer(1, 2, 100)
 
 Django's errors are judged by their cause, an error of psycopg, psycopg2, mysqlclient,
-PyMySQL or sqlite3.
+PyMySQL or sqlite3; those for a closed connection also by their text.
 """
 
 from collections.abc import Callable, Iterator
@@ -84,11 +84,11 @@ def transaction(
     """Return a decorator that calls a function in a new transaction for each attempt.
 
     The transaction is committed when the function returns, and rolled back when it
-    raises. Within the transaction, ``atomic`` makes savepoints. On SQLite it begins
-    with ``BEGIN IMMEDIATE``, which takes the write lock. If the connection is lost
-    during COMMIT, `CommitUnknown` is raised, unless *idempotent* is True. ``on_commit``
-    functions run once, after the last attempt; if one raises an error, the transaction
-    is not repeated.
+    raises. Within the transaction, ``atomic`` makes savepoints. On SQLite, unless the
+    option ``transaction_mode`` is set, it begins with ``BEGIN IMMEDIATE``, which takes
+    the write lock. If the connection is lost during COMMIT, `CommitUnknown` is raised,
+    unless *idempotent* is True. ``on_commit`` functions run once, after the last
+    attempt; if one raises an error, the transaction is not repeated.
 
     In a Django ``TestCase``, which is itself a transaction, each attempt is a
     savepoint.
@@ -100,8 +100,9 @@ def transaction(
         **changes: Settings of `Policy`.
 
     Raises:
-        ConfigError: A setting is invalid; or, in a call, the database is already in a
-            transaction or not in autocommit mode.
+        ConfigError: An argument is invalid, or what is decorated is not a function; or,
+            in a call, the database is already in a transaction or not in autocommit
+            mode.
     """
     if isinstance(policy, FunctionType):
         rule = "a Policy or None"

@@ -54,7 +54,7 @@ def retry_after(error: Any, /) -> Duration | RetryAfter | GiveUp | None:
 
 
 def _read_retry_info(detail: Any) -> Duration | None:
-    """Return the delay in an error's detail; None for a detail of another kind."""
+    """Return the delay in an error's detail; None if it has none."""
     if isinstance(detail, dict):
         # From a JSON response. The others are gRPC messages.
         return read_retry_delay(detail)

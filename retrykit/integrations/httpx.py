@@ -15,6 +15,9 @@ not possible, use a transport, which retries a request until it has the response
 headers::
 
     client = httpx.Client(transport=retries.RetryTransport(max_attempts=4))
+
+``download`` and ``download_to`` continue a file where its transfer broke off, and
+``events`` continues a stream of server-sent events.
 """
 
 import os
@@ -202,9 +205,10 @@ def download_to(
 ) -> Any:
     """Download a file to a path, as `download` does, and return its size in bytes.
 
-    The file is written beside the path, under a hidden name, and replaces what is
-    there when it is complete; if that fails, nothing is left. If the file has changed,
-    its download starts over, up to ten times. With an async client, await it.
+    The file is written beside the path, under a hidden name, and replaces what is at
+    the path when it is complete; if the download fails, no part of it is left. If the
+    file has changed, its download starts over, up to ten times. With an async client,
+    await it.
 
     Args:
         client: The client, sync or async.
@@ -269,7 +273,7 @@ def events(
         policy: As in `policy`; by default ``policy(max_attempts=5)``.
         **request: Further arguments of ``client.stream``, such as ``headers``. Without
             ``timeout``, the connection breaks when nothing arrives for 60 s, or longer
-            if the client has a longer limit.
+            if the client has a longer limit or none.
 
     Returns:
         A `Stream`, or an `AsyncStream` for an async client, of `ServerSentEvent`.

@@ -59,21 +59,21 @@ A ``poll`` is a retry after a rejected result, under a policy with ``on=()``.
 def observer(
     logger: Any = None, *, levels: dict[EventKind, Level] | None = None
 ) -> Observer:
-    """Return an observer that logs retries, failures and recoveries.
+    """Return an observer that logs the retries and the ends of calls.
 
     A scheduled retry is a WARNING, or DEBUG after a rejected result if the policy has
     ``on=()``: such a call polls. Giving up is an ERROR, a success after failures an
     INFO. The location of a record is the line that made the call.
 
-    A call that succeeds at once is not logged, nor is one whose first error is not
-    retryable. Durable jobs are logged in the same way, under their ids, with the time
-    until the next attempt. Arguments and results of the call are never logged. Errors
-    are logged by type and text, without the secrets of requests and URLs unless the
-    policy has ``redact=False``.
+    The end of a call is not logged if its first attempt succeeds, is cancelled, or has
+    an error that is not retryable. Durable jobs are logged in the same way, under their
+    ids, with the time until the next attempt. Arguments and results of the call are
+    never logged. Errors are logged by type and text, without the secrets of requests
+    and URLs unless the policy has ``redact=False``.
 
     Each record has an attribute ``retrykit``, for formatters that write JSON: a dict
-    with the name of the call, the number of the attempt, the elapsed seconds, the
-    delay in seconds and the stop reason.
+    with the ``name`` of the call, the number of the ``attempt``, the seconds that have
+    ``elapsed``, the ``delay`` in seconds, and the ``reason`` for the end.
 
     >>> from retrykit import observe
     >>> with observe(observer(levels={"gave_up": "CRITICAL", "succeeded": None})):
@@ -85,8 +85,8 @@ def observer(
             of structlog; if it has a method ``bind``, the fields are bound with it.
         levels: The levels that differ from the default, keyed by kind of event:
             ``attempt_started``, ``hedge_started``, ``attempt_failed``,
-            ``retry_scheduled``, ``suspended``, ``succeeded`` and ``gave_up``. The level
-            of ``retry_scheduled`` also applies to calls that poll.
+            ``retry_scheduled``, ``suspended``, ``succeeded`` and ``gave_up``. None logs
+            nothing. The level of ``retry_scheduled`` also applies to calls that poll.
 
     Raises:
         ConfigError: *logger* is not a logger, or *levels* has an unknown event or
@@ -182,7 +182,7 @@ def _check_level(name: str, level: object) -> int | None:
 def _describe(event: Event) -> str:
     """Return the text of an event; empty for an end that is not logged.
 
-    An immediate success and a first error that is not retryable are not logged.
+    It is not logged if the first attempt succeeds, is cancelled or fails for good.
     """
     state = event.state
     text = f"{title_of(state._record)}: attempt {state.attempt}"

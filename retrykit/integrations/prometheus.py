@@ -55,8 +55,9 @@ def observer(
 ) -> Observer:
     """Return an observer that counts attempts and calls, and measures durations.
 
-    The labels are the name of the function, the outcome, the reason and the type of
-    the error. Texts of errors, arguments and results are never recorded.
+    The labels are the name of the function, the outcome, the reason, the type of the
+    error, and whether a call was retried. Texts of errors, arguments and results are
+    never recorded.
 
     >>> from retrykit import observe
     >>> with observe(observer(registry=CollectorRegistry())):
@@ -195,8 +196,8 @@ class BudgetCollector(Collector):
             Count, >= 1.
 
     Raises:
-        ConfigError: *budgets* is not a dict of budgets, or *prefix* is not part of a
-            name.
+        ConfigError: *budgets* is not a dict of budgets, *prefix* is not part of a name,
+            or *max_shared* is not a count.
     """
 
     @user_facing
@@ -250,8 +251,8 @@ class LimitCollector(Collector):
             most recently used ones. Count, >= 1.
 
     Raises:
-        ConfigError: *limits* is not a dict of limits, or *prefix* is not part of a
-            name.
+        ConfigError: *limits* is not a dict of limits, *prefix* is not part of a name,
+            or *max_shared* is not a count.
     """
 
     @user_facing

@@ -143,7 +143,9 @@ def transaction(
         **changes: Settings of `Policy`.
 
     Raises:
-        ConfigError: A setting is invalid.
+        ConfigError: An argument is invalid, or the function cannot be decorated; or a
+            call is made within a transaction of *factory*, or gets a connection that is
+            already in one.
     """
     usable = callable(factory) or hasattr(factory, "connection")
     rule = "a pool, or a function that returns a new connection"

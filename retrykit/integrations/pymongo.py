@@ -40,7 +40,9 @@ __all__ = ["policy", "retry_after", "transient"]
 
 
 def retry_after(error: Any, /) -> float | None:
-    """Read ``baseBackoffMS``, the shortest delay that an overloaded server requests.
+    """Return the shortest delay that an overloaded server requests, in seconds.
+
+    It is the ``baseBackoffMS`` of an error; None if the error has none.
 
     Source:
         "Client backpressure", MongoDB.

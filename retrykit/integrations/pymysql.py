@@ -85,7 +85,8 @@ def transaction(
         **changes: Settings of `Policy`.
 
     Raises:
-        ConfigError: A setting is invalid.
+        ConfigError: An argument is invalid, or the function cannot be decorated; or a
+            call is made within a transaction of *factory*.
     """
     rule = "a function that returns a new connection"
     check_factory(factory, rule, usable=callable(factory))

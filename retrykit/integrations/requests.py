@@ -18,6 +18,9 @@ headers::
 
     session = requests.Session()
     session.mount("https://", retries.RetryAdapter(max_attempts=4))
+
+``download`` and ``download_to`` continue a file where its transfer broke off, and
+``events`` continues a stream of server-sent events.
 """
 
 import os
@@ -310,9 +313,9 @@ def download_to(
 ) -> int:
     """Download a file to a path, as `download` does, and return its size in bytes.
 
-    The file is written beside the path, under a hidden name, and replaces what is
-    there when it is complete; if that fails, nothing is left. If the file has changed,
-    its download starts over, up to ten times.
+    The file is written beside the path, under a hidden name, and replaces what is at
+    the path when it is complete; if the download fails, no part of it is left. If the
+    file has changed, its download starts over, up to ten times.
 
     Args:
         session: The session.

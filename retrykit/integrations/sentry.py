@@ -34,12 +34,12 @@ def observer() -> Observer:
 
     Each failed attempt is a breadcrumb of the category ``retry``, with the name of the
     call, the number of the attempt, the delay before the next one in seconds and the
-    type of the error. A call that gives up is one event with its last error, the tags
+    type of any error. A call that gives up is one event with its last error, the tags
     ``retry.name`` and ``retry.reason``, and the context ``retry``. The event is sent
     even if the error is handled later; a web framework that captures the error again
-    sends no second event. There is no event for a call that is cancelled, that a limit
-    refuses before its first attempt, whose first error is not retryable, or whose error
-    a nested call has reported.
+    sends no second event. There is no event for a call that is interrupted, for example
+    cancelled, that a limit refuses before its first attempt, whose first error is not
+    retryable, or whose error a nested call has reported.
 
     Arguments, results and local variables are never sent. Texts of errors come without
     the secrets of requests and URLs, unless the policy has ``redact=False``.

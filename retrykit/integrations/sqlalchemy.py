@@ -152,7 +152,8 @@ def transaction(
         **changes: Settings of `Policy`.
 
     Raises:
-        ConfigError: A setting is invalid.
+        ConfigError: An argument is invalid, or the function cannot be decorated; or a
+            call is made within a transaction of *factory*.
     """
     rule = "a sessionmaker, an Engine, or an async one"
     check_factory(factory, rule, usable=hasattr(factory, "begin"))

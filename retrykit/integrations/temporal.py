@@ -51,11 +51,12 @@ def retried(policy: Policy) -> Callable[[F], F]:
     ... @retried(Policy(schedule=["1m", "1h"], on=ConnectionError))
     ... async def verify(host: str) -> bool: ...
 
-    A failed attempt raises an ``ApplicationError`` from the error; its ``type`` is the
-    name of the error's class. The ``ApplicationError`` has the delay before the next
-    attempt; or it is not retryable, and its last detail is the `Envelope`, as plain
-    data. An ``ApplicationError`` that the activity raises with a delay, or as not
-    retryable, acts as `RetryAfter` or `GiveUp`. Cancellation is never retried.
+    A failed attempt raises an ``ApplicationError`` from the error. Its ``type`` is the
+    name of the error's class, or the error's own ``type`` if that is an
+    ``ApplicationError``. The raised error has the delay before the next attempt; or it
+    is not retryable, and its last detail is the `Envelope`, as plain data. An
+    ``ApplicationError`` that the activity raises with a delay, or as not retryable,
+    acts as `RetryAfter` or `GiveUp`. Cancellation is never retried.
 
     `retrykit.durable.idempotency_key` is made from the ids of the workflow, its run and
     the activity, and the number of the attempt.
@@ -97,7 +98,8 @@ def retry_policy(policy: Policy) -> RetryPolicy:
     """Return the ``retry_policy`` to give Temporal for a `retried` activity.
 
     With it, Temporal never gives up by itself. Its delay applies to attempts that end
-    without an error: the longest first delay of *policy*, at least 1 s.
+    without an error: the longest first delay of *policy*, if that is known and at least
+    1 s, otherwise 1 s.
 
     >>> retry_policy(Policy(schedule=["1m", "1h"])).initial_interval
     datetime.timedelta(seconds=60)
@@ -161,7 +163,7 @@ class _Cancelled(BaseException):
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Translate Temporal's errors in a block into retrykit's signals."""
+    """Translate Temporal's errors in a block into signals, and wrap cancellations."""
     try:
         yield
     except ApplicationError as error:

@@ -16,6 +16,8 @@ response, and use this pool manager, since others retry three times by themselve
 not possible, let the pool manager retry::
 
     pool = retries.RetryPoolManager(max_attempts=4)
+
+Where only a ``Retry`` of urllib3 can be passed, use a `PolicyRetry`.
 """
 
 import ssl
@@ -251,7 +253,7 @@ def _redirects_only(retries: urllib3.Retry | int | None) -> urllib3.Retry:
 
 
 def bound_timeout(timeout: Any, limit: float) -> Any:
-    """Return a timeout with no part longer than *limit* seconds.
+    """Return a timeout whose parts, or whose total, are at most *limit* seconds.
 
     Each part is at least a millisecond: urllib3 raises a ValueError for 0.
     """

@@ -185,8 +185,8 @@ class EventStream:
 
         Raises:
             Exception: The error of the client, if the status is an error.
-            GiveUp: The stream cannot continue, or the response has no events; its cause
-                is an `EventStreamError`.
+            GiveUp: The stream cannot continue, or the response has no events; its
+                `cause` is an `EventStreamError`.
         """
         if reply.status == _NO_CONTENT:
             return False

@@ -62,13 +62,13 @@ class HttpxTransient(Transient):
         return isinstance(outcome, self._errors) and not is_certificate_error(outcome)
 
     def release(self, response: Any, /) -> Any:
-        """Close a response; return an awaitable if its client is async, else None."""
+        """Close a response; return None, or an awaitable for a purely async stream."""
         if isinstance(response.stream, self._sync_stream):
             return response.close()
         return response.aclose()
 
     def copy_request(self, request: Any, /) -> Any:
-        """Return a copy of a request with the same body and its own timeouts."""
+        """Return a copy of a request, with the same body and extensions."""
         other = copy(request)
         # `copy` leaves out what is not pickled.
         other.stream, other.extensions = request.stream, request.extensions
@@ -224,7 +224,7 @@ def _build_rewind(library: Any, stream: object) -> Rewind | None:
 
 @contextmanager
 def _bound_timeouts(request: Any, limit: float) -> Iterator[None]:
-    """Limit each timeout of a request to *limit* seconds within the block."""
+    """Limit each timeout of a request in the block to *limit* seconds, but >= 1 ms."""
     extensions = request.extensions
     given = extensions.get("timeout", {})
     timeouts = {phase: given.get(phase) for phase in _PHASES}

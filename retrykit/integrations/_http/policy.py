@@ -89,7 +89,8 @@ def check_methods(methods: Iterable[str] | None) -> frozenset[str] | None:
     """Return the HTTP methods to retry, in upper case; None means all.
 
     Raises:
-        ConfigError: The set is empty, or has a member that is not a method's name.
+        ConfigError: *methods* is a string or empty, or has a member that is not a
+            string or is empty.
     """
     if methods is None:
         return None

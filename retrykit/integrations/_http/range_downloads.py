@@ -77,7 +77,7 @@ class RangeDownload:
         They ask for no content coding, so that offsets count the bytes handed out.
 
         Raises:
-            GiveUp: The download can neither continue nor start over; its cause is a
+            GiveUp: The download can neither continue nor start over; its `cause` is a
                 `DownloadError`.
         """
         headers = {"accept-encoding": "identity"}
@@ -94,7 +94,7 @@ class RangeDownload:
         Raises:
             Exception: The error of the client, if the status is an error.
             GiveUp: The download can neither continue nor start over, or the status is
-                unexpected; its cause is a `DownloadError`.
+                unexpected; its `cause` is a `DownloadError`.
             RetryAfter: The download starts over, with another request.
         """
         self._skipped = 0
@@ -134,7 +134,8 @@ class RangeDownload:
     def missing(self) -> str | None:
         """Return a text about the bytes that a body lacks at its end; None if none.
 
-        A body of unknown size counts as complete.
+        A body of unknown size counts as complete, unless it repeats fewer bytes than
+        were handed out before.
         """
         if self._skipped or self.total not in {None, self.offset}:
             received = self.offset - self._skipped

@@ -36,7 +36,7 @@ __all__ = ["READ_TIMEOUT", "AsyncRequester", "Request", "Requester", "save_downl
 __all__ += ["stream_download", "stream_events"]
 
 READ_TIMEOUT = 60.0
-"""How long a stream may be silent by default, in seconds.
+"""The usual limit on how long a stream may be silent, in seconds.
 
 Event servers send a comment every 15 seconds or so, as the standard recommends.
 """

@@ -157,7 +157,7 @@ class Sender(_BaseSender):
     def send(self, request: HttpRequest) -> Any:
         """Send a request, and return its response, which gets the state of the call.
 
-        It is the accepted response, or the last one if none was accepted.
+        It is the accepted response, or a rejected one if the call ended with it.
         """
         reason = request.not_repeatable_because(self._methods)
         in_flight, response = _InFlight(self.policy), None
@@ -224,7 +224,7 @@ class _InFlight:
         """Note the running call, and rewind the body unless this is the first attempt.
 
         Raises:
-            GiveUp: The body cannot be rewound; its cause is the previous error.
+            GiveUp: The body cannot be rewound; its `cause` is the previous error.
             Exception: The body cannot be rewound after a rejected response.
         """
         self.response = None

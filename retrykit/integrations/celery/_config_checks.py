@@ -1,4 +1,4 @@
-"""Checks of Celery settings that would lose jobs or attempt them twice.
+"""Capabilities of Celery, and checks of settings that would lose or repeat jobs.
 
 Limitations that no check can detect:
 
@@ -97,7 +97,7 @@ def check_time_limit(app: Celery, limit: float | None) -> None:
 
     Raises:
         ConfigError: One of them has such a limit. It would kill the process that makes
-            an attempt, and the attempt would be repeated at once, forever.
+            an attempt, and the attempt would be repeated at once.
     """
     limit = app.conf.task_time_limit if limit is None else limit
     if limit is not None:

@@ -5,7 +5,7 @@ then the next message is sent. A message whose worker is killed is redelivered:
 
 - Killed before or during the attempt: the attempt is repeated under the same
   idempotency key. The ledger counts how often the attempt began without ending: one
-  that kills its worker each time makes the job dead.
+  that kills workers too often (``max_killed``) makes the job dead.
 - Killed after the ledger was written: the ledger shows that the attempt was made. The
   next message is sent again under a new token, and an earlier copy of it is dropped
   when it arrives. If a worker already handles that copy, nothing is sent again.
@@ -144,7 +144,8 @@ class Delivery:
     def _read_envelope(self, entry: Entry | None) -> Envelope | ConfigError:
         """Return the envelope of the message, or an error if it is invalid.
 
-        A message without an envelope gets the one in the ledger, or begins a new job.
+        A job's first message may have no envelope: it gets the one in the ledger, if
+        the attempt began before, or a new one.
         """
         data = self._headers.get(HEADER)
         try:

@@ -1,4 +1,4 @@
-"""Index of the due times of all unfinished jobs, in Redis, if that is the broker.
+"""Index of the due times of all unfinished jobs, and their messages, on Redis.
 
 Other brokers need no index: they lose no messages.
 """
@@ -48,7 +48,7 @@ class DueIndex:
         return [job.decode() for job in found]
 
     def all_jobs(self) -> Iterator[str]:
-        """Yield the ids of all unfinished jobs, the longest overdue first.
+        """Yield the ids of all unfinished jobs, in the order of their due times.
 
         A job whose due time changes meanwhile may be missing, or come twice.
         """
@@ -58,7 +58,7 @@ class DueIndex:
             start += _PAGE
 
     def headers_of_messages(self, queues: Collection[str]) -> Iterator[dict[str, Any]]:
-        """Yield the headers of each message in the queues, then of those workers hold.
+        """Yield the headers of messages in the queues, then of all that workers hold.
 
         This is the order in which messages move. A message that is sent or taken
         meanwhile may be missing.
@@ -73,10 +73,10 @@ class DueIndex:
             yield _headers_of(loads(stored)[0])
 
     def messages_in(self, queue: str) -> list[tuple[Message, bytes]]:
-        """Return the messages in a queue, the oldest first, each with its raw form.
+        """Return the messages in a queue, the oldest first, then those taken from it.
 
-        They include messages that another process has taken and not acknowledged. All
-        stay where they are, so that nobody else misses them.
+        Each comes with the argument for `remove_message`. The taken ones have not been
+        acknowledged. All stay where they are, so that nobody else misses them.
         """
         queued = reversed(self._client.lrange(self._prefix + queue, 0, -1))
         found = [(loads(raw), raw) for raw in queued]

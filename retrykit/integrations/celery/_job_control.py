@@ -122,8 +122,9 @@ def requeue(app: Celery, job_id: str) -> None:
     true.
 
     Raises:
-        ConfigError: There is no such job, its message is no longer known, or another
-            process is requeuing it.
+        ConfigError: There is no such job, its status forbids this, its message is no
+            longer known, or another process is requeuing it.
+        NotRegistered: The app does not have the job's task.
     """
     with exclusively(app, job_id), dead_letters(app) as letters:
         own = [each for each in letters if each.job == job_id]
@@ -170,8 +171,8 @@ def retry_at(app: Celery, job_id: str, when: datetime) -> None:
         when: An aware datetime; a past one means now.
 
     Raises:
-        ConfigError: There is no such job, it is not waiting, its message is no longer
-            known, or *when* is naive.
+        ConfigError: There is no such job, it is not waiting, its envelope or its
+            message is not known, or *when* is naive.
     """
     moment = check_aware("when", when).timestamp()
     entry = _find_entry(app, job_id)
@@ -218,7 +219,7 @@ def _find_message(app: Celery, job_id: str) -> dict[str, Any]:
 
 
 def _all_reports(app: Celery, statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
-    """Yield the reports of all jobs that may have one of these statuses."""
+    """Yield reports, among them those of all unfinished or dead jobs asked for."""
     indexed: dict[str, None] = {}
     with open_index(app) as index:
         if index is not None:

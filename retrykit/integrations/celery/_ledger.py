@@ -10,9 +10,8 @@ which may be set back. Of two messages with the same number, the one whose token
 the ledger is current.
 
 Backends have no compare-and-set, so values that different processes may write at the
-same time have separate keys: the entry, written by the worker of the current message;
-the token of a message that replaces another one; the killed run; and the first message
-without its envelope, from which a lost job is sent again.
+same time have separate keys: the entry; the token of a message that replaces another
+one; the killed run; and a message of the job, which is sent again if the job is lost.
 """
 
 import logging
@@ -59,8 +58,8 @@ class Entry(Frozen):
         run: The number of the run.
         hop: The number of the current message: 0 is the first of a run.
         status: The status of the job.
-        token: The token of the current message, which its duplicates lack; empty if the
-            job has ended.
+        token: The token of the current message; empty if that has none, or if the job
+            has ended.
         envelope: The envelope of the current message as plain data; None if it was
             unreadable.
         result: The result, if the job has succeeded.

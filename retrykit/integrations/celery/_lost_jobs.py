@@ -47,7 +47,7 @@ class _LostJob(Frozen):
 
     Attributes:
         job: The id of the job.
-        message: The job's first message, as it was stored.
+        message: The job's message, as it was stored.
         token: The token of the message that will be sent.
     """
 

@@ -170,7 +170,7 @@ def _taken_letters(app: Celery) -> Iterator[list[Message]]:
 
 
 def _find_serializer(app: Celery, body: object) -> str:
-    """Return the first serializer of an app that can encode a message.
+    """Return the first serializer of an app that can encode a message, or its default.
 
     The sender of the job may have used another one than this app's default.
     """

@@ -59,15 +59,15 @@ class DurableTask(Task[..., Any]):
 
         verify.apply_async(["example.com"], task_id="verify-7")
 
-    A job that is sent again under the same id is left unchanged. ``countdown`` and
-    ``eta`` have no upper limit. Calling the task calls the function once. In eager
-    mode, a job is retried in this process, which waits.
+    A job that a worker has seen is left unchanged if it is sent again under its id.
+    ``countdown`` and ``eta`` have no upper limit. Calling the task calls the function
+    once. In eager mode, a job is retried in this process, which waits.
 
     Attributes:
         policy: The policy of its jobs.
         previous_names: Former names of the policy.
-        max_killed: How often a worker may be killed during the same attempt before the
-            job is dead. Count, >= 1; None means any number of times.
+        max_killed: The number of kills of a worker during the same attempt after which
+            the job is dead. Count, >= 1; None means no limit.
         max_hold: The longest time for which a worker holds a waiting job; by default a
             time that is safe with the broker. A duration, > 0.
     """
@@ -86,7 +86,7 @@ class DurableTask(Task[..., Any]):
 
     @classmethod
     def on_bound(cls, app: Celery) -> None:
-        """Check the function and the policy now, and the settings in each worker."""
+        """Check the function and the policy, and add the steps that workers run."""
         cls._job_of(cls.run)
         app.steps["worker"].add(Check)
         app.steps["consumer"].update((UnusableMessageHandler, Sweep))
@@ -132,8 +132,9 @@ class DurableTask(Task[..., Any]):
 
         Raises:
             ConfigError: The app would lose jobs, an argument is not JSON-serializable,
-                jobs do not support an option, or another process has been starting
-                this job for 10 s.
+                jobs do not support the id or an option, or another process has been
+                starting this job for 10 s.
+            TypeError: The function does not accept these arguments.
         """
         send = super().apply_async
         headers = options.pop("headers", None) or {}

@@ -89,8 +89,8 @@ def _fail_unknown(app: Celery, message: Message) -> None:
 def _fail_damaged(app: Celery, message: Message, error: Exception) -> None:
     """Make the job of an undecodable message dead.
 
-    There is a dead letter only if the job's first message is still stored: the
-    arguments in this message are unknown.
+    There is a dead letter only if a message of the job is still stored: the arguments
+    in this message are unknown.
     """
     headers: Any = message.headers
     job = str(headers["id"])

@@ -1,4 +1,4 @@
-"""Control of DBOS jobs: status, requeue, kill, reschedule, take over, clean up.
+"""Control of DBOS jobs: status, list, requeue, kill, reschedule, take over, clean up.
 
 These functions block on the database; in a coroutine, call them in a thread:
 ``await asyncio.to_thread(status, "verify-7")``.
@@ -74,7 +74,7 @@ def status(job_id: str) -> JobReport:
     verify-7: waiting, 3 failed attempts, next due 2026-11-23 04:00:00 UTC
 
     Raises:
-        ConfigError: There is no job with this id.
+        ConfigError: There is no job with this id, or DBOS is not launched.
     """
     return _build_report(find_latest_attempt(job_id))
 
@@ -91,7 +91,7 @@ def jobs(*, limit: int | None = 100, **filters: Unpack[JobFilters]) -> list[JobR
         **filters: Conditions that the jobs meet: see `retrykit.durable.JobFilters`.
 
     Raises:
-        ConfigError: A filter is unknown or invalid.
+        ConfigError: A filter is unknown or invalid, or DBOS is not launched.
     """
     return select_jobs(_all_reports(wanted_statuses(filters)), filters, limit)
 
@@ -102,7 +102,7 @@ def requeue(job_id: str) -> None:
 
     Raises:
         ConfigError: There is no such job, it is not dead, its arguments cannot be read,
-            or this process has not imported its function.
+            this process has not imported its function, or DBOS is not launched.
     """
     row = find_latest_attempt(job_id)
     report = _build_report(row)
@@ -126,7 +126,8 @@ def kill(job_id: str) -> None:
     An attempt that is running finishes, but its outcome is not recorded.
 
     Raises:
-        ConfigError: There is no job with this id, or it has ended.
+        ConfigError: There is no job with this id, it has ended, or DBOS is not
+            launched.
     """
     row, killed = find_latest_attempt(job_id), False
     # An attempt may have enqueued the next one before it was cancelled.
@@ -147,8 +148,8 @@ def retry_at(job_id: str, when: datetime) -> None:
         when: An aware datetime; a past one means now.
 
     Raises:
-        ConfigError: There is no such job, it is not waiting or is already due, or
-            *when* is naive.
+        ConfigError: There is no such job, it is not waiting or is already due, *when*
+            is naive, or DBOS is not launched.
     """
     moment = check_aware("when", when)
     row = find_latest_attempt(job_id)
@@ -170,6 +171,9 @@ def take_over(executor: str) -> list[str]:
 
     Returns:
         The ids of the jobs, in the order in which their attempts were enqueued.
+
+    Raises:
+        ConfigError: DBOS is not launched.
     """
     check_launched()
     rows = DBOS.list_workflows(
@@ -200,7 +204,7 @@ def delete_finished(before: datetime) -> int:
         The number of deleted attempts. Count, >= 0.
 
     Raises:
-        ConfigError: *before* is naive.
+        ConfigError: *before* is naive, or DBOS is not launched.
     """
     moment = check_aware("before", before).isoformat()
     check_launched()

@@ -67,7 +67,8 @@ class DurableJob(DurableFunction[P, T]):
         If a job with this id exists, it is left unchanged.
 
         Raises:
-            ConfigError: An argument is not JSON-serializable.
+            ConfigError: The id is invalid, an argument is not JSON-serializable, or
+                DBOS is not launched.
             TypeError: The function does not accept these arguments.
         """
         self._check(args, kwargs)
@@ -95,12 +96,12 @@ def job(
         name: The name of the jobs in the database; by default the function's module and
             name. Set one before you move the function.
         previous_names: Former names of the policy.
-        max_killed: How often a worker may be killed during the same attempt before the
-            job is dead. Count, >= 1; None means any number of times.
+        max_killed: The number of kills of a worker during the same attempt after which
+            the job is dead. Count, >= 1; None means no limit.
 
     Raises:
-        ConfigError: The function cannot be retried under this policy, or another
-            function has the same name.
+        ConfigError: An argument is invalid, the function cannot be retried under this
+            policy, or another function has the same name.
     """
 
     def decorate(fn: Callable[P, T]) -> DurableJob[P, T]:

@@ -52,7 +52,7 @@ def listen(
 
     Raises:
         ConfigError: With these settings, jobs would be lost or attempted twice; no job
-            was imported; or another argument is invalid.
+            was imported; DBOS was created already; or another argument is invalid.
     """
     check_instance("settings", settings, dict, _SUGGESTION)
     check_jobs()
@@ -100,8 +100,9 @@ def connect(settings: Mapping[str, Any]) -> None:
     ``run_migrations=False``, for a process that only queries jobs.
 
     Raises:
-        ConfigError: DBOS was created already, or with other settings; or there is no
-            such database, and it may not be created.
+        ConfigError: *settings* is not a dict; DBOS was created already, or with other
+            settings; SQLite is too old for it; or there is no such database, and it may
+            not be created.
     """
     check_instance("settings", settings, dict, _SUGGESTION)
     # A unique id: it would recover the attempts of a process with the same one.
@@ -126,7 +127,7 @@ def disconnect() -> None:
 
 
 def _create(settings: Mapping[str, Any]) -> None:
-    """Create DBOS, once per process.
+    """Create DBOS.
 
     Raises:
         ConfigError: DBOS was created or launched before, or cannot use SQLite.

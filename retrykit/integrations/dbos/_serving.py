@@ -78,8 +78,8 @@ def serve(
             seconds, and shorter than your platform's grace period (Kubernetes: 30 s).
 
     Raises:
-        ConfigError: It was not called in the main thread, the only one that handles
-            signals, or `listen` has raised it.
+        ConfigError: *grace* is not a duration, or `serve` was not called in the main
+            thread, the only one that handles signals, or `listen` has raised it.
     """
     if current_thread() is not main_thread():
         rule = "called in the main thread, which handles signals"

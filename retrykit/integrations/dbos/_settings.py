@@ -104,12 +104,12 @@ def config(
 
 
 def mark_launched() -> None:
-    """Record that `listen` or `connect` has launched DBOS in this process."""
+    """Record that this process has called `listen` or `connect`."""
     _launched.set()
 
 
 def check_launched() -> None:
-    """Raise an error unless `listen` or `connect` has launched DBOS in this process."""
+    """Raise an error unless this process has called `listen` or `connect`."""
     if not _launched.is_set():
         rule = "launched by connect(...) or listen(...) first"
         suggestion = "call connect(config(...)) when this process starts"

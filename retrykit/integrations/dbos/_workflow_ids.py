@@ -36,7 +36,7 @@ class AttemptId(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The id of the workflow."""
+        """The id of the workflow, unless it was forked by hand."""
         return attempt_key(*self)
 
 

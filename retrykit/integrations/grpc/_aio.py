@@ -124,7 +124,7 @@ class _Interceptor:
         self._kind = kind
 
     async def _unary(self, continuation: Any, details: Any, request: Any) -> Any:
-        """Return the result of a call with a single request."""
+        """Return the result of a call whose request can be sent again."""
         if details not in self._methods:
             return await continuation(details, request)
         return await self._runner.run(

@@ -43,5 +43,8 @@ def policy(base: Policy | None = None, /, **changes: Unpack[PolicySettings]) -> 
         base: Policy to start from; by default `Policy()`. Its own settings for
             errors and hints are kept.
         **changes: Settings of `Policy`.
+
+    Raises:
+        ConfigError: A setting is wrong.
     """
     return fill_in(base, changes, on=transient, hint=retry_after)

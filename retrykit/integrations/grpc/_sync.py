@@ -44,8 +44,8 @@ class RetryInterceptor(
     `state_of` returns the history of gRPC errors, and of the call object that
     ``with_call`` returns. The timeout of a call is for all attempts together.
 
-    A stream of responses is retried until its first message, while the caller waits
-    for that message. Until then the call object reflects the current attempt. The state
+    A stream of responses is retried until its first message arrives, while the caller
+    waits for it. Until then the call object reflects the current attempt. The state
     covers only the opening of the stream: if the stream breaks off later, the status of
     the state is still ``succeeded``. A stream that is cancelled during a delay ends
     after the delay, with the error of the last attempt.
@@ -61,7 +61,7 @@ class RetryInterceptor(
             ``package.Service`` for all methods of a service. None means all methods, as
             in a service config of gRPC: names do not show which are idempotent.
         **changes: Settings of `Policy`. An `attempt_timeout` bounds each attempt of a
-            call with a single response, but not attempts of streams.
+            call with a single response, but not those of a stream of responses.
 
     Raises:
         ConfigError: A setting is invalid, or an interceptor does not support it.
@@ -105,7 +105,7 @@ class RetryInterceptor(
     def intercept_unary_stream(
         self, continuation: Any, client_call_details: Any, request: Any
     ) -> Any:
-        """Start a call, which is retried until its first message."""
+        """Start a call, which is retried until its first message arrives."""
         return self._open(
             _StreamCall(continuation, client_call_details, lambda: request)
         )
@@ -113,7 +113,7 @@ class RetryInterceptor(
     def intercept_stream_stream(
         self, continuation: Any, client_call_details: Any, request_iterator: Any
     ) -> Any:
-        """Start a call, which is retried until its first message.
+        """Start a call, which is retried until its first message arrives.
 
         It is retried only if its requests can be sent again.
         """

@@ -42,11 +42,11 @@ def observer(  # noqa: PLR0913  independent options
     """Return an observer that records calls as spans and metrics.
 
     Each attempt is a span, whose parent is the span that is current where the call is
-    made. It is current during the attempt, so that the spans of clients and databases
-    are its children, and it links to the span of the previous attempt. A failed attempt
-    has the status ERROR and an ``error.type``. Texts of errors, arguments and results
-    are never recorded. The metrics count all calls, whether their spans are sampled or
-    not.
+    made. It is current during the attempt, except in a stream, so that the spans of
+    clients and databases are its children, and it links to the span of the previous
+    attempt. A failed attempt has the status ERROR and an ``error.type``. Texts of
+    errors, arguments and results are never recorded. The metrics count all calls,
+    whether their spans are sampled or not.
 
     >>> from retrykit import observe
     >>> with observe(observer()):
@@ -54,8 +54,8 @@ def observer(  # noqa: PLR0913  independent options
 
     Args:
         spans: ``span`` for a span per attempt; ``event`` for events of the caller's
-            span instead: for failed attempts, retries, hedges and the end of the call;
-            None for metrics only.
+            span instead: for failed attempts, retries, hedges and the end of the call,
+            unless it succeeds at once; None for metrics only.
         tracer_provider: The provider of the spans; by default the global one.
         meter_provider: The provider of the metrics; by default the global one.
             OpenTelemetry's `NoOpMeterProvider` records none.

@@ -1,4 +1,4 @@
-"""Control of Procrastinate jobs: status, requeue, kill, reschedule."""
+"""Control of Procrastinate jobs: status, list, requeue, kill, reschedule."""
 
 import json
 from collections.abc import Iterator
@@ -131,7 +131,7 @@ def jobs(
     >>> late = jobs(app, name="verify", overdue="10m")  # doctest: +SKIP
 
     Jobs that have ended come last, the newest first.
-    A job that was deferred without `start` is listed from its first attempt on.
+    A job that was deferred without `start` is listed only after its first attempt.
 
     Args:
         app: The Procrastinate application.
@@ -195,7 +195,8 @@ def retry_at(app: App, job_id: str, when: datetime) -> None:
         when: An aware datetime; a past one means now.
 
     Raises:
-        ConfigError: There is no such job, it is not waiting, or *when* is naive.
+        ConfigError: There is no such job, it is not waiting, its task is not imported,
+            its envelope is unreadable, or *when* is naive.
     """
     run(_retry_at(app, job_id, when))
 

@@ -167,7 +167,7 @@ def _attempt(
 
 
 def _find_envelope(job: Job, row_id: int, before: StoredJob, metadata: Any) -> Envelope:
-    """Return the envelope after the last attempt, or else the job's first one."""
+    """Return the envelope that was stored last, or else the job's first one."""
     if metadata is None:
         first = job.envelope(f"{job.name}@{row_id}")
     else:

@@ -155,10 +155,11 @@ class StoredJob(NamedTuple):
     """The stored state of a job.
 
     Attributes:
-        envelope: The envelope after its last attempt, as JSON; None before that.
+        envelope: The envelope that was stored last, as JSON; None if none was.
         result: Its result, as JSON; None if it has none.
         reason: Why it is dead, as JSON; None if it is not.
-        killed: How often its worker was killed since that attempt. Count, >= 0.
+        killed: How often its worker was killed since its last attempt ended.
+            Count, >= 0.
         begun: Whether the repetition of the interrupted attempt has begun.
     """
 
@@ -170,7 +171,7 @@ class StoredJob(NamedTuple):
 
 
 def schema() -> str:
-    """Return the SQL that creates retrykit's table."""
+    """Return the SQL that creates retrykit's table, and an index of Procrastinate's."""
     return files(_HERE).joinpath("schema.sql").read_text("utf-8")
 
 

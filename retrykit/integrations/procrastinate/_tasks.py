@@ -53,7 +53,8 @@ class DurableTask(DurableFunction[P, T]):
         """Start a job under this id; an existing job of that id is left unchanged.
 
         Raises:
-            ConfigError: An argument is not JSON-serializable.
+            ConfigError: The id is invalid, or an argument is not JSON-serializable, or
+                is named ``retrykit``.
             TypeError: The function does not accept these arguments.
         """
         return run(self._start(job_id, args, kwargs))
@@ -96,13 +97,13 @@ def task(
         name: The name of the task in the database; by default the function's module and
             name. Set one before you move the function.
         previous_names: Former names of the policy.
-        max_killed: How often a worker may be killed during the same attempt before the
-            job is dead. Count, >= 1; None means any number of times.
+        max_killed: The number of kills of a worker during the same attempt after which
+            the job is dead. Count, >= 1; None means no limit.
         **options: Options of ``app.task``: aliases, priority, queue, task_middleware.
 
     Raises:
-        ConfigError: The function cannot be retried under this policy, or the
-            application would lose jobs.
+        ConfigError: An argument is invalid, the function cannot be retried under this
+            policy, or the application was not prepared.
     """
     check_prepared(app)
     for option in options:

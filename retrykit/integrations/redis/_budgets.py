@@ -151,6 +151,9 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
         key: Key of the tokens. No other program may use it.
         flush_every: How long rewards are collected. A duration, >= 0.
         expire_after: How long an unused key is kept. A duration, from 1 s to 365 d.
+
+    Raises:
+        ConfigError: *client* is async, or another argument is invalid.
     """
 
     _awaited = False
@@ -172,7 +175,7 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
     def flush(self) -> float:
         """Send the collected rewards, and return how many tokens Redis has.
 
-        While Redis is unavailable, nothing is sent, and the local tokens are returned.
+        While Redis is unavailable, the local tokens are returned.
         """
         request = self._ledger.next_request()
         if request is not None:
@@ -202,8 +205,8 @@ class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
     >>> budget.balance
     500.0
 
-    It takes the arguments of `RedisBudget`, and raises the same errors. The client must
-    be async, and used in a single asyncio event loop.
+    It takes the arguments of `RedisBudget`, and raises the same errors, but the client
+    must be async, and used in a single asyncio event loop.
     """
 
     _awaited = True

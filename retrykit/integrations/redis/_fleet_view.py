@@ -30,8 +30,8 @@ class Report(NamedTuple):
 
     Attributes:
         generation: The number of the state of its breaker.
-        opened: How long ago its own calls opened it; -1 if it is not open.
-        left: How long it stays open; 0 if it is not open.
+        opened: How long ago it opened; -1 if it is not open, or if others opened it.
+        left: How long it stays open; 0 if *opened* is -1.
         closed: How long ago it last closed after it was open; -1 if it never was open.
         failures: Number of consecutive failures of Redis at the time of the report.
     """

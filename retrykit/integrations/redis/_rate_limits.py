@@ -168,7 +168,7 @@ class RedisRateLimit(_BaseRedisRateLimit[redis.Redis]):
         local: The limit of this process while Redis is unavailable; by default *limit*.
 
     Raises:
-        ConfigError: An argument has another type.
+        ConfigError: *client* is async, or another argument is invalid.
 
     Source:
         A log of the times of the last calls, as in `RateLimit`. It does not use the
@@ -199,8 +199,8 @@ class AsyncRedisRateLimit(_BaseRedisRateLimit[redis.asyncio.Redis]):
     """Rate limit that processes share on Redis, for asyncio coroutines.
 
     It may share a name with a `RedisRateLimit`, takes the same arguments, and raises
-    the same errors. The client must be async, and used in a single event loop. If a
-    call is cancelled while it waits, its time stays used up.
+    the same errors, but the client must be async, and used in a single event loop. If
+    a call is cancelled while it waits, its time stays used up.
 
     >>> from redis.asyncio import Redis
     >>> limit = AsyncRedisRateLimit(Redis(), "mail", RateLimit(1, per="2s"))

@@ -6,8 +6,9 @@ hook that tenacity has made, such as ``before_sleep_log``, ``wait_fixed`` or a s
 of ``stop_base``, is called in the same way as a function of your own. `policy` takes
 all arguments of a ``Retrying`` at once.
 
-A hook may be async under `aretry`, where tenacity awaits it as well. An error that a
-hook raises ends the call, as in tenacity.
+A hook may be async under `aretry`, where tenacity awaits it as well, but not the
+functions of `wait` and `stop`, nor their ``after``. An error that a hook raises ends
+the call, as in tenacity.
 """
 
 from retrykit.integrations.tenacity._call_states import (

@@ -71,7 +71,7 @@ class Stop:
 
 @final
 class RetryObject:
-    """The known attributes of tenacity's ``Retrying`` object.
+    """A stand-in for tenacity's ``Retrying`` object, with the attributes known here.
 
     Attributes:
         statistics: A dict with the keys ``start_time``, ``attempt_number``,

@@ -135,7 +135,10 @@ class After(Hook):
     __slots__ = ()
 
     def __call__(self, event: Event, /) -> object:
-        """Call the hooks, unless `give_up_on`, `GiveUp` or a hint ended the call."""
+        """Call the hooks, as `Hook` does.
+
+        They are not called if `give_up_on`, `GiveUp` or a hint ended the call.
+        """
         if event.state.stop_reason is StopReason.GAVE_UP:
             return None
         return Hook.__call__(self, event)

@@ -30,8 +30,6 @@ def policy(**arguments: Any) -> Policy:
     function makes. Tenacity's strategies are kept, and called as tenacity calls them.
     If you know the arguments, write settings of `Policy` instead.
 
-    >>> def never(state):
-    ...     return False
     >>> settings = {"stop": lambda state: state.attempt_number >= 3, "reraise": True}
     >>> policy(**settings).run(int, "seven").state.attempt
     3
@@ -40,7 +38,7 @@ def policy(**arguments: Any) -> Policy:
         **arguments: The arguments of ``Retrying``, ``AsyncRetrying`` and ``retry``.
 
     Raises:
-        ConfigError: An argument is unknown, or not a function of one argument.
+        ConfigError: An argument is unknown or invalid.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     unknown = given.keys() - _PARAMETERS
@@ -113,7 +111,7 @@ def last_attempt(error: Any) -> Any:
     """Return the ``last_attempt`` of a `RetryError`, of retrykit or of tenacity.
 
     The attempt has the methods of a future, such as ``exception()`` and ``result()``,
-    and an ``attempt_number``. It is None if no attempt was made.
+    and an ``attempt_number``. It is None if no attempt has failed.
 
     >>> from retrykit import Policy, RetryError
     >>> try:

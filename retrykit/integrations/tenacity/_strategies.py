@@ -40,7 +40,7 @@ def wait(
         after: Called before *function* and *stop*, instead of the observer `after`.
 
     Raises:
-        ConfigError: An argument is not a function of one argument.
+        ConfigError: An argument is not a sync function of one argument.
     """
     return Decision(
         check_sync("function", function),
@@ -67,7 +67,7 @@ def stop(function: StateHook, *, after: StateHook | None = None) -> Hint:
         after: Called before *function*, instead of the observer `after`.
 
     Raises:
-        ConfigError: An argument is not a function of one argument.
+        ConfigError: An argument is not a sync function of one argument.
     """
     return Decision(
         None,
