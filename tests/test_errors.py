@@ -347,6 +347,7 @@ SETTING_ERRORS = {
     f"{UNIT}": lambda: s.linear(1).round_down(""),
     "unit must be a duration > 0, got 0": lambda: s.linear(1).round_down(0),
     "retries must be an integer >= 0, got -1": lambda: s.linear(1).take(-1),
+    "seed must be an int, got '7'": lambda: s.linear(1).draw("7"),
     "after must be an integer >= 0, got 1.5": (
         lambda: s.linear(1).switch(after=1.5, to=[1])
     ),

@@ -64,11 +64,9 @@ class PolicySource:
         The arguments are for the policy's function, as found by `arguments_of`.
 
         Raises:
-            ConfigError: The function returned no policy, or needs arguments and got
-                none; or a change contradicts the policy.
+            ConfigError: The function returned no policy, or a change contradicts the
+                policy.
         """
-        if not args and not kwargs:
-            self.check_alone()
         given: Any = self._function(*args, **kwargs)
         if not isinstance(given, Policy):
             rule = f"a Policy from each call of {format_value(self._function)}"

@@ -59,7 +59,10 @@ def guess_argument(policy: object) -> str:
 
 def ask_policy(source: "Policy | PolicySource") -> Policy:
     """Return *source* if it is a policy, else the policy that it returns now."""
-    return source if isinstance(source, Policy) else source.ask()
+    if isinstance(source, Policy):
+        return source
+    source.check_alone()
+    return source.ask()
 
 
 @final

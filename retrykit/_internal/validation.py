@@ -291,7 +291,7 @@ def check_instance(name: str, value: object, kind: type[T], suggestion: str = ""
     retrykit.errors.ConfigError: policy must be a str, got 5  [invalid-value]
     """
     if not isinstance(value, kind):
-        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        article = "an" if kind.__name__[0] in "AEIOUaeiou" else "a"
         raise invalid_setting(name, f"{article} {kind.__name__}", value, suggestion)
     return value
 

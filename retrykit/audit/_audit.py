@@ -79,8 +79,8 @@ def audit(  # noqa: PLR0913  settings, by name
     base = Path(root or ".").absolute()
     given = [os.fspath(each) for each in paths]
     known = None if baseline is None else Baseline.read(baseline)
-    changes = None if diff is None else changed_lines(diff, _folder(given))
     files, problems = find_files(given, tuple(exclude), base)
+    changes = None if diff is None else changed_lines(diff, _folder(given))
     readings = scan(files, processes, progress)
     by_path = dict(zip((each.path for each in files), readings, strict=True))
     for each in readings:

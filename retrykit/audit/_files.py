@@ -80,7 +80,9 @@ def find_files(
 
 
 def nearest_path(path: str | Path) -> str:
-    """Return a suggestion for a missing path, or ""."""
+    """Return a suggestion for a missing path, or "" if there is none."""
+    if os.path.lexists(path):
+        return ""
     folder, name = os.path.split(os.path.normpath(path))
     while folder and not os.path.exists(folder):
         folder, name = os.path.split(folder)

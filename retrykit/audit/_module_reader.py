@@ -82,6 +82,10 @@ class _Body(Found):
         self.words |= inner.words
 
 
+# Statements whose blocks are left for what follows them.
+_BRANCHES = (ast.If, ast.Match, ast.With, ast.AsyncWith, ast.Try, ast.TryStar)
+
+
 class _Reader:
     """Collects the facts about a module."""
 
@@ -119,7 +123,7 @@ class _Reader:
                     outer, body.around = body.around, []
                     self.visit_statement(each, body)
                     body.around = outer
-                case ast.If() | ast.With() | ast.AsyncWith() | ast.Try():
+                case _ if isinstance(each, _BRANCHES):
                     ends = getattr(each, "finalbody", ())
                     body.around.append((statements, index + 1, ends))
                     self.visit_statement(each, body)

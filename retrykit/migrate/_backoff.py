@@ -144,7 +144,10 @@ def _value(source: Source, node: cst.BaseExpression, name: str) -> str:
         if [*node.params.params] or node.params.star_kwarg:
             raise Untranslatable(f"{name} is a function with parameters")
         return f"{_CALLED}({code(node.body)})"
-    if source.function(node) is not None:
+    function = source.function(node)
+    if function is not None:
+        if _needs_arguments(function.params):
+            raise Untranslatable(f"{name} is a function with parameters")
         return f"{_CALLED}({code(node)}())"
     last = code(node).rpartition(".")[2]
     if source.is_imported(node) and not last.isupper():
@@ -155,6 +158,11 @@ def _value(source: Source, node: cst.BaseExpression, name: str) -> str:
         if is_method or last.startswith(("get_", "_get")):
             raise Untranslatable(f"{name}={code(node)} may be a function")
     return code(node)
+
+
+def _needs_arguments(parameters: cst.Parameters) -> bool:
+    every = [*parameters.posonly_params, *parameters.params, *parameters.kwonly_params]
+    return any(each.default is None for each in every)
 
 
 def _is_property(function: cst.FunctionDef) -> bool:

@@ -245,7 +245,7 @@ def stamina(  # noqa: PLR0913  the parameters of stamina
 
     Args:
         attempts: Maximum number of attempts, including the first. Count, >= 1.
-        timeout: Time limit of the whole call. A duration, >= 0.
+        timeout: Time limit of the whole call. A duration, > 0.
         wait_initial: Shortest first delay. A duration, >= 0.
         wait_max: Longest delay. A duration, >= 0.
         wait_jitter: Largest random part of a delay. A duration, >= 0.

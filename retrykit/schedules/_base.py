@@ -16,6 +16,7 @@ from retrykit._internal.durations import (
 )
 from retrykit._internal.frozen import Frozen, fields_of
 from retrykit._internal.validation import (
+    check_instance,
     check_integer,
     check_number,
     invalid_setting,
@@ -96,8 +97,15 @@ class Schedule(Frozen, ABC):
 
         Returns:
             A one-shot iterator of seconds, endless if the schedule is.
+
+        Raises:
+            ConfigError: *seed* is not an integer.
         """
-        seed = new_seed() if seed is None else seed
+        if seed is None:
+            return self._draw(new_seed())
+        return self._draw(check_instance("seed", seed, int))
+
+    def _draw(self, seed: int) -> Iterator[float]:
         previous: float | None = None
         for retry in count(1):  # pragma: no branch  (a count has no end)
             previous = self.delay(retry, previous, call_random(seed=seed, retry=retry))

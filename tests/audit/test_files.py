@@ -180,6 +180,7 @@ def test_a_path_that_does_not_exist_is_an_error():
         ("./src/shop/prices.pyy", "prices.py"),
         ("src/shop/prices.py/x", ""),
         ("src/shop/a\0", ""),
+        ("src/shop", ""),
         ("", ""),
     ],
 )

@@ -158,7 +158,15 @@ ENCLOSING = {
 }
 
 
-@pytest.mark.parametrize("block", ["if urgent:", "with lock:"])
+BLOCKS = {
+    "if urgent:": "",
+    "with lock:": "",
+    "try:": "except* KeyError: log.error('failed')",
+    "match urgent:\n      case True:": "",
+}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize(("after", "ending"), ENCLOSING.items(), ids=ENCLOSING)
 def test_what_follows_the_block_around_a_loop_tells_its_ending(block, after, ending):
     [site] = loops(f"""
@@ -169,6 +177,7 @@ def test_what_follows_the_block_around_a_loop_tells_its_ending(block, after, end
             except OSError as error:
                 last = error
                 time.sleep(1)
+    {BLOCKS[block]}
     {after}
     """)
     assert site.behavior.ending == ending

@@ -14,7 +14,7 @@ from celery.exceptions import (
     WorkerLostError,
 )
 
-from retrykit import GiveUp, Policy, RetryAfter, current_state
+from retrykit import ConfigError, GiveUp, Policy, RetryAfter, current_state
 from retrykit._internal.clocks import wall, wall_clock_override
 from retrykit.durable import JobFailed, idempotency_key
 from retrykit.integrations.celery import DurableTask, jobs, status
@@ -252,6 +252,16 @@ class TestAnErrorOfAJob:
         assert (keys, type(result.result)) == (["job-7:1"], JobFailed)
         reason = f"the job would have stopped its worker: {error!r}"
         assert status(worker.app, "job-7").reason == reason
+
+    def test_with_wrong_arguments_is_not_started(self, worker):
+        @worker.app.task(base=DurableTask, policy=HOURLY, shared=False)
+        def verify(host):
+            return host
+
+        with pytest.raises(TypeError, match="host"):
+            verify.apply_async([], task_id="job-7")
+        with pytest.raises(ConfigError, match="job-7"):
+            status(worker.app, "job-7")
 
     def test_that_its_worker_raises_interrupts_the_attempt(self, worker):
         def verify(host):

@@ -112,6 +112,14 @@ def test_a_whole_file_with_the_same_tag_is_skipped_up_to_the_offset():
     assert download.missing() is None
 
 
+def test_a_repeated_body_of_unknown_size_that_ends_early_is_told():
+    download = begun(b"abcd", content_length=None)
+    assert download.begin(reply(etag='"1"'))
+    assert download.take(b"ab") == b""
+    missing = "the body ended after 2 bytes; 4 had been received before"
+    assert download.missing() == missing
+
+
 CHANGED = {
     "another tag": partial(etag='"2"'),
     "a weak tag": partial(etag='W/"1"'),

@@ -137,9 +137,12 @@ class RangeDownload:
         A body of unknown size counts as complete, unless it repeats fewer bytes than
         were handed out before.
         """
-        if self._skipped or self.total not in {None, self.offset}:
-            received = self.offset - self._skipped
+        received = self.offset - self._skipped
+        if self.total not in {None, received}:
             return f"the body ended after {received} of {self.total} bytes"
+        if self._skipped:
+            before = f"{self.offset} had been received before"
+            return f"the body ended after {received} bytes; {before}"
         return None
 
     def _continue(self, headers: Mapping[str, str]) -> bool:

@@ -181,6 +181,11 @@ class DurableTask(Task[..., Any]):
     def _check(self, args: Any, kwargs: Any, options: dict[str, Any]) -> None:
         as_json("args", list(args or ()))
         as_json("kwargs", dict(kwargs or {}))
+        # As Celery does, but before anything of the job is stored; a task that is
+        # written as a class has no signature to check.
+        check = getattr(self, "__header__", None)
+        if self.typing and check is not None:
+            check(*(args or ()), **(kwargs or {}))
         expires = options.get("expires", self.expires)
         check_time_limit(self.app, options.get("time_limit", self.time_limit))
         if expires is not None:
