@@ -147,12 +147,16 @@ def warn_of_clients(
     arguments: Arguments,
     error: Exception | None,
 ) -> None:
-    """Warn, once for each name, of clients with retries in a function that failed."""
+    """Warn, once for each name, of clients with retries in a function that failed.
+
+    After 1,000 names, no further one is searched: it would be at each failure.
+    """
     # In this order, which looks up the few names among the many.
     if modules.keys().isdisjoint(RETRYING_LIBRARIES) or name in searched:
         return
-    if len(searched) < _MOST:
-        searched[name] = None
+    if len(searched) >= _MOST:
+        return
+    searched[name] = None
     try:
         # Late, since most programs have no such client.
         layers = import_late("retrykit._core.layers")

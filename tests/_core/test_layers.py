@@ -591,3 +591,9 @@ def test_own_retries_can_be_switched_off_in_a_copy():
     with pytest.raises(ConfigError, match="make it with redis"):
         OwnRetries("redis.Redis(retry=None)").off(made)
     assert OwnRetries("retry=None").count(made) is None
+
+
+def test_no_failure_after_a_thousand_names_is_searched(warnings, monkeypatch):
+    monkeypatch.setattr(ineffective, "searched", dict.fromkeys(map(str, range(1000))))
+    exhaust(retry(THREE)(names_a_global))
+    assert warnings() == []

@@ -205,13 +205,12 @@ def test_a_client_that_is_made_in_a_function_is_warned_of(client, caplog):
         assert texts == []
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _no_warnings():
     ineffective.warned.clear()
     ineffective.searched.clear()
 
 
-@pytest.mark.usefixtures("_no_warnings")
 def test_a_copy_without_retries_is_not_warned_of(caplog):
     with serve(UNAVAILABLE) as server:
         client = openai.OpenAI(api_key="key", base_url=f"{server.url}/v1", timeout=5)
@@ -240,7 +239,6 @@ class Shelf:
 Shelf.__module__ = "google.cloud.shelves"
 
 
-@pytest.mark.usefixtures("_no_warnings")
 @pytest.mark.parametrize(("retry", "warned"), [(None, False), (GoogleRetry(), True)])
 def test_the_retries_of_a_method_of_google_cloud_are_warned_of(retry, warned, caplog):
     with pytest.raises(NotFound):
