@@ -58,7 +58,7 @@ def show_progress(
     """Show a progress bar on a terminal, unless the work is done soon.
 
     Args:
-        title: What is done.
+        title: What is being done.
         after: Seconds before the bar is drawn, and between its updates.
 
     Yields:

@@ -485,7 +485,7 @@ class RetryController:
         return max(delay - waited, 0.0)
 
     def attach_clock(self, call: RetryCall) -> Callable[[], float]:
-        """Find, keep and return the clock reader, unknown when the call began."""
+        """Find, keep and return the clock reader, which was unknown at first."""
         # Drivers run in the event loop, where there always is one.
         reader = cast("Callable[[], float]", self.clock.reader())
         call.read_clock = reader

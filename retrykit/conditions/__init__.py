@@ -10,8 +10,8 @@
 Exception types need no predicate. `ErrorNames` matches errors by class name,
 `HttpFailures` failures of any HTTP client, and `StatusCodes` gRPC status codes;
 `Excluding` matches all errors except some, and `any_of` joins conditions. They import
-no client library. Unlike other predicates, they can be written as data, compared and
-pickled; a joined condition can if its parts can.
+no client library. Unlike other predicates, they can be written as data; they can also
+be compared and pickled. A joined condition can if its parts can.
 """
 
 from typing import TYPE_CHECKING

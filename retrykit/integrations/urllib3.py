@@ -123,8 +123,9 @@ class RetryPoolManager(urllib3.PoolManager):
     Idempotent methods and requests with an ``Idempotency-Key`` are retried, if the
     body can be sent again: from memory, or from a seekable file. `state_of` returns
     the history of every response and every error. When the policy gives up, the last
-    response is returned, or the error of urllib3 is raised as with ``retries=False``:
-    a ``ProtocolError``, not a ``MaxRetryError``.
+    response is returned, or the error of urllib3 is raised as it is, such as a
+    ``ProtocolError``, and not within a ``MaxRetryError``. Only too many redirects
+    raise a ``MaxRetryError``.
 
     An attempt includes the redirects, which urllib3 follows and counts, and, unless
     ``preload_content=False``, reading the body.

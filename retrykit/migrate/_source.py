@@ -373,7 +373,7 @@ class Source:
         )
 
     def definitions(self, name: cst.Name) -> list[cst.CSTNode | None]:
-        """Return all assignments of a variable; None for each of another form."""
+        """Return the assignments of a variable; None for one unlike ``x = ...``."""
         found: list[cst.CSTNode | None] = []
         for each in self._assignments(name):
             target = getattr(each, "node", None)

@@ -163,7 +163,7 @@ def growing_milliseconds(first: int, factor: float, retries: int) -> Schedule:
 
 
 def grown_milliseconds(first: int, factor: float, retries: int) -> list[int]:
-    """Return 1 to 1,000 growing delays in milliseconds, if possible for each retry."""
+    """Return a growing delay in milliseconds for each retry, 1 to 1,000 of them."""
     delays = [first]
     while len(delays) < min(retries, _MOST_LISTED):
         delays.append(min(int(delays[-1] * factor), LARGEST))

@@ -1,4 +1,4 @@
-"""Locks on jobs in the broker, since result backends have no compare-and-set."""
+"""Locks on jobs, held in the broker: result backends have no compare-and-set."""
 
 import hashlib
 from collections.abc import Callable, Iterator

@@ -171,7 +171,7 @@ def read_message(app: Celery, job: str) -> dict[str, Any] | None:
 
 
 def write_message(app: Celery, job: str, message: Mapping[str, Any]) -> None:
-    """Store the message of a job, from which a lost job is sent again."""
+    """Store the message of a job, so that the job can be sent again if it is lost."""
     _store(app, f"{job}{LEDGER}.message", dict(message))
 
 

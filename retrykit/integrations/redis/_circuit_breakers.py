@@ -54,10 +54,11 @@ class RedisCircuitBreaker(ForkSafe, Limit):
     **It opens for all** when at least *at_least* processes are open, and at least the
     share *quorum* of the live processes. All processes count alike, however many calls
     they make. A process is alive until *expire_after* has passed since its last report;
-    it reports while it makes calls, and while it is open. Calls are refused until the
-    open times of so many processes have ended that the quorum is lost. Then the breaker
-    of each process is half-open, and sends its own probes. A breaker that opened only
-    because of the others is not counted as open, so openings do not sustain themselves.
+    it reports while it makes calls, and while it is open. A process whose own calls
+    opened its breaker refuses calls until its open time ends; the others refuse them
+    until enough open times have ended that the quorum is lost. Then the breaker of that
+    process is half-open, and sends its own probes. A breaker that opened only because
+    of the others is not counted as open, so openings do not sustain themselves.
 
     **It closes as each breaker does**: a breaker whose probes succeeded, or that was
     closed by hand, stays closed whatever the others reported earlier. Only their later

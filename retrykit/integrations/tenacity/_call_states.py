@@ -55,8 +55,8 @@ class Stop:
     """The limits of a call, as attributes with the names that tenacity's stops use.
 
     Attributes:
-        max_attempt_number: As of ``stop_after_attempt``; missing without this limit.
-        max_delay: As of ``stop_after_delay``, in seconds; missing without this limit.
+        max_attempt_number: As in ``stop_after_attempt``; missing if it is unlimited.
+        max_delay: As in ``stop_after_delay``, in seconds; missing if unlimited.
     """
 
     max_attempt_number: int
