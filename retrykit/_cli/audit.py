@@ -133,9 +133,9 @@ def command(
 
     PATH is a file or a folder, by default the current folder. Retries by tenacity and
     other libraries, and loops written by hand, are found in Python files and notebooks;
-    nothing is imported or run. For each, it prints what it does, what is wrong with it,
-    and what to change. The table [tool.retrykit.audit] of pyproject.toml has settings;
-    a comment "# retrykit: ignore[RULE]" leaves out a finding.
+    nothing is imported or run. The report says what each of them does, what is wrong
+    with it, and what to change. The table [tool.retrykit.audit] of pyproject.toml has
+    settings; a comment "# retrykit: ignore[RULE]" leaves out a finding.
 
     The exit code is 0 without findings, 1 with findings, and 2 if something cannot
     be read.

@@ -141,7 +141,7 @@ def _list(app: str, limit: int, *, as_json: bool, **filters: Any) -> None:
 @_limit
 @_as_json
 def _dead(app: str, limit: int, *, as_json: bool, **filters: Any) -> None:
-    """List dead jobs, the newest first: since when, and why."""
+    """List dead jobs, the newest first, with the time and the reason."""
     with open_engine(app) as engine:
         reports = engine.jobs(limit=limit, status="dead", **_given(filters))
         _print_list(reports, as_json=as_json)
@@ -284,7 +284,7 @@ def _requeue(app: str, ids: tuple[str, ...], **options: Any) -> int:
 @_all
 @_dry_run
 def _kill(app: str, ids: tuple[str, ...], status: str | None, **options: Any) -> int:
-    """Stop jobs: they make no further attempt."""
+    """Stop jobs: they make no further attempts."""
     return _change(app, ids, options, status, lambda engine: engine.kill)
 
 
@@ -312,7 +312,7 @@ def _parse_time(_ctx: click.Context, _param: click.Parameter, value: str) -> dat
 def _retry_at(app: str, when: datetime, ids: tuple[str, ...], **options: Any) -> int:
     """Reschedule the next attempt of waiting jobs.
 
-    TIME is now, or a time such as 2026-01-31T09:00, of this machine's time zone unless
+    TIME is now, or a time such as 2026-01-31T09:00, in this machine's time zone unless
     it names another one.
     """
     return _change(
@@ -366,7 +366,10 @@ def _change(
 def _find_ids(
     engine: JobEngine, status: str | None, filters: dict[str, Any]
 ) -> list[str]:
-    """Return the ids of the jobs that match filters: unfinished, or with *status*."""
+    """Return the ids of the jobs that match filters and have *status*.
+
+    If *status* is None, they must be unfinished.
+    """
     statuses = ("waiting", "running") if status is None else (status,)
     # At once, since jobs continue meanwhile, and would be found twice or not at all.
     reports = engine.jobs(limit=None, status=statuses, **filters)

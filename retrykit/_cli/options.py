@@ -161,7 +161,7 @@ policy_argument = click.argument("policy", required=False, type=PolicyText())
 
 
 def duration(_ctx: click.Context, param: click.Parameter, value: str) -> float:
-    """Parse the duration of an option to seconds."""
+    """Return the value of an option as a duration in seconds."""
     return parse_duration(param.opts[0], value)
 
 

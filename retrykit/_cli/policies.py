@@ -127,7 +127,7 @@ def _kept(name: str) -> Any:
 
 
 def format_config_error(error: ConfigError) -> str:
-    """Return an error on one line, with options in place of Python code to write."""
+    """Return an error on one line, with options in place of Python code."""
     text = " ".join(error.message.split())
     text = re.sub(r"; closest=True reads", "; --closest reads", text)
     text = re.sub(r"; import ([\w.]+) first$", r"; add --import \1", text)
@@ -284,7 +284,7 @@ def _read_foreign(path: str, name: str | None) -> dict[str, Policy]:
 
 
 def file_of(text: str) -> str | None:
-    """Return the path of a POLICY's data file, such as TOML; None if it has none."""
+    """Return the path of a POLICY's data file, such as a TOML file, or None."""
     file = _FILE.fullmatch(text)
     return file and file["path"]
 

@@ -112,9 +112,10 @@ def command(
 
     A summary shows where retries end, how many attempts are made, and how long a call
     that fails every time waits. For random delays, the table has the shortest, the mean
-    and the longest. The column cumulative sums the delays; start has when the retry
-    starts, after these and the attempts before it. Rules that have delays of their own
-    have their own tables. Without POLICY, the default policy of @retry is shown.
+    and the longest. The column cumulative sums the delays; start is the time at which
+    the retry starts, after these delays and the attempts before it. Rules that have
+    delays of their own have their own tables. Without POLICY, the default policy of
+    @retry is shown.
     """
     if as_json and (as_csv or columns):
         other = "--csv" if as_csv else "--columns"

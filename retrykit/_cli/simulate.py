@@ -266,11 +266,12 @@ def command(
     """Simulate what policies do to a server after an outage.
 
     Clients with the policies share the load of one server, which fails for some time.
-    The answer is whether it recovers, how high the load becomes, and the smallest
-    change after which it recovers. Everything happens in virtual time.
+    The report says whether the server recovers, and how high the load becomes. If the
+    server does not recover, a search can find the smallest change that lets it recover.
+    Everything happens in virtual time.
 
     The exit code is 0 even if the server does not recover; --require-recovery makes it
-    1. After Ctrl-C, the results so far are printed, and it is 130.
+    1. After Ctrl-C, the results so far are printed, and the exit code is 130.
     """
     _check_outputs(options)
     selected = select_policies(policies, options)
@@ -368,7 +369,7 @@ def _settings(policies: Sequence[Policy], options: Mapping[str, Any]) -> dict[st
 
 
 def _check_basin(clients: Sequence[Clients], file: Path | None) -> None:
-    """Raise an error if a basin is wanted but cannot be drawn, before minutes pass."""
+    """Raise an error if a basin is wanted for clients that have no basin."""
     if file is not None and any(map(has_layers, clients)):
         rule = "left out for a policy with limits or a hedge"
         suggestion = "its state is more than a queue and calls that wait"

@@ -80,7 +80,7 @@ def load_figure(simulation: Simulation) -> Figure:
 
 @user_facing
 def basin_figure(basin: Basin, simulation: Simulation | None = None) -> Figure:
-    """Draw the states from which the load recovers, and the states of a simulation.
+    """Draw from which states the load recovers, and the states of a simulation.
 
     The line of the simulation leads through the queue and the pending retries at the
     end of each second, from just before the outage on. It leaves the picture where the

@@ -14,11 +14,11 @@ tasks may share any budget. A `Registry` holds one budget for each key; `shared`
 the budget that the whole process shares for a scope, and `balances` lists the balances
 of these shared budgets.
 
-The balance of a built-in budget never leaves its process: copied, pickled, or written
-with ``to_dict()`` and read by `budget_from_dict`, it comes back full, and a budget with
-a scope comes back as the shared budget of that scope. A forked child process continues
-with the current balance and never waits for a thread of its parent. To share a
-`TokenBucket` between processes, see `retrykit.integrations.redis`.
+The balance of a built-in budget never leaves its process. A budget that is copied,
+pickled, or written with ``to_dict()`` and read by `budget_from_dict` comes back full;
+if it has a scope, it comes back as the shared budget of that scope. A forked child
+process continues with the current balance and never waits for a thread of its parent.
+To share a `TokenBucket` between processes, see `retrykit.integrations.redis`.
 """
 
 from typing import TYPE_CHECKING

@@ -43,7 +43,7 @@ class Budget(ABC):
         """
 
     def refund(self, cost: float, /) -> None:  # noqa: B027  optional
-        """Refund the cost of a retry that was not made, since a limit refused it.
+        """Refund the cost of a retry that was not made because a limit refused it.
 
         Args:
             cost: The cost that `withdraw` returned, >= 0.

@@ -35,7 +35,8 @@ class FleetBudget(SerializableBudget):
     *ratio* of one. After a timeout, a call of this process must also have succeeded in
     the last *recent* seconds: a server that hangs answers nobody, and a retry only
     makes its queue longer. So a server recovers from a hang as fast as without retries,
-    however many processes call it. Choose it if you do not know how many there are.
+    however many processes call it. Choose this budget if you do not know how many
+    processes there are.
 
     >>> budget = FleetBudget()
     >>> budget.withdraw(ConnectionRefusedError()), budget.balance
@@ -53,12 +54,13 @@ class FleetBudget(SerializableBudget):
     Args:
         ratio: Retries that each success earns. Dimensionless, 0 <= ratio <= 1000.
         capacity: Size of the bank, which starts full. Retries, 0 to 2**53 - 1.
-        recent: How long a success shows that the server answers. A duration, no longer
-            than the timeout of an attempt; 0 never retries a timeout.
+        recent: How long a success shows that the server answers. A duration, which
+            should not exceed the timeout of an attempt; 0 never retries a timeout.
         timeouts: What a timeout is: an Exception type, a tuple of them, or a predicate
             of the error. By default a `TimeoutError`, or an error of a type with
             ``Timeout`` in its name or in a base class's name, as httpx, requests,
-            urllib3 and botocore have. An ExceptionGroup is one if an error in it is.
+            urllib3 and botocore have. An ExceptionGroup is a timeout if it contains
+            one.
         clock: Returns the time in seconds, as in `RatioBudget`.
 
     Source:
@@ -99,20 +101,20 @@ class FleetBudget(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments that the budget was made with, keyed by name; no clock."""
+        """The arguments of the budget, except the clock, keyed by name."""
         names = ("ratio", "capacity", "recent", "timeouts")
         return {name: getattr(self, name) for name in names}
 
     @property
     def balance(self) -> float:
-        """Retries left, from 0 to *capacity*; a fraction of one is not enough."""
+        """Retries left, from 0 to *capacity*; a retry needs at least 1."""
         return self._left / self._retry
 
     def withdraw(self, error: Exception | None, /) -> float | None:
         """Take a retry from the bank and return 1.0, or return None.
 
-        It is None if no retry is left, or after a timeout if no call of this process
-        has succeeded recently.
+        The result is None if no retry is left, or if the error is a timeout and no call
+        of this process has succeeded recently.
         """
         # A predicate is the user's code: it may fail, and runs outside the lock.
         if error is not None and self.is_timeout(error):

@@ -28,7 +28,7 @@ class RatioBudget(SerializableBudget):
 
     A call counts as one request, when it succeeds or first fails. The window
     allows *ratio* retries for each request and *reserve* for each second, so
-    retries never add more load than that. Choose it to bound the load on a
+    retries never add more load than that. Choose this budget to bound the load on a
     service; the reserve serves callers that make few calls. Each process has its own
     reserve: ten processes may retry ten times as often.
 
@@ -56,7 +56,7 @@ class RatioBudget(SerializableBudget):
 
     Source:
         `RetryBudget` of Finagle; `TpsBudget` of tower; "Handling Overload", in
-        "Site Reliability Engineering", 2016, for 10 %.
+        "Site Reliability Engineering", 2016, for a ratio of 10 %.
     """
 
     kind = "ratio_budget"
@@ -100,12 +100,12 @@ class RatioBudget(SerializableBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments that the budget was made with, keyed by name; no clock."""
+        """The arguments of the budget, except the clock, keyed by name."""
         return {"ratio": self.ratio, "reserve": self.reserve, "window": self.window}
 
     @property
     def balance(self) -> float:
-        """Retries allowed now, >= 0; a fraction of one is not enough."""
+        """Retries allowed now, >= 0; a retry needs at least 1."""
         with self._lock:
             self._turn()
             return max(self._past + self._filled, 0) / self._retry

@@ -26,7 +26,7 @@ class SerializableBudget(Shareable, Budget):
     equal only if they are the same object.
 
     Attributes:
-        kind: Its name in data.
+        kind: The name of its class in data.
         scope: The scope under which `shared` returns it; None without a scope.
     """
 

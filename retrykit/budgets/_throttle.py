@@ -20,7 +20,7 @@ class Throttle(SerializableBudget):
     one. Retries are allowed while more than half of the tokens are left, and cost
     nothing themselves: they stop when the ratio of failures to successes exceeds about
     *token_ratio*, and only successes restart them.
-    Choose it where other clients of the same server use gRPC.
+    Choose a throttle where other clients of the same server use gRPC.
 
     >>> throttle = Throttle()
     >>> for attempt in range(5):
@@ -35,8 +35,8 @@ class Throttle(SerializableBudget):
     Args:
         max_tokens: Number of tokens at the start, which is also the maximum. Count, 1
             to 2**53 - 1.
-        token_ratio: Tokens that a success adds, >= 0.001; further decimals are
-            ignored, as in gRPC.
+        token_ratio: Tokens that a success adds, >= 0.001; decimals after the
+            third are ignored, as in gRPC.
 
     Source:
         "gRPC Retry Design", proposal A6, section on throttling, 2017.

@@ -195,10 +195,10 @@ class Costs(tuple[tuple[Any, int], ...]):
         return {type_to_name("costs", kind): cost for kind, cost in self}
 
     def cost_after(self, error: Exception | None, default: int) -> int:
-        """Return the cost of a retry after an error; None stands for a rejected result.
+        """Return the cost of a retry.
 
-        It is *default* if no condition matches the error, and the highest cost of the
-        errors in a group that no condition matches.
+        It is *default* if there is no error, or if no condition matches the error. For
+        a group that no condition matches, it is the highest cost of the errors in it.
         """
         if error is None:
             return default

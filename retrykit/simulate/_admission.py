@@ -185,7 +185,7 @@ class Admitted:
             self._timer = events.at(events.now + nanoseconds(wait), end, None)
 
     def _time_left(self) -> float | None:
-        """Return how long the call may wait, in seconds, >= 0; None is unlimited."""
+        """Return how long the call may wait, in seconds, >= 0; None if unlimited."""
         policy, call = self._admission.policy, self._call
         limit = policy.max_elapsed
         if limit is None or policy.deadline == "overshoot":
@@ -213,8 +213,8 @@ class Admitted:
             delay: The delay before the next attempt, in seconds; None if none follows.
 
         Returns:
-            *delay*, or longer if a limit would refuse the attempt then and the policy
-            waits; None if no attempt follows.
+            *delay*, or a longer delay if a limit would refuse the attempt then and the
+            policy waits; None if no attempt follows.
         """
         admission, rules = self._admission, self._admission.rules
         error, retryable = rules.error(kind), rules.retries(kind)

@@ -2,7 +2,7 @@
 
 Within a window of at most one timeout, no attempt depends on how another is served:
 attempts fail by timeouts, or at once while a server fails all of them. So the attempts
-of a window are sorted, and a running maximum gives when each has been served.
+of a window are sorted, and a running maximum tells when each has been served.
 """
 
 import math
@@ -37,7 +37,7 @@ _LONG: Final = 1e9
 
 
 def uniforms(stream: Stream) -> Any:
-    """Return a function that draws a stream's next numbers with numpy, to the bit."""
+    """Return a function that draws with numpy what the stream would draw next."""
     state = stream.state()
     generator = np.random.RandomState()
     keys = np.array(state[:-1], np.uint32)
@@ -77,7 +77,7 @@ class _Calls:
         self._last = -1
 
     def until(self, end: int) -> "_Sends":
-        """Return the first attempts of the calls that begin before a time."""
+        """Take the first attempts of the next calls, those that begin before a time."""
         times = self._times
         while not len(times) or times[-1] < end:
             more = next(self._chunks, None)
@@ -175,7 +175,7 @@ def _queue(times: Array, services: Array, free: int) -> Array:
 
 
 def run_windows(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:
-    """Run a simulation in which attempts fail by timeouts, or all as they arrive.
+    """Run a simulation whose attempts fail by timeouts, or as they arrive in an outage.
 
     Raises:
         AmbiguousOrderError: The order of two events is unknown.
@@ -269,7 +269,7 @@ def _in_order(parts: Sequence[_Sends]) -> _Sends:
 
 @final
 class _Failing:
-    """An outage in which a server fails all requests at once.
+    """An outage in which a server fails each request as soon as it arrives.
 
     Args:
         scene: What is simulated.
@@ -438,7 +438,7 @@ class _Counts:
             kept[second] += number
 
     def queue(self, times: Array, starts: Array) -> None:
-        """Count requests that wait, by when they arrive and are served."""
+        """Count requests that wait, in the seconds when they arrive and are served."""
         end = self._recorder.end
         waits = (starts > times) & (times < end)
         self.count("queued", times[waits])

@@ -117,8 +117,8 @@ def basin(  # noqa: PLR0913  as `simulate`
         server: As in `simulate`, but not a chain.
         network: As in `simulate`.
         late_answers: As in `simulate`.
-        horizon: How long the load may take to recover: the server must recover within
-            three quarters of it, and must not fail again when calls with long delays
+        horizon: How long to watch the load: the server must recover within three
+            quarters of this time, and must not fail again when calls with long delays
             return. A duration, >= 10 s; 1 min by default.
         errors: As in `simulate`.
         seed: As in `simulate`.
@@ -129,7 +129,7 @@ def basin(  # noqa: PLR0913  as `simulate`
         steps: Number of steps of each axis, from 0 to its largest number. Count,
             1 to 100; 10 by default, which makes up to 121 simulations.
         progress: Called after each simulation with the number of simulations so far,
-            and of all.
+            and the number of all simulations.
 
     Raises:
         ConfigError: As in `simulate`, or the clients have limits, a hedge, an SDK or

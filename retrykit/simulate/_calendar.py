@@ -18,11 +18,11 @@ _CALLS: Final = 32
 
 @final
 class Calendar:
-    """Events in ascending order, of which only the current page is sorted.
+    """Events that are taken in ascending order; only the current page is sorted.
 
     Args:
         rate: Calls per second.
-        end: Events that are due then or later are left out, in nanoseconds.
+        end: The end, in nanoseconds; events at this time or later are left out.
 
     Attributes:
         items: The events of the current page, in order. The last one marks the end of

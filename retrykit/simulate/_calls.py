@@ -111,8 +111,7 @@ class BySchedule(NamedTuple):
     """Decisions that depend only on the attempt, its draw and the time.
 
     Attributes:
-        kinds: Whether failures are retried, and decided like this, for each way to
-            fail.
+        kinds: For each way to fail, whether it is retried and these decisions apply.
         most: Maximum number of attempts, or infinity.
         limit: A retry before this time, in seconds since the call began, is made;
             `Rules.delay_after` decides about later ones.
@@ -132,8 +131,8 @@ class BySchedule(NamedTuple):
 class Rules:
     """The decisions of one policy, as `Policy.decide` makes them.
 
-    Conditions and hints are asked once for each way to fail, since each attempt that
-    fails in one way raises the same error.
+    Conditions and hints are asked once for each way to fail, since all attempts that
+    fail in the same way raise the same error.
 
     Args:
         policy: The policy.
@@ -186,7 +185,7 @@ class Rules:
         return self._simple
 
     def by_schedule(self) -> "BySchedule":
-        """Return what decides most failures without calling `delay_after`."""
+        """Return the decisions for which `delay_after` need not be called."""
         return BySchedule(
             [
                 known and self.retries(kind)
@@ -374,7 +373,7 @@ def check_policy(
         policy: The policy.
         errors: The error of each way to fail.
         needed: The way in which attempts fail in the outage, which the policy must
-            retry; None if any will do.
+            retry; None if it need not retry any.
         own_timeout: The way to fail that is the timeout of the policy.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Chains of servers: each except the last calls the next, as clients with a policy."""
+"""Chains of servers, in which each server calls the next one as clients do."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple

@@ -107,11 +107,11 @@ def smallest_change(  # noqa: PLR0913  as `simulate`
     6. the newest request first.
 
     Numbers are found by bisection, which assumes that all smaller changes fail and all
-    greater ones succeed. A change is simulated with three seeds, until the server does
-    not recover with one of them. That is rarely more than 25 simulations, the longest
-    of which do not recover. With an SDK's retries each takes seconds; if the whole
-    search may take more than a minute, that is logged before it begins. If the server
-    does not recover without any retries either, 1 to 3 are left out.
+    greater ones succeed. A change succeeds if the server recovers with each of three
+    seeds. A search rarely takes more than 25 simulations. With an SDK's retries, each
+    simulation takes seconds; if the whole search may take more than a minute, a warning
+    is logged before it begins. If the server does not recover without any retries
+    either, 1 to 3 are left out.
 
     >>> from retrykit.simulate import smallest_change
     >>> print(smallest_change(Policy(), load="25%"))

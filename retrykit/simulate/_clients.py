@@ -56,7 +56,8 @@ class Clients(NamedValue):
         processes: Number of processes. Count, 1 to 100,000; 100 by default.
         timeout: How long a client waits for an answer. A duration, > 0. By default
             the `attempt_timeout` of the policy, or 1 s if it has none. With an SDK, how
-            long that waits for an answer: the `attempt_timeout` of *sdk*, or 1 s.
+            long the SDK waits for an answer; by default the `attempt_timeout` of *sdk*,
+            or 1 s.
         sdk: The policy of an SDK that retries without the knowledge of *policy*: each
             attempt is a call of the SDK. It has no limits and no hedge. None, the
             default, means no SDK.

@@ -75,7 +75,7 @@ def contend(  # noqa: PLR0913  all but the first have defaults
     error: Exception | None = None,
     seed: int = 1,
 ) -> Contention:
-    """Simulate clients that all update one row at once, each of them once.
+    """Simulate clients that all try to update one row at the same time.
 
     A client reads the row, and writes it if it has not changed since, or else fails and
     retries. So one write in each round trip succeeds, and the others are wasted work;
@@ -183,10 +183,10 @@ class _Row:
         return calls
 
     def update(self, clients: int) -> tuple[int, int, int]:
-        """Return the number of writes, the end in nanoseconds, and how many gave up.
+        """Return the number of writes, the end, and the number of clients that gave up.
 
-        A write succeeds if no other one has succeeded since its read. So the write is
-        the only event of an attempt.
+        The end is in nanoseconds. A write succeeds if no other one has succeeded since
+        its read. So the write is the only event of an attempt.
         """
         calls, heap = self._calls(clients), []
         random, times, number_of_times = self._random, self._times, len(self._times)

@@ -1,4 +1,4 @@
-"""Delays of many calls, computed with numpy, equal to a schedule's to the bit."""
+"""Delays of many calls, computed with numpy: the same floats as the schedule gives."""
 
 import math
 from collections.abc import Callable
@@ -60,7 +60,8 @@ class DelayArrays:
     def find(self, attempts: Array, seeds: Array) -> Array:
         """Return the delays after failed attempts, in seconds.
 
-        A delay is infinite if the schedule has ended, or must be asked for it.
+        A delay is infinite if the schedule has ended, or if the caller must ask the
+        schedule for it.
 
         Args:
             attempts: The numbers of the attempts, at least one.

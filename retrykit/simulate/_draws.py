@@ -16,7 +16,7 @@ TERMS: Final = tuple(range(23, 0, -2))
 
 @final
 class Stream:
-    """Draws for one purpose, which draws for other purposes do not change.
+    """Random numbers for one purpose, independent of the numbers for other purposes.
 
     `random.Random` gives the same numbers in every Python. The logarithms of two
     machines may differ in their last digit; where that matters, they are computed here,

@@ -84,11 +84,11 @@ class Run:
         """Run the simulation to its end.
 
         Args:
-            engine: The fastest engine that may be used; None is any.
+            engine: The fastest engine that may be used; None allows any.
             state: The number of abandoned requests in the queue, and of calls that wait
                 for their first retry, at the beginning; None if there are none.
-            since: Stop as soon as attempts succeed again after this time, which is in
-                nanoseconds, and nothing is left to do; None runs all seconds.
+            since: A time in nanoseconds; the run ends as soon as attempts succeed again
+                after it and nothing is left to do. None runs all seconds.
         """
         chosen = self.choose(engine, state, since)
         with sync_clock.use(VirtualClock(self._events), "a simulation"):

@@ -41,7 +41,7 @@ def estimate(
 ) -> Estimate:
     """Estimate the attempts and the time of a simulation.
 
-    It assumes that the server does not recover from its outage.
+    The estimate assumes that the server does not recover from its outage.
 
     Args:
         scene: What is simulated.
@@ -108,7 +108,10 @@ def _requests(scene: Scene, clients: Clients, share: float) -> float:
 
 
 def _quick(scene: Scene, outage: Outage) -> tuple[float, float]:
-    """Return for how many seconds new calls, and then retries, fail at once."""
+    """Return until when new calls fail at once, and until when retries do.
+
+    Both are in seconds since the outage began; 0 if none fail at once.
+    """
     quick = min(outage.duration, float(scene.seconds))
     if scene.server.queue_bound is not None:
         # Until the server has worked off what the outage has left.
@@ -133,7 +136,7 @@ def _paid(clients: Clients, calls: float) -> float:
 def _per_second(
     scene: Scene, clients: Clients, answer: float, seconds: float, paid: float
 ) -> float:
-    """Return the requests per second if all clients are like these, and all fail.
+    """Return the requests per second if all clients are like these, and all calls fail.
 
     Args:
         scene: What is simulated.

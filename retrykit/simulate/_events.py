@@ -40,7 +40,7 @@ class Events:
     """Future events. Simultaneous ones happen in the order in which they were made.
 
     Only the events that are due soon are in a heap, which is small. The others, such as
-    timeouts, are in pages, each of which has the events of another short period, in any
+    timeouts, are in pages, each of which has the events of one short period, in any
     order. Cancelled events are removed together, once they outnumber the events left by
     the previous removal, and are more than 64.
 

@@ -17,7 +17,7 @@ __all__ = ["Hedged", "Hedges"]
 
 @final
 class Hedges:
-    """The hedge of a process, which counts its own extra load.
+    """The hedge of a process; each process counts its own extra load.
 
     Args:
         process: The process, whose policy has a hedge.

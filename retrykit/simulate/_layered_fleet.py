@@ -54,7 +54,7 @@ def check_layers(
     Args:
         clients: The clients.
         errors: The error of each way to fail, with those of layers.
-        needed: The way to fail that they must retry; None if any will do.
+        needed: The way to fail that they must retry; None if they need not retry any.
 
     Raises:
         ConfigError: They cannot.

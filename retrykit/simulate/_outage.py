@@ -40,8 +40,8 @@ slow_start=0.0)
         kind: ``"hang"``, the default: the server accepts requests and serves none
             until the end, as in a pause. ``"refuse"``: it refuses connections at once,
             and does not work on requests that it has accepted. ``"error"``: it answers
-            503 at once, and works on those that it has accepted.
-        begin: When it begins, since the beginning of the simulation. A duration, >= 0
+            503 at once, and works on the requests that it has accepted.
+        begin: Time from the start of the simulation until it begins. A duration, >= 0
             and <= 1,000,000 s; 10 s by default.
         share: Share of the requests that fail; the others are served. Dimensionless,
             0 < share <= 1. With a share below 1, the server also works on the requests

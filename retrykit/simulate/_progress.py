@@ -39,8 +39,8 @@ class Watcher:
     """Reports the progress of a simulation, and warns if it will take a long time.
 
     Args:
-        progress: Called with the number of seconds so far, and of all; None if nobody
-            listens.
+        progress: Called with the number of seconds so far, and the number of all
+            seconds; None if nobody listens.
         runs: Number of simulations that it watches, all about as long as the first; 0
             for no warning.
         name: The name of these simulations, in a warning.
@@ -119,8 +119,8 @@ def run_seconds(
         recorder: Counts what happens, for a number of seconds.
         queue_length: Returns the present length of the queue.
         watcher: Is told after each second.
-        since: Stop as soon as attempts succeed again after this time, which is in
-            nanoseconds, and nothing is left to do; None runs all seconds.
+        since: A time in nanoseconds; the run ends as soon as attempts succeed again
+            after it and nothing is left to do. None runs all seconds.
     """
     whole = recorder.end // SECOND
     for second in range(1, whole + 1):

@@ -1,8 +1,8 @@
 """Requests of simulated clients whose attempts have layers below them.
 
-A process sends requests on its connections. Above these are, if the clients have
-them, the retries of an SDK, the hedge of the policy, and its limits: each is a `Layer`
-that sends through the next one.
+A process sends requests on its connections. Above these are the retries of an SDK and
+the hedge of the policy, if the clients have them, and at the top the retries of the
+policy, which ask its limits. Each is a `Layer` that sends through the one below it.
 """
 
 from collections import deque

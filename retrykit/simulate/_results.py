@@ -23,18 +23,19 @@ class Simulation(Frozen):
     Attributes:
         verdict: What follows the outage, in words.
         outcome: ``"recovers"``: five seconds in a row have at least 95 % successful
-            attempts; ``"does not recover"`` within the horizon; ``"fails again"`` if it
-            recovers, but less than 90 % of the attempts of the last ten seconds
-            succeed, since calls with long delays return; ``"not decided"`` if it
-            recovers in the last quarter of the horizon, or no attempt is sent after the
-            outage; ``"no outage"`` if there was none; ``"interrupted"`` if the
-            simulation did not end.
-        recovery: Time from the end of the outage until the last failed attempt was
-            sent, up to the end of the first of these five seconds, in seconds, >= 0;
-            None if there are no such seconds.
-        normal: Calls per second without an outage. With users and recorded calls, the
-            calls before it are counted; if there are none, it is the rate of all
-            recorded calls, or of users whose calls take no time.
+            attempts; ``"does not recover"`` if there are no such seconds within the
+            horizon; ``"fails again"`` if it recovers, but less than 90 % of the
+            attempts of the last ten seconds succeed, since calls with long delays
+            return; ``"not decided"`` if it recovers in the last quarter of the horizon,
+            or no attempt is sent after the outage; ``"no outage"`` if there was none;
+            ``"interrupted"`` if the simulation did not end.
+        recovery: Time from the end of the outage to the recovery, in seconds, >= 0;
+            None if there is none. The recovery is when the last failed attempt in or
+            before the first of these five seconds was sent.
+        normal: Calls per second without an outage. With users or recorded calls, it is
+            counted before the outage, or in all seconds if there is no outage; if there
+            are no calls then, it is the rate of all recorded calls, or of users whose
+            calls take no time.
         peak: The highest load from the beginning of the outage on, as a multiple of
             normal.
         final_load: The load in the last quarter of the time that was watched after the
@@ -45,12 +46,12 @@ class Simulation(Frozen):
         given_up: Number of calls that gave up.
         attempts: Number of attempts.
         retries: Number of attempts beyond the first of each call.
-        amplification: Attempts per call; below 1 if limits refuse calls before their
-            first attempts. 1 without calls.
+        amplification: Attempts per call; it may be below 1 if limits refuse calls
+            before their first attempts. 1 without calls.
         requests: Number of requests to each server, from the first one on: the requests
             to the first one are the attempts.
         mean_wait: Mean time of a call that succeeds, in seconds; None if none does.
-        p50: The median of these times, in seconds, within 0.4 %.
+        p50: The median of these times, in seconds, to within 0.4 %.
         p95: Their 95th percentile.
         p99: Their 99th percentile.
         load: The load in each second.

@@ -27,9 +27,9 @@ class Scene:
     """All that a simulation depends on.
 
     Attributes:
-        populations: The clients, with the decisions of their policies; none if some of
-            them have layers.
-        layers: The clients with their layers; none if no clients have layers.
+        populations: The clients, with the decisions of their policies; empty if some
+            of them have layers.
+        layers: The clients with their layers; empty if no clients have layers.
         made_by: The process of each call; None if each is drawn.
         load: When the calls of the clients begin.
         servers: The servers of a chain, the first of which gets the clients' requests.
@@ -77,7 +77,7 @@ class Plan:
         timeout: When an attempt is ended, in nanoseconds since it was sent.
         draws: The draws of all calls, if the policy has a seed; None otherwise.
         remembers: Whether decisions depend on earlier failures of a call.
-        budgets: The budget of each process.
+        budgets: The budget of each process; each is None if the policy has no budget.
     """
 
     __slots__ = (

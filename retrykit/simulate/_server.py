@@ -55,9 +55,9 @@ class Server(NamedValue):
             default. A request takes ``slots / capacity`` seconds on average.
         service: ``"constant"``, the default: every request takes equally long;
             ``"exponential"``: the times are exponentially distributed.
-        queue_bound: The work that the queue holds; requests beyond it are answered with
-            a 503 at once. A duration, in which the whole server serves a full queue, of
-            one request or more; None, the default, is unlimited.
+        queue_bound: How long the whole server takes to serve a full queue; requests
+            beyond it are answered with a 503 at once. A duration, long enough for one
+            request; None, the default, is unlimited.
         order: ``"oldest_first"``, the default, or ``"newest_first"``.
         drops: What it leaves out when it takes a request from the queue: ``"nothing"``,
             the default; ``"abandoned"``, requests whose clients have timed out;
@@ -142,9 +142,9 @@ class SimulatedServer:
         events: The events of the simulation.
         seed: The seed of the simulation.
         network: Time from a client to the server, in nanoseconds.
-        clients: Who gets its answers.
-        begin: Begins a call to the next server, which each request makes; None if none
-            does.
+        clients: The clients that get its answers.
+        begin: Begins the call of a request to the next server; None if there is no
+            next one.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  its surroundings
@@ -308,7 +308,7 @@ class SimulatedServer:
             self._serve()
 
     def _call(self, attempt: "Attempt") -> None:
-        """Make the call of a request to the next server, which its slot waits for."""
+        """Call the next server for a request, whose slot stays taken meanwhile."""
         begin = cast("Begin", self._begin_call)
         begin(None, partial(self._end_call, attempt))
 

@@ -1,4 +1,4 @@
-"""Simulations that know when a request will be served as soon as it arrives.
+"""Simulations that know, when a request arrives, when it will have been served.
 
 An attempt is one event, since its end and what follows are known when it is sent. With
 budgets it is two events, since a budget must be asked in chronological order.
@@ -83,7 +83,7 @@ def run_arrays(
 def arrays_apply(scene: Scene) -> bool:
     """Return whether numpy is installed, and can run a simulation.
 
-    Before this, ask `applies`.
+    Call it only if `applies` returns True.
     """
     (clients, rules), *others = scene.populations
     server, outage = scene.server, scene.outage
@@ -149,9 +149,9 @@ def _run_freely(scene: Scene, recorder: Recorder, watcher: Watcher) -> None:  # 
     """Run a simulation without budgets: each send is an event.
 
     Simultaneous events are in the order in which they are made. A retry is made by the
-    failure before it, which is made by its send; the beginning of a call is made by the
-    beginning of the call before it. So retries are ordered by their times, then by the
-    times of the failures, then by the numbers of the sends.
+    failure before it, and that failure by the send that fails; the beginning of a call
+    is made by the beginning of the call before it. So retries are ordered by their
+    times, then by the times of the failures, then by the numbers of the sends.
     """
     end, network = recorder.end, scene.network
     calls, succeeded, failed = recorder.calls, recorder.succeeded, recorder.failed

@@ -97,10 +97,10 @@ def simulate(  # noqa: PLR0913  all but the first have defaults
             has status 503. A policy that ends attempts itself always raises an
             `AttemptTimeout`.
         seed: Seed of all draws. Integer, 0 to 2**53 - 1.
-        progress: Called after each simulated second with the number of seconds so far
-            and of all.
+        progress: Called after each simulated second with the number of seconds so far,
+            and the number of all seconds.
 
-    A simulation that may take more than a minute logs that before it begins. A
+    A simulation that may take more than a minute logs a warning before it begins. A
     `KeyboardInterrupt` carries the seconds simulated so far: see `simulation_of`.
 
     Raises:
@@ -158,7 +158,7 @@ def run(  # noqa: PLR0913  as `simulate`
         seed: As in `simulate`.
         watcher: Is told how the simulation proceeds.
         told: Called with each attempt that has ended.
-        made_by: The process of each recorded call: an index of the processes of all
+        made_by: The process of each recorded call: an index into the processes of all
             clients, one after another.
         state: The number of abandoned requests in the queue, and of calls that wait
             for their first retry, at the beginning; None if there are none.

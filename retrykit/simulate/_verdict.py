@@ -33,7 +33,8 @@ class Verdict(NamedTuple):
         recovery: Time from the end of the outage to the recovery, in seconds; None if
             there is none.
         final_load: Attempts per second, as a multiple of *normal*, in the last quarter
-            of the time that was watched after the outage; of all seconds if none was.
+            of the time that was watched after the outage, or of all seconds if the
+            outage has not ended.
         text: The verdict in a sentence.
     """
 

@@ -60,9 +60,10 @@ def policy_data(name: str, value: object) -> dict[str, Any]:
 
 
 def _stages(policy: Policy) -> dict[str, list[str]] | None:
-    """Return the stages around and within the limits, which a reader may change.
+    """Return the stages outside `max_elapsed`, and those inside the retries.
 
-    None if the policy has neither limits in `admission` nor a hedge.
+    The script adds what is between them, which a reader of the page may change. None if
+    the policy has neither limits in `admission` nor a hedge.
     """
     if not has_stages(policy):
         return None

@@ -43,8 +43,8 @@ def simulation_data(policy: Policy) -> dict[str, Any]:
         A dict of ``missing``, the name of a setting that the page cannot simulate; or
         of ``retried``, whether the policy retries each way to fail, or None if no
         outage can be simulated; ``reasons``, why an outage of each kind cannot be
-        simulated, or None if it can; the ``budget``, or None; and the ``seed`` as
-        words, high and low, or None.
+        simulated, or None if it can; the ``budget``, or None; and the ``seed``, as its
+        high and its low 32 bits, or None.
     """
     for name, none in _NOT_ON_THE_PAGE.items():
         if getattr(policy, name) != none:

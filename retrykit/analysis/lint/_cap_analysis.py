@@ -51,7 +51,7 @@ class Cap(Frozen):
         return others != (bounds, bounds)
 
     def removes_jitter(self, retry: int) -> bool:
-        """Return whether the cap makes the random delay before a retry a fixed one."""
+        """Return whether the cap turns the random delay of a retry into a fixed one."""
         low, high = self.whole.bounds(retry) or (0.0, 0.0)
         least, most = self.uncapped.bounds(retry) or (0.0, 0.0)
         return 0 < low == high and least < most

@@ -61,8 +61,8 @@ class Found(Frozen):
     def check(self, **limits: Any) -> tuple[Finding, ...]:
         """Return the warnings about the policy.
 
-        A policy that is known only in part is checked by the rules that
-        `retrykit.audit` shares.
+        A policy that is known only in part is checked by the rules that lint and
+        `retrykit.audit` share.
 
         Args:
             limits: The arguments of `retrykit.analysis.lint.check`.

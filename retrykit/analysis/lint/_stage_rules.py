@@ -1,4 +1,4 @@
-"""Lint rules for circuit breakers, other limits and hedges, and for their times."""
+"""Lint rules for circuit breakers and other limits, and for hedges."""
 
 from collections.abc import Callable, Iterator
 from typing import Final

@@ -2,8 +2,9 @@
 
 Only names of this package, `timedelta` and collections such as `list` are called, and
 builtin exceptions are used as they are. An error class that is defined elsewhere is
-replaced by one of the same name. Settings that are not known are replaced by neutral
-ones, such as a hint, or left out, such as observers, if no lint rule needs them.
+replaced by one of the same name. Some settings that are not known, such as a hint, are
+replaced by neutral ones; others, such as observers, are left out, since no lint rule
+needs them.
 """
 
 import builtins
@@ -166,7 +167,7 @@ class _Builder:
 
         Args:
             value: The value.
-            errors: Whether a class that is only known by name is an error class.
+            errors: Whether a class that is known only by name counts as an error class.
 
         Raises:
             UnknownValueError: The value is known only when the program runs.

@@ -1,6 +1,6 @@
 """Preview of a policy: every delay, where a call ends, and its total time.
 
-It uses the decision logic of live calls, but neither calls, sleeps nor reads a clock.
+It decides as live calls do, but makes no calls, does not sleep and reads no clock.
 
 >>> from retrykit import Policy
 >>> from retrykit.schedules import exponential
@@ -99,8 +99,8 @@ class Preview(Frozen):
         """The limits that no call reaches, since another one always ends it sooner.
 
         `max_elapsed` is among them only if an `attempt_timeout` ends long attempts.
-        Empty if rules or hints may change the delays, if both limits must be reached,
-        or if *end* is None.
+        It is empty if rules or hints may change the delays, if both limits must be
+        reached, or if *end* is None.
 
         >>> preview(Policy(max_attempts=20, max_elapsed="1m")).never_reached
         ('max_attempts',)
@@ -149,14 +149,14 @@ def preview(
 
     Args:
         policy: The policy.
-        attempt: How long each attempt takes. A duration, >= 0; a longer one than the
-            policy's `attempt_timeout` is shortened to it. With 0, the default, the
-            worst case assumes that each attempt times out.
+        attempt: How long each attempt takes. A duration, >= 0; one that is longer
+            than the policy's `attempt_timeout` is shortened to it. With 0, the default,
+            the worst case assumes that each attempt times out.
         retries: Maximum number of retries to consider. Count, 1 to 10,000.
         samples: Maximum number of calls to sample where there is no formula, with
             the policy's seed or a fixed one. Count, >= 0; with 0, values without a
-            formula are None. Fewer long calls are sampled: at most 200,000 delays in
-            total, divided by the number of parts of the schedule.
+            formula are None. If calls are long, fewer are sampled: about 200,000
+            delays in total, divided by the number of parts of the schedule.
 
     Raises:
         ConfigError: An argument is invalid, or the user's own schedule gave an

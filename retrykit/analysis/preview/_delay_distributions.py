@@ -46,7 +46,7 @@ def delay_distributions(schedule: Schedule) -> Iterator[_Result]:
     (1.875, ((0.75, 0.0, 3.0), (0.25, 3.0, 3.0)))
 
     Returns:
-        A one-shot iterator, endless if the schedule is; None for a distribution
+        A one-shot iterator, endless if the schedule is. It yields None for a delay
         without a formula.
     """
     previous: _Result = _NO_DELAY

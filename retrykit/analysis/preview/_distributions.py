@@ -62,7 +62,7 @@ def mixture(pieces: Iterable[Piece]) -> Distribution:
 
 
 def clamp(distribution: Distribution, low: float, high: float) -> Distribution | None:
-    """Return the distribution of a delay clamped to two bounds; None if unknown."""
+    """Return the distribution of a delay clamped to a range; None if unknown."""
     if low <= distribution.low and distribution.high <= high:
         return distribution
     if distribution.pieces is None:

@@ -134,7 +134,7 @@ class Projection(Frozen):
 
 
 def project(policy: Policy, attempt: float, most: int) -> Projection:
-    """Project a call of a policy that fails every time, for at most *most* retries."""
+    """Project a call that fails every time, for at most *most* retries."""
     bounds = _CachedBounds(policy.schedule)
 
     def walks(limits: Policy) -> tuple[_Walk, _Walk]:
@@ -167,7 +167,7 @@ _Walk = tuple[list[float], StopReason | None]
 
 
 def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> _Walk:
-    """Return the delays of a call, and why it ends, or None if it may continue."""
+    """Return the delays of a call, and why it ends: None if it may continue."""
     limits = override(policy, schedule=_DelayIterator(iter(delays)))
     record, elapsed = new_record(Terms(""), seed=0), 0.0
     waited: list[float] = []
@@ -240,7 +240,7 @@ _SETTINGS = {
 def _limit(
     walks: Callable[[Policy], tuple[_Walk, _Walk]], policy: Policy
 ) -> EndOfCall | None:
-    """Return where a policy ends; None if it may continue, or if that is unknown."""
+    """Return where a call ends; None if it may continue, or if that is unknown."""
     try:
         return _end(walks(policy))
     except _UnknownDelayError:

@@ -93,7 +93,7 @@ def exact_total_wait(distributions: Sequence[Distribution | None]) -> TotalWait 
 def _bounds(
     distributions: Sequence[Distribution | None],
 ) -> list[tuple[float, float]] | None:
-    """Return the bounds of delays; None unless each is fixed or uniform between two."""
+    """Return the bounds of delays; None unless each delay is fixed or uniform."""
     bounds: list[tuple[float, float]] = []
     for each in distributions:
         if each is None or each.pieces is None or len(each.pieces) != 1:
