@@ -4,7 +4,11 @@ from tests.originals.comparison import documented, failing, original, without_sl
 
 documented("finagle", "`RetryPolicy` and `Backoff`, API documentation of Finagle")
 documented("grpc", 'gRFC A6, "gRPC Retry Design", as revised in 2024')
-documented("polly", '"Wait and Retry with Jittered Back-off", documentation of Polly')
+documented(
+    "polly",
+    '"Wait and Retry with Jittered Back-off", documentation of'
+    " Polly.Contrib.WaitAndRetry",
+)
 
 
 @original("tenacity-default", package="tenacity", how="a run")

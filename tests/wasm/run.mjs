@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
 const THREADS = 2;
-const SECONDS = 600;
+const SECONDS = 1200;
 
 async function runSuite([index, pyodideFolder, sitePackages, project, ...args]) {
   const { loadPyodide } = await import(pathToFileURL(resolve(pyodideFolder, "pyodide.mjs")));
