@@ -86,7 +86,7 @@ class OwnRetries(Frozen):
 
     @user_facing
     def off(self, client: Any) -> Any:
-        """Return a copy of a client, which makes no retries by itself.
+        """Return a copy of a client; the copy does not retry by itself.
 
         Raises:
             ConfigError: The library can switch retries off only where the client is
@@ -303,7 +303,7 @@ def find_clients(objects: Iterable[object]) -> Iterator[Client]:
 
     Yields:
         Each client once. The clients of `retrykit.integrations` are left out, and so
-        are the retries of Google Cloud's methods, which a call may leave out.
+        are the retries of Google Cloud's methods, which a call may switch off.
     """
     seen = set()
     for each in objects:

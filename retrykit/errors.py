@@ -5,7 +5,7 @@
     Exception
     └── RetrykitError          base class
         ├── ConfigError        a setting is invalid; also a ValueError
-        ├── NestingError       context blocks are opened or closed out of order
+        ├── NestingError       a context block is opened or closed out of order
         ├── NestedRetryError   a call inside this one gave up, under nested="raise"
         ├── CommitUnknown      a database transaction may have been committed
         ├── StreamChangedError a restarted stream has fewer items than before
@@ -266,9 +266,9 @@ class RetryError(RetrykitError):
 class NestedRetryError(RetrykitError, RuntimeError):
     """A retried call gave up inside another retried call.
 
-    Raised under ``nested="raise"``, from the final error of the nested call;
-    `state_of` returns the history of the outer call; its `nested_state` is the history
-    of the nested one.
+    Raised under ``nested="raise"``, from the final error of the nested call. `state_of`
+    returns the history of the outer call, whose `nested_state` is the history of the
+    nested one.
 
     >>> from retrykit import Policy
     >>> inner = Policy(schedule=[0], name="inner")
@@ -351,8 +351,8 @@ class RetryAfter(Signal):
 
     Without a delay, the retry follows after the schedule's delay. The limits of the
     policy still apply: attempts, time, budget, and the end of the schedule. `hint_cap`
-    does not, since it limits the requests of others. If the call gives up, it raises
-    the cause; without one, the signal itself.
+    does not, since it limits what others ask for. If the call gives up, it raises the
+    cause; without one, the signal itself.
 
     >>> RetryAfter("2s")
     RetryAfter(2.0, None)

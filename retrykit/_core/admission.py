@@ -31,7 +31,7 @@ __all__ += ["report_success", "time_left"]
 
 
 def check_admission(name: str, value: object) -> tuple[Limit | Registry[Any], ...]:
-    """Return a list of limits, and of registries that have one for each host.
+    """Return a list of limits, or of registries of limits, as a tuple.
 
     Raises:
         ConfigError: *value* is not such a list, has an item twice, or has a limit whose
@@ -166,8 +166,8 @@ def ask(
 
     Returns:
         None if all limits have given a lease; a lease that is a place in a queue; a
-        delay in seconds, after which the limits are asked again; the error to raise, if
-        the call has ended.
+        delay in seconds, after which the limits are asked again; or the error to raise,
+        if the call has ended.
     """
     leases, limits = call.leases, controller.limits
     if leases is None:

@@ -117,7 +117,7 @@ class AsyncStream(AsyncGenerator[Item_co, Sent_contra]):
         return await self._items.athrow(*error)
 
     async def aclose(self) -> None:
-        """Close the generator, after which no attempt is made."""
+        """Close the generator; no further attempt is made."""
         await self._items.aclose()
 
     async def __aenter__(self) -> Self:

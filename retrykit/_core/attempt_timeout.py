@@ -21,13 +21,13 @@ __all__ += ["with_timeout", "with_timeout_argument"]
 
 
 def timeout_scope(timeout: float, clock: AsyncClock | None = None) -> "TimeoutScope":
-    """Return a ``with`` block that cancels its task after *timeout* seconds.
+    """Return a context manager that cancels its block after *timeout* seconds.
 
     Args:
         timeout: The time limit, in seconds of the clock.
         clock: The clock; by default the clock of this context's tasks. Its method
-            `timeout_scope` returns the block; if the clock has no such method, the
-            event loop's time counts.
+            `timeout_scope` makes the context manager; if the clock has no such method,
+            the event loop's time counts.
     """
     build: Callable[[float], TimeoutScope] = getattr(
         clock or async_clock.current(), "timeout_scope", TimeoutScope

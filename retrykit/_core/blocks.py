@@ -267,9 +267,9 @@ def retrying(
 
     Args:
         policy: The policy, `Policy()` by default; or a function without parameters that
-            returns the policy, called once for each loop. The name of the policy
-            appears in logs; by default it is that of the function around the block.
-        state: The state to resume, of a block that was interrupted.
+            returns the policy, called once for each loop. Logs show the name of the
+            policy or, by default, the name of the function around the block.
+        state: The state of an interrupted block, which is to be resumed.
         **changes: Settings of `Policy` that differ from those of *policy*.
 
     Returns:
@@ -333,7 +333,7 @@ class _RetriedBlock:
         self._name, self._state = name, state
 
     def _parts(self) -> tuple[Policy, str, RetryState | None]:
-        """Return the policy, name and state to resume of a loop that begins now."""
+        """Return the policy, the name and the resumed state of a new loop."""
         policy = ask_policy(self._source)
         if policy is not self._source:
             policy._derive(self._check)

@@ -58,7 +58,7 @@ first four items. The tape is added at the first failure, or when the state is n
 Only the code that runs calls uses entries.
 
 An interrupt may end a call before it can restore `current_entry`. So an entry that is
-found there, or before another one, may be that of a call that has ended:
+found there, or before another one, may belong to a call that has ended:
 `innermost_running` finds the nearest one whose call runs.
 """
 
@@ -154,7 +154,7 @@ class RetryCall(CallFacts):
             integration has exhausted its retries, the name of the client's call, and
             the number of its requests.
         notified: Whether observers were notified of an event of the call.
-        pending: What async observers returned and is not awaited yet.
+        pending: What async observers have returned and nothing has awaited yet.
         rule: The index of the rule that rejected the last result; None if the policy's
             own `on_result` did.
         leases: The leases of the running attempt, in the order of the policy's limits.
@@ -183,7 +183,7 @@ class RetryCall(CallFacts):
 
     @property
     def before(self) -> Entry | None:
-        """The entry before that of this call, or None."""
+        """The entry before this call's entry, or None."""
         before: Entry | None = self.entry[BEFORE]
         return before
 
@@ -334,7 +334,7 @@ class RetryCall(CallFacts):
         return CallFacts.copy(still)
 
     def record_for(self, outcome: object) -> CallFacts:
-        """Return a record to attach to an outcome, with `ITSELF` in its place.
+        """Return a record to attach to an outcome, with `ITSELF` for the outcome.
 
         It is this call if the call is over and no view shows the outcome; else a copy.
         """
@@ -350,8 +350,8 @@ class RetryCall(CallFacts):
     def leave_to_view(self, error: BaseException) -> None:
         """Put `ITSELF` in place of an error whose frames refer to this call.
 
-        Not if observers were notified. A view that somebody has gets a copy of the
-        record, which keeps the error.
+        Do nothing if observers were notified. A view that somebody has gets a copy of
+        the record, which keeps the error.
         """
         if self.notified:
             # An event may be asked for the state later, and shows the error.
@@ -583,8 +583,8 @@ def attempt_time_limit(call: RetryCall | None = None) -> float:
     """Return the time limit of the attempt that begins.
 
     Returns:
-        Seconds, >= 0: the policy's `attempt_timeout`; or less, if less time is left of
-        the call or of a call around it whose policy has ``deadline="stop"``.
+        Seconds, >= 0: the policy's `attempt_timeout`; or less, if this call, or a call
+        around it, has less time left and ``deadline="stop"``.
     """
     call = call or cast("RetryCall", running_call(cast("Entry", current_entry.get())))
     timeout = cast("RetryController", call.controller).policy.attempt_timeout

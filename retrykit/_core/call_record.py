@@ -250,13 +250,13 @@ class CallFacts:
         return record
 
     def record_for(self, outcome: object) -> "CallFacts":
-        """Return a record to attach to an outcome, with `ITSELF` in its place."""
+        """Return a record to attach to an outcome, with `ITSELF` for the outcome."""
         record = self.copy()
         record.failures = [swap_outcome(x, outcome, ITSELF) for x in record.failures]
         return record
 
     def copy_rare_facts(self, other: "CallFacts") -> None:
-        """Take over the facts that most calls never have from another record."""
+        """Take over from another record the facts that most calls never have."""
         vars(self).update({x: y for x, y in vars(other).items() if x in _KEPT})
         if self.frame_locations is not None:
             self.frame_locations = self.frame_locations.copy()
@@ -299,7 +299,7 @@ class CallFacts:
     def find_time_limit(self) -> float | None:
         """Return when `max_elapsed` ends the call, in seconds since its start.
 
-        None if it does not end it.
+        None if it does not end the call.
         """
         limit = self.terms.max_elapsed
         return None if limit is None else limit + self.row_began
@@ -404,7 +404,7 @@ def clock_id(read_clock: Callable[[], float] | None) -> int:
 class GiveUps(ForkSafe):
     """Counter of the calls that gave up, or were read from data, in this process.
 
-    The numbers order calls without a clock, which may stand still or be set back.
+    The numbers tell the order of the calls; a clock may stand still or be set back.
     """
 
     __slots__ = ("count",)

@@ -116,7 +116,7 @@ def chain(  # noqa: PLR0913  what a chain may have
     """Return a function that calls others in order until one succeeds.
 
     Each function may be retried under its own policy before the next one is called; a
-    function whose circuit breaker is open fails at once. If they are generator
+    function whose circuit breaker is open fails at once. In a chain of generator
     functions, the next one is called only after a failure before the first item.
 
     >>> def primary(city):
@@ -128,16 +128,17 @@ def chain(  # noqa: PLR0913  what a chain may have
     'sunny in Oslo'
 
     Args:
-        first: A function: all are sync, all are coroutine functions, or all are
-            generator functions of one kind; retried or not.
+        first: A function, retried or not. All functions must be sync, or all coroutine
+            functions, or all generator functions of one kind.
         second: A function that takes the same arguments.
         *others: Further such functions.
         default: The value to return if all of them fail, or a function of the
-            `RetryState`, like the `fallback` of a policy. Not for generators: let the
-            last one yield it.
+            `RetryState`, like the `fallback` of a policy. Not for generator functions:
+            let the last one yield it.
         on: Condition on the errors after which the next function is called; by default
             all errors except programming errors.
-        max_elapsed: Time limit of all calls together. A duration; by default unlimited.
+        max_elapsed: Time within which functions may be called, from the start of the
+            first call. A duration, >= 0; by default unlimited.
         name: The name in logs and states; by default the names of the functions.
 
     Returns:

@@ -67,7 +67,7 @@ and returns the evaluation of the failure; or does nothing and returns None, whi
 leaves the failure to `retrykit._core.decision`."""
 
 Spread = tuple[float, float | None]
-"""The shortest delay before a retry, and what each unit of its random draw adds to it,
+"""The shortest delay before a retry, and what each unit of the random draw adds to it,
 in seconds. The latter is None if only `Delays.draw` can find the delay."""
 
 # The number of attempts whose delays are remembered.
@@ -75,19 +75,19 @@ _MAX_KNOWN: Final = 256
 
 
 def answer_of(policy: "Policy") -> Answer:
-    """Return the function that answers a policy's common failures, made once."""
+    """Return the function that answers a policy's common failures, and keep it."""
     return policy._derive(_make_answer)
 
 
 def evaluator_of(policy: "Policy") -> Evaluator:
-    """Return the function that evaluates most errors of a policy quickly, made once."""
+    """Return the function that evaluates most errors of a policy fast, and keep it."""
     return policy._derive(_make_evaluator)
 
 
 def _is_by_type(policy: "Policy") -> bool:
-    """Return whether a policy selects errors by types, and has built-in schedules.
+    """Return whether a policy selects errors by type, and has built-in schedules.
 
-    The default condition also counts as types.
+    The default condition also selects by type.
     """
     rules = policy.rules
     conditions = (policy.on, policy.give_up_on, *(rule.on for rule in rules))
@@ -363,7 +363,7 @@ class Delays(dict[int, Spread]):
 
     Args:
         schedule: The schedule.
-        last: Number of the last retry whose failure is common.
+        last: Number of the last retry that can follow a common failure.
     """
 
     def __init__(self, schedule: Schedule, last: float = math.inf) -> None:

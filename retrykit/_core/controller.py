@@ -102,7 +102,7 @@ if TYPE_CHECKING:
 __all__ = ["CHAIN_MARK", "Asked", "RetryController"]
 
 CHAIN_MARK: Final = "__retrykit_chain__"
-"""The attribute of a chain's function that has the names of the chained functions."""
+"""The attribute of a chain's function that holds the names of the chained functions."""
 
 # Imported with the first policy that has limits.
 admission: Any = LateModule("retrykit._core.admission")
@@ -128,7 +128,8 @@ class RetryController:
 
     Attributes:
         policy: The policy of the calls.
-        answer: The answer to common failures; None while `find_answer` must find it.
+        answer: The function that answers common failures; None while `find_answer` must
+            find it.
         budget: The policy's budget, or None.
         clock: The clock of the driver.
         function: The function that events name; None for a block or a client.
@@ -140,10 +141,9 @@ class RetryController:
         parts: The `parts` of the clock.
         begins_late: Whether the first attempt may wait for the rest of a delay, or for
             limits.
-        plain: The type of the last result that could be returned as it is, shared by
-            most results; None if there was none, or if the policy has limits or a
-            budget.
-        judges: The conditions on results of the policy and its rules.
+        plain: The type of the last result that could be returned as it is; None if
+            there was none, or if the policy has limits or a budget.
+        judges: The conditions on results that the policy and its rules have.
         is_logged: Returns whether retries are logged at a level, such as 30 for
             warnings.
         watch: Not empty if a call must be prepared before it begins: for limits,
@@ -276,7 +276,7 @@ class RetryController:
         return terms
 
     def find_answer(self, arguments: Arguments, error: Exception) -> Answer:
-        """Return the function that answers common failures, at the first of them."""
+        """Find the function that answers common failures, when the first one occurs."""
         if self._client_gave_up:
             # `record_failure` sees whether its retries are repeated.
             return leave_to_steps
@@ -359,7 +359,7 @@ class RetryController:
         return direct
 
     def runner_is_gone(self) -> bool:
-        """Return whether the runner is gone: an interrupt skipped the end of a call."""
+        """Return whether the runner is gone, so that nothing else will end the call."""
         return self._runner is not None and self._runner() is None
 
     def ensure_call(
@@ -369,16 +369,16 @@ class RetryController:
         kwargs: dict[str, Any] | None = None,
         leases: "list[Lease] | None" = None,
     ) -> RetryCall:
-        """Return the `RetryCall` of an entry, which is created once.
+        """Return the `RetryCall` of an entry; create it if there is none.
 
-        It is None if another thread ends the call at this moment.
+        It is None if another thread has just ended the call.
 
         Args:
             entry: The entry of a call that began earlier, timed by the real clock.
             args: The positional arguments of the call.
             kwargs: Its keyword arguments; None if the caller does not know them.
-            leases: The leases of its first attempt; None if the call has them, or
-                there are none.
+            leases: The leases of its first attempt; None if the call already has them,
+                or there are none.
         """
         owner = entry[OWNER]
         if not isinstance(owner, RetryCall):
@@ -406,7 +406,7 @@ class RetryController:
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> RetryCall:
-        """Return the `RetryCall` of a call that begins now, by its context's clock.
+        """Begin a call, timed by its context's clock, and return its `RetryCall`.
 
         Nobody else knows the entry yet. *args* and *kwargs* are as in `ensure_call`.
         """
@@ -430,7 +430,7 @@ class RetryController:
         return call
 
     def _find_call(self, entry: Entry) -> RetryCall | None:
-        """Return a `RetryCall` for an entry; None if its call ends at this moment."""
+        """Return a `RetryCall` for an entry; None if its call has just ended."""
         tape, started = self.open_entry(entry), entry[START]
         if tape is None or started is None:
             return None
@@ -494,7 +494,7 @@ class RetryController:
     def evaluate_usual(
         self, call: RetryCall, error: Exception | None
     ) -> Evaluation | None:
-        """Evaluate an error with the policy's `Evaluator`; return None if it cannot."""
+        """Return the evaluation of an error by the policy's `Evaluator`, or None."""
         if self._wraps or error is None:
             return None
         evaluate = self._evaluator
@@ -503,7 +503,7 @@ class RetryController:
         return evaluate(call, error, driven=self._driven)
 
     def trim_tracebacks(self, call: RetryCall, error: Exception) -> bool:
-        """Trim an error's traceback; release the previous one's frames if not kept.
+        """Trim an error's traceback; release the previous error's frames if not kept.
 
         Returns:
             Whether the error is bare: it has no cause, no context, no members and no
@@ -677,7 +677,7 @@ class RetryController:
             self._notify(call, events.HedgeStarted, number)
 
     def kept_failure(self, call: RetryCall) -> Failure | None:
-        """Return the last failure if it is a result that is not released yet, or None.
+        """Return the last failure if it is a result that is not yet released, or None.
 
         A call that is stopped or refused while it waits gives up with that result.
         """

@@ -78,13 +78,13 @@ _OWN_ERRORS: Final = (Signal, ConfigError)
 def match_error(  # noqa: C901, PLR0911  all conditions, in their order
     policy: "Policy", error: Exception, *, own_timeout: bool = False
 ) -> StopReason | int | None:
-    """Match an error against the policy's rules.
+    """Match an error against the conditions of a policy and of its rules.
 
     If a predicate fails, that is noted on the error and logged, and the error is not
     retried.
 
     Args:
-        policy: Its conditions and rules.
+        policy: The policy.
         error: The error that the attempt raised.
         own_timeout: Whether it is the policy's own attempt timeout, which is
             retried whatever `on` says.
@@ -126,7 +126,7 @@ def match_error(  # noqa: C901, PLR0911  all conditions, in their order
 async def amatch_error(  # noqa: C901, PLR0911  all conditions, in their order
     policy: "Policy", error: Exception, *, own_timeout: bool = False
 ) -> StopReason | int | None:
-    """Match an error against the policy's rules, as `match_error` does."""
+    """Match an error against the conditions of a policy, as `match_error` does."""
     if isinstance(error, _OWN_ERRORS):
         return _signal_reason(error)
     flow = find_control_flow(type(error))
@@ -436,8 +436,8 @@ def apply_hint(  # noqa: PLR0913, PLR0917  as _apply_deadline, and the hint
 ) -> float | StopReason:
     """Return the delay after a hint, or why to stop.
 
-    The delay is exactly that of a `RetryAfter`, and at least that of another hint; the
-    call stops if its time limit does not allow that. `on_long_hint` says what to do
+    The delay is exactly that of a `RetryAfter`, and at least that of any other hint;
+    the call stops if its time limit does not allow that. `on_long_hint` says what to do
     with a hint above `hint_cap`.
     """
     if isinstance(hint, GiveUp):
@@ -496,7 +496,7 @@ def _apply_deadline(
     allowed: float | None,
     delay: float,
 ) -> float | StopReason:
-    """Return the delay, clipped by the deadline rule, or why it is too long."""
+    """Return the delay, clipped by the deadline rule, or why to stop."""
     rule = policy.deadline
     # An attempt that ends at the limit must start before it.
     margin = EPSILON if policy.attempt_timeout is None else -EPSILON

@@ -1,8 +1,8 @@
 """The decorators `retry` and `aretry`, and functions for decorated functions.
 
-Type checkers and editors read in `retrykit._core.setting_types` which settings these
-take; `help`, `inspect.signature`, Jupyter and the reference read what `list_settings`
-adds.
+Type checkers and editors find the settings that `retry` and `aretry` take in
+`retrykit._core.setting_types`; `help`, `inspect.signature`, Jupyter and the reference
+show what `list_settings` adds.
 """
 
 from collections.abc import Callable, Coroutine
@@ -195,8 +195,8 @@ def retry(
             position.
         policy: The policy of the calls; `Policy()` by default. Or a function that
             returns the policy, called once for each call, so that settings can change
-            at run time. If one of its parameters has no default, they get the call's
-            arguments of the same names, such as ``self``.
+            at run time. If it has a parameter without a default, its parameters get the
+            call's arguments of the same names, such as ``self``.
         stream: How a generator function is retried: ``"until-first-item"``,
             ``"restart"``, or what a function of `retrykit.streams` returns.
         **changes: Settings of `Policy` that differ from those of *policy*.
@@ -337,8 +337,8 @@ def policy_of(fn: object) -> Policy:
             `functools.wraps`.
 
     Raises:
-        ConfigError: It is not decorated with `retry` or `aretry`, or its policy depends
-            on the arguments of a call.
+        ConfigError: *fn* is not decorated with `retry` or `aretry`, or its policy
+            depends on the arguments of a call.
     """
     found = find_wrapped(fn)
     if found is None:
@@ -358,11 +358,11 @@ def resume(
 ) -> F:
     """Return a function that resumes the call that a state describes.
 
-    It waits for the scheduled delay and makes the next attempt, or again the one that
-    was interrupted, with the delays that the interrupted call would have had. The time
-    that the call had taken when it was interrupted counts; the time since then does
-    not. A call that gave up gets one more attempt, whatever its limits, and more if the
-    policy now allows them.
+    The function waits for the scheduled delay and makes the next attempt, or repeats
+    the attempt that was interrupted. Its delays are those that the interrupted call
+    would have had. The time that the call had taken when it was interrupted counts; the
+    time since then does not. A call that gave up gets one more attempt, whatever its
+    limits, and more if the policy now allows them.
 
     >>> state = RetryState("fetch", seed=7, epoch=0.0, attempt=3, elapsed_at_end=2.5)
     >>> @retry
@@ -443,7 +443,7 @@ def _decorator(  # noqa: PLR0913  what retry and aretry are given
 
 
 def _reject_policy_function(name: str, fn: Any) -> None:
-    """Raise a ConfigError if the function to decorate is one that returns a policy."""
+    """Raise a ConfigError if *fn* is annotated as a function that returns a policy."""
     returned = getattr(fn, "__annotations__", {}).get("return")
     if returned is Policy or returned == "Policy":
         ours = str(fn.__module__).startswith("retrykit.integrations.")

@@ -64,7 +64,7 @@ def driver_factory(
     awaited: bool,
     hedging: Hedging | None = None,
 ) -> Callable[..., Callable[..., Any]]:
-    """Return a factory of drivers for *fn*, one per call name.
+    """Return a factory of drivers for *fn*.
 
     *hedging* replaces the usual hedging, for a client that knows which requests may be
     sent twice.

@@ -176,7 +176,7 @@ class GaveUp(CallEvent):
 class Suspended(CallEvent):
     """A durable job waits in its engine for its next attempt, maybe for days.
 
-    Follows `RetryScheduled`, and is the last event with this state: the next
+    It follows `RetryScheduled`, and is the last event with this state: the next
     attempt, in whatever process, continues from a copy.
     """
 
@@ -231,13 +231,13 @@ Event = (
 """An event of a call; each kind has the state of its call."""
 
 Observer = Callable[[Event], object]
-"""Takes an event; its result is ignored, or under `aretry` awaited if awaitable."""
+"""Takes an event. Its result is ignored, unless `aretry` can await it."""
 
 process_observers: "list[observe]" = []
 """The process-wide registrations; an observer may be registered twice.
 
-Always the same list. Changes are single operations, so threads, signal handlers and
-forks need no lock.
+It is always the same list. Changes are single operations, so threads, signal handlers
+and forks need no lock.
 """
 
 
@@ -353,7 +353,7 @@ _active = ContextVar("retrykit observers", default=())
 """The observers that are running in this context, each in its own list.
 
 Each list is emptied when its observer returns: tasks and threads that the observer
-started inherit the context, and their calls are observed again.
+started inherit the context, and from then on their calls are observed.
 """
 
 

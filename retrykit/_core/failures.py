@@ -234,7 +234,7 @@ def _is_small(result: object) -> bool:
 
 
 def status_of(result: object) -> int | None:
-    """Return the HTTP status code, or None if this is not a response."""
+    """Return the HTTP status code of a result, or None if it is not a response."""
     parts = attributes_of(result) or {}
     status = parts.get("status_code", parts.get("status"))
     return int(status) if isinstance(status, int) else None

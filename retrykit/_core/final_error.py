@@ -1,8 +1,8 @@
-"""The error that a call gives up with, its state, and the fallback in its place.
+"""The error that a call gives up with, the state of the call, and its fallback.
 
 By default it is the user's own error, with a note about the retries. The state of the
 call is attached to it, or to the response that a client returns instead of an error;
-`state_of` reads it.
+`state_of` returns the state.
 """
 
 from types import FunctionType, ModuleType
@@ -34,7 +34,7 @@ __all__ += ["state_of"]
 def build_final_error(
     raises: str, record: CallFacts, error: Exception | None
 ) -> Exception:
-    """Return the exception that a call gives up with, its state attached."""
+    """Return the final exception of a call, with the state of the call attached."""
     form = "last" if record.stop_reason in NEVER_RETRIED else raises
     members: list[Exception] = []
     if form == "group":
@@ -90,8 +90,8 @@ def state_of(outcome: object) -> RetryState | None:
     >>> state_of(ValueError("from elsewhere")) is None
     True
 
-    The state holds the errors, and they hold the frames in which they were raised:
-    to keep a state for a long time, keep its `to_dict`.
+    The state holds the errors, and they hold the frames in which they were raised: to
+    keep a state for a long time, keep the result of its `to_dict`.
 
     Args:
         outcome: The exception that an ``except`` clause caught; or a response of a
@@ -161,7 +161,7 @@ NO_FALLBACK: Final = NoFallback()
 
 
 def last_result(state: RetryState) -> Any:
-    """Return the last rejected result, as the fallback of a policy.
+    """Return the last rejected result, for use as the `fallback` of a policy.
 
     If the last attempt raised an error, the call raises it, as it would without a
     fallback.

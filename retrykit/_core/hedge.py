@@ -56,8 +56,9 @@ class Hedge(ForkSafe):
     fails with an error that the policy may retry is followed by the next one at once,
     or after the delay that a hint asks for; any other error ends the attempt. If a hint
     is `GiveUp`, or asks for a longer delay than the policy allows, nothing more is
-    sent, and the sends in flight continue. If all fail, the attempt fails as its first
-    send did, in an HTTP client as its last, or as the send with that hint did.
+    sent, and the sends in flight continue. If all fail, the attempt fails as the send
+    with that hint did; without such a hint, as its first send did, or in an HTTP client
+    as its last send did.
 
     Args:
         delay: Time after which the next send goes out, if none has succeeded. A
@@ -209,7 +210,7 @@ class Hedge(ForkSafe):
 
 
 def _with_direct_result(call: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return *call* wrapped, with a ConfigError for an awaitable result."""
+    """Return a function that calls *call*, and rejects an awaitable result."""
 
     def checked(*args: Any, **kwargs: Any) -> Any:
         result = call(*args, **kwargs)

@@ -67,7 +67,7 @@ def hedged(
     fn: Callable[..., Any],
     release: Release | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that hedges each call of *fn*, under the rules of a policy.
+    """Return a function that hedges each call of *fn* under a policy.
 
     Args:
         policy: As in `race`.

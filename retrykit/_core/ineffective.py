@@ -149,7 +149,8 @@ def warn_of_clients(
 ) -> None:
     """Warn, once for each name, of clients with retries in a function that failed.
 
-    After 1,000 names, no further one is searched: it would be at each failure.
+    After 1,000 names, no further function is searched for clients: since no more names
+    are kept, it would be searched at each failure.
     """
     # In this order, which looks up the few names among the many.
     if modules.keys().isdisjoint(RETRYING_LIBRARIES) or name in searched:

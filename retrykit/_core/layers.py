@@ -1,4 +1,4 @@
-"""The layers that retry around code: retried calls, and the clients inside them."""
+"""The layers of retries around code: retried calls, and the clients inside them."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -34,8 +34,8 @@ class Layer(NamedTuple):
         attempt: The number of its running attempt; None for a client.
         most: The maximum number of its attempts; None if that is unknown or unlimited.
         switch: How to switch a client's own retries off; empty for a retried call.
-        time_limit: For how long a client repeats a request, in seconds, maybe infinite,
-            if no count limits it; else None.
+        time_limit: For how long a client repeats a request, in seconds; infinite if
+            nothing limits it; None if a count does, or for a retried call.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Layers(tuple[Layer, ...]):
 
 
 def layers() -> Layers:
-    """Return the layers that retry around the code that asks.
+    """Return the layers of retries around the code that calls this function.
 
     >>> from retrykit import Policy
     >>> inner, outer = Policy(name="fetch"), Policy(name="checkout", max_attempts=3)
@@ -100,7 +100,7 @@ def layers() -> Layers:
     retries of their own that its function has: among its arguments, in the object that
     it belongs to, or in the variables that it names. A nested call that has given up is
     not repeated by the call around it, unless that one has ``nested="retry"``; the
-    retries of a client are.
+    requests of a client are repeated.
 
     Returns:
         The outermost first; empty outside a retried call.
@@ -141,7 +141,7 @@ def warn_of_own_retries(
     arguments: Arguments,
     error: Exception | None,
 ) -> None:
-    """Warn, once for each library, of clients of a function with their own retries."""
+    """Warn, once for each library, of a function's clients that retry by themselves."""
     most = most_attempts(policy)
     if most == 1:
         return

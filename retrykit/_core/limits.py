@@ -130,8 +130,8 @@ def most_attempts(policy: "Policy") -> int | None:
     (3, 3)
 
     Returns:
-        The count, by `max_attempts`, a list or another short schedule; None if these
-        do not tell it, as where rules or user code decide.
+        The count, from `max_attempts`, a list of delays or another short schedule; None
+        if these do not tell it, as with rules or user code.
     """
     most, schedule = policy.max_attempts, policy.schedule
     if most is not None or policy.rules:
@@ -150,7 +150,7 @@ _SHORT: Final = 100
 
 
 def override(policy: "Policy", **changes: Any) -> "Policy":
-    """Return a policy with other values, for one call or for an analysis of it.
+    """Return a policy with other values, for one call or for an analysis.
 
     Neither the values nor their combination is checked. Other limits stay as they are,
     as if all of them had been written.
@@ -171,7 +171,7 @@ def check_limits(policy: "Policy") -> None:
     """Raise `ConfigError` if a policy never retries, or never makes all its attempts.
 
     The latter is checked under ``limits="all"``, where `max_attempts` must be reached;
-    under ``"any"``, another limit may end every call before. ``max_attempts=1`` is how
+    under ``"any"``, another limit may end every call earlier. ``max_attempts=1`` is how
     to ask for a single attempt.
     """
     joined = policy.limits == "all"
@@ -201,7 +201,7 @@ def check_limits(policy: "Policy") -> None:
 def find_idle_limit(policy: "Policy") -> tuple[str, str, object] | None:
     """Return why a policy never retries: a setting, its rule and its value.
 
-    None if its delays allow a retry, or are not known before a call, as those of rules.
+    None if its delays allow a retry, or are not known before a call, as with rules.
     """
     schedule, allowed = policy.schedule, policy.max_elapsed
     if any(rule.schedule is not None for rule in policy.rules):
@@ -236,7 +236,7 @@ def describe_give_up(error: Exception | None, *, hinted: bool) -> str:
     """Return a description of what ended a call: `give_up_on`, `GiveUp` or a hint.
 
     Args:
-        error: The error that ended it; None if it was a result.
+        error: The error that ended the call; None if a result did.
         hinted: Whether the error or the result is one to retry, so that only a hint
             can have ended the call.
     """
@@ -256,8 +256,8 @@ class RetryOverrides(Frozen):
     Attributes:
         max_attempts: Maximum number of attempts; None leaves it to the policies.
         disabled: Whether calls make one attempt, whose outcome is final.
-        source: The call that set the limits, such as ``limit_retries(3)``; None if
-            there is none.
+        source: The call that set the limits, as text, such as ``limit_retries(3)``;
+            None if nothing has set them.
     """
 
     __slots__ = ("disabled", "max_attempts", "source")
@@ -266,7 +266,7 @@ class RetryOverrides(Frozen):
     source: str | None
 
     def apply_to(self, policy: "Policy") -> "Policy":
-        """Return *policy* with these limits, or itself if it is at least as strict."""
+        """Return *policy* with these limits; unchanged if it is at least as strict."""
         if self.disabled:
             return override(
                 policy,

@@ -41,9 +41,9 @@ class ManualCall:
     """One retried call: `start`, then `succeed` or `fail`, then `next`, and so on.
 
     `begin` and `pause` replace `start` and `next` where this process waits for delays
-    and limits. Code within the attempts of the call belongs between `enter` and its
-    token's reset. If a step raises, or an attempt is interrupted, `abort` ends the
-    call. After the end no other step may follow.
+    and limits. Code within the attempts of the call belongs between `enter` and the
+    reset of the token that it returns. If a step raises, or an attempt is interrupted,
+    `abort` ends the call. After the end no other step may follow.
 
     Args:
         policy: The policy of the call.
@@ -56,7 +56,7 @@ class ManualCall:
             when it is gone. Referred to weakly.
 
     Attributes:
-        policy: The policy, under the overrides of tests.
+        policy: The policy, changed by the overrides of tests if there are any.
     """
 
     __slots__ = ("_call", "_controller", "_entry", "policy")

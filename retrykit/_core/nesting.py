@@ -1,4 +1,4 @@
-"""Nested calls, where an outer call does not repeat what an inner one gave up.
+"""Nested calls: an outer call does not retry what an inner one has given up on.
 
 An inner call marks its final error with the marker of the call around it. An error
 that comes from elsewhere, such as an executor or another process, is recognized by the
@@ -68,10 +68,10 @@ _NO_RETRY_ALLOWED = {
 
 
 def limit_nested_states(state: RetryState | None) -> RetryState | None:
-    """Return a state in a chain of at most 16, from this state to the innermost.
+    """Return a state whose chain down to the innermost state has at most 16 states.
 
-    If there is one more, the second is left out. The innermost is kept, since it made
-    all others give up.
+    If there is one more, the second is left out. The innermost is kept, since its call
+    made all others give up.
     """
     depth, deepest = 0, state
     while deepest is not None:
@@ -104,7 +104,7 @@ def mark_exhausted(error: BaseException, outer: RetryCall) -> None:
 
 
 def copy_state(result: object, error: RetryError) -> None:
-    """Attach to a result the state and the marker of the error that it replaces."""
+    """Attach to a result the state and the marker of the error whose place it takes."""
     attach_state(result, error.state)
     if _MARKER in vars(error):
         vars(result)[_MARKER] = vars(error)[_MARKER]
@@ -132,11 +132,12 @@ def find_exhausted(
 ) -> object | None:
     """Return the outcome with which a call nested in this attempt gave up, or None.
 
-    It is the attempt's error or result itself, or related to that: a cause, the error
-    that it replaces, a member of a group, or a response. A nested call is recognized by
-    a marker where contexts reach, and by its state wherever its error goes, from any
-    thread or process. A call that gave up before the attempt began does not count. An
-    unknown commit must not be repeated, even if its call had retries left.
+    It is the attempt's error or result itself, or related to that: a cause, an error
+    that was replaced by another, a member of a group, or a response. A nested call is
+    recognized by a marker where contexts reach, and by its state wherever its error
+    goes, from any thread or process. A call that gave up before the attempt began does
+    not count. An unknown commit must not be repeated, even if its call had retries
+    left.
     """
     # A function that raises RetryAfter from an error has seen that error.
     deep = not isinstance(error, RetryAfter)

@@ -22,9 +22,9 @@ class Plan:
 
     Attributes:
         can_be_stopped: Whether the policy has a `stop_event`.
-        judges: The conditions on results of the policy and its rules.
+        judges: The conditions on results that the policy and its rules have.
         limits: The limits that are asked before each attempt. A client has already
-            replaced registries by the limits of a host.
+            replaced registries with the limits of a host.
         limits_judge: Whether one of these limits judges results.
         keeps_frames: Whether errors before the last keep their frames.
         most_attempts: How many attempts a call makes at most; None if that is unlimited

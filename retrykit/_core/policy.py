@@ -186,19 +186,19 @@ the first attempt counts; None is unlimited  [out-of-range]
         raises: What to raise on giving up: ``"last"``, the default, the last error,
             or a `RetryError` if the last result was rejected; ``"retry_error"``, a
             `RetryError` from it; ``"group"``, an ExceptionGroup of all errors that
-            the state keeps (records that were read from data left out). An error that
-            `on` does not include is always raised directly.
-        fallback: Value to return instead of raising an error on giving up, or a
-            function of the state that returns it, which may be async under `aretry`,
-            such as `last_result`. The state has the ``args``, ``kwargs`` and
+            the state keeps, except records that were read from data. An error that `on`
+            does not include is always raised directly.
+        fallback: Value to return instead of raising an error on giving up; or a
+            function of the state that returns the value, such as `last_result`, and may
+            be async under `aretry`. The state has the ``args``, ``kwargs`` and
             ``function`` of the call. An error that `on` does not include is raised all
             the same. By default there is none.
-        stop_event: Event that ends the call instead of another attempt, and the wait
-            for one at once unless `sleep` waits: a `threading.Event`, or under `aretry`
-            one of asyncio or trio. None by default.
-        sleep: Function that waits for a number of seconds in place of `time.sleep`,
-            which may be async under `aretry`. None, the default, waits as the event
-            loop or the thread does. Not called in virtual time.
+        stop_event: A `threading.Event`, or under `aretry` an event of asyncio or trio,
+            that ends the call before its next attempt. The wait for that attempt ends
+            at once, unless `sleep` waits. None by default.
+        sleep: Function that waits for a number of seconds in place of `time.sleep` or
+            the sleep of the event loop. It may be async under `aretry`, and is not
+            called in virtual time. None by default.
         redact: Whether to leave secrets out of logs, notes, states as data and
             durable histories: a failed request is described by error type, method,
             host, port, path and status, and URLs lose their user info, their query
@@ -218,9 +218,9 @@ the first attempt counts; None is unlimited  [out-of-range]
             kept.
         seed: Seed of the random delays of every call, for tests. Integer of at most
             64 bits, >= 0; None, the default, draws one for each call.
-        observers: Functions called with every event of every call, which may be async
-            under `aretry`; or a dict of functions keyed by event name, as
-            ``{"retry_scheduled": warn}``. Empty by default.
+        observers: Functions called with every event of every call; or a dict of
+            functions keyed by event name, as ``{"retry_scheduled": warn}``. The
+            functions may be async under `aretry`. Empty by default.
         name: Name of the calls in logs, notes and states; by default the name of the
             function or the request.
 
@@ -259,7 +259,7 @@ the first attempt counts; None is unlimited  [out-of-range]
     observers: tuple[Observer, ...] = ()
     name: str | None = None
     limited_by: ClassVar[str | None] = None
-    """The override of a test that limits attempts, as ``limit_retries(3)``; or None."""
+    """The override that limits attempts in a test, as ``limit_retries(3)``; or None."""
     # The settings of DECIDING that were written. Not a setting, so not a field.
     _written: ClassVar[frozenset[str]] = frozenset()
 
@@ -275,7 +275,7 @@ the first attempt counts; None is unlimited  [out-of-range]
         *,
         may_idle: bool = False,
     ) -> None:
-        """Set the given settings, take all others from *others*, and check them.
+        """Set the given settings, take all others from *others*, and check the policy.
 
         *may_idle* allows a policy that never retries.
         """
@@ -358,7 +358,7 @@ the first attempt counts; None is unlimited  [out-of-range]
     __replace__ = replace
 
     def _derive(self, make: Callable[["Policy"], T]) -> T:
-        """Return the result of *make* for this policy, which is kept."""
+        """Return the result of *make* for this policy, and keep it for the next use."""
         try:
             found: T = vars(self)["_derived"][make]
         except KeyError:
@@ -377,7 +377,8 @@ the first attempt counts; None is unlimited  [out-of-range]
 
         Returns:
             `schedule` and the limits if they were written, since they decide which
-            limits the policy has by default; other settings if they differ.
+            limits the policy has by default; other settings if they differ from the
+            defaults.
         """
         values = {name: getattr(self, name) for name in SETTINGS}
         return {
@@ -396,7 +397,7 @@ the first attempt counts; None is unlimited  [out-of-range]
         Pure: the same arguments give the same answer; it does not sleep, read a
         clock or change anything. (A failing predicate is noted on the error and
         logged, as in a call, and a hint that parses a date may read the clock.)
-        Nested calls that gave up are known to a running call only.
+        Nested calls that gave up do not count: only a running call knows them.
 
         >>> state = RetryState("fetch", seed=7, epoch=0.0)
         >>> failure = Failure(1, OSError("refused"), None, 0.0, 0.1, None)
@@ -409,16 +410,17 @@ the first attempt counts; None is unlimited  [out-of-range]
             state: The history before this failure.
             failure: The failed attempt; without an error, its result was rejected.
                 An `ErrorRecord` counts as a retryable error, with the rule and the
-                hint that the failure has; a hint that it has is not read again.
+                hint of the failure. If a failure has a hint, that hint counts, and none
+                is read.
             budgeted: Whether the policy's budget, if it has one, pays for a retry.
                 A budget has state, so the caller asks it and passes its answer.
 
         Returns:
-            `Again` with seconds, >= 0, or `Stop` with its reason.
+            `Again` with the delay in seconds, >= 0, or `Stop` with the reason.
 
         Raises:
-            ConfigError: *state* or *failure* is of another type, a function of the
-                policy is async, or its schedule returned an invalid delay.
+            ConfigError: *state* or *failure* is of the wrong type, a function of the
+                policy is async, or a schedule returned an invalid delay.
         """
         _check_history(state, failure)
         check_predicates(self)
@@ -473,8 +475,8 @@ the first attempt counts; None is unlimited  [out-of-range]
             begins when the delay is over.
 
         Raises:
-            ConfigError: An argument is of another type, such as a `Stop`, the failure
-                is not the running attempt's, or a time is not a finite number >= 0.
+            ConfigError: An argument is of the wrong type, such as a `Stop`; the failure
+                is not the running attempt's; or a time is not a finite number >= 0.
         """
         _check_history(state, failure)
         check_instance("decision", decision, Again)
@@ -533,7 +535,8 @@ the first attempt counts; None is unlimited  [out-of-range]
         7
 
         Returns:
-            The value or the error that the call gave up with, and its state.
+            An outcome with the state of the call, and with its value or the error that
+            it gave up with.
 
         Raises:
             Exception: An error that `on` does not include, unchanged; or an error that
@@ -702,9 +705,9 @@ the first attempt counts; None is unlimited  [out-of-range]
             environ: The variables; by default the current ones of this process.
 
         Raises:
-            ConfigError: A variable is invalid, misspelled or contradicts another, has
-                the name of a setting of another library or of one that is written in
-                code, or part of the formula is missing.
+            ConfigError: A variable is invalid or misspelled, contradicts another, or
+                has the name of a setting of another library or of one that is written
+                in code; or only some of the three variables of Zizq's delays are set.
         """
         from retrykit.config._environment import policy_from_env  # noqa: PLC0415
 

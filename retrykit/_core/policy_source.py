@@ -28,14 +28,14 @@ __all__ = ["PolicySource", "build_source_driver"]
 
 @final
 class PolicySource:
-    """A function that returns the policy of each call, and changes to that policy.
+    """A function that returns the policy of each call, with settings to change in it.
 
     Args:
         function: Returns a `Policy`; called once for each call. If it has a parameter
             without a default, its parameters get the call's arguments of the same
             names; a function with ``*args`` gets all of them as they are, and one with
             ``**kwargs`` alone gets all of them by name.
-        changes: Settings that differ from that policy.
+        changes: Settings that replace those of the returned policies.
 
     Attributes:
         parameters: The parameters of *function* that get arguments of the call.
@@ -61,7 +61,7 @@ class PolicySource:
     def ask(self, /, *args: Any, **kwargs: Any) -> Policy:
         """Return the policy of a call that begins now.
 
-        The arguments are for the policy's function, as found by `arguments_of`.
+        The arguments are those that `arguments_of` finds for the function.
 
         Raises:
             ConfigError: The function returned no policy, or a change contradicts the
@@ -118,7 +118,7 @@ class PolicySource:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments of the policy's function for a call of another function.
 
-        *signature* is of that other function.
+        *signature* is the signature of that other function.
         """
         kinds = {each.kind for each in self.parameters}
         if inspect.Parameter.VAR_POSITIONAL in kinds:

@@ -18,8 +18,9 @@ class Proxy(BaseObjectProxy[Callable[..., Any]]):
     Args:
         call: The driver, which is called in place of the proxy.
         wrapped: The callable and its policy.
-        recipe: The function and the arguments that made it from another object,
-            which a copy or a pickle repeats; None if there is no other object.
+        recipe: The function that made the proxy from another object, and its arguments:
+            to copy or unpickle the proxy, it is called again. None if there is no other
+            object.
     """
 
     # A slot of this name gives each proxy its own __call__, which Python looks up

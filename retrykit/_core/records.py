@@ -126,7 +126,7 @@ class FieldError(ValueError):
         self.value, self.fault = value, fault
 
     def as_setting(self, name: str) -> ConfigError:
-        """Return a one-line ConfigError about the field of the data called *name*."""
+        """Return a one-line ConfigError about the field, with *name* for the data."""
         where = truncate(f"{name}{self.path}", 80)
         got, fault = truncate(safe_repr(self.value), 80), truncate(self.fault, 100)
         text = f"{where} must be as retrykit wrote it, got {got}; {fault}"

@@ -71,14 +71,15 @@ def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:
 
 
 Rejection = tuple[int | None]
-"""The index of the rule that rejects a result, from 0; None if the policy does."""
+"""The index of the rule that rejects a result, from 0, or None if the policy's own
+`on_result` does; as a tuple, since None would mean that the result is accepted."""
 
 Judges = tuple[tuple[Rejection, ResultCondition], ...]
-"""The conditions on results of a policy: its rules' conditions, then its own."""
+"""A policy's conditions on results: those of its rules, then its own."""
 
 
 def judges_of(policy: "Policy") -> Judges:
-    """Return the conditions on results of a policy."""
+    """Return a policy's conditions on results."""
     conditions: list[tuple[int | None, ResultCondition | None]]
     conditions = [(index, rule.on_result) for index, rule in enumerate(policy.rules)]
     conditions.append((None, policy.on_result))

@@ -68,7 +68,7 @@ class RetryMessage:
         request: The method and the URL of the request that the call makes, or None.
         failure: The failed attempt.
         elapsed: Seconds since the call began, at the failure.
-        before: Number of attempts before the failures in a row that limits count.
+        before: Number of attempts before the current row of failures.
 
     Attributes:
         elapsed: Seconds since the call began, at the failure.
@@ -226,7 +226,7 @@ def text_of(
         request: The method and the URL of the request that the call makes, or None.
         failure: The failed attempt.
         last: The text about that attempt; None to make it.
-        before: Number of attempts before the failures in a row that limits count.
+        before: Number of attempts before the current row of failures.
     """
     title = _title(terms, request)
     last = describe_failure(failure, terms.redact) if last is None else last

@@ -275,7 +275,7 @@ class RetryState:  # noqa: PLW1641  it changes
 
     @property
     def retry_cost(self) -> float | None:
-        """Cost of the last retry to the policy's budget; None if it did not pay."""
+        """Cost of the last retry to the policy's budget; None if no budget paid."""
         return self._record.retry_cost
 
     @property
@@ -300,11 +300,11 @@ class RetryState:  # noqa: PLW1641  it changes
         """The function that is retried; None for a block of code or a client.
 
         Like `args` and `kwargs`, it is known while the call runs, also in the policy's
-        `fallback`, and is not part of the data. Afterwards it is released.
+        `fallback`, and is not part of the state as data. Afterwards it is released.
 
         Raises:
-            LookupError: The call is over. For `args` and `kwargs` also: they are not
-                known yet, and are read in another thread or task than the call's.
+            LookupError: The call is over; or `args` or `kwargs` are not known yet, and
+                are read in another thread or task than the call's.
         """
         return self._record.find_function()
 
@@ -399,11 +399,12 @@ class RetryState:  # noqa: PLW1641  it changes
     def to_dict(self) -> dict[str, Any]:
         """Return this state as plain data, for JSON.
 
-        Errors become dicts of type, message and formatted traceback, without the
-        secrets of requests and URLs unless the policy has ``redact=False``; for a
-        nested call, unless both policies have it. Results that are None, a bool or a
-        finite number stay as they are, and strings lose such secrets; all others become
-        a record of their type and ``repr``, or status if they are responses.
+        Errors become dicts of type, message and formatted traceback. The secrets of
+        requests and URLs are left out unless the policy has ``redact=False``; those in
+        the state of a nested call are left out unless both policies have it. Results
+        that are None, a bool or a finite number stay as they are, and strings lose such
+        secrets; all others become a record of their type and their ``repr`` or, if they
+        are responses, their status.
         """
         plain: dict[str, Any] = _records().state_to_dict(self, redact=self.redact)
         return plain
@@ -416,7 +417,7 @@ class RetryState:  # noqa: PLW1641  it changes
         Its errors are `ErrorRecord`, and its elapsed time does not change.
 
         Raises:
-            ConfigError: *data* has another version or another form.
+            ConfigError: *data* is not such a state, or has another version.
         """
         records = _records()
         try:

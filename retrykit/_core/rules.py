@@ -38,7 +38,7 @@ def _advise(name: str, _: list[str]) -> str:
 
 @final
 class Rule(Frozen):
-    """A schedule, a limit or a hint of its own for some failures of a policy.
+    """A separate schedule, limit or hint for some of a policy's failures.
 
     The first rule of a policy that matches an error or a result applies. The failure
     is then retried whatever the policy's own `on` and `on_result` say; the other limits
@@ -118,7 +118,7 @@ got Rule(on=OSError); errors without any belong in the policy's on  \
 
 
 def check_rules(name: str, value: object) -> tuple[Rule, ...]:
-    """Return a list of rules as a tuple; raise a ConfigError if one can never apply."""
+    """Return rules as a tuple; raise an error if one is invalid or can never apply."""
     if not isinstance(value, list | tuple):
         suggestion = "put brackets around it" if isinstance(value, Rule) else ""
         raise invalid_setting(name, "a list of rules", value, suggestion)

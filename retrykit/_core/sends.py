@@ -25,7 +25,7 @@ class SentOutcome(NamedTuple):
 
 
 Release = Callable[[Any], Any]
-"""Frees what the result of a send holds, such as a connection; maybe async in tasks."""
+"""Frees what a send's result holds, such as a connection; may be async in tasks."""
 
 
 class Sends(Protocol):
@@ -47,8 +47,8 @@ class Sends(Protocol):
     def wait(self, delay: float | None) -> SentOutcome | None:
         """Wait for the end of a send, for at most *delay* seconds; None is unlimited.
 
-        Return its outcome, or None if the time is over. If several sends have ended,
-        one that succeeded comes first.
+        Return its outcome, or None if no send ended in time. If several have ended, one
+        that succeeded comes first.
         """
         ...
 
@@ -80,7 +80,7 @@ def release_all(release: Release, outcomes: list[SentOutcome]) -> None:
 
 
 async def arelease_all(release: Release, outcomes: list[SentOutcome]) -> None:
-    """Release the results of sends, all of them even if this is cancelled."""
+    """Release the results of sends: all of them, even if the release is cancelled."""
     async with AsyncExitStack() as stack:
         for outcome in outcomes:
             if outcome.error is None:

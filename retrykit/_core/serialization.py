@@ -27,7 +27,7 @@ UNLIMITED = "unlimited"
 
 
 def policy_to_dict(settings: Mapping[str, object]) -> dict[str, Any]:
-    """Return the settings of a policy as plain data; absent ones are left out.
+    """Return the settings of a policy as plain data, without those that are not set.
 
     Raises:
         ConfigError: A setting cannot be written as data, such as a function.

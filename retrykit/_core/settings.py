@@ -216,7 +216,7 @@ def check_stop_event(name: str, value: Any) -> Any:
 
 
 def check_sleep(name: str, value: Any) -> Any:
-    """Return *value* if it is a function of the seconds, else raise a ConfigError."""
+    """Return *value* if it is a function of seconds, else raise a ConfigError."""
     if isinstance(value, type) or not callable(value):
         suggestion = "for delays write schedule=..."
         raise invalid_setting(name, "a function of the seconds", value, suggestion)
@@ -226,7 +226,7 @@ def check_sleep(name: str, value: Any) -> Any:
 
 
 def check_sleep_kind(sleep: SleepFunction | None, *, awaited: bool) -> None:
-    """Raise an error if a coroutine would wait with a function such as `time.sleep`."""
+    """Raise an error if a coroutine would wait by blocking, as with `time.sleep`."""
     if sleep is None or not awaited:
         return
     function: Any = sleep
@@ -268,8 +268,8 @@ class Setting:
 
     Attributes:
         check: Returns the value of the setting, or raises `ConfigError`.
-        form: Its form as data, as in `retrykit._core.serialization`; ``"code"`` cannot
-            be written as data.
+        form: Its form as data, as in `retrykit._core.serialization`; ``"code"`` if it
+            cannot be written as data.
         sentence: The description in the JSON Schema; empty for ``"code"``.
         none: How None is written as data: ``"unlimited"``; ``"null"``, which is left
             out; ``"absent"``, which is left out, and may be read as ``"unlimited"``; or

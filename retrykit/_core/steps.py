@@ -113,7 +113,7 @@ async def abegin(
 
 
 def _raise_error(outcome: Outcome) -> FallbackValue | None:
-    """Raise an outcome that is an error; return all others."""
+    """Raise an outcome that is an error; return any other."""
     if not isinstance(outcome, Exception):
         return outcome
     with keep_context(outcome):
@@ -174,7 +174,8 @@ def admit(
     The policy's `stop_event` does not end a wait in the queue of a limit.
 
     Returns:
-        None if it may be made; else how the call has ended, as in `handle_failure`.
+        None if the attempt may be made; else how the call has ended, as in
+        `handle_failure`.
     """
     policy = controller.policy
     while True:
@@ -299,7 +300,7 @@ def handle_failure(  # noqa: C901  one pass, in its order
 
     Returns:
         The delay before the next attempt, in seconds; or, if the call has ended, the
-        error to raise, which may be *error* itself, or the value in its place.
+        error to raise, which may be *error* itself, or the fallback's value.
     """
     policy, exhausted = controller.policy, None
     evaluation = controller.evaluate_usual(call, error)
@@ -565,7 +566,7 @@ def _ask_budget(
 
 
 def _check_cost(cost: object) -> float | None:
-    """Return what `withdraw` returned, as a float or None; else raise a TypeError."""
+    """Return the cost from `withdraw`, or None; raise a TypeError for anything else."""
     if cost is None:
         return None
     if isinstance(cost, int | float) and 0 <= cost <= MAX_DELAY:

@@ -1,4 +1,4 @@
-"""The retried call behind a stream, shared by sync and async streams."""
+"""The retried call behind a stream: the code that sync and async streams share."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -131,7 +131,7 @@ def continue_with(
 
     Raises:
         ConfigError: *answer* is not a position, has arguments that *fn* does not take,
-            or, after new items, equals the last position or that of the first attempt.
+            or repeats the last position or the arguments of the call.
     """
     gap = None
     if isinstance(answer, Position):

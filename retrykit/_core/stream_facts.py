@@ -99,8 +99,8 @@ class StreamFacts:
     def row_begins(self, elapsed: float) -> float:
         """Return when the row of failures began, in seconds since the call began.
 
-        An attempt that has handed out items is not limited: its row begins when it
-        fails.
+        Under `in_a_row`, an attempt that has handed out items is not limited: its row
+        begins when it fails.
         """
         flows = self.in_a_row and self.items > self.items_before
         return elapsed if flows else self.row_began

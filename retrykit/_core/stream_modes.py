@@ -74,7 +74,7 @@ class Position(Frozen):
 
 @final
 class StreamMode(Frozen):
-    """A mode in which a generator function is retried; `retrykit.streams` makes them.
+    """A mode in which a generator function is retried; see `retrykit.streams`.
 
     Attributes:
         name: The name of the mode, such as ``"restart"``.
@@ -200,7 +200,7 @@ def is_async_stream(fn: Any, *, awaited: bool | None) -> bool:
 
 
 def check_stream(mode: StreamMode, policy: "Policy", fn: Any, *, awaited: bool) -> None:
-    """Raise an error unless *fn* is a generator function that suits mode and policy."""
+    """Raise an error unless *fn* is a generator function for this mode and policy."""
     if not matches_underlying(is_generator_function, fn):
         rule = "None for what is not a generator function"
         suggestion = "leave it out, or yield the items"

@@ -109,7 +109,7 @@ class Stream(Generator[Item_co, Sent_contra, Returned_co]):
         return self._items.throw(*error)
 
     def close(self) -> None:
-        """Close the generator, after which no attempt is made."""
+        """Close the generator; no further attempt is made."""
         self._items.close()
 
     def __enter__(self) -> Self:

@@ -24,8 +24,7 @@ class TaskSends(ABC):
 
     Attributes:
         number: Number of sends so far.
-        ended: Outcomes that `wait` has not returned; with every result once the block
-            is over.
+        ended: Outcomes that `wait` has not returned; complete once the block is over.
         release: Frees what the result of a send holds; None if results hold nothing.
     """
 
@@ -43,8 +42,8 @@ class TaskSends(ABC):
     async def wait(self, delay: float | None) -> SentOutcome | None:
         """Wait for the end of a send, for at most *delay* seconds; None is unlimited.
 
-        Return its outcome, or None if the time is over. If several sends have ended,
-        one that succeeded comes first.
+        Return its outcome, or None if no send ended in time. If several have ended, one
+        that succeeded comes first.
         """
         if not self.ended:
             await self.wait_for_any(delay)

@@ -76,7 +76,7 @@ class ThreadSends:
     def put(self, outcome: SentOutcome) -> None:
         """Hand over the outcome of a send, in its thread.
 
-        Once the block is over, its result is released or dropped instead.
+        Once the block is over, the send's result is released or dropped instead.
         """
         self._outcomes.put(outcome)
         if self._left and self.release is not None:

@@ -29,7 +29,7 @@ __all__ += ["guess_argument", "unwrap", "wrap_callable"]
 
 
 def as_source(policy: Any, changes: Any) -> "Policy | PolicySource":
-    """Return a policy with changes; a source of policies if it is a function.
+    """Return *policy* with changes; if it is a function, a source of policies.
 
     None means the default policy.
     """
@@ -72,7 +72,7 @@ class WrappedCallable(Frozen):
     Attributes:
         fn: The callable that is retried.
         source: The policy or the source.
-        awaited: Whether results are awaited, or items of a stream are.
+        awaited: Whether the results, or the items of a stream, are awaited.
         stream: The mode of a generator function; None for other callables.
     """
 
@@ -178,9 +178,9 @@ def _as_function(
 def unwrap(
     fn: Any,
 ) -> "tuple[Callable[..., Any], Policy | PolicySource, bool | None, StreamMode | None]":
-    """Return the inner callable, its policy, whether it is awaited, and its stream.
+    """Return the callable in *fn*, its policy, whether it is awaited, and its stream.
 
-    If *fn* is not decorated: *fn*, the default policy, and None for the other two.
+    If *fn* is not decorated, return *fn*, the default policy, and None for the rest.
 
     Raises:
         ConfigError: There is another decorator above `retry` or `aretry`.

@@ -132,8 +132,8 @@ def time_passed(delay: float, passed: float) -> bool:
 def read_together(read_clock: Callable[[], float]) -> tuple[float, float]:
     """Return the readings of the wall clock and of another clock at the same time.
 
-    Both are in seconds. If this thread is interrupted between them, they are repeated,
-    up to four times, and the readings that were the closest together are returned.
+    Both are in seconds. If this thread is interrupted between them, the clocks are read
+    again, up to four times, and the readings that were closest together are returned.
     """
     readings = []
     while True:
@@ -166,7 +166,7 @@ class ClockSource(Generic[C]):
     Attributes:
         real: The real clock, which drivers read while nothing blocks the fast path.
         awaited: Whether its sleep is awaited.
-        parts: An object with the real clock's `time`, and one with its `sleep`, which
+        parts: An object with the real clock's `time`, and one with its `sleep`. They
             are quicker, but sleep for at most `LONGEST_SLEEP`. None if each event loop
             has its own.
     """

@@ -17,7 +17,7 @@ _UNREACHABLE = frozenset(
 
 
 def is_connection_error(error: object) -> bool:
-    """Return whether a connection failed, was lost, or exceeded a timeout.
+    """Return whether an error is about a failed or lost connection, or a timeout.
 
     >>> is_connection_error(ConnectionResetError()), is_connection_error(OSError())
     (True, False)
@@ -28,7 +28,7 @@ def is_connection_error(error: object) -> bool:
 
 
 def is_unreachable(error: object) -> bool:
-    """Return whether no connection could be made, since no host was reached.
+    """Return whether an error means that no host could be reached.
 
     Also true for the error of asyncio after all addresses of a host have failed.
 

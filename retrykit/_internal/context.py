@@ -86,7 +86,7 @@ class Override(Generic[T]):
     """An override of a value, and a ``with`` block that ends it.
 
     Attributes:
-        value: The value.
+        value: The value until the override ends.
         what: The name of the override, for errors.
         previous: The previous override of its context.
         valid: False after it was closed out of order.

@@ -58,7 +58,7 @@ def traceback_text(
 
 
 def redact_related(error: Exception, text: str, *, redact: Redaction) -> str:
-    """Return a text about an error and its causes without secrets.
+    """Remove the secrets from a text about an error and its causes.
 
     If *redact* is False, return *text*.
     """

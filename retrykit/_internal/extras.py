@@ -10,10 +10,10 @@ __all__ = ["needs"]
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Return a ``with`` block in which libraries of an extra are imported.
+    """Return a context manager whose block imports libraries of an extra.
 
     Raises:
-        ImportError: One of them is not installed.
+        ImportError: One of the libraries is not installed.
     """
     try:
         yield

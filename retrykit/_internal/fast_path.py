@@ -1,7 +1,7 @@
 """Flags that disable the drivers' fast path, for observers and test clocks.
 
-These are rare, and drivers are called often: all they check is whether a list is
-empty. Changes are single list operations, so threads, signal handlers and forks need
+Both are rare, and drivers are called often: all that a driver checks is whether a list
+is empty. Changes are single list operations, so threads, signal handlers and forks need
 no lock.
 """
 

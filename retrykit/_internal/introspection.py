@@ -148,7 +148,7 @@ def matches_underlying(test: Callable[[Any], bool], value: object) -> bool:
 def qualified_name(fn: object) -> str:
     """Return the qualified name of a callable, with its module.
 
-    Without the module if that is ``builtins`` or ``__main__``. A partial has the name
+    The module is left out if it is ``builtins`` or ``__main__``. A partial has the name
     of its function, and an object without a name has the name of its class.
 
     >>> qualified_name(functools.partial(functools.wraps, qualified_name))

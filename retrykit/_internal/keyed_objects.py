@@ -1,4 +1,4 @@
-"""A bounded number of keyed objects, built on first use: base class of registries."""
+"""The base class of registries: a bounded number of objects, built on first use."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class KeyedObjects(ForkSafe, Generic[T]):
-    """Keyed objects. When there are too many, the least recently used is dropped.
+    """Keyed objects; if there are too many, the least recently used one is dropped.
 
     Attributes:
         at_most: Maximum number of objects kept. Count, >= 1.
@@ -61,7 +61,7 @@ class KeyedObjects(ForkSafe, Generic[T]):
         return f"<Registry of {len(self)} {self.noun}s, at most {self.at_most}>"
 
     def prepare(self, built: T, key: Hashable) -> None:
-        """Prepare an object that was built for a key; does nothing by default."""
+        """Prepare an object that was built for a key; do nothing by default."""
 
     def setdefault(self, key: Hashable, value: T) -> T:
         """Return the object of this key, which is *value* if there was none."""

@@ -35,7 +35,7 @@ _living: WeakValueDictionary[int, ForkSafe] = WeakValueDictionary()
 
 
 def renew_locks() -> None:
-    """Replace all locks by released ones, in a forked child process."""
+    """Replace all locks with released ones, in a forked child process."""
     for locked in list(_living.values()):
         locked._renew()  # noqa: SLF001  of this module
 

@@ -153,7 +153,8 @@ async def wait_for_event(event: Any, delay: float) -> None:
     """Suspend the task for *delay* seconds, or until an event of its loop is set.
 
     Raises:
-        ConfigError: It is an event of trio under asyncio, or of asyncio under trio.
+        ConfigError: *event* is an event of trio under asyncio, or of asyncio under
+            trio.
     """
     trio = running_trio()
     library, running = type(event).__module__.partition(".")[0], trio or asyncio
@@ -165,7 +166,7 @@ async def wait_for_event(event: Any, delay: float) -> None:
 
 
 def move_on_after(delay: float) -> Any:
-    """Return a ``with`` block that the event loop cancels after *delay* seconds.
+    """Return a context manager whose block is cancelled after *delay* seconds.
 
     It is a trio cancel scope, or has the interface of one.
     """

@@ -14,7 +14,7 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 Progress = Callable[[int, int], object]
-"""Takes the number of items that are done, and of all items."""
+"""Takes the number of items that are done, and the number of all items."""
 
 
 def count_processors() -> int:
@@ -54,10 +54,10 @@ class Work(Generic[ItemT, ResultT]):
 
         Args:
             items: The items.
-            processes: How many processes work. Count, >= 1. Where there are no others,
-                such as in a browser, this one does all the work.
+            processes: How many processes work. Count, >= 1. Where no others can be
+                started, such as in a browser, this one does all the work.
             progress: Called in this thread after each part, with the number of items
-                that are done, and of all items.
+                that are done, and the number of all items.
         """
         found: list[ResultT] = []
         many = processes > 1 and len(items) >= self._few

@@ -19,8 +19,8 @@ def redact_text(text: str, redact: Redaction) -> str:
     >>> redact_text("bob: https://host/p?token=a", lambda text: text[5:])
     'https://host/p?...'
 
-    If the function fails or returns no text, a placeholder takes the place of the whole
-    text.
+    If *redact* is False, the text is returned as it is. If the function fails or
+    returns no text, a placeholder takes the place of the whole text.
     """
     if redact is False:
         return text
@@ -48,8 +48,8 @@ def combine_redactions(outer: Redaction, inner: Redaction) -> Redaction:
 def redact_urls(text: str) -> str:
     """Remove the user info, the query and possible tokens in the path of each URL.
 
-    A segment of a path may be a token if it has more than 16 characters, letters and
-    digits, or a colon. It becomes ``*``. A version such as ``v1`` is kept.
+    A segment of a path may be a token if it has more than 16 characters, or both
+    letters and digits, or a colon. It becomes ``*``. A version such as ``v1`` is kept.
 
     >>> redact_urls("503 for url 'https://bob:secret@host/p?token=secret'")
     "503 for url 'https://host/p?...'"
@@ -62,10 +62,11 @@ def redact_urls(text: str) -> str:
 
     Args:
         text: Any text. A query ends at a space, a double quote or an angle bracket,
-            which no URL has, unless it begins a value. User info may be malformed:
-            without a scheme before it, or with an unescaped slash or question mark
-            in the password. A path belongs to a URL if a scheme or a host is before
-            it, a method of HTTP, or a word such as ``url:``; not if it may be a file.
+            none of which a URL has; a quote or a bracket after ``=`` begins a value.
+            User info may be malformed: without a scheme before it, or with an unescaped
+            slash or question mark in the password. A path belongs to a URL if it
+            follows a scheme or a host, a method of HTTP, or a word such as ``url:``,
+            unless it may be the path of a file.
     """
     if not _MARKS.isdisjoint(text):
         text = re.sub(_WORD, _redact_word, text)
@@ -246,7 +247,7 @@ def _place(url: object) -> str | None:
 
 
 def _place_in_pool(pool: object, url: object) -> str | None:
-    """Return the place of a request by a pool, whose URL has no host; or None."""
+    """Return the place of a request whose URL has no host, from its pool; or None."""
     place = _place(url) or ""
     host, port = _get(pool, "host"), _get(pool, "port")
     if not isinstance(host, str):

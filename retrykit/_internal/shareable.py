@@ -15,7 +15,7 @@ class Shareable(ForkSafe):
 
     Only the settings are written, never what the object has counted: copied, pickled
     or read back, it is new. An object with a scope comes back as the object of that
-    scope. Two such objects are equal only if they are the same one.
+    scope. A shareable object is equal only to itself.
 
     Attributes:
         kind: The name of its class in data.
@@ -57,7 +57,7 @@ class Shareable(ForkSafe):
         """Return the settings as plain data, for JSON and TOML.
 
         Raises:
-            ConfigError: A setting is code: a predicate.
+            ConfigError: A subclass has a setting that is code, such as a predicate.
         """
         data = {"kind": self.kind, **self.settings}
         return data | ({"scope": self.scope} if self.scope else {})
@@ -90,8 +90,9 @@ def find_shared(scope: object, make: object, kind: type[Any], rule: str) -> Shar
         rule: What *make* must be, for the error.
 
     Raises:
-        ConfigError: *scope* is not valid, or *make* builds something else, or an object
-            with other settings than the one of this scope.
+        ConfigError: *scope* is invalid; or *make* does not build an object of *kind*,
+            or builds one of another type or with other settings than the object of this
+            scope.
     """
     made: Any = make() if callable(make) else make
     noun, example = kind.shared_objects.noun, kind.shared_objects.example

@@ -58,7 +58,7 @@ def has_attributes(error: BaseException) -> bool:
 
 
 def add_note_once(error: BaseException, text: str) -> None:
-    """Add a note to an error, in place of one of retrykit with the same first word.
+    """Add a note to an error; replace retrykit's note that begins with the same word.
 
     One error object may be raised by every attempt, and must not collect notes.
     """
@@ -162,7 +162,7 @@ def close_errors(error: BaseException, last: BaseException | None) -> None:
 
     Args:
         error: The error.
-        last: A later error, or None. What it refers to as well stays open.
+        last: A later error, or None. The responses that it refers to stay open.
     """
     kept = {id(x) for each in _related(last) for x in _held(each)}
     for each in _related(error):

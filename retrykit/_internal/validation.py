@@ -76,10 +76,10 @@ class RetrykitError(Exception):
 class ConfigError(RetrykitError, ValueError):
     """An argument or a setting is invalid.
 
-    Every function raises it as soon as it is given an argument outside its documented
-    bounds. Most texts have the form ``{name} must be {rule}, got {value!r};
-    {suggestion}  [{code}]``. The code is the name of a family of errors, which has a
-    page in the documentation.
+    Every function raises it as soon as an argument is outside the documented bounds.
+    Most texts have the form
+    ``{name} must be {rule}, got {value!r}; {suggestion}  [{code}]``. The code is the
+    name of a family of errors, which has a page in the documentation.
 
     Attributes:
         code: The family, such as ``"out-of-range"``.
@@ -106,7 +106,7 @@ class ConfigError(RetrykitError, ValueError):
 
 
 class NestingError(RetrykitError, RuntimeError):
-    """A context block is closed out of order, or in another context.
+    """A context block is opened or closed out of order, or closed in another context.
 
     A block that changes a context (a thread or task) must be closed there, the
     innermost block first.
@@ -178,8 +178,8 @@ def safe_repr(value: object) -> str:
     ("'soon'", '<int that cannot be shown>')
 
     Returns:
-        The repr without user info and queries of URLs, truncated in the middle; a
-        placeholder if it fails.
+        The repr without the secrets of URLs; if it is long, without its middle; if it
+        fails, a placeholder.
     """
     try:
         return truncate(redact_urls(repr(value)), _LONGEST_REPR)
@@ -333,7 +333,7 @@ def check_encodable(name: str, value: str, suggestion: str = "") -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Suggest the known name that is most similar to a misspelled one; may be empty.
+    """Suggest the known name that is most similar to a misspelled one, if there is any.
 
     >>> did_you_mean("Max_attemps", ["max_attempts", "max_elapsed"])
     'did you mean max_attempts?'

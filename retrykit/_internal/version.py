@@ -1,4 +1,4 @@
-"""Version of the installed distribution, which its build takes from the tag.
+"""Version of the installed distribution; the build takes the version from the tag.
 
 Imported when somebody asks for the version: `importlib.metadata` takes longer to import
 than the rest of the package.
