@@ -834,7 +834,7 @@ class RetryController:
         for observer in self._observers:
             events.notify_one(observer, event, pending)
         for each in others:
-            events.notify_one(each.observer, event, pending)
+            events.notify_one(each.observer, event, None)
 
 
 def _restore_controller(  # noqa: PLR0913, PLR0917  as the class

@@ -303,6 +303,21 @@ def test_a_failing_observer_is_logged_each_time(flaky, caplog):
     assert last_event == {"ZeroDivisionError: 1"}
 
 
+def test_an_awaitable_of_an_observer_of_the_process_is_never_awaited(clock, caplog):
+    """Also beside observers of the policy, which may be async."""
+
+    async def log(_event):
+        pass
+
+    async def fetch():
+        pass
+
+    with observe(lambda event: log(event)):
+        asyncio.run(Policy(observers=[log]).acall(fetch))
+    assert len(caplog.records) == 2
+    assert "observers must be a sync function under retry" in caplog.text
+
+
 def test_ctrl_c_in_an_observer_is_raised(backend, flaky):
     def interrupted(_event):
         raise KeyboardInterrupt
