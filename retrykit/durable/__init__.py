@@ -5,16 +5,17 @@ A policy whose schedule lasts days needs a job engine: one of `retrykit.integrat
 engine: the envelope that a job carries, a single attempt, the engine's capabilities,
 and the reports, selection and counts of jobs.
 
-An engine stores the envelope of each job, and wakes the job when it is due:
+An engine stores the envelope of each job, and wakes the job when it is due, or earlier.
+Then:
 
 * If the envelope is invalid or the task is unknown, the job is stored as dead, with
   the error, since every attempt would fail.
 * If the job is early (`Envelope.time_left`), it waits again, with the envelope that
   `Envelope.rescheduled` returns. A delay that is too long for the engine takes
   several such hops.
-* Otherwise `Job.attempt` makes one attempt, and its envelope is stored before the
-  message is acknowledged. If the worker is killed in between, the attempt is
-  repeated under the same idempotency key.
+* Otherwise `Job.attempt` makes one attempt, and the new envelope is stored before the
+  attempt is acknowledged. If the worker is killed earlier, the attempt is repeated
+  under the same idempotency key.
 """
 
 from retrykit.durable._engine_capabilities import Capabilities

@@ -1,6 +1,6 @@
 """The state of a job, reconstructed from its policy, name and attempt number.
 
-This is for engines that do not keep it. The result is the same in every process.
+This is for engines that do not keep the state. The result is the same in every process.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ def replay_state(
 ) -> RetryState:
     """Return the state of a job before one of its attempts.
 
-    The seed is the policy's, or derived from the name, so that every process draws the
+    The seed is the policy's, or is derived from *name*, so that every process draws the
     same delays. All earlier delays are computed again, in about 3 microseconds each.
     Delays that errors requested are lost.
 

@@ -9,7 +9,7 @@ __all__ = ["describe_dead_job", "log_dead_jobs_on_one_line"]
 
 
 class _DeadJobFilter(logging.Filter):
-    """Replaces the message and the traceback of a record about a `JobFailed`."""
+    """Shortens the record of a `JobFailed` to one line, without the traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None

@@ -72,7 +72,7 @@ class DurableFunction(ABC, Generic[P, T]):
 
     @abstractmethod
     def start_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job under this id; an existing job of that id is left unchanged.
+        """Start a job under this id; an existing job with this id is left unchanged.
 
         Raises:
             ConfigError: The id is invalid, an argument is not JSON-serializable, or
@@ -89,8 +89,8 @@ class DurableFunction(ABC, Generic[P, T]):
 
         Raises:
             ConfigError: An argument is not JSON-serializable.
-            TypeError: The function does not accept them. This is not checked if
-                `AsArgument` adds another one.
+            TypeError: The function does not accept the arguments. This is not checked
+                if `AsArgument` adds one.
         """
         as_json("args", list(args))
         as_json("kwargs", dict(kwargs))

@@ -16,9 +16,9 @@ class Capabilities(Frozen):
     (900.0, 7.5, 0.0)
 
     Attributes:
-        engine: Its name.
-        max_hold: The longest time for which it can hold a job, in seconds; a longer
-            delay takes several hops. None means unlimited.
+        engine: The name of the engine.
+        max_hold: The longest time for which the engine can hold a job, in seconds; a
+            longer delay takes several hops. None means unlimited.
         granularity: How late a job may be while workers are idle, in seconds.
         min_delay: The shortest delay, in seconds; shorter ones are extended to it.
         at_least_once: Whether an attempt is repeated, under the same number, if its

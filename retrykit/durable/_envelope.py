@@ -53,9 +53,9 @@ class Envelope:
         written: The wall time when it was written, in seconds since 1970.
         due: The wall time when the next attempt is due, in seconds since 1970; None
             if the job has ended.
-        counts: The number of failures of each error type; that of rejected results is
+        counts: The number of failures of each error type; rejected results are counted
             under ``rejected result``.
-        run: The number of the run: 1, plus 1 each time that the dead job was requeued.
+        run: The number of the run: 1, plus 1 for each time that the job was requeued.
     """
 
     job: str
@@ -88,7 +88,7 @@ class Envelope:
     def key(self) -> str:
         """The idempotency key of the attempt; a repeated attempt has the same one.
 
-        ``job:attempt``, or ``job#run:attempt`` for a requeued job.
+        It is ``job:attempt``, or ``job#run:attempt`` for a requeued job.
         """
         return attempt_key(self.job, self.run, self.attempt)
 
@@ -100,8 +100,8 @@ class Envelope:
     def time_left(self, now: float) -> float:
         """Return the seconds until the attempt is due, <= 0 if it is due.
 
-        If the wall clock was set back, this is no more than when the envelope was
-        written. If the job has ended, it is 0.
+        If the wall clock was set back, the result is at most the time that was left
+        when the envelope was written. If the job has ended, it is 0.
         """
         return 0.0 if self.due is None else self.due - max(now, self.written)
 
@@ -132,7 +132,7 @@ class Envelope:
         """Return the envelope that `to_dict` wrote.
 
         Args:
-            data: That data, or its JSON text.
+            data: The data that `to_dict` returned, or its JSON text.
 
         Raises:
             ConfigError: *data* is damaged, inconsistent, or of a newer version.
@@ -164,8 +164,8 @@ def read_own_envelope(data: object, job: str, run: int | None = None) -> Envelop
 
     Args:
         data: The data that `Envelope.to_dict` wrote, or its JSON text.
-        job: The id of the job with which it is stored.
-        run: The number of its run, if known.
+        job: The id of the job with which the data is stored.
+        run: The number of the job's run, if known.
 
     Raises:
         ConfigError: The envelope is unusable, or belongs to another job or run, whose
@@ -263,7 +263,7 @@ def compact_state(state: RetryState, redact: Redaction | None = None) -> RetrySt
 
     Args:
         state: The state.
-        redact: The redaction of its texts, by default its policy's.
+        redact: The redaction of the texts; by default, that of the policy.
     """
     redact = state.redact if redact is None else redact
     failures = tuple(_compact_failure(each, redact) for each in state.failures)

@@ -53,7 +53,7 @@ class Job:
         policy: The policy of its jobs.
         name: The name of the job in the engine; by default the function's name, with
             its module unless that is ``__main__``.
-        previous_names: Former names of its policy, which waiting jobs may still carry.
+        previous_names: Former names of the policy, which waiting jobs may still carry.
         max_killed: The number of kills of a worker during the same attempt after which
             the job is dead. Count, >= 1; None means no limit.
 
@@ -200,7 +200,7 @@ class Job:
             raise JobFailed(msg)
 
     def _adopt(self, envelope: Envelope) -> Envelope:
-        """Return the envelope of a waiting job, with the name and hash of this policy.
+        """Return the envelope with the current name and fingerprint of the policy.
 
         Raises:
             ConfigError: The job does not wait, or the envelope names another policy.

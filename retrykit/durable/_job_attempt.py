@@ -32,7 +32,7 @@ class JobAttempt(Frozen):
     Attributes:
         envelope: The envelope to store. Its status says whether the job waits, has
             succeeded or is dead.
-        result: The result, if the job has succeeded. It may not be serializable.
+        result: The result, if the job has succeeded. It need not be serializable.
         error: The final error of a dead job, or the error of the attempt if the job
             waits; None if the job has succeeded, or waits after a rejected result. Its
             traceback keeps the frames of the attempt alive.
@@ -165,7 +165,7 @@ class RunningAttempt:
         return self._outcomes.pop()
 
     def _fail_by_policy(self, fault: Exception) -> None:
-        """Fail the job because its policy raised, as it would at every attempt."""
+        """Fail the job: its policy raised an error, as it would in every attempt."""
         state = self._state
         started = state.attempt_started
         duration = state.elapsed - started
@@ -176,7 +176,7 @@ class RunningAttempt:
 
 
 def _resumed_state(envelope: Envelope) -> RetryState:
-    """Return the state to continue; it has run since the first attempt began."""
+    """Return the state to continue, with the time since the first attempt began."""
     state, now = envelope.state, wall()
     if not envelope.failed_attempts:
         # max_elapsed excludes the time in the queue before the first attempt.

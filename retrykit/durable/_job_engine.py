@@ -19,7 +19,7 @@ class JobEngine(Frozen):
 
     The ``job_engine`` of an engine's integration connects to the application for a
     ``with`` block, and provides this object. A dashboard that is written for it works
-    with every engine, like ``retrykit jobs``.
+    with every engine, as ``retrykit jobs`` does.
 
     >>> from retrykit.integrations.celery import job_engine  # doctest: +SKIP
     >>> with job_engine(app) as engine:  # doctest: +SKIP
@@ -29,11 +29,11 @@ class JobEngine(Frozen):
     Attributes:
         jobs: Returns the reports of jobs: ``jobs(limit=100, **filters)``, with filters
             as in `JobFilters`. A limit of None returns all.
-        kill: Stops the job with an id.
-        requeue: Starts the dead job with an id again.
-        retry_at: Reschedules the next attempt of the waiting job with an id, to an
+        kill: Stops a job, given its id.
+        requeue: Starts a dead job again, given its id.
+        retry_at: Reschedules the next attempt of a waiting job, given its id and an
             aware datetime.
-        status: Returns the report of the job with an id.
+        status: Returns the report of a job, given its id.
     """
 
     __slots__ = ("jobs", "kill", "requeue", "retry_at", "status")

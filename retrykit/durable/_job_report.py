@@ -51,7 +51,7 @@ class JobReport(Frozen):
     def due(self) -> datetime | None:
         """When the next attempt of a waiting job is due, in UTC.
 
-        None if the job does not wait, or without an envelope.
+        None if the job does not wait, or has no envelope.
         """
         due = None if self.envelope is None else self.envelope.due
         return None if due is None or self.status != "waiting" else to_datetime(due)
@@ -66,14 +66,14 @@ class JobReport(Frozen):
 
     @property
     def last_error(self) -> str:
-        """The type of the last error, or ``rejected result``; empty without any."""
+        """The type of the last error, or ``rejected result``; empty if it has none."""
         return failure_type(self.failures[-1]) if self.failures else ""
 
     def overdue(self, now: float) -> float:
         """Return for how many seconds the job has been due; 0.0 if it is not.
 
-        Such a job waits for a worker, or its attempt is running, or its worker was
-        killed. A job that has ended, or that has no envelope, is not due.
+        A job that is due waits for a worker, or its attempt is running, or its worker
+        was killed. A job that has ended, or that has no envelope, is not due.
         """
         due = None if self.envelope is None else self.envelope.due
         if due is None or self.status not in {"waiting", "running"}:

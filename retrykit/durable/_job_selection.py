@@ -73,7 +73,8 @@ def wanted_statuses(filters: JobFilters) -> tuple[JobStatus, ...]:
     """Return the statuses that a chosen job may have.
 
     Raises:
-        ConfigError: A status is unknown, or no job can have it and be overdue.
+        ConfigError: A status is unknown, or means that a job has ended, while overdue
+            jobs are wanted.
     """
     status: Any = filters.get("status")
     known = UNFINISHED if "overdue" in filters else _STATUSES
@@ -93,8 +94,8 @@ def select_jobs(
 ) -> list[JobReport]:
     """Return up to *limit* (>= 1, None for all) matching jobs, the longest due first.
 
-    Jobs that have ended come last, the newest first: by when they ended, or if that is
-    unknown by when their histories were written. A job without an envelope and an end
+    Jobs that have ended come last, the newest first: ordered by when they ended or, if
+    that is unknown, by when their histories were written. If neither is known, a job
     counts as the oldest.
     """
     chosen = filter(_compile(filters), reports)

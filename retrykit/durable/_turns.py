@@ -1,8 +1,8 @@
 """Turns of attempts whose worker was killed: each worker repeats one at a time.
 
-One of these jobs may have killed the worker, for example by using up the memory. The
-attempts that ran at the same time are all delivered again. If they were repeated
-together, that job would kill them again, until all of them are dead.
+One of the jobs may have killed the worker, for example by using up the memory. All
+attempts that ran at that time are delivered again. If they were repeated together, that
+job would kill the next worker as well, and so on, until all the jobs are dead.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def draw_turn_delay() -> float:
 
 @contextmanager
 def take_turn(worker: str) -> Iterator[bool]:
-    """Take the turn of a worker until the block ends; yield False if it is taken.
+    """Take the turn of a worker until the block ends; yield whether it was free.
 
     The operating system frees the turn if the process is killed. Without a usable
     folder for temporary files there are no turns, and True is yielded.

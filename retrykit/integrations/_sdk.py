@@ -28,7 +28,7 @@ def connection_errors(sdk: ModuleType) -> tuple[type[Exception], ...]:
 
 
 def is_transient_cause(error: Exception, kinds: tuple[type[Exception], ...]) -> bool:
-    """Return whether an SDK's connection error has a transient cause, or none.
+    """Return whether an SDK's connection error has a transient cause, or no cause.
 
     The SDK wraps any error of its HTTP client, even one about an invalid URL. Of system
     errors, all are transient except a rejected certificate.

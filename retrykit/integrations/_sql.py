@@ -37,7 +37,7 @@ Verdict = Literal["lost", "undone", "read-only"] | None
 "lost": the connection was lost or could not be made, so a COMMIT may have succeeded.
 "undone": the database has rolled the statement back, or never began it.
 "read-only": the server is no longer the primary, or not ready. A new connection may
-lead to a server that is both; this connection is not to be used again.
+lead to a primary that is ready; this connection is not to be used again.
 """
 
 
@@ -45,7 +45,7 @@ class SqlErrors(TransientErrors):
     """Condition that matches the transient errors of a database driver."""
 
     def __call__(self, error: Any, /) -> bool:
-        """Return whether an error is transient, or a Django error with such a cause."""
+        """Return whether an error is transient, or Django's with a transient cause."""
         return self.judge(error) is not None or (
             _is_of_django(error) and self.judge(error.__cause__) is not None
         )
@@ -232,7 +232,7 @@ class Commit:
 
 
 def check_factory(factory: object, rule: str, *, usable: bool) -> None:
-    """Raise an error if an argument makes no new connections, as an open one does not.
+    """Raise an error if an argument, such as an open connection, makes no new ones.
 
     Args:
         factory: The user's argument.
@@ -240,7 +240,7 @@ def check_factory(factory: object, rule: str, *, usable: bool) -> None:
         usable: Whether the argument has the interface of a factory.
 
     Raises:
-        ConfigError: It has not, or is an open connection.
+        ConfigError: It does not have the interface, or is an open connection.
     """
     if not usable or hasattr(factory, "commit"):
         suggestion = "each attempt opens a new connection with it"
@@ -267,9 +267,9 @@ def transaction(  # noqa: PLR0913  the parts of a driver
         idempotent: Whether a transaction that may have been committed may be repeated.
         database: The database, which nested transactions must not share; by default the
             factory.
-        begin: Opens a connection of the factory, and a transaction in it, for a block.
-            At the end of the block it sets `Commit.sent` and commits; if the block
-            fails, it rolls back. None if the factory has no sync connections.
+        begin: Opens a connection of the factory, and begins a transaction in it, for a
+            block. At the end of the block it sets `Commit.sent` and commits; if the
+            block fails, it rolls back. None if the factory has no sync connections.
         abegin: Like *begin*, for async functions.
         passed: Whether a sync function gets the connection as its first argument; an
             async function always does.
@@ -375,7 +375,7 @@ def _attempt(
 
 @final
 class _Scope:
-    """A transaction in a database, which tasks that were started in it may outlive."""
+    """A transaction in a database; tasks that were started in it may outlive it."""
 
     __slots__ = ("database", "fn", "is_open")
 

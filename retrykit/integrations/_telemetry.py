@@ -1,6 +1,6 @@
 """Labels of telemetry, and the values of its gauges.
 
-The labels are bounded in number, and without the user's data.
+The labels are bounded in number, and contain no data of the user.
 """
 
 import logging
@@ -96,8 +96,9 @@ class EventLabels:
     def function(self, event: Event) -> str:
         """Return the module and the name of the function, as a bounded label.
 
-        For a block, its policy's name or the function around it; for a client, its
-        policy's name or the method and the host; ``job`` for a durable job.
+        A block is labeled with its policy's name or the function around it; a client's
+        request with its policy's name, or its method and host; a durable job with
+        ``job``.
         """
         function = event.function
         if function is not None:
@@ -109,9 +110,9 @@ class EventLabels:
     def error(self, record: CallFacts) -> str:
         """Return the type of the error that ended the last attempt, as a bounded label.
 
-        For a rejected response, its status; for any other result, ``rejected_result``;
-        for a call without an attempt, `RefusedError` if a limit refused it, otherwise
-        `RetryError`.
+        A rejected response is labeled with its status, any other rejected result with
+        ``rejected_result``. A call without an attempt is labeled with `RefusedError` if
+        a limit refused it, otherwise with `RetryError`.
         """
         if was_never_made(record):
             refused = record.stop_reason is StopReason.REFUSED
@@ -138,7 +139,7 @@ _HTTP: Final = (100, 599)
 
 
 def _is_job(name: str) -> bool:
-    """Return whether a call is the attempt of a durable job that runs here."""
+    """Return whether a call is the running attempt of a durable job."""
     try:
         key = idempotency_key()
     except LookupError:
@@ -147,7 +148,7 @@ def _is_job(name: str) -> bool:
 
 
 def was_never_made(record: CallFacts) -> bool:
-    """Return whether a call made no attempt, for example since a limit refused it."""
+    """Return whether a call made no attempt, for example because a limit refused it."""
     return record.attempt == 0
 
 
@@ -194,7 +195,8 @@ def read_balances(budgets: Mapping[str, Budget], most_shared: int) -> dict[str, 
 
     Args:
         budgets: Budgets, keyed by name.
-        most_shared: Maximum number of shared budgets: the most recently used ones.
+        most_shared: Maximum number of shared budgets; the most recently used ones are
+            read.
     """
     found = dict(list(balances().items())[-most_shared:])
     for name, budget in budgets.items():
@@ -229,8 +231,8 @@ def read_states(limits: Limits, most: int) -> dict[str, str]:
 
     Args:
         limits: Limits and registries, keyed by name.
-        most: Maximum number of shared limits, and of limits of each registry: the most
-            recently used ones.
+        most: Maximum number of shared limits, and of limits of each registry; the most
+            recently used ones are read.
     """
     found = dict(list(states().items())[-most:])
     for name, limit in limits.items():

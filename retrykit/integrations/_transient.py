@@ -41,8 +41,8 @@ class TransientErrors(ABC):
     ) -> Policy:
         """Return a policy that retries transient errors after the requested delays.
 
-        If *base* already has this condition, nothing is filled in: its author has
-        removed the other defaults.
+        If *base* already has this condition, nothing is filled in: other defaults that
+        it lacks were removed on purpose.
 
         Args:
             base: Policy to start from; by default `Policy()`. Its own settings for

@@ -62,7 +62,7 @@ class PolicyRetry(urllib3.Retry):
     the schedule's delay, and is waited for exactly. Redirects count as attempts; each
     begins a new call. urllib3 reports nothing before the first failure, so
     `max_elapsed` counts from there. Prefer `RetryPoolManager`, or `RetryAdapter` for
-    requests, in new code: they give the history of responses.
+    requests, in new code: with them, responses have a history, too.
 
     Args:
         policy: The policy; by default ``Policy()``. Its `on` and `give_up_on` may
@@ -121,7 +121,7 @@ class PolicyRetry(urllib3.Retry):
         _pool: ConnectionPool | None = None,
         _stacktrace: TracebackType | None = None,
     ) -> Self:
-        """Return the ``Retry`` for the next attempt, or raise the last one's error."""
+        """Return the ``Retry`` for the next attempt, or raise the final error."""
         count = partial(
             super().increment, method, url, response, error, _pool, _stacktrace
         )

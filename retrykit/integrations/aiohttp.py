@@ -132,16 +132,15 @@ class RetryMiddleware:
     ``__cause__``, when any of its public attributes except ``close`` is used. If the
     object is returned unused, the caller gets the original error.
 
-    An attempt ends with the response headers: if the body is truncated after that,
-    the client's error is raised, and nothing is retried. Idempotent methods and
-    requests with an ``Idempotency-Key`` are retried, if the body can be sent again:
-    from memory, or from a seekable file. `state_of` returns the history of every
-    response and every error, including those of ``raise_for_status``, which also have
-    the response as their ``response``. When the policy gives up, the last response is
-    returned, or an error of aiohttp or a `TimeoutError` is raised, as without the
-    middleware; in place of another `OSError`, the ``ClientOSError`` that aiohttp makes
-    from it. Each hop of a redirect is a separate call. Cookies of retried responses are
-    not kept.
+    An attempt ends with the response headers: if the body is truncated after that, the
+    client's error is raised, and nothing is retried. Idempotent methods and requests
+    with an ``Idempotency-Key`` are retried, if the body can be sent again: from memory,
+    or from a seekable file. `state_of` returns the history of every response and every
+    error, including those of ``raise_for_status``, which also have the response as
+    their ``response``. When the policy gives up, the last response is returned, or an
+    error of aiohttp or a `TimeoutError` is raised, as without the middleware; any other
+    `OSError` is raised as the ``ClientOSError`` that aiohttp makes from it. Each hop of
+    a redirect is a separate call. Cookies of retried responses are not kept.
 
     The ``total`` of ``aiohttp.ClientTimeout`` bounds all attempts and the delays
     between them; if it ends a delay, the error's ``__cause__`` has the history. Any
@@ -268,9 +267,10 @@ def _raise_for_status(response: aiohttp.ClientResponse) -> Callable[[], None]:
 class _FailedResponse:
     """Stands in for the response of a failed request; using it raises the error.
 
-    A private attribute raises the error itself, a public one except ``close`` a
-    ``ClientConnectionError``. If a middleware raised the error itself, aiohttp would
-    blame a stale connection of its pool, and restart all attempts.
+    Reading a private attribute raises the error itself; reading a public one, except
+    ``close``, raises a ``ClientConnectionError``. If a middleware raised the error
+    itself, aiohttp would blame a stale connection of its pool, and restart all
+    attempts.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -331,12 +331,13 @@ def download(
                 file.write(chunk)
 
     Iterate over the stream, in an ``async with`` block, which closes it. A request that
-    continues asks for the rest with ``Range``, and with ``If-Range`` only if the file
-    has not changed: that needs a strong ``ETag``, or a ``Last-Modified`` that is at
-    least a minute old. If the file has changed, or may have, `DownloadError` is
-    raised, since chunks cannot be taken back; `download_to` starts such a file over. A
-    body that is shorter than it should be is an error, even if aiohttp raises none. The
-    limits of the policy count the failures since the last chunk.
+    continues asks for the rest with ``Range``, on the condition, in ``If-Range``, that
+    the file has not changed. The condition needs a strong ``ETag``, or a
+    ``Last-Modified`` that was at least a minute old. If the file has changed, or may
+    have, `DownloadError` is raised, since chunks cannot be taken back; `download_to`
+    starts such a file over. A body that is shorter than it should be is an error, even
+    if aiohttp raises none. The limits of the policy count the failures since the last
+    chunk.
 
     Args:
         session: The session.
@@ -414,10 +415,10 @@ def events(
     ``Last-Event-ID``, after the delay that ``retry:`` has set, or the policy's delay if
     that is longer. Each event with an id is handed out exactly once, in order. Events
     that may be lost, since the server has sent no id for them, are listed in
-    ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410
-    after the first event or with a *last_event_id*, with an `EventStreamError` that
-    says what is lost. The limits of the policy count the failures since the last event,
-    or the last comment that kept the connection alive.
+    ``stream.state.stream.gaps``. The status 204 ends the stream; so do 400 and 410,
+    with an `EventStreamError` that says what is lost, if there is a last id, or an
+    event was handed out. The limits of the policy count the failures since the last
+    event, or the last comment that kept the connection alive.
 
     Args:
         session: The session.

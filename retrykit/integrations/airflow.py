@@ -12,8 +12,9 @@ a scheduler.
 Settings that Airflow does not support are rejected. The task's own ``retries`` limits
 every policy: set it to `AirflowPolicy.retries`. A cleared task starts the policy again.
 Airflow's own rules apply to errors that are not Exceptions, such as the
-``AirflowTaskTimeout`` of an ``execution_timeout``, and if the policy itself raises an
-error. An ``AirflowFailException`` ends the task without consulting the policy.
+``AirflowTaskTimeout`` of an ``execution_timeout``. They also apply if the policy itself
+raises an error. An ``AirflowFailException`` ends the task without consulting the
+policy.
 """
 
 from collections.abc import Mapping

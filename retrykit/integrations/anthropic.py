@@ -17,8 +17,8 @@ off, or each attempt is up to three requests::
             model="claude-sonnet-4-5", max_tokens=999, messages=messages
         )
 
-A generator function that yields the text of a stream is retried until its first piece,
-with ``@retry(retries.policy(), stream="until-first-item")``.
+A generator function that yields the text of a stream is retried until it has yielded
+its first piece, with ``@retry(retries.policy(), stream="until-first-item")``.
 
 Requests of this API are POSTs. The service may have executed, and charged for, a
 request whose answer was lost; the SDK itself repeats it all the same. The SDK waits for
@@ -69,7 +69,7 @@ class _Transient(TransientErrors):
     responses with the status 408, 409, 429, or 500 and above, such as 529 (overloaded).
     A spend limit, which also has the status 429, is permanent. In a stream, error
     events are transient if they report an overload, a rate limit, a timeout or an error
-    of the server. So is the SDK's ``RetryableError``.
+    of the server. The SDK's ``RetryableError`` is transient, too.
 
     Source:
         "Errors" and "Rate limits", Anthropic; the SDK's own retries.

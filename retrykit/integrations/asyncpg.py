@@ -48,8 +48,8 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of asyncpg.
 
     They are lost and failed connections, timeouts, serialization failures, deadlocks,
-    locks that are not available, a primary that has become read-only, and a full
-    server.
+    locks that are not available, a primary that has become read-only, and a server
+    without a free connection.
     """
 
     def judge(self, error: object, /) -> Verdict:

@@ -73,7 +73,7 @@ class _Transient(TransientErrors):
 
 
 def _is_broken_body(error: Any) -> bool:
-    """Return whether a body broke off: only truncation has an error type of its own."""
+    """Return whether an error is about a broken body; truncation has its own type."""
     without_status = type(error) is HttpResponseError and error.status_code is None
     return without_status and error.inner_exception is not None
 

@@ -323,7 +323,7 @@ class Wait(Schedule):
 
 @final
 class WaitGenerator(Adapter):
-    """A hint that gets delays from a backoff wait generator, one for each call.
+    """A hint that gets delays from backoff wait generators: each call has its own.
 
     Attributes:
         function: Returns a generator.

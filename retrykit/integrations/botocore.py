@@ -2,7 +2,7 @@
 
 Needs the extra ``botocore``. Clients make up to three requests by themselves, DynamoDB
 clients four, and more before botocore 1.44 or in the mode ``legacy``: switch that off,
-or each attempt is that many::
+or each attempt is that many requests::
 
     import boto3
     from botocore.config import Config

@@ -12,7 +12,8 @@ Needs the extra ``django``. The unit of retry is the transaction::
     transfer(1, 2, 100)
 
 Django's errors are judged by their cause, an error of psycopg, psycopg2, mysqlclient,
-PyMySQL or sqlite3; those for a closed connection also by their text.
+PyMySQL or sqlite3. Errors about a closed connection may have no known cause, and are
+judged by their text.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,7 +51,8 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of Django's databases.
 
     They are lost and failed connections, serialization failures, deadlocks, locks that
-    are not available, a primary that has become read-only, and a full server.
+    are not available, a primary that has become read-only, and a server without a free
+    connection.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -100,8 +102,8 @@ def transaction(
         **changes: Settings of `Policy`.
 
     Raises:
-        ConfigError: An argument is invalid, or what is decorated is not a function; or,
-            in a call, the database is already in a transaction or not in autocommit
+        ConfigError: An argument is invalid, or the decorated object is not a function;
+            or, in a call, the database is already in a transaction or not in autocommit
             mode.
     """
     if isinstance(policy, FunctionType):
@@ -177,7 +179,7 @@ def _check_idle(connection: Any) -> bool:
 
 @contextmanager
 def _immediate(connection: Any) -> Iterator[None]:
-    """Begin SQLite transactions with the write lock.
+    """Make SQLite transactions in the block begin with the write lock.
 
     Without the lock, others could write between a transaction's reads and its first
     change.

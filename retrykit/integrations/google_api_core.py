@@ -67,10 +67,10 @@ class _Transient(TransientErrors):
 
     It matches the errors that the library's own ``if_transient_error`` matches:
     responses with the status 429, 500 or 503, their gRPC codes, and failed and broken
-    connections. It also matches the status 408, 502 and 504, which Cloud Storage lists,
-    and transient errors of requests, such as timeouts. A rejected certificate is
+    connections. It also matches the statuses 408, 502 and 504, which Cloud Storage
+    lists, and transient errors of requests, such as timeouts. A rejected certificate is
     permanent, and so are gRPC's ``DeadlineExceeded``, which is the caller's own
-    timeout, and ``RetryError``: the library has retried the call itself.
+    timeout, and ``RetryError``, since the library has already retried the call.
 
     Source:
         "google.api_core.retry", google-api-core; "Retry strategy", Cloud Storage.

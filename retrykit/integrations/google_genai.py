@@ -1,8 +1,8 @@
 """Retries for Gemini's SDK, google-genai.
 
-Needs the extra ``google-genai``. The client retries nothing by itself, unless
-it is created with ``HttpRetryOptions``; but if aiohttp is installed, its async client
-repeats a request once after its connection failed. Options for one attempt switch both
+Needs the extra ``google-genai``. The client retries nothing by itself, unless it is
+created with ``HttpRetryOptions``; but if aiohttp is installed, the SDK's async client
+repeats a request once after a failed connection. Options for one attempt switch both
 off::
 
     from google import genai
@@ -45,7 +45,7 @@ __all__ = ["policy", "retry_after", "transient"]
 
 
 def retry_after(error: Any, /) -> Duration | RetryAfter | GiveUp | None:
-    """Read the ``retryDelay`` in the details of an error, or ``Retry-After``.
+    """Return the ``retryDelay`` of an error, or else its ``Retry-After``, or None.
 
     Source:
         "google.rpc.RetryInfo", Google APIs.

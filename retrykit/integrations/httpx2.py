@@ -155,7 +155,7 @@ def download(
     request that continues asks for the rest with ``Range``, on the condition, in
     ``If-Range``, that the file has not changed. The condition needs a strong ``ETag``,
     or a ``Last-Modified`` that was at least a minute old. If the file has changed, or
-    that is unknown, `DownloadError` is raised, since chunks cannot be taken back;
+    may have, `DownloadError` is raised, since chunks cannot be taken back;
     `download_to` starts such a file over. A body that is shorter than it should be is
     an error, even if httpx2 raises none. The limits of the policy count the failures
     since the last chunk.
@@ -168,7 +168,7 @@ def download(
             chunks are as sent: no ``Content-Encoding`` is requested or decoded.
 
     Returns:
-        A `Stream`, or an `AsyncStream` for an async client, of bytes, as they arrive.
+        A `Stream` of bytes, as they arrive; for an async client, an `AsyncStream`.
 
     Raises:
         ConfigError: The policy or an argument is invalid.
@@ -208,12 +208,12 @@ def download_to(
     The file is written beside the path, under a hidden name, and replaces what is at
     the path when it is complete; if the download fails, no part of it is left. If the
     file has changed, its download starts over, up to ten times. With an async client,
-    await it.
+    await the result.
 
     Args:
         client: The client, sync or async.
         url: The URL of the file.
-        path: Where to put it.
+        path: The path to write.
         policy: As in `download`.
         **request: As in `download`.
 
@@ -276,7 +276,7 @@ def events(
             if the client has a longer limit or none.
 
     Returns:
-        A `Stream`, or an `AsyncStream` for an async client, of `ServerSentEvent`.
+        A `Stream` of `ServerSentEvent`; for an async client, an `AsyncStream`.
 
     Raises:
         ConfigError: The policy or an argument is invalid.

@@ -62,7 +62,7 @@ def observer(
     """Return an observer that logs the retries and the ends of calls.
 
     A scheduled retry is a WARNING, or DEBUG after a rejected result if the policy has
-    ``on=()``: such a call polls. Giving up is an ERROR, a success after failures an
+    ``on=()``: such a call polls. Giving up is an ERROR, and a success after failures is
     INFO. The location of a record is the line that made the call.
 
     The end of a call is not logged if its first attempt succeeds, is cancelled, or has
@@ -182,7 +182,7 @@ def _check_level(name: str, level: object) -> int | None:
 def _describe(event: Event) -> str:
     """Return the text of an event; empty for an end that is not logged.
 
-    It is not logged if the first attempt succeeds, is cancelled or fails for good.
+    An end is not logged if the first attempt succeeds, is cancelled or fails for good.
     """
     state = event.state
     text = f"{title_of(state._record)}: attempt {state.attempt}"

@@ -15,8 +15,8 @@ off, or each attempt is up to three requests::
         answer = client.responses.create(model="gpt-5", input=question)
         return answer.output_text
 
-A generator function that yields the tokens of a stream is retried until its first
-token, with ``@retry(retries.policy(), stream="until-first-item")``.
+A generator function that yields the tokens of a stream is retried until it has yielded
+its first token, with ``@retry(retries.policy(), stream="until-first-item")``.
 
 Requests of this API are POSTs. The service may have executed, and charged for, a
 request whose answer was lost; the SDK itself repeats it all the same. If the service

@@ -71,7 +71,7 @@ def observer(
 
     Raises:
         ConfigError: *registry* is not a registry, or has these metrics already;
-            *prefix* is not part of a name; or *max_names* is not a count.
+            *prefix* cannot begin a name; or *max_names* is not a count.
     """
     labels = EventLabels(max_names)
     check_instance("registry", registry, CollectorRegistry)
@@ -162,7 +162,7 @@ class _Metrics:
 
 @final
 class _Children(dict[tuple[str, ...], Any]):
-    """The children of a metric, keyed by their labels, whose number is bounded.
+    """The children of a metric, keyed by labels that are bounded in number.
 
     The metric itself takes ten times as long to find a child.
     """
@@ -192,11 +192,11 @@ class BudgetCollector(Collector):
     Args:
         budgets: Budgets, keyed by name.
         prefix: The first word of the gauge's name.
-        max_shared: Maximum number of shared budgets: the most recently used ones.
-            Count, >= 1.
+        max_shared: Maximum number of shared budgets; the most recently used ones are
+            shown. Count, >= 1.
 
     Raises:
-        ConfigError: *budgets* is not a dict of budgets, *prefix* is not part of a name,
+        ConfigError: *budgets* is not a dict of budgets, *prefix* cannot begin a name,
             or *max_shared* is not a count.
     """
 
@@ -232,9 +232,9 @@ class BudgetCollector(Collector):
 class LimitCollector(Collector):
     """Collector of the states of limits, which are read at each scrape.
 
-    Each limit has one sample, whose value is 1 and whose label ``state`` is its current
-    state. The shared limits are shown as well, named after their scopes. A limit whose
-    state cannot be read is left out, and its error is logged.
+    Each limit has one sample, whose value is 1 and whose label ``state`` is the current
+    state of the limit. The shared limits are shown as well, named after their scopes. A
+    limit whose state cannot be read is left out, and its error is logged.
 
     >>> from retrykit.limits import CircuitBreaker
     >>> registry = CollectorRegistry()
@@ -244,15 +244,15 @@ class LimitCollector(Collector):
     1.0
 
     Args:
-        limits: Limits, keyed by name; or registries of limits, which are labeled with
-            the registry's name, a colon and their key.
+        limits: Limits and registries of limits, keyed by name. A limit of a registry is
+            labeled with the registry's name, a colon and the limit's key.
         prefix: The first word of the gauge's name.
-        max_shared: Maximum number of shared limits, and of limits of each registry: the
-            most recently used ones. Count, >= 1.
+        max_shared: Maximum number of shared limits, and of limits of each registry; the
+            most recently used ones are shown. Count, >= 1.
 
     Raises:
-        ConfigError: *limits* is not a dict of limits, *prefix* is not part of a name,
-            or *max_shared* is not a count.
+        ConfigError: *limits* is not a dict of limits, *prefix* cannot begin a name, or
+            *max_shared* is not a count.
     """
 
     @user_facing

@@ -56,7 +56,8 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of psycopg.
 
     They are lost and failed connections, serialization failures, deadlocks, locks that
-    are not available, a primary that has become read-only, and a full pool or server.
+    are not available, a primary that has become read-only, and a pool or server without
+    a free connection.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -132,12 +133,13 @@ def transaction(
 
     The function takes the connection first; its callers do not pass it. The transaction
     is committed when the function returns, and rolled back when it raises. If the
-    connection is lost during COMMIT, `CommitUnknown` is raised, unless *idempotent*.
+    connection is lost during COMMIT, `CommitUnknown` is raised, unless *idempotent* is
+    True.
 
     Args:
         factory: A pool of ``psycopg_pool``, or a function that returns a new
-            connection, such as ``lambda: psycopg.connect(url)``. For async functions an
-            ``AsyncConnectionPool``, or ``lambda: AsyncConnection.connect(url)``.
+            connection, such as ``lambda: psycopg.connect(url)``. For async functions,
+            an ``AsyncConnectionPool``, or ``lambda: AsyncConnection.connect(url)``.
         policy: As in `policy`.
         idempotent: Whether to retry a transaction that may have been committed.
         **changes: Settings of `Policy`.

@@ -44,7 +44,8 @@ class _Transient(SqlErrors):
     """Condition that matches transient errors of PyMySQL.
 
     They are lost and failed connections, deadlocks, conflicts, locks that are not
-    available in time, a primary that has become read-only, and a full server.
+    available in time, a primary that has become read-only, and a server without a free
+    connection.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -76,7 +77,8 @@ def transaction(
 
     The function takes the connection first; its callers do not pass it. The transaction
     is committed when the function returns, and rolled back when it raises. If the
-    connection is lost during COMMIT, `CommitUnknown` is raised, unless *idempotent*.
+    connection is lost during COMMIT, `CommitUnknown` is raised, unless *idempotent* is
+    True.
 
     Args:
         factory: Returns a new connection, or another context manager that provides one.

@@ -275,11 +275,11 @@ def download(
     Iterate over the stream, in a ``with`` block, which closes it. A request that
     continues asks for the rest with ``Range``, on the condition, in ``If-Range``, that
     the file has not changed. The condition needs a strong ``ETag``, or a
-    ``Last-Modified`` that was at least a minute old. If the file has changed, or that
-    is unknown, `DownloadError` is raised, since chunks cannot be taken back;
-    `download_to` starts such a file over. A body that is shorter than it should be is
-    an error, even if requests raises none. The limits of the policy count the failures
-    since the last chunk.
+    ``Last-Modified`` that was at least a minute old. If the file has changed, or may
+    have, `DownloadError` is raised, since chunks cannot be taken back; `download_to`
+    starts such a file over. A body that is shorter than it should be is an error, even
+    if requests raises none. The limits of the policy count the failures since the last
+    chunk.
 
     Args:
         session: The session.
@@ -320,7 +320,7 @@ def download_to(
     Args:
         session: The session.
         url: The URL of the file.
-        path: Where to put it.
+        path: The path to write.
         policy: As in `download`.
         **request: As in `download`.
 
@@ -407,7 +407,7 @@ class _Requester(Requester):
 
 
 def _read(response: requests.Response, *, decode: bool) -> Iterator[bytes]:
-    """Yield the parts of a body as they arrive; ``iter_content`` waits for chunks.
+    """Yield parts of a body as they arrive; ``iter_content`` waits for whole chunks.
 
     The errors are the same as from ``iter_content``.
     """

@@ -58,7 +58,8 @@ class _Transient(SqlErrors):
 
     They are lost and failed connections, serialization failures, deadlocks, locks that
     are not available, a primary that has become read-only, a row that another
-    transaction has changed first (`StaleDataError`), and a full pool or server.
+    transaction has changed first (`StaleDataError`), and a pool or server without a
+    free connection.
     """
 
     def judge(self, error: object, /) -> Verdict:
@@ -135,7 +136,7 @@ def transaction(
     The function takes the session first; its callers do not pass it. The transaction is
     committed when the function returns, and rolled back when it raises. On SQLite it
     begins with ``BEGIN IMMEDIATE``, which takes the write lock. If the connection is
-    lost during COMMIT, `CommitUnknown` is raised, unless *idempotent*.
+    lost during COMMIT, `CommitUnknown` is raised, unless *idempotent* is True.
 
     >>> from sqlalchemy import create_engine, text
     >>> @transaction(create_engine("sqlite://"), max_attempts=5)
@@ -145,8 +146,8 @@ def transaction(
     42
 
     Args:
-        factory: A sessionmaker of one database, or an Engine, whose functions take a
-            Connection. For async functions an async_sessionmaker or an AsyncEngine.
+        factory: A sessionmaker of one database, or an Engine: the function then takes a
+            Connection. For async functions, an async_sessionmaker or an AsyncEngine.
         policy: As in `policy`.
         idempotent: Whether to retry a transaction that may have been committed.
         **changes: Settings of `Policy`.

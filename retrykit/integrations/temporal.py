@@ -52,7 +52,7 @@ def retried(policy: Policy) -> Callable[[F], F]:
     ... async def verify(host: str) -> bool: ...
 
     A failed attempt raises an ``ApplicationError`` from the error. Its ``type`` is the
-    name of the error's class, or the error's own ``type`` if that is an
+    name of the error's class, or the error's own ``type`` if the error is an
     ``ApplicationError``. The raised error has the delay before the next attempt; or it
     is not retryable, and its last detail is the `Envelope`, as plain data. An
     ``ApplicationError`` that the activity raises with a delay, or as not retryable,
@@ -97,9 +97,9 @@ def retried(policy: Policy) -> Callable[[F], F]:
 def retry_policy(policy: Policy) -> RetryPolicy:
     """Return the ``retry_policy`` to give Temporal for a `retried` activity.
 
-    With it, Temporal never gives up by itself. Its delay applies to attempts that end
-    without an error: the longest first delay of *policy*, if that is known and at least
-    1 s, otherwise 1 s.
+    With it, Temporal never gives up by itself. Its delay, which follows attempts that
+    end without an error, is the longest first delay of *policy* if that is known and at
+    least 1 s, otherwise 1 s.
 
     >>> retry_policy(Policy(schedule=["1m", "1h"])).initial_interval
     datetime.timedelta(seconds=60)

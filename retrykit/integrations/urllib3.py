@@ -256,7 +256,7 @@ def _redirects_only(retries: urllib3.Retry | int | None) -> urllib3.Retry:
 def bound_timeout(timeout: Any, limit: float) -> Any:
     """Return a timeout whose parts, or whose total, are at most *limit* seconds.
 
-    Each part is at least a millisecond: urllib3 raises a ValueError for 0.
+    Each of them is at least a millisecond: urllib3 raises a ValueError for 0.
     """
     if isinstance(timeout, tuple):
         return tuple(bound_timeout(part, limit) for part in timeout)

@@ -27,10 +27,10 @@ def build_rewind(source: Any) -> Rewind | None:
         source: Bytes, a string, a file, an iterable of chunks, or None.
 
     Returns:
-        A function that seeks a file back to its current position, and does nothing
-        for None, bytes, a string, a list or a tuple. None for a file that cannot seek,
-        and for any other iterable: it may be exhausted by then, and would be sent as an
-        empty body.
+        A function that seeks a file back to its current position, and does nothing for
+        None, bytes, a string, a list or a tuple. None for a file that cannot seek, and
+        for any other iterable: after the first send it may be exhausted, and would be
+        sent as an empty body.
     """
     if source is None or isinstance(source, str | bytes | bytearray | list | tuple):
         return no_rewind

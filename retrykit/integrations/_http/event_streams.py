@@ -28,11 +28,12 @@ class ServerSentEvent(Frozen):
     Attributes:
         event: The type of the event, ``"message"`` by default.
         data: The data, whose lines are joined by ``"\n"``.
-        id: The last id that the server has sent, with this event or an earlier one,
-            from which the stream can continue: pass it as *last_event_id*. ``""`` if
-            there is none, or an empty one.
-        retry: The delay before a reconnection that the server has sent with this event,
-            in milliseconds, at most 366 days; None if it has sent none.
+        id: The last id that the server has sent, with this event or before it; if it
+            has sent none, the *last_event_id* of the stream. The stream can be
+            continued after it: pass it as *last_event_id*. ``""`` if there is no id, or
+            an empty one.
+        retry: The reconnection delay that the server has sent with this event, in
+            milliseconds, at most 366 days; None if it has sent none.
     """
 
     __slots__ = ("data", "event", "id", "retry")
@@ -98,7 +99,7 @@ class EventParser:
         self._has_id = False
 
     def _read_line(self, line: str) -> ServerSentEvent | None:
-        """Read a line; return the event that it ends; None if it ends none."""
+        """Read a line, and return the event that it completes, or None."""
         if not line:
             return self._end_frame()
         name, _, value = line.partition(":")
@@ -156,14 +157,14 @@ class EventStream:
         return None
 
     def position(self) -> dict[str, object]:
-        """Return where the next attempt continues, as its arguments.
+        """Return the arguments that say where the next attempt continues.
 
         They are the last id, and the number of events that have been read.
         """
         return {"last_event_id": self.last_event_id, "seen": self._seen}
 
     def requested_delay(self, _: object) -> float | None:
-        """Return the delay before a reconnection that the server has set, in seconds.
+        """Return the reconnection delay that the server has set, in seconds.
 
         None if it has set none. This method is a hint for policies.
         """
@@ -185,8 +186,8 @@ class EventStream:
 
         Raises:
             Exception: The error of the client, if the status is an error.
-            GiveUp: The stream cannot continue, or the response has no events; its
-                `cause` is an `EventStreamError`.
+            GiveUp: The stream cannot continue, or the response is not a stream of
+                events; its `cause` is an `EventStreamError`.
         """
         if reply.status == _NO_CONTENT:
             return False

@@ -1,6 +1,7 @@
 """Transports and a condition for httpx and httpx2, which have the same interface.
 
-The integration of each library passes the library's module; nothing here imports one.
+The integration of each library passes the library's module; nothing here imports
+either.
 """
 
 from collections.abc import Iterable, Iterator
@@ -76,7 +77,7 @@ class HttpxTransient(Transient):
 
 
 class SyncTransport(Generic[_Inner, _Request, _Response]):
-    """Base class of each `RetryTransport`, which sets its library and condition."""
+    """Base class of `RetryTransport`; each subclass sets its library and condition."""
 
     _library: ClassVar[Any]
     _transient: ClassVar[HttpxTransient]
@@ -131,7 +132,7 @@ class SyncTransport(Generic[_Inner, _Request, _Response]):
 
 
 class AsyncTransport(Generic[_Inner, _Request, _Response]):
-    """Base class of each `AsyncRetryTransport`, which sets library and condition."""
+    """Base class of `AsyncRetryTransport`; each subclass sets library and condition."""
 
     _library: ClassVar[Any]
     _transient: ClassVar[HttpxTransient]
@@ -224,7 +225,7 @@ def _build_rewind(library: Any, stream: object) -> Rewind | None:
 
 @contextmanager
 def _bound_timeouts(request: Any, limit: float) -> Iterator[None]:
-    """Limit each timeout of a request in the block to *limit* seconds, but >= 1 ms."""
+    """Limit each timeout of a request in a block to *limit* seconds, at least 1 ms."""
     extensions = request.extensions
     given = extensions.get("timeout", {})
     timeouts = {phase: given.get(phase) for phase in _PHASES}

@@ -38,9 +38,9 @@ class RangeDownload:
     """A download that continues across requests.
 
     Args:
-        restarts: How often the download may start over if it cannot continue, which
-            makes the bytes handed out before void. After that, a `DownloadError` is
-            raised.
+        restarts: How often the download may start over if it cannot continue; the bytes
+            that were handed out before are then void. If it would have to start over
+            more often, it ends with a `DownloadError`.
 
     Attributes:
         offset: Number of bytes handed out since the download last started.
@@ -65,7 +65,7 @@ class RangeDownload:
         return self.offset == self.total
 
     def position(self, *_: object) -> dict[str, int]:
-        """Return where the next attempt continues, as its arguments.
+        """Return the arguments that say where the next attempt continues.
 
         They are the offset, and how often the download has started.
         """
@@ -132,7 +132,7 @@ class RangeDownload:
         return chunk
 
     def missing(self) -> str | None:
-        """Return a text about the bytes that a body lacks at its end; None if none.
+        """Return a text about the bytes missing at the end of a body; None if none are.
 
         A body of unknown size counts as complete, unless it repeats fewer bytes than
         were handed out before.
@@ -211,8 +211,8 @@ def _strong_validator(headers: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the name and value of the header for ``If-Range``; None if none is strong.
 
     ``Last-Modified`` is strong only if there is no entity tag, and if it is at least
-    60 s before the response's ``Date``: the file cannot have changed twice in that
-    second, even if a clock is wrong.
+    60 s before the response's ``Date``: the file cannot have changed again in the
+    second that the header names, even if a clock is wrong.
     """
     tag = headers.get("etag", "").strip()
     if tag:

@@ -180,7 +180,7 @@ def read_download(
     offset: int = 0,  # noqa: ARG001  for the positions of the stream
     begun: int = 1,  # noqa: ARG001  for the positions of the stream
 ) -> Generator[bytes]:
-    """Yield the bytes of a download that one request gets, and none if it is complete.
+    """Yield the bytes that one request gets; none if the download is complete.
 
     Raises:
         Exception: The client's error, if a body ends too early.
@@ -205,7 +205,7 @@ async def aread_download(
     offset: int = 0,  # noqa: ARG001  for the positions of the stream
     begun: int = 1,  # noqa: ARG001  for the positions of the stream
 ) -> AsyncGenerator[bytes]:
-    """Yield the bytes of a download that one request gets, and none if it is complete.
+    """Yield the bytes that one request gets; none if the download is complete.
 
     Raises:
         Exception: The client's error, if a body ends too early.
@@ -314,7 +314,7 @@ async def awrite_download(
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new file for a block, which replaces the file at a path if it succeeds.
+    """Open a new file, which replaces the file at a path if the block succeeds.
 
     If the block raises an error, the new file is removed.
 

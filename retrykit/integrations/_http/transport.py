@@ -155,9 +155,9 @@ class Sender(_BaseSender):
     _awaited = False
 
     def send(self, request: HttpRequest) -> Any:
-        """Send a request, and return its response, which gets the state of the call.
+        """Send a request; return its response, to which the call's state is attached.
 
-        It is the accepted response, or a rejected one if the call ended with it.
+        This is the accepted response, or a rejected one if the call ended with it.
         """
         reason = request.not_repeatable_because(self._methods)
         in_flight, response = _InFlight(self.policy), None
@@ -210,8 +210,8 @@ class _InFlight:
     Attributes:
         call: The call that sends it; None until the first attempt begins.
         response: The response of the current attempt, once it has arrived. It must be
-            released if the call ends without returning it: a condition has raised an
-            error, or the call was cancelled.
+            released if the call ends without returning it, because a condition has
+            raised an error, or the call was cancelled.
     """
 
     call: RetryCall | None = None
@@ -245,7 +245,7 @@ class _InFlight:
             raise
 
     def clear(self) -> None:
-        """Break the reference cycle of state, errors, and frames with this object."""
+        """Break a reference cycle: the frames of the call's errors hold this object."""
         vars(self).clear()
 
 
@@ -276,7 +276,8 @@ def _final_response(
 ) -> Any:
     """Return the response to return in place of an error; None to raise the error.
 
-    If the request was not repeatable, a note of the error or a log record says why.
+    If the request was not retried because it is not repeatable, a note of the error, or
+    a log record, says why.
 
     Args:
         error: The error that ended the call.

@@ -1,8 +1,9 @@
 """SIGTERM in the child processes of a worker that is stopping.
 
-Supervisors such as systemd send it to every process of a service. Celery's children
-end at once, in the middle of their attempts. Here they continue while the worker stops
-warmly, and end if it stops coldly, or has not begun to stop a second later.
+Supervisors such as systemd send it to every process of a service. By default, Celery's
+children then end at once, in the middle of their attempts. Here they continue while the
+worker stops warmly, and end if it stops coldly, or has not begun to stop a second
+later.
 """
 
 import mmap
@@ -19,7 +20,7 @@ _DELAY: Final = 1.0
 
 
 class ChildSignals:
-    """Handler of SIGTERM in the children of a worker, forked after its creation.
+    """Handler of SIGTERM in children of a worker; create it before they are forked.
 
     Args:
         worker: The process id of the worker.
@@ -32,7 +33,7 @@ class ChildSignals:
         self._before: Any = None
 
     def stop(self, *, warm: bool) -> None:
-        """Tell the children that the worker stops: if *warm*, after its attempts."""
+        """Tell the children that the worker stops: after its attempts if *warm*."""
         self._stopping[0] = _WARM if warm else _COLD
 
     def protect(self, **_: Any) -> None:

@@ -226,7 +226,7 @@ def _build(
 
 
 def _retention(app: Celery) -> float:
-    """Return how long the result backend keeps results: seconds, maybe infinity."""
+    """Return how long the result backend keeps results, in seconds or as infinity."""
     expires = app.conf.result_expires
     return parse_duration("result_expires", expires) if expires else math.inf
 

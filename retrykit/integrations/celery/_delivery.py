@@ -12,8 +12,8 @@ then the next message is sent. A message whose worker is killed is redelivered:
 - Killed before Celery stored the result or the error of an ended job: the outcome in
   the ledger is stored.
 
-An attempt during which a worker was killed is repeated when no other such attempt runs
-in its worker; until then its message is sent on with a delay.
+An attempt during which a worker was killed is repeated only while no other such attempt
+runs in the same worker; until then, its message is sent again with a delay.
 
 Nothing loops without a pause: a message that cannot be handled goes to the dead-letter
 queue, and one whose successor cannot be sent is requeued after a second.
@@ -173,7 +173,7 @@ class Delivery:
     def _attempt(self, envelope: Envelope, killed: int) -> Any:
         """Make the attempt, and return its result if it succeeds.
 
-        Workers were killed during the attempt *killed* times before.
+        *killed* is how often workers were killed during this attempt before.
         """
         token = self._headers.get(TOKEN_HEADER, "")
         begun = Entry.of(envelope, self._hop, token, begun=True)

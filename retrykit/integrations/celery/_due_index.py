@@ -58,7 +58,7 @@ class DueIndex:
             start += _PAGE
 
     def headers_of_messages(self, queues: Collection[str]) -> Iterator[dict[str, Any]]:
-        """Yield the headers of messages in the queues, then of all that workers hold.
+        """Yield the headers of messages in the queues, then of those that workers hold.
 
         This is the order in which messages move. A message that is sent or taken
         meanwhile may be missing.

@@ -44,7 +44,7 @@ __all__ = ["job_engine", "jobs", "kill", "requeue", "retry_at", "status"]
 
 @contextmanager
 def job_engine(app: Celery) -> Iterator[JobEngine]:
-    """Open the jobs of an app, in the form that all engines share, for a block.
+    """Yield the jobs of an app as a `JobEngine`, for a ``with`` block.
 
     The modules of the app are imported, as in a worker.
 
@@ -72,7 +72,7 @@ def _check_results(backend: str) -> None:
 
 @user_facing
 def status(app: Celery, job_id: str) -> JobReport:
-    """Return the status of a job: its failures, and when its next attempt is due.
+    """Return a job's report: status, failures, and when its next attempt is due.
 
     Jobs that have ended are known for as long as the app keeps results:
     ``result_expires``.
@@ -195,7 +195,7 @@ def _find_stuck(app: Celery, job_id: str) -> tuple[Entry, dict[str, Any]]:
     """Return the ledger entry and the message of a job that is dead, killed or lost.
 
     Raises:
-        ConfigError: The job is not stuck like that, or its message is not stored.
+        ConfigError: The job is not dead, killed or lost, or its message is not stored.
     """
     entry = read_entry(app, job_id)
     status = entry.status if entry else "unknown"
@@ -219,7 +219,7 @@ def _find_message(app: Celery, job_id: str) -> dict[str, Any]:
 
 
 def _all_reports(app: Celery, statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
-    """Yield reports, among them those of all unfinished or dead jobs asked for."""
+    """Yield the reports of jobs, at least all unfinished or dead ones asked for."""
     indexed: dict[str, None] = {}
     with open_index(app) as index:
         if index is not None:
@@ -254,7 +254,7 @@ def _dead_letter_reports(app: Celery) -> Iterator[JobReport]:
 def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:
     """Return whether a worker has seen a later run of a dead job.
 
-    If no worker has, the requeued message may not have been sent.
+    If no worker has, the message of that run may never have been sent.
     """
     latest = read_entry(app, job)
     if latest is None or latest.run <= entry.run:
@@ -264,7 +264,7 @@ def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:
 
 
 def _read_report(app: Celery, job: str, entry: Entry) -> JobReport:
-    """Return the report of a job, which may have been killed while it waited."""
+    """Return the report of a job; a waiting job that was killed is dead."""
     report = _build_report(app, job, entry)
     if entry.status == "waiting" and killed_run(app, job) >= entry.run:
         report = cast(

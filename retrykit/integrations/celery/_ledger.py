@@ -58,8 +58,8 @@ class Entry(Frozen):
         run: The number of the run.
         hop: The number of the current message: 0 is the first of a run.
         status: The status of the job.
-        token: The token of the current message; empty if that has none, or if the job
-            has ended.
+        token: The token of the current message; empty if the message has none, or if
+            the job has ended.
         envelope: The envelope of the current message as plain data; None if it was
             unreadable.
         result: The result, if the job has succeeded.
@@ -188,7 +188,7 @@ def replace_message(app: Celery, job: str, entry: Entry, token: str) -> None:
 
 
 def killed_run(app: Celery, job: str) -> int:
-    """Return the last killed run of a job; 0 if none was killed."""
+    """Return the number of a job's last killed run; 0 if none was killed."""
     run = _read(app, f"{job}{LEDGER}.kill")
     return run if isinstance(run, int) else 0
 

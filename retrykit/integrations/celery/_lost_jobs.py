@@ -1,10 +1,10 @@
 """Sweeps that send jobs again after Redis has lost their messages.
 
 Redis hands a message to a worker, which then records it as unacknowledged. If the
-worker is killed in between, the message is gone, but not the job's ledger and not its
-due time. A job that is overdue for so long that Celery would have redelivered its
-message, and that has none, is sent again under a new token: if its message was only
-late, one of the two is stale, and is dropped.
+worker is killed in between, the message is gone, but the job's ledger entry and its due
+time remain. A job without a message is sent again, under a new token, when it has been
+overdue for so long that Celery would have redelivered a message. If its message was
+only late, one of the two is stale, and is dropped.
 """
 
 import logging
@@ -43,7 +43,7 @@ _LIMIT: Final = 1000
 
 @final
 class _LostJob(Frozen):
-    """A job whose message is lost, its stored message, and the token of the next one.
+    """A job whose message is lost, with what is needed to send it again.
 
     Attributes:
         job: The id of the job.
@@ -180,7 +180,7 @@ def _send(app: Celery, lost: _LostJob) -> bool:
 
 
 def _try(what: str, function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function; an error is logged, and the result is None."""
+    """Call a function, and return its result; log an error, and return None."""
     try:
         return function(*args)
     except Exception:  # noqa: BLE001  the worker and the other jobs continue
@@ -194,7 +194,7 @@ def _queue_of(app: Celery, message: dict[str, Any]) -> str:
 
 
 def _due_of(entry: Entry) -> float | None:
-    """Return the due time of an unfinished job; None for other jobs."""
+    """Return the due time of an unfinished job; None for other jobs, or if unknown."""
     if entry.status not in {"waiting", "running"}:
         return None
     due = entry.envelope.get("due") if isinstance(entry.envelope, dict) else None

@@ -58,7 +58,7 @@ def copy_message(
 def build_message(
     task: Task[..., Any], args: Any, kwargs: Any, options: Mapping[str, Any]
 ) -> Signature[Any]:
-    """Return the message of a new job as it is stored, to be sent again.
+    """Return the message of a new job, in the form that is stored for later sends.
 
     Options that cannot be stored, such as a connection, are left out.
     """
@@ -109,7 +109,7 @@ class DeadLetter(Frozen):
     Attributes:
         job: The id of the job.
         entry: The job's ledger entry.
-        message: The job's message, from which it can be sent again.
+        message: The job's message, with which the job can be sent again.
         remove: Removes the dead letter from the queue.
     """
 
@@ -172,7 +172,7 @@ def _taken_letters(app: Celery) -> Iterator[list[Message]]:
 def _find_serializer(app: Celery, body: object) -> str:
     """Return the first serializer of an app that can encode a message, or its default.
 
-    The sender of the job may have used another one than this app's default.
+    The sender of the job may have used a serializer other than this app's default.
     """
     names = app.conf.task_serializer, *app.conf.accept_content
     return str(next((name for name in names if _can_encode(name, body)), names[0]))

@@ -213,19 +213,19 @@ class DurableTask(Task[..., Any]):
         return envelope
 
     def _lock_id(self, task_id: str | None) -> AbstractContextManager[None]:
-        """Return a block that locks an id against other starts, if that is needed.
+        """Return a context manager that locks an id against other starts, if needed.
 
-        It is not needed without an id, or on Redis, where the time between the check of
-        an id and its first write is short.
+        The lock is not needed without an id, or on Redis, where the time between the
+        check of an id and its first write is short.
         """
         if task_id is None or driver(self.app) == "redis":
             return nullcontext()
         return exclusively(self.app, task_id)
 
     def _exists(self, job_id: str) -> bool:
-        """Return whether a worker has seen a job with this id, or it was requeued.
+        """Return whether a job with this id was requeued, or seen by a worker.
 
-        A message that no worker has seen may not have been sent.
+        A message that no worker has seen may never have been sent.
         """
         entry = read_entry(self.app, job_id)
         unseen = 1, 0, "waiting"

@@ -1,9 +1,9 @@
 """Dead letters for jobs whose messages a worker cannot use.
 
 Celery drops a message whose task the worker does not have, as happens when a rolling
-deploy adds or renames a task, and a message whose body cannot be decoded. Here its job
-is made dead first: `requeue` finds the job in the dead-letter queue, or by its stored
-message.
+deploy adds or renames a task, and a message whose body cannot be decoded. Here, the job
+of such a message is made dead first: `requeue` finds the job in the dead-letter queue,
+or by its stored message.
 """
 
 import logging
@@ -64,7 +64,7 @@ class UnusableMessageHandler(bootsteps.Step):
 
 
 def _fail_unknown(app: Celery, message: Message) -> None:
-    """Move the job of a task that this worker does not have to the dead letters."""
+    """Fail a job whose task this worker does not have, and send a dead letter."""
     headers: Any = message.headers
     failed = _fail(app, message, f"its worker has no task {headers['task']!r}")
     if failed is None:

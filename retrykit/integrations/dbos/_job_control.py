@@ -45,10 +45,10 @@ _BATCH_SIZE: Final = 500
 
 @contextmanager
 def job_engine(settings: Mapping[str, Any]) -> Iterator[JobEngine]:
-    """Connect to a system database for a block, and yield its jobs.
+    """Connect to a system database for a ``with`` block, and yield its `JobEngine`.
 
-    The jobs have the form that all engines share. This process neither runs jobs nor
-    creates the database, and DBOS logs only critical errors.
+    This process neither runs jobs nor creates the database, and DBOS logs only critical
+    errors.
 
     Args:
         settings: The settings of DBOS, as in `connect`.
@@ -68,7 +68,7 @@ def job_engine(settings: Mapping[str, Any]) -> Iterator[JobEngine]:
 
 @user_facing
 def status(job_id: str) -> JobReport:
-    """Return the status of a job: its errors, and when its next attempt is due.
+    """Return a job's report: status, failures, and when its next attempt is due.
 
     >>> print(status("verify-7").describe())  # doctest: +SKIP
     verify-7: waiting, 3 failed attempts, next due 2026-11-23 04:00:00 UTC
@@ -239,7 +239,7 @@ def _find_obsolete(row: WorkflowStatus) -> Sequence[str]:
 
 
 def _all_reports(statuses: Sequence[JobStatus]) -> Iterator[JobReport]:
-    """Yield the reports of all jobs that may have one of these statuses.
+    """Yield the reports of all jobs that have one of these statuses.
 
     Each job comes once, even if it advances between the queries.
     """
@@ -342,7 +342,7 @@ def _output(row: WorkflowStatus) -> object:
 
 
 def _input(row: WorkflowStatus) -> object:
-    """Return the envelope that was stored before an attempt; if damaged, the input."""
+    """Return the envelope stored before an attempt, or the whole input if damaged."""
     match row.input:
         case {"args": [_, stored, *_]}:
             return stored

@@ -59,7 +59,7 @@ _jobs: dict[str, Job] = {}
 
 @final
 class DurableJob(DurableFunction[P, T]):
-    """A function that can be started as a job; calling it calls the function."""
+    """A function whose calls can be started as jobs; a direct call is not retried."""
 
     def start_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
         """Start a job under this id, and return the id.
@@ -89,7 +89,7 @@ def job(
     previous_names: Iterable[str] = (),
     max_killed: int | None = MAX_KILLED,
 ) -> Callable[[Callable[P, T]], DurableJob[P, T]]:
-    """Decorate a function, sync or async, whose calls can be started as jobs.
+    """Decorate a function, sync or async, so that its calls can be started as jobs.
 
     Args:
         policy: The policy of the jobs.

@@ -1,13 +1,14 @@
 """Attempts during which a worker was killed: counted, and repeated one at a time.
 
 One of the jobs may have killed the worker, for example by using up its memory. DBOS
-recovers all attempts that were running then. Were they repeated together, that job
-would kill the next worker before any other has ended. Alone, each can only kill itself
-and attempts that have just begun, and its count shows which one it is.
+recovers all attempts that were running then. If they were repeated together, that job
+would kill the next worker before any other job has ended. If each is repeated alone,
+that job can take down only itself and attempts that have just begun, and its count
+shows which one it is.
 
-DBOS counts recoveries, but includes attempts that still waited for their turn.
-So each repetition is recorded before it begins; the first time an attempt begins is
-not, since its recovery shows it.
+DBOS counts recoveries, including those of attempts that were still waiting for their
+turn. So each repetition is recorded before it begins; the first time an attempt begins
+is not, since its recovery shows it.
 """
 
 import asyncio
@@ -45,7 +46,7 @@ An attempt is running from its beginning until its outcome is recorded."""
 def until_recorded(workflow_id: str) -> Iterator[None]:
     """Remove an attempt from `running_attempts` after a block that records its outcome.
 
-    An attempt that is cancelled, since its process stops, has no outcome, and stays.
+    An attempt that is cancelled because its process stops has no outcome, and stays.
     """
     try:
         yield
@@ -61,8 +62,8 @@ def until_recorded(workflow_id: str) -> Iterator[None]:
 def repeat_alone(workflow_id: str, job: Job, envelope: Envelope) -> Iterator[None]:
     """Wait for the turn of an attempt, which is then made in the block.
 
-    Only an attempt during which a worker was killed before waits: until no other such
-    attempt is running in this process.
+    Only an attempt during which a worker was killed before has to wait, until no other
+    such attempt is running in this process.
 
     Raises:
         JobFailed: Workers were killed too often during the attempt.
@@ -83,7 +84,7 @@ def repeat_alone(workflow_id: str, job: Job, envelope: Envelope) -> Iterator[Non
 async def arepeat_alone(
     workflow_id: str, job: Job, envelope: Envelope
 ) -> AsyncIterator[None]:
-    """Make an attempt of a coroutine function, as `repeat_alone` does."""
+    """Wait for the turn of an async attempt, as `repeat_alone` does."""
     begun = await asyncio.to_thread(_find_begun, workflow_id)
     job.check_killed(envelope, begun or 0)
     while not _try_enter(workflow_id, begun):  # noqa: ASYNC110  threads enter, too
@@ -111,7 +112,7 @@ def forgive_running() -> None:
 
 
 def _find_begun(workflow_id: str) -> int | None:
-    """Return how often an attempt began before now; None if it was not recovered."""
+    """Return how often an attempt has begun before; None if this is the first time."""
     [row] = DBOS.list_workflows(
         workflow_ids=[workflow_id], load_input=False, load_output=False
     )

@@ -39,9 +39,10 @@ def listen(
     """Launch DBOS in a process that runs due jobs.
 
     Import all jobs first. Any number of such processes can share the jobs of a
-    database. If one is killed during an attempt, the process that restarts with its
-    executor id repeats the attempt, or any other after `take_over`. Before a process
-    ends, ``DBOS.destroy(workflow_completion_timeout_sec=60)`` lets attempts finish.
+    database. If one is killed during an attempt, the attempt is repeated by the process
+    that starts with its executor id, or after `take_over` by any other. Before a
+    process ends, ``DBOS.destroy(workflow_completion_timeout_sec=60)`` lets attempts
+    finish.
 
     Args:
         settings: The result of `config`.
@@ -100,9 +101,9 @@ def connect(settings: Mapping[str, Any]) -> None:
     ``run_migrations=False``, for a process that only queries jobs.
 
     Raises:
-        ConfigError: *settings* is not a dict; DBOS was created already, or with other
-            settings; SQLite is too old for it; or there is no such database, and it may
-            not be created.
+        ConfigError: *settings* is not a dict; DBOS was created or launched already;
+            SQLite is too old for it; or there is no such database, and it may not be
+            created.
     """
     check_instance("settings", settings, dict, _SUGGESTION)
     # A unique id: it would recover the attempts of a process with the same one.
@@ -122,7 +123,7 @@ def connect(settings: Mapping[str, Any]) -> None:
 
 
 def disconnect() -> None:
-    """Close what `connect` has opened, which the end of a process closes as well."""
+    """Close what `connect` has opened; the end of the process would close it, too."""
     DBOS.destroy()
 
 

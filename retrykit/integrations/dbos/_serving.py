@@ -154,7 +154,8 @@ def _start(run: Callable[[], None]) -> "Future[None]":
     """Call a function in a thread that does not keep the process alive.
 
     Returns:
-        A future, which ends with the function, or has its error.
+        A future that is done when the function has ended, and has its error if it
+        raised one.
     """
     future: Future[None] = Future()
 
@@ -198,7 +199,7 @@ def _received_signals() -> Iterator[SimpleQueue[int]]:
 
 
 def _wait(received: SimpleQueue[int]) -> int:
-    """Wait for a signal or `_LAUNCHED`, and return the number."""
+    """Wait for a signal or `_LAUNCHED`, and return its number."""
     while True:
         try:
             return received.get(timeout=1)  # Windows runs handlers only in between.

@@ -53,16 +53,16 @@ def config(
     ('sqlite:///hostnames.sqlite', 'retrykit-1')
 
     The settings pin what DBOS needs to recover the attempts of a killed process: the
-    executor id and the application version, which by default is a hash of the
-    workflows' source and changes with a deploy. Waiting jobs continue under any
-    version. DBOS stores JSON; if your own workflows have other values, set another
+    executor id and the application version, which would otherwise be a hash of the
+    workflows' source and change with a deploy. Waiting jobs continue under any version.
+    DBOS stores JSON; if your own workflows have other values, set another
     ``serializer``. On SQLite, all threads of a process share one connection.
 
     Args:
         name: The name of the application: at least 3 characters of a-z, 0-9, ``-`` and
             ``_``. Each application needs its own database or ``dbos_system_schema``.
-        database: The URL of the database; by default of a SQLite file with this name in
-            the current folder.
+        database: The URL of the database; by default that of a SQLite file in the
+            current folder, with *name* as its name.
         executor: The id of this process: unique, and the same after a restart. On
             SQLite ``single`` by default; elsewhere required to run jobs.
         **settings: Other settings of DBOS.

@@ -25,7 +25,7 @@ begin there. Here the generator cancels a call whose messages are no longer read
         finally:
             call.cancel()
 
-An async generator of `grpc.aio` works the same, with ``async for``.
+An async generator of `grpc.aio` works in the same way, with ``async for``.
 
 `retrykit.state_of` returns the history of an error. Where a decorator is not possible,
 use interceptors, which retry a call until it has its response, or the first message of

@@ -35,7 +35,7 @@ def async_interceptors(
     Put them first in the ``interceptors`` of ``grpc.aio.insecure_channel`` or
     ``secure_channel``, with the option ``("grpc.enable_retries", 0)``. They work as
     `RetryInterceptor` does, with these differences. gRPC creates the call object before
-    they run, so that it reflects the call only once the call has ended, or has its
+    they run, so the object reflects the call only once the call has ended, or has its
     first message; only errors and observers get the state. Cancelling a call takes
     effect at once. Requests are sent again if they are a sequence, such as a list;
     calls whose requests are written one by one, or come from any other iterable, are

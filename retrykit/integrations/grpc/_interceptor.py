@@ -33,11 +33,11 @@ class InterceptedCall(ABC):
     Args:
         continuation: Starts an attempt with details and a request.
         details: The details of the call.
-        request: Returns the request of an attempt, or the requests.
+        request: Returns the request of an attempt, or its stream of requests.
         once: Whether the call must not be retried.
 
     Attributes:
-        state: The state of the call, from its first attempt on.
+        state: The state of the call, from its first attempt until `pop_state`.
     """
 
     state: RetryState
@@ -57,7 +57,7 @@ class InterceptedCall(ABC):
 
     @abstractmethod
     def attempt(self, timeout: float | None, /) -> Any:
-        """Make an attempt; *timeout* is its own in seconds, None if it has none."""
+        """Make an attempt with its own *timeout*, in seconds; None means no timeout."""
 
     def pop_state(self) -> Any:
         """Return the state of the ended call, and drop it; None if it has none.
@@ -137,7 +137,7 @@ class CallRunner:
         return factory(_path(call.details)[1:], None)(call)
 
     def _limited_to(self, timeout: float) -> Callable[..., Any]:
-        """Return a factory of drivers for calls with a timeout in seconds."""
+        """Return a factory of drivers for calls with this timeout, in seconds."""
         policy, limit = self.policy, self.policy.max_elapsed
         if limit is not None and limit <= timeout:
             if policy.deadline == "stop":
@@ -190,7 +190,7 @@ def _with_reusable_metadata(details: Any) -> Any:
 
 
 def _attempt_details(details: Any, state: RetryState, timeout: float | None) -> Any:
-    """Return the details of an attempt: its timeout, and how many came before it.
+    """Return the details of an attempt: its timeout, and how many attempts precede it.
 
     Source:
         gRFC A6, "gRPC Retry Design", "Exposed Retry Metadata", 2017.

@@ -50,10 +50,10 @@ class RetryInterceptor(
     the state is still ``succeeded``. A stream that is cancelled during a delay ends
     after the delay, with the error of the last attempt.
 
-    Streams of requests are sent again if they are a sequence, such as a list, and only
-    once otherwise, since another iterable may be exhausted. A call that is made with
-    ``future`` is not retried either, since nothing waits for its result here. For a
-    future that is retried, submit the call to an executor.
+    A stream of requests is sent again only if it is a sequence, such as a list, since
+    another iterable may be exhausted. A call that is made with ``future`` is not
+    retried either, since nothing waits for its result here. For a future that is
+    retried, submit the call to an executor.
 
     Args:
         policy: As in `policy`.
@@ -141,7 +141,7 @@ class _ResponseCall(InterceptedCall):
     """A call with a single response."""
 
     def attempt(self, timeout: float | None, /) -> Any:
-        """Return the call object: with the response, or unfinished, after ``future``.
+        """Return the call object, which may be unfinished if ``future`` made the call.
 
         Raises:
             RpcError: The attempt failed.

@@ -42,10 +42,10 @@ def observer(  # noqa: PLR0913  independent options
     """Return an observer that records calls as spans and metrics.
 
     Each attempt is a span, whose parent is the span that is current where the call is
-    made. It is current during the attempt, except in a stream, so that the spans of
-    clients and databases are its children, and it links to the span of the previous
-    attempt. A failed attempt has the status ERROR and an ``error.type``. Texts of
-    errors, arguments and results are never recorded. The metrics count all calls,
+    made. Except in a stream, the attempt's span is current during the attempt, so that
+    the spans of clients and databases are its children. It links to the span of the
+    previous attempt. A failed attempt has the status ERROR and an ``error.type``. Texts
+    of errors, arguments and results are never recorded. The metrics count all calls,
     whether their spans are sampled or not.
 
     >>> from retrykit import observe
@@ -70,9 +70,9 @@ def observer(  # noqa: PLR0913  independent options
             registry, the most recently used ones. Count, >= 1.
 
     Raises:
-        ConfigError: *spans* is another word, a provider has another type, *budgets* is
-            not a dict of budgets, *limits* is not a dict of limits, or *max_names* is
-            not a count.
+        ConfigError: *spans* is unknown, a provider has another type, *budgets* is not a
+            dict of budgets, *limits* is not a dict of limits, or *max_names* is not a
+            count.
     """
     if spans is not None:
         check_choice("spans", spans, ["span", "event"], "None records no spans")

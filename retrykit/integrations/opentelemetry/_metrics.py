@@ -115,7 +115,7 @@ def observe_budgets(meter: Meter, named: Mapping[str, Budget], most: int) -> Non
 def observe_limits(meter: Meter, named: Limits, most: int) -> None:
     """Add a gauge of the states of *named* and of at most *most* shared limits.
 
-    Of the limits in a registry, at most *most* are shown as well.
+    At most *most* limits of each registry are shown.
     """
 
     def observe_states(_: CallbackOptions) -> Iterable[Observation]:

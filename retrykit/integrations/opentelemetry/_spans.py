@@ -178,7 +178,7 @@ class AttemptSpans:
         return span
 
     def _attach(self, call: _CallSpans, span: Span | None) -> None:
-        """Make a span current, or the caller's if None; do nothing for a stream."""
+        """Make a span current, or the caller's span if it is None; ignore streams."""
         if call.record is not None and call.record.stream is not None:
             return
         context = set_value(self._key, call, call.caller)

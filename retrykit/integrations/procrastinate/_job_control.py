@@ -107,7 +107,7 @@ def job_engine(app: App) -> Iterator[JobEngine]:
 
 @user_facing
 def status(app: App, job_id: str) -> JobReport:
-    """Return the status of a job: its errors, and when its next attempt is due.
+    """Return a job's report: status, failures, and when its next attempt is due.
 
     >>> print(status(app, "verify-7").describe())  # doctest: +SKIP
     verify-7: waiting, 3 failed attempts, next due 2026-11-23 04:00:00 UTC
@@ -119,7 +119,7 @@ def status(app: App, job_id: str) -> JobReport:
 
 
 async def astatus(app: App, job_id: str) -> JobReport:
-    """Return the status of a job like `status`, from a coroutine."""
+    """Return a job's report from a coroutine, as `status` does."""
     return await arun(_status(app, job_id))
 
 
@@ -147,15 +147,15 @@ def jobs(
 async def ajobs(
     app: App, *, limit: int | None = 100, **filters: Unpack[JobFilters]
 ) -> list[JobReport]:
-    """Return jobs like `jobs`, from a coroutine."""
+    """Return jobs from a coroutine, as `jobs` does."""
     return await arun(_jobs(app, limit, filters))
 
 
 @user_facing
 def requeue(app: App, job_id: str) -> None:
-    """Start a dead job again: all attempts of its policy, new idempotency keys.
+    """Start a dead job again, with all attempts of its policy and new idempotency keys.
 
-    It becomes a new Procrastinate job; the dead one stays in the table.
+    The new run is a new Procrastinate job; the dead one stays in the table.
 
     Raises:
         ConfigError: There is no such job, it is not dead, or its task is not imported.
@@ -164,7 +164,7 @@ def requeue(app: App, job_id: str) -> None:
 
 
 async def arequeue(app: App, job_id: str) -> None:
-    """Start a dead job again like `requeue`, from a coroutine."""
+    """Start a dead job again from a coroutine, as `requeue` does."""
     await arun(_requeue(app, job_id))
 
 
@@ -181,7 +181,7 @@ def kill(app: App, job_id: str) -> None:
 
 
 async def akill(app: App, job_id: str) -> None:
-    """Stop a job like `kill`, from a coroutine."""
+    """Stop a job from a coroutine, as `kill` does."""
     await arun(_kill(app, job_id))
 
 
@@ -202,7 +202,7 @@ def retry_at(app: App, job_id: str, when: datetime) -> None:
 
 
 async def aretry_at(app: App, job_id: str, when: datetime) -> None:
-    """Reschedule the next attempt like `retry_at`, from a coroutine."""
+    """Reschedule the next attempt from a coroutine, as `retry_at` does."""
     await arun(_retry_at(app, job_id, when))
 
 

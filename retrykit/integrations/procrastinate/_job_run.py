@@ -180,7 +180,7 @@ def _find_envelope(job: Job, row_id: int, before: StoredJob, metadata: Any) -> E
 def _fail(
     app: App, job: Job, row_id: int, before: StoredJob, error: Exception
 ) -> DualCall[NoReturn]:
-    """Store why a job is dead, and raise that as a `JobFailed`."""
+    """Store why a job is dead, and raise a `JobFailed` that says so."""
     reason = str(error) or repr(error)
     after = before._replace(reason=as_json("reason", reason))
     yield from replace_if_unchanged(app, row_id, before, after)

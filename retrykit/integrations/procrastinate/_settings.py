@@ -99,7 +99,7 @@ async def rescue(app: App) -> list[int]:
 
 
 async def put_back_unfinished(app: App, worker_id: int | None) -> list[int]:
-    """Put the running jobs of an ending worker back into the queue; return row ids."""
+    """Put the running jobs of an ending worker back; return their row ids."""
     jobs = app.job_manager
     rows = await jobs.list_jobs_async(worker_id=worker_id, status="doing")
     return await _put_back(app, rows, killed=0)

@@ -171,22 +171,22 @@ class StoredJob(NamedTuple):
 
 
 def schema() -> str:
-    """Return the SQL that creates retrykit's table, and an index of Procrastinate's."""
+    """Return the SQL that creates retrykit's table, and an index on Procrastinate's."""
     return files(_HERE).joinpath("schema.sql").read_text("utf-8")
 
 
 def apply_schema(app: App) -> None:
-    """Create retrykit's table, after Procrastinate's own; safe to repeat.
+    """Create retrykit's table; Procrastinate's own must exist. Safe to repeat.
 
-    It adds an index to Procrastinate's table; until the index is built, writes to the
-    table are blocked.
+    This also adds an index to Procrastinate's table; until the index is built, writes
+    to that table are blocked.
     """
     sql: Any = schema()
     app.connector.get_sync_connector().execute_query(sql)
 
 
 async def aapply_schema(app: App) -> None:
-    """Create the table like `apply_schema`, from a coroutine."""
+    """Create the table from a coroutine, as `apply_schema` does."""
     sql: Any = schema()
     await app.connector.execute_query_async(sql)
 
@@ -210,7 +210,7 @@ def load(app: App, row_id: int) -> DualCall[StoredJob]:
 
 
 def find_rows(app: App, job_id: str) -> DualCall[list[dict[str, Any]]]:
-    """Return all rows of a job, oldest first; empty without such a job."""
+    """Return all rows of a job, oldest first; none if there is no such job."""
     # A job that was deferred without an id has the id name@row.
     name, _, number = job_id.rpartition("@")
     numbered = number.isascii() and number.isdigit() and len(number) < _MAX_DIGITS

@@ -37,7 +37,7 @@ _OPTIONS: Final = ("aliases", "priority", "queue", "task_middleware")
 
 @final
 class DurableTask(DurableFunction[P, T]):
-    """A function that can be started as a job; calling it calls the function.
+    """A function whose calls can be started as jobs; a direct call is not retried.
 
     Attributes:
         job: The job: its function, policy and name.
@@ -50,7 +50,7 @@ class DurableTask(DurableFunction[P, T]):
         self.task = task
 
     def start_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job under this id; an existing job of that id is left unchanged.
+        """Start a job under this id; an existing job with this id is left unchanged.
 
         Raises:
             ConfigError: The id is invalid, or an argument is not JSON-serializable, or

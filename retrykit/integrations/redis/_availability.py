@@ -36,7 +36,7 @@ class Availability(ForkSafe):
         super().__init__()
 
     def begin(self) -> int | None:
-        """Begin a request: return `failures`; None in a pause, when none may be sent.
+        """Begin a request; return `failures`, or None in a pause, when none is sent.
 
         The number is passed to `reply` or `fail` with the outcome of the request.
         """
@@ -63,7 +63,7 @@ class Availability(ForkSafe):
         _log.info("%s: Redis is available again", self._name)
 
     def fail(self, failures: int, fault: Exception) -> None:
-        """Record that a request failed for which `begin` returned *failures*."""
+        """Record the failure of a request for which `begin` returned *failures*."""
         now = _now()
         with self._lock:
             first = failures == self.failures == 0

@@ -16,7 +16,7 @@ class Job(Protocol):
     """A task that is run from time to time."""
 
     def run(self) -> float | None:
-        """Run the job; return the seconds until it is due again, None if it is not."""
+        """Run the job; return the seconds until it is due again; None if it is done."""
         ...
 
     def give_up(self, fault: Exception, /) -> None:

@@ -134,15 +134,15 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
     **While Redis is unavailable** (down, slow, read-only, full, loading, or with
     another type of value under the key) each process counts its own tokens: it starts
     with the last reply of Redis, or with *capacity* if there was none yet. The logger
-    ``retrykit`` gets one warning, and one info when Redis is back. Requests are tried
-    again after 1, 2, 4, ... 30 s. Once Redis is back, the costs paid locally, less the
-    rewards, are subtracted from its tokens, which do not fall below 0.
+    ``retrykit`` gets one warning, and one info message when Redis is back. Requests are
+    tried again after 1, 2, 4, ... 30 s. Once Redis is back, the costs paid locally,
+    less the rewards, are subtracted from its tokens, which do not fall below 0.
 
     **When in doubt, there are fewer retries**: if a script is sent and there is no
     reply, the rewards that it carried are lost, and a retry may be paid twice.
 
     **The key** expires if it is unused for *expire_after*; an absent key is a full
-    bucket. All budgets of a key must have the same settings.
+    bucket. All budgets with the same key must have the same settings.
 
     Args:
         client: Redis client. Give it short timeouts, and no retries.

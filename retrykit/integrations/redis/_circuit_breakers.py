@@ -51,22 +51,23 @@ class RedisCircuitBreaker(ForkSafe, Limit):
     opens or closes. So a process learns about the others up to *refresh_every* late.
     Under `virtual_time` there is no thread: call `refresh`.
 
-    **It opens for all** when at least *at_least* processes are open, and at least the
-    share *quorum* of the live processes. All processes count alike, however many calls
-    they make. A process is alive until *expire_after* has passed since its last report;
-    it reports while it makes calls, and while it is open. A process whose own calls
-    opened its breaker refuses calls until its open time ends; the others refuse them
-    until enough open times have ended that the quorum is lost. Then the breaker of that
-    process is half-open, and sends its own probes. A breaker that opened only because
-    of the others is not counted as open, so openings do not sustain themselves.
+    **It opens for all** when the breakers of at least *at_least* processes are open,
+    and of at least the share *quorum* of the live processes. All processes count alike,
+    however many calls they make. A process is alive until *expire_after* has passed
+    since its last report; it reports while it makes calls, and while it is open. A
+    process whose own calls opened its breaker refuses calls until its open time ends;
+    the others refuse them until enough open times have ended for the quorum to be lost.
+    In either case, the breaker is half-open after that, and sends its own probes. A
+    breaker that opened only because of the others is not counted as open, so openings
+    do not sustain themselves.
 
     **It closes as each breaker does**: a breaker whose probes succeeded, or that was
     closed by hand, stays closed whatever the others reported earlier. Only their later
     openings open it again.
 
     **While Redis is unavailable** each process decides alone, with its own breaker. The
-    logger ``retrykit`` gets one warning, and one info when Redis is back. Requests are
-    tried again after 1, 2, 4, ... 30 s.
+    logger ``retrykit`` gets one warning, and one info message when Redis is back.
+    Requests are tried again after 1, 2, 4, ... 30 s.
 
     **Time** is measured by the server: processes report how long ago they opened or
     closed, and for how long they stay open. Their clocks need not agree.
@@ -79,8 +80,8 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         quorum: Share of the processes that must be open, 0 < quorum <= 1.
         at_least: Number of processes that must be open. Count, >= 2.
         refresh_every: How often the processes exchange their states. A duration > 0.
-        expire_after: How long a process counts after its last report. A duration,
-            at least twice *refresh_every*; by default 5 times as long.
+        expire_after: How long a process counts after its last report. A duration, at
+            least twice *refresh_every*; by default 5 times *refresh_every*.
 
     Attributes:
         breaker: The breaker of this process, with its `observers`, `metrics`, and
@@ -161,7 +162,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return self._view.state
 
     def acquire(self) -> Lease | Refusal:
-        """Ask the breaker of this process, without waiting, as `CircuitBreaker` does.
+        """Ask the breaker of this process, without waiting, whether a call may begin.
 
         Returns:
             A lease, to which the outcome must be reported; or a refusal.
@@ -175,7 +176,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         """Exchange states with the other processes now, in this thread.
 
         Call it before the first call, so that a new process knows of an outage. It
-        waits for Redis as long as the client does; in a coroutine use a thread.
+        waits for Redis as long as the client does; in a coroutine, call it in a thread.
 
         Returns:
             The processes; None if Redis is unavailable.
@@ -205,7 +206,7 @@ class RedisCircuitBreaker(ForkSafe, Limit):
         return self.breaker.refusal_after(delay)
 
     def join(self, conditions: Conditions, /) -> None:
-        """Raise a ConfigError if policies that share it judge failures differently."""
+        """Raise a ConfigError if two of its policies judge failures differently."""
         self.breaker.join(conditions)
 
     def error_of(self, refusal: Refusal) -> CircuitOpenError:

@@ -93,7 +93,7 @@ class FleetView:
     def apply_reply(
         self, report: Report, alive: int, ends: list[int]
     ) -> tuple[float, str] | None:
-        """Record a reply; return how long to open for the others, and why.
+        """Record a reply; return how long the others open this breaker, and why.
 
         Args:
             report: The report that was sent.

@@ -35,7 +35,7 @@ class LocalLedger:
     """The tokens of a key, as known to this process; thread-safe.
 
     Rewards are sent once, and lost if there is no reply. Costs that were paid locally
-    are sent until there is a reply.
+    are sent again until there is a reply.
 
     Args:
         bucket: The settings; its own tokens are not used.
@@ -78,7 +78,7 @@ class LocalLedger:
             return self._new_request(cost, now)
 
     def pay_locally(self, cost: int) -> int | None:
-        """Pay with local tokens; return *cost*, or None if the tokens are too few."""
+        """Pay with local tokens; return *cost*, or None if there are too few tokens."""
         with self._lock:
             if self.tokens < cost:
                 return None
@@ -104,7 +104,8 @@ class LocalLedger:
     def add(self, gain: int) -> None:
         """Add tokens, which the next request sends.
 
-        While Redis is unavailable, they are local tokens, up to the capacity.
+        While Redis is unavailable, they are also added to the local tokens, up to the
+        capacity.
         """
         with self._lock:
             if self._failures:

@@ -140,8 +140,8 @@ class RedisRateLimit(_BaseRedisRateLimit[redis.Redis]):
     """Rate limit that processes share on Redis, for sync functions.
 
     All processes together make at most as many calls in any period as *limit* allows,
-    wherever the period begins. Each call gets its own time from one atomic script, and
-    waits for it; or it is refused, and takes no time.
+    whenever the period begins. Each call gets its own time from one atomic script, and
+    waits for it; or it is refused, and uses up no time.
 
     >>> from redis import Redis
     >>> client = Redis(socket_connect_timeout=0.5, socket_timeout=0.5)
@@ -155,16 +155,16 @@ class RedisRateLimit(_BaseRedisRateLimit[redis.Redis]):
 
     **While Redis is unavailable** each process counts its own calls, with *local*:
     together they may exceed the limit, so give each process its share if that matters.
-    The logger ``retrykit`` gets one warning, and one info when Redis is back. Requests
-    are tried again after 1, 2, 4, ... 30 s.
+    The logger ``retrykit`` gets one warning, and one info message when Redis is back.
+    Requests are tried again after 1, 2, 4, ... 30 s.
 
     Args:
         client: Redis client. Give it short timeouts, and no retries: a script that is
             sent twice uses up the times of two calls.
-        name: Name of the limit in Redis and in errors. All limits of one name must have
-            the same settings.
-        limit: The settings. Redis keeps the times of as many calls as it allows in a
-            period.
+        name: Name of the limit in Redis and in errors. All limits with the same name
+            must have the same settings.
+        limit: The settings. Redis keeps the times of as many calls as the limit allows
+            in a period.
         local: The limit of this process while Redis is unavailable; by default *limit*.
 
     Raises:

@@ -1,14 +1,14 @@
 """Hooks that were written for tenacity, as settings of a policy.
 
-A hook gets an object with the attributes of tenacity's `RetryCallState`, which is made
-for each call of the hook, and describes that moment. tenacity itself is not imported; a
-hook that tenacity has made, such as ``before_sleep_log``, ``wait_fixed`` or a subclass
-of ``stop_base``, is called in the same way as a function of your own. `policy` takes
-all arguments of a ``Retrying`` at once.
+A hook gets an object with the attributes of tenacity's `RetryCallState`. The object is
+made for each call of the hook, and describes that moment. tenacity itself is not
+imported; a hook that tenacity has made, such as ``before_sleep_log``, ``wait_fixed`` or
+a subclass of ``stop_base``, is called in the same way as a function of your own.
+`policy` takes all arguments of a ``Retrying`` at once.
 
-A hook may be async under `aretry`, where tenacity awaits it as well, but not the
-functions of `wait` and `stop`, nor their ``after``. An error that a hook raises ends
-the call, as in tenacity.
+Under `aretry`, a hook may be async, as in tenacity, but the functions of `wait` and
+`stop`, and their ``after``, may not. An error that a hook raises ends the call, as in
+tenacity.
 """
 
 from retrykit.integrations.tenacity._call_states import (

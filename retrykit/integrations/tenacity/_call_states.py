@@ -55,8 +55,8 @@ class Stop:
     """The limits of a call, as attributes with the names that tenacity's stops use.
 
     Attributes:
-        max_attempt_number: As in ``stop_after_attempt``; missing if it is unlimited.
-        max_delay: As in ``stop_after_delay``, in seconds; missing if unlimited.
+        max_attempt_number: As in ``stop_after_attempt``; missing without such a limit.
+        max_delay: As in ``stop_after_delay``, in seconds; missing without such a limit.
     """
 
     max_attempt_number: int
@@ -94,7 +94,7 @@ class RetryObject:
 
 @final
 class RetryCallState:
-    """An object with the attributes of tenacity's class of this name.
+    """An object with the attributes of tenacity's class of the same name.
 
     Attributes:
         start_time: When the call began, by `time.monotonic`.
@@ -104,15 +104,16 @@ class RetryCallState:
         kwargs: Its keyword arguments.
         attempt_number: The number of the attempt, from 1.
         outcome: The `Future` of the attempt; None before its end.
-        outcome_timestamp: When the attempt ended, by `time.monotonic`, or None.
-        idle_for: Sum of the delays, in seconds; with the one to come in
-            ``before_sleep``.
+        outcome_timestamp: When the attempt ended, by `time.monotonic`; None if it has
+            not.
+        idle_for: Sum of the delays, in seconds; in ``before_sleep``, with the delay to
+            come.
         next_action: A `RetryAction` in ``before_sleep``; else None.
         upcoming_sleep: The delay to come in ``before_sleep``; the previous delay in
             ``before`` and ``after``, or 0.0. In ``retry_error_callback`` the delay of
             `wait`, or 0.0: other delays are not drawn after the last attempt.
-        seconds_since_start: When the attempt ended, in seconds since the call
-            began, or None.
+        seconds_since_start: When the attempt ended, in seconds since the call began;
+            None if it has not.
     """
 
     start_time: float
@@ -228,7 +229,7 @@ def delay_of(failure: Failure | None) -> float:
 
 
 def end_of(failure: Failure | None) -> float:
-    """Return when a failed attempt ended, in seconds since the call began, or 0.0."""
+    """Return when a failed attempt ended, in seconds since the call began; else 0.0."""
     return 0.0 if failure is None else failure.started + failure.duration
 
 

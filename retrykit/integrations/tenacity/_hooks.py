@@ -56,8 +56,8 @@ def after(hook: StateHook) -> Observer:
     """Return an observer that calls a hook after each failed attempt.
 
     As in tenacity, it is called only if the error or the result is one to retry. With
-    `wait` or `stop` of this module, pass the hook as their ``after=`` instead: tenacity
-    calls it before them.
+    `wait` or `stop` of this package, pass the hook as their ``after=`` instead:
+    tenacity calls it before them.
 
     Args:
         hook: Takes the `RetryCallState`.
@@ -114,7 +114,7 @@ class Before(Hook):
     __slots__ = ()
 
     def adapt(self, event: Event, /) -> RetryCallState:
-        """Return the state of an attempt that begins."""
+        """Return the state of an attempt that is about to begin."""
         state = event.state
         last = last_failure(state)
         return RetryCallState(

@@ -111,7 +111,7 @@ def last_attempt(error: Any) -> Any:
     """Return the ``last_attempt`` of a `RetryError`, of retrykit or of tenacity.
 
     The attempt has the methods of a future, such as ``exception()`` and ``result()``,
-    and an ``attempt_number``. It is None if no attempt has failed.
+    and an ``attempt_number``. If no attempt has failed, None is returned.
 
     >>> from retrykit import Policy, RetryError
     >>> try:

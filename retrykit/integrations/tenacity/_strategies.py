@@ -154,7 +154,7 @@ class Predicate(Adapter):
 
     Attributes:
         predicate: Returns whether to retry.
-        judges_errors: Whether it is asked about errors, or about results.
+        judges_errors: True if it is asked about errors; False if about results.
     """
 
     __slots__ = ("judges_errors", "predicate")
