@@ -312,7 +312,8 @@ def test_an_awaitable_of_an_observer_of_the_process_is_never_awaited(clock, capl
     async def fetch():
         pass
 
-    with observe(lambda event: log(event)):
+    # A coroutine function would be refused.
+    with observe(lambda event: log(event)):  # noqa: PLW0108
         asyncio.run(Policy(observers=[log]).acall(fetch))
     assert len(caplog.records) == 2
     assert "observers must be a sync function under retry" in caplog.text
