@@ -1,4 +1,4 @@
-"""HTTP failures in the errors and responses of any client, which is not imported.
+"""HTTP failures in the errors and responses of any client, without importing it.
 
 Errors and responses are recognized by their attributes and class names.
 """
@@ -22,8 +22,8 @@ __all__ = ["HttpFailures"]
 class HttpFailures(Frozen):
     """Predicate of HTTP failures: responses and errors of any client.
 
-    For `on`, `on_result` or both: a client returns a response, or raises an error that
-    has its status or its response.
+    It is for `on`, `on_result` or both: some clients return a failed response, others
+    raise an error with the response or its status.
 
     >>> from urllib.error import HTTPError, URLError
     >>> failed = HttpFailures(["5xx", 429], connections=True)
@@ -37,7 +37,8 @@ class HttpFailures(Frozen):
     Args:
         statuses: A list of statuses, 100 to 599, or whole classes: ``"5xx"``.
         connections: Whether it is a failure if a connection could not be made, was lost
-            or reset, or timed out; a rejected certificate never is.
+            or reset, or timed out, or if HTTP/2 refused the stream; a rejected
+            certificate never is.
         unprocessed: Whether it is a failure if no server has processed the request: the
             connection could not be made, or HTTP/2 refused the stream.
 

@@ -1,4 +1,4 @@
-"""Conditions that match class names, exclude exception types, or join conditions."""
+"""Conditions that match class names, exclude types, or join other conditions."""
 
 from collections.abc import Iterable
 from typing import Any, cast, final
@@ -14,9 +14,9 @@ __all__ = ["AnyOf", "ErrorNames", "Excluding", "any_of"]
 class ErrorNames(Frozen):
     """Predicate of errors by the name of their class, without its module.
 
-    For errors whose class cannot be imported where the policy is written. A subclass
-    has another name, and does not match. The name of a Temporal ``ApplicationError`` is
-    its type.
+    It is for errors whose class cannot be imported where the policy is written. A
+    subclass has another name, and does not match. For a Temporal ``ApplicationError``,
+    its attribute ``type`` counts as the name.
 
     >>> ErrorNames(["Busy", "OSError"])(OSError())
     True
@@ -42,7 +42,7 @@ class ErrorNames(Frozen):
         Frozen.__init__(self, tuple(dict.fromkeys(listed)))
 
     def __call__(self, error: Exception, /) -> bool:
-        """Return whether an error's class, or Temporal type, has one of the names."""
+        """Return whether an error has one of the names."""
         names = {(each.__module__, each.__name__) for each in type(error).__mro__}
         own = type(error).__name__
         name = getattr(error, "type", own) if _OF_TEMPORAL in names else own
@@ -115,7 +115,7 @@ def any_of(conditions: Iterable[Condition]) -> Condition:
         conditions: Exception types, tuples of them, or predicates that are not async.
 
     Raises:
-        ConfigError: One is not a condition.
+        ConfigError: One of *conditions* is not a condition.
     """
     found: list[Any] = []
     for index, each in enumerate(conditions):

@@ -1,9 +1,9 @@
 """Conditions as texts, for policies stored as data.
 
-``OSError`` and ``module:Name`` are exception types, ``name=Busy`` is an error by its
-class name, ``http=503``, ``http=5xx``, ``http=connections`` and ``http=unprocessed``
-are HTTP failures, ``grpc=UNAVAILABLE`` is a gRPC status code, and ``not=OSError`` is
-every other error.
+``OSError`` and ``module:Name`` are exception types, ``name=Busy`` is any error whose
+class has that name, ``http=503``, ``http=5xx``, ``http=connections`` and
+``http=unprocessed`` are HTTP failures, ``grpc=UNAVAILABLE`` is a gRPC status code, and
+``not=OSError`` is every other error.
 """
 
 from collections.abc import Callable
@@ -55,8 +55,8 @@ def condition_from_texts(name: str, texts: list[Any]) -> Condition:
     HttpFailures([503], connections=True)
 
     Raises:
-        ConfigError: A text has another form, or names no exception type that is built
-            in or imported.
+        ConfigError: A text describes no condition, or an exception type that is neither
+            built in nor in a module that has been imported.
     """
     kinds: dict[str, list[Any]] = {}
     for text in texts:
@@ -124,7 +124,7 @@ def result_to_texts(name: str, condition: object) -> list[str]:
 
 
 def result_from_texts(name: str, value: object) -> Condition:
-    """Return the condition on results that one text or several describe.
+    """Return the condition on results that a text, or a list of texts, describes.
 
     >>> result_from_texts("on_result", "http=503")
     HttpFailures([503])

@@ -167,9 +167,10 @@ def _find_base(stem: str, variables: _Variables, base: Policy | None) -> Policy:
 
 
 def _warn_if_idle(stem: str, policy: Policy, start: Policy) -> None:
-    """Log a warning if the variables leave no retry, which may be intended.
+    """Log a warning if the variables leave no retry.
 
-    Nothing is logged if they allow one attempt, or if *start* leaves no retry either.
+    It is not an error, since that may be intended. Nothing is logged if the variables
+    allow only one attempt, or if *start* leaves no retry either.
     """
     if policy.max_attempts == 1 or find_idle_limit(start) is not None:
         return
@@ -218,7 +219,7 @@ def _zizq_settings(variables: _Variables, start: Policy) -> dict[str, Any]:
 
 
 def _parse_milliseconds(name: str, text: str) -> float:
-    """Parse a duration to seconds; a number without a unit is milliseconds."""
+    """Parse a duration to seconds; a number without a unit is in milliseconds."""
     duration = f"{text}ms" if _NUMBER.fullmatch(text) else text
     rule = 'a number of milliseconds, or a duration such as "12.5s"'
     with _rule_in_errors(name, rule, text):
@@ -255,7 +256,7 @@ def _parse_setting(name: str, text: str) -> object:
 
 @contextmanager
 def _variables_in_errors(variables: _Variables, *keys: str) -> Iterator[None]:
-    """Name the variable instead of the setting in errors."""
+    """Name the variables instead of the settings in errors raised in the block."""
     try:
         yield
     except ConfigError as error:
@@ -272,7 +273,7 @@ def _variables_in_errors(variables: _Variables, *keys: str) -> Iterator[None]:
 
 @contextmanager
 def _rule_in_errors(name: str, rule: str, text: str) -> Iterator[None]:
-    """Replace the rule in errors about a duration with *rule*."""
+    """Replace the rule in errors that the block raises about a duration."""
     try:
         yield
     except ConfigError as error:

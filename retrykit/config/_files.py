@@ -227,7 +227,7 @@ _TOML_ERROR = re.compile(
 
 
 def parse_json(file: Path, text: str) -> dict[str, Any]:
-    """Return the data of a text in JSON, an object."""
+    """Return the object that a text in JSON describes."""
     data = parse_json_value(file, text)
     if not isinstance(data, dict):
         raise invalid_setting(str(file), "a JSON object", data, code="unreadable-file")

@@ -4,8 +4,8 @@
 >>> reading.format, reading.policy.max_attempts
 ('step-functions', 3)
 
-`read` returns a policy of a file, `names` lists all of its policies, and `FORMATS` are
-the formats that can be read. JSON and TOML need nothing else; YAML and HCL (Terraform)
+`read` returns a policy of a file, `names` lists the names of all, and `FORMATS` are the
+formats that can be read. JSON and TOML need nothing else; YAML and HCL (Terraform)
 need the extras ``yaml`` and ``hcl``. What a policy cannot express exactly is an error
 that names its place; with ``closest=True`` the policy comes with a list of its
 differences. Reading runs no code.
@@ -77,15 +77,16 @@ def read(
             ``.yml``, ``.tf``, ``.toml``, or ``.conf`` for exim); or its data.
         name: The name of the policy, as `names` lists it. None, the default, if there
             is only one.
-        format: The format, one of `FORMATS`. None, the default: any that fits.
+        format: The format, one of `FORMATS`. None, the default, accepts any that fits.
         closest: Whether a policy that differs from the original is returned, with the
             differences. If False, the default, a difference is an error.
         errors: Python types or predicates for the names of errors in the file:
             ``{"java.io.IOException": OSError}``.
 
     Raises:
-        ConfigError: The file cannot be read or is not valid, there is no such policy,
-            or a policy cannot express exactly what the file says.
+        ConfigError: The file cannot be read or is not valid, there is no such policy or
+            format, a value of *errors* is not a condition, or a policy cannot express
+            exactly what the file says.
         ImportError: The file is in YAML or HCL, and its extra is not installed.
     """
     known = dict(errors or {})

@@ -1,6 +1,6 @@
 """Retry policies of gRPC service configs: read as policies, and written from them.
 
-Needs no gRPC library: errors of any client are matched by their status code.
+No gRPC library is needed: errors of any client are matched by their status code.
 
 Source:
     gRFC A6, "gRPC Retry Design", with its validation rules and the proportional
@@ -60,9 +60,9 @@ def from_service_config(
     >>> policy.schedule, policy.max_attempts
     (exponential(0.1, factor=2.0).cap(1.0).jitter(0.2), 4)
 
-    A config is read exactly if gRPC itself, which is ``grpcio`` in Python, reads it:
-    numbers may be strings, unknown keys are ignored, and one invalid entry makes the
-    whole config invalid. Load balancing and health checks are not validated.
+    This accepts the same configs as gRPC itself, which is ``grpcio`` in Python: numbers
+    may be strings, unknown keys are ignored, and one invalid entry makes the whole
+    config invalid. Load balancing and health checks are not validated.
 
     Args:
         config: A service config with its ``methodConfig``, or a single retryPolicy; a
@@ -74,9 +74,9 @@ def from_service_config(
             and Python; or ``"full"``, as in the other clients before 2024.
 
     Returns:
-        A policy, without `max_elapsed` if the config has no timeout, or one of zero.
-        More than five attempts count as five, as in gRPC. Decreasing delays, from a
-        multiplier below 1, become a sequence.
+        A policy; its `max_elapsed` is None if the config has no timeout, or one of
+        zero. More than five attempts count as five, as in gRPC. Decreasing delays,
+        from a multiplier below 1, become a sequence.
 
     Raises:
         ConfigError: *config* is not valid in gRPC, does not retry *method*, or hedges
@@ -127,7 +127,7 @@ def to_service_config(
         policy: A policy that gRPC supports: a capped exponential schedule with gRPC's
             jitter, 2 to 5 attempts, `StatusCodes` as its `on`, any `max_elapsed`, a
             `Throttle` or no budget, and the default for every other setting. It may
-            have the hint `grpc_pushback`, without a cap, which gRPC always follows.
+            have the hint `grpc_pushback` without a cap, since gRPC always follows that.
         *methods: ``package.Service/Method``, or ``package.Service`` for all methods
             of a service; by default all methods.
         jitter: As in `from_service_config`.
@@ -136,8 +136,8 @@ def to_service_config(
         A dict for JSON.
 
     Raises:
-        ConfigError: gRPC does not support a setting of *policy*, or a method has
-            another form.
+        ConfigError: gRPC does not support a setting of *policy*, or one of *methods*
+            is in neither form.
     """
     check_choice("jitter", jitter, get_args(Jitter))
     _check_other_settings(check_instance("policy", policy, Policy))
@@ -392,8 +392,9 @@ class _Entry(NamedTuple):
     """An entry of a methodConfig.
 
     Attributes:
-        settings: The settings of a policy, without jitter; empty if it does not retry.
-        hedging: Its hedgingPolicy, unchecked; None if it has none.
+        settings: The settings of a policy, without jitter; empty if the entry does
+            not retry.
+        hedging: The hedgingPolicy of the entry, unchecked; None if there is none.
     """
 
     settings: Mapping[str, Any]

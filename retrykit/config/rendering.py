@@ -44,7 +44,7 @@ def to_python(name: str, policy: Policy) -> str:
     unpack = Policy(schedule=sequence([1.0, 5.0]), on=zipfile.BadZipFile)
 
     Args:
-        name: The name of the variable; ``policy`` if it is not a Python name.
+        name: The name of the variable; if it is not a Python name, ``policy`` is used.
         policy: The policy.
 
     Raises:
@@ -64,7 +64,7 @@ def to_python(name: str, policy: Policy) -> str:
 def import_block(lines: Iterable[str]) -> list[str]:
     """Return sorted import lines, one for each module.
 
-    Lines with ``from`` come after all others and a blank line.
+    Lines that begin with ``from`` come last, after a blank line if there are others.
 
     >>> names = ["constant", "linear"]
     >>> import_block(f"from retrykit.schedules import {name}" for name in names)

@@ -99,8 +99,8 @@ def read_hint(
         hint: The hint.
         outcome: The error, or the rejected result.
         error: The error; None if the outcome is a result.
-        already_warned: Returns whether this call has been warned about a hint, and
-            needs no other warning. None logs every warning.
+        already_warned: Returns whether a warning about a hint has already been logged
+            for this call; if so, no other is. If None, every warning is logged.
         longest: Longest wait in seconds; an answer with a longer one is ignored. None
             is unlimited.
 

@@ -26,7 +26,7 @@ def attribute(path: str, unit: Literal["s", "ms"] = "s") -> SerializableHint:
             string such as ``"1m30s"`` has its own.
 
     Raises:
-        ConfigError: *path* or *unit* has another form.
+        ConfigError: *path* is not made of names of attributes, or *unit* is unknown.
     """
     check_choice("unit", unit, ["s", "ms"])
     given: object = path

@@ -19,9 +19,8 @@ def rate_limit() -> SerializableHint:
     30.0
 
     Services send both with every response, so a quota counts only if nothing of it
-    remains. The hint is the longest time until such a quota is renewed; if
-    ``RateLimit`` does not give that time, it is the window of the quota in
-    ``RateLimit-Policy``.
+    remains. The delay is the longest time until such a quota is renewed. For a quota
+    whose time ``RateLimit`` does not give, its window in ``RateLimit-Policy`` counts.
 
     Source:
         "RateLimit header fields for HTTP", IETF draft 11, 2026; and the form of draft
@@ -53,7 +52,7 @@ def _read_rate_limit(outcome: object) -> float | None:
 def _parse_quotas(values: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the name and the parameters of each quota.
 
-    The quota of draft 07 has an empty name.
+    A quota in the form of draft 07 has an empty name.
     """
     # The values were separated at each comma, also within a quoted name.
     text = ",".join(values)[:_LONGEST]

@@ -23,9 +23,10 @@ def reset_at(header: str = "x-ratelimit-reset") -> SerializableHint:
 
     Services send a duration or a time under the same names. A number below 10**9 is a
     duration in seconds (up to 31 years); one from there to 10**11 is a time in seconds
-    since 1970 (from 2001 on), relative to the ``Date`` of the response; and one from
-    10**12 to 10**14 is such a time in milliseconds. Others are ignored. A text is a
-    duration such as ``6m0s``, an RFC 3339 timestamp or an HTTP date.
+    since 1970 (from 2001 on); and one from 10**12 to 10**14 is such a time in
+    milliseconds. Other numbers are ignored. A text is a duration such as ``6m0s``, an
+    RFC 3339 timestamp or an HTTP date. The delay until a time is counted from the
+    ``Date`` of the response, or from now if it has none.
 
     Services send the header with every response, so it is ignored while requests
     remain, according to the header whose name has ``remaining`` in place of ``reset``.

@@ -200,7 +200,7 @@ _TIME = re.compile(
 def parse_http_date(text: str, now: float) -> float | None:
     """Return the time of an HTTP date, in seconds since 1970.
 
-    It accepts all three forms of HTTP dates, and the forms of email dates. A date
+    All three forms of HTTP dates are accepted, and the forms of email dates. A date
     without a zone is in UTC.
 
     >>> parse_http_date("Thu, 01 Jan 1970 00:02:00 GMT", now=0)

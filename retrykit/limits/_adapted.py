@@ -16,10 +16,10 @@ class Adapted(Limit):
     """A limiter of another library as a limit.
 
     It is for the semaphores of `threading` and `asyncio`, the ``CapacityLimiter`` of
-    anyio and trio, and the ``AsyncLimiter`` of aiolimiter: for any object whose
-    ``acquire`` waits for a permit, with a ``timeout`` if it blocks, and whose
-    ``release``, if it has one, returns it. Functions wait in a thread, and coroutines
-    in their event loop, as the limiter does.
+    anyio and trio, and the ``AsyncLimiter`` of aiolimiter: for any object with an
+    ``acquire`` that waits for a permit, and takes a ``timeout`` if it blocks the
+    thread. Its ``release``, if it has one, returns the permit. Functions wait in their
+    thread, and coroutines in their event loop, as the limiter does.
 
     >>> import threading
     >>> connections = Adapted(threading.BoundedSemaphore(2), name="connections")
@@ -27,9 +27,9 @@ class Adapted(Limit):
     ...     print("at most two at once")
     at most two at once
 
-    Each attempt asks the limiter; how long a call may wait is the policy's
-    `max_elapsed`. The limiter cannot say how long a wait will be, so a call may wait
-    until then, whereas `RateLimit` refuses at once a wait that is too long.
+    Each attempt asks the limiter. A call may wait as long as the policy's `max_elapsed`
+    allows. The limiter cannot say how long a wait will be, so a call that waits too
+    long is refused only at the end of that time; `RateLimit` refuses it at once.
 
     Args:
         limiter: The limiter. It may be shared with code that uses it directly.

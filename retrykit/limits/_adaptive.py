@@ -29,8 +29,8 @@ __all__ = ["AIMD", "AdaptiveLimit", "Gradient2", "Vegas", "adaptive_from_dict"]
 class AdaptiveLimit(ABC):
     """An algorithm that adapts a limit to how long calls take.
 
-    Two algorithms of a class are equal if their settings are. A copy has the settings,
-    and starts over.
+    Two algorithms of the same class are equal if their settings are. A copy has the
+    same settings, and starts over.
 
     Attributes:
         kind: Its name in data.
@@ -91,7 +91,7 @@ def _restore(kind: Any, settings: dict[str, Any]) -> AdaptiveLimit:
 
 @final
 class AIMD(AdaptiveLimit):
-    """Adds one call while calls succeed, and takes a share away when one is dropped.
+    """Raises the limit by one while calls succeed, and cuts it when a call is dropped.
 
     Additive increase, multiplicative decrease: choose it if the server refuses calls or
     lets them time out when there are too many. A call that takes longer than *timeout*
@@ -109,8 +109,8 @@ class AIMD(AdaptiveLimit):
         initial_limit: The limit at first. Count, *min_limit* to *max_limit*.
         min_limit: The smallest limit. Count, >= 1.
         max_limit: The largest limit. Count, >= *min_limit*.
-        backoff_ratio: Share of the limit that is left when a call is dropped, 0.5 <=
-            ratio < 1; rounded down.
+        backoff_ratio: Share of the limit that is left, rounded down to a count, when a
+            call is dropped, 0.5 <= ratio < 1.
         timeout: Calls that take longer count as dropped. A duration > 0.
 
     Source:
@@ -168,10 +168,11 @@ class Vegas(AdaptiveLimit):
 
     At a limit of L calls, ``L * (1 - shortest / rtt)`` wait in a queue, as all the time
     beyond the shortest is waiting. With ``s = log10(L)``, rounded down and at least 1,
-    the limit grows by *beta* s if at most s calls queue, and by s if fewer than *alpha*
-    s do; it shrinks by s if more than *beta* s do, or if the call was dropped. A call
-    that was not dropped changes it only if at least half of it is in use. Choose it if
-    calls are alike: the shortest time must be one that all of them could take.
+    the limit grows by ``beta * s`` if at most s calls queue, and by s if fewer than
+    ``alpha * s`` do; it shrinks by s if more than ``beta * s`` do, or if the call was
+    dropped. A call that was not dropped changes the limit only if at least half of it
+    is in use. Choose this algorithm if calls are alike: the shortest time must be one
+    that all of them could take.
 
     The shortest time is measured again after a random number of calls, by default 15 to
     30 times the limit: it becomes the time of the next call. A call that sets the
@@ -303,9 +304,9 @@ class Gradient2(AdaptiveLimit):
     ``tolerance * average / rtt``, at least 0.5 and at most 1. The share *smoothing* of
     the change is made at once. The average is the mean of the first 10 calls, then an
     exponential moving average of *long_window* calls; a call that took less than half
-    of it shrinks it by another 5 %. The limit changes only if at least half of it is in
-    use. Choose it if calls differ. A dropped call counts like any other: only its time
-    matters.
+    of the average lowers it by another 5 %. The limit changes only if at least half of
+    it is in use. Choose this algorithm if calls differ. A dropped call counts like any
+    other: only its time matters.
 
     >>> gradient = Gradient2(smoothing=1.0)
     >>> gradient.sample(rtt=0.1, in_flight=20, dropped=False)

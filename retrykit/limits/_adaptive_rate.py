@@ -30,13 +30,15 @@ class AdaptiveRateMetrics(NamedTuple):
     """The rates of an adaptive rate limit, and counts of its calls.
 
     Attributes:
-        fill_rate: Tokens per second: the rate at which calls go out once it limits.
+        fill_rate: Tokens per second: the rate at which calls go out once the limit is
+            on.
         capacity: Number of tokens that can be saved, >= 1: the largest burst.
         tokens: Number of tokens available now; below 0, the number owed to waiting
             calls.
         expected_wait: How long a call that asks now would wait, in seconds, >= 0.
-        measured_rate: Calls per second that ended, smoothed over half seconds.
-        last_max: The rate at which calls were throttled last, per second.
+        measured_rate: Number of calls that ended per second, smoothed over half
+            seconds.
+        last_max: The rate of calls when one was throttled last, per second.
         total_throttled: Number of calls that were throttled.
         total_others: Number of calls that succeeded, or failed without being throttled.
         total_ignored: Number of calls that were reported as ignored.
@@ -59,9 +61,9 @@ class AdaptiveRateMetrics(NamedTuple):
 class AdaptiveRateLimit(SerializableLimit):
     """Slows calls to the rate that a service accepts: the adaptive mode of AWS SDKs.
 
-    It is *off* at first: calls are only counted. The first one that is throttled turns
-    it on, for good: from then on it is *limiting*, and each attempt takes a token, the
-    first one and each retry. Tokens come at a rate that is cut to 70 % when a call is
+    It is *off* at first, and only counts calls. The first throttled call turns it on
+    for good: from then on it is *limiting*, and each attempt takes a token, whether it
+    is the first or a retry. Tokens come at a rate that is cut to 70 % when a call is
     throttled, and grows again along a cubic curve: fast, then slowly near the rate that
     was too much, and then faster again. The rate is at most twice the measured rate of
     calls, and at least one call in 2 s.
@@ -315,9 +317,9 @@ class AdaptiveRateLease(Lease):
     """A call that an adaptive rate limit let through, and its token.
 
     Attributes:
-        limit: The limit; None once an outcome was reported.
-        due: The total of tokens added since the limit began at which the call has its
-            own; None if it needs none.
+        limit: The limit; None once an outcome has been reported.
+        due: The number of tokens, counted since the limit was made, that must be added
+            before the call has its own; None if it needs none.
     """
 
     __slots__ = ("delay", "due", "limit")

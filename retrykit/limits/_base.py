@@ -62,8 +62,8 @@ class Limit(ABC):
     def is_failed_result(self, result: object, /) -> bool | None:  # noqa: ARG002
         """Return whether a result is a failure; None leaves it to the policy.
 
-        A limit that stands alone has no policy: then no result is a failure. It is
-        asked only if `judges_results`.
+        A limit that stands alone has no policy: then no result is a failure. This is
+        called only if `judges_results` is True.
         """
         return None
 
@@ -85,7 +85,7 @@ class Limit(ABC):
         """
 
     def guard(self) -> Guard:
-        """Return a block that makes a call: ``with limit.guard():``.
+        """Return a block that counts as one call: ``with limit.guard():``.
 
         It works with ``async with`` as well, and waits as long as the limit requires.
         An error that leaves the block is reported as for a decorated function. To
@@ -108,7 +108,7 @@ failed; try again in 30 s
             A block that can be entered once.
 
         Raises:
-            RefusedError: The limit refused the call; raised when it is entered.
+            RefusedError: The limit refused the call; raised when the block is entered.
         """
         return Guard(self)
 

@@ -94,8 +94,8 @@ class CircuitBreaker(SerializableLimit):
         failure_rate: Share of failed calls at which it opens, 0 < rate <= 1. By default
             0.5, unless *consecutive_failures* is given.
         window: The calls that the rates cover: a number of calls, 1 to 100,000, or a
-            time as text or timedelta, 1 s to 1 d. A call may drop out of a time up to a
-            tenth of it early.
+            time as text or timedelta, 1 s to 1 d. A call may drop out of a window of
+            time early, by up to a tenth of that time.
         minimum_calls: Number of calls in the window below which no rate opens it, >= 1.
             By default 20, or the size of a smaller window.
         consecutive_failures: Number of failures in a row at which it opens, >= 1.
@@ -108,9 +108,9 @@ class CircuitBreaker(SerializableLimit):
         probes: Number of calls that it lets through when it is half-open, 1 to 10,000.
         successes: How many of the probes must succeed to close it: a number, or a float
             for a share of them, 0 < share <= 1. By default all of them. It opens again
-            once so many have failed that this is impossible.
-        probe_timeout: How long a probe may take, a duration > 0. Then another call may
-            take its place, and its outcome does not count.
+            once too many have failed for that.
+        probe_timeout: How long a probe may take, a duration > 0. After that, another
+            call may take its place, and the outcome of the probe does not count.
         on: Which errors are failures: exception types or a predicate, as in a policy's
             `on`. Other errors and cancellations do not count.
         on_result: A predicate of results that are failures, for calls of a policy and
@@ -197,7 +197,7 @@ class CircuitBreaker(SerializableLimit):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments that the breaker was made with, keyed by name; no observers."""
+        """The arguments of the breaker, except its observers, keyed by name."""
         return {name: getattr(self, name) for name in _SETTINGS}
 
     @property
@@ -314,10 +314,9 @@ class CircuitBreaker(SerializableLimit):
         self._finish_opening(change)
 
     def open_for_others(self, generation: int, delay: float, reason: str) -> None:
-        """Open the breaker as other processes decided, unless its state has changed.
+        """Open a closed breaker as other processes decided, unless its state changed.
 
-        Its own calls did not fail, so this is not the first of several openings in a
-        row.
+        Its own calls did not fail, so this does not count among its openings in a row.
 
         Args:
             generation: The number of the state that this breaker last reported to them;
@@ -336,7 +335,7 @@ class CircuitBreaker(SerializableLimit):
         self._finish_opening(change)
 
     def standing(self) -> Standing:
-        """Return the state, and any opening that other processes did not decide."""
+        """Return the state, and the opening unless other processes decided on it."""
         state = self._state
         opening = self._opening_of(state) if isinstance(state, Open) else None
         if not isinstance(state, Open) or opening is None or not opening.number:
@@ -476,7 +475,7 @@ class CircuitBreaker(SerializableLimit):
         return self._judge(state)
 
     def _judge(self, state: HalfOpen) -> CircuitChange | None:
-        """Close or open the breaker if enough probes ended, with the lock held.
+        """Close or open the breaker if enough probes have ended, with the lock held.
 
         Returns:
             The change; None if more probes are needed.
@@ -514,7 +513,7 @@ class CircuitBreaker(SerializableLimit):
     def _acquire_when_open(self, state: Open) -> Refusal | None:
         """Return a refusal; None if the open time is over.
 
-        Then the breaker becomes half-open, unless its state has changed already.
+        If it is over, the breaker becomes half-open, unless its state has changed.
         """
         opening = self._opening_of(state)
         change = None

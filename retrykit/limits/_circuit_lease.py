@@ -17,10 +17,10 @@ class CircuitLease(Lease):
     """A call that a breaker let through.
 
     Attributes:
-        breaker: The breaker; None once an outcome was reported.
+        breaker: The breaker; None once an outcome has been reported.
         state: The state that let it through.
-        started: When it was let through, in seconds of the clock; set for probes, and
-            if the breaker has a `slow_after`.
+        started: When it was let through, in seconds of the clock; set only for probes,
+            and if the breaker has a `slow_after`.
     """
 
     __slots__ = ("breaker", "started", "state")

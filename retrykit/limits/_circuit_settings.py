@@ -32,7 +32,7 @@ _DAY: Final = 86_400
 
 
 def as_fraction(rate: float | None) -> tuple[int, int] | None:
-    """Return the numerator and the denominator of the fraction that was meant.
+    """Return the numerator and the denominator of the fraction that a rate stands for.
 
     0.07 is 7/100, and 1/3 is 1/3; None is None.
     """
@@ -71,7 +71,7 @@ def check_window(window: object) -> tuple[int | str, float | None]:
 
 
 def check_minimum(minimum: object, window: int | str) -> int:
-    """Return the minimum number of calls, by default 20 or the size of the window.
+    """Return the minimum number of calls, by default 20, or a smaller window of calls.
 
     Raises:
         ConfigError: It is invalid, or greater than a window of calls.

@@ -21,8 +21,8 @@ class CircuitChange(NamedTuple):
         old: The name of the previous state.
         new: The name of the new state.
         reason: What made it change, in words.
-        generation: The number of the new state. Observers of several threads may be
-            notified out of order, and this orders changes.
+        generation: The number of the new state. Several threads may notify an observer
+            out of order: this number tells the order of the changes.
         retry_in: How long the breaker stays open, in seconds; None if the new state is
             not open, or has ended already.
     """
@@ -39,8 +39,9 @@ class CircuitMetrics(NamedTuple):
     """Counts of the calls of a breaker.
 
     The first five cover the window of a closed breaker, the probes of a half-open one,
-    and otherwise the calls counted when it opened or was isolated. The last four count
-    since the breaker was made, and include reports that came too late to matter.
+    and otherwise the calls that had been counted when it opened or was isolated. The
+    last four count since the breaker was made, and include reports that came too late
+    to matter.
 
     Attributes:
         calls: Number of calls that succeeded or failed.
@@ -67,13 +68,13 @@ class CircuitMetrics(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The state of a breaker, and its opening unless other processes decided that.
+    """The state of a breaker, and its opening unless other processes decided on it.
 
     Attributes:
         generation: The number of its state.
         name: The name of its state.
         opened: How long ago it opened, in seconds; None if it is not open, or if other
-            processes decided that it opens.
+            processes decided on its opening.
         left: How much longer it stays open, in seconds; 0 if *opened* is None.
     """
 
@@ -87,7 +88,7 @@ class Opening(NamedTuple):
     """One of several openings in a row, with no recovery between them.
 
     Attributes:
-        number: Its number, from 1; 0 if other processes decided that the breaker opens.
+        number: Its number, from 1; 0 if other processes decided on it.
         seed: The seed of the delays of all openings in the row.
         delay: How long it lasts, in seconds.
     """
@@ -128,8 +129,8 @@ class Closed:
     Attributes:
         generation: The number of the state.
         window: The recent calls.
-        failures: The number of failures in a row, apart from the successes since the
-            last `catch_up`.
+        failures: The number of failures in a row; a success since the last `catch_up`
+            has not ended the row yet.
         quiet: Whether a success, in the current slot of the window if it has slots,
             cannot change the state. Then it needs only a step of *steps*.
         steps: The counter of the breaker's successes.
@@ -158,7 +159,7 @@ class Closed:
         self._successes, self._seen = successes, 0
 
     def catch_up(self) -> None:
-        """Count the successes that needed only a step; the next one needs more.
+        """Count the successes that needed only a step; the next success needs more.
 
         Until the next call is counted, it is unknown whether a success can change the
         state.

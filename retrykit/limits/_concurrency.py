@@ -46,8 +46,8 @@ class Adaptive(Protocol):
 
     Each limit has its own: a deep copy of the algorithm that it was given. The
     algorithm is called while the lock of the limit is held: it must be quick, and
-    neither wait nor use the limit. Two algorithms are equal if their settings are. One
-    that has `to_dict` can be written as data.
+    neither wait nor use the limit. Two algorithms should be equal if their settings
+    are. An algorithm that has `to_dict` can be written as data.
 
     Attributes:
         limit: The current number of calls, 1 to 1,000,000.
@@ -357,7 +357,10 @@ class Concurrency(SerializableLimit):
         return waits  # noqa: RET504
 
     def end_wait(self, lease: QueuedLease, waited: float) -> Refusal | None:
-        """Return None if a lease has a permit; else remove its place, and refuse."""
+        """Return None if a lease has a permit; else a refusal.
+
+        With a refusal, the lease loses its place.
+        """
         with self._lock:
             lease.wake = None
             if lease.permit in self._running:

@@ -23,8 +23,8 @@ _HEADROOM: Final = 2.0
 class CubicRate(NamedTuple):
     """The rate of calls, and the available tokens. Times are clock seconds.
 
-    It is never changed, but replaced as a whole: whatever interrupts a change, a limit
-    has the old state or the new one.
+    A state is never changed, but replaced as a whole: whatever interrupts a change, a
+    limit has the old state or the new one.
 
     Attributes:
         limiting: Whether calls need tokens, as they do once a call has been throttled.
@@ -34,7 +34,7 @@ class CubicRate(NamedTuple):
         filled: The total of tokens added since the start, including those beyond the
             capacity.
         filled_at: When tokens were last added.
-        measured_rate: Calls per second that ended, smoothed.
+        measured_rate: Number of calls that ended per second, smoothed.
         counted: Number of calls that ended since `measured_at`.
         measured_at: When the rate was last measured, rounded down to a half second; at
             first, the start, rounded down to a second.

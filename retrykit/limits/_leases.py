@@ -34,7 +34,7 @@ class Lease(ABC):
     """Permission to make one attempt, whose outcome is reported to it.
 
     The first report counts, and others have no effect. A lease that is dropped without
-    a report gives its place back, as if it were ignored. Any thread may report.
+    a report gives its place back, as after `ignored`. Any thread may report.
 
     Attributes:
         delay: How long to wait before the attempt, in seconds, >= 0; infinite if that
@@ -77,8 +77,8 @@ class Lease(ABC):
             at_most: The longest time to wait, in seconds, >= 0; None is unlimited.
 
         Returns:
-            None if the attempt may be made; a refusal if *at_most* is too short. Then
-            the lease is given back, as it is if the wait is interrupted.
+            None if the attempt may be made; a refusal if *at_most* is too short. After
+            a refusal or an interrupted wait, the lease has been given back.
         """
         refusal = self.refuse_long_wait(at_most)
         if refusal is None:

@@ -28,7 +28,7 @@ class PermitLease(Lease):
     """A running call and its permit.
 
     Attributes:
-        limit: The limit; None once an outcome was reported, or the call was refused.
+        limit: The limit; None once an outcome has been reported, or the call refused.
         permit: Its reference in the set of running calls.
         owner: The thread that asked for it.
         started: When it got its permit, in seconds of the clock, if the limit adapts.

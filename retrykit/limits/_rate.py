@@ -62,9 +62,9 @@ class RateLimit(SerializableLimit):
     """Allows at most a number of calls in any period; others wait for their time.
 
     Each call is given its time at once, waits for it, and never has to ask again. No
-    period has more than *calls* of them, wherever it begins: a token bucket of that
-    size lets twice as many through in its first period, and a window that begins at
-    fixed times does so around each beginning.
+    period has more than *calls* calls, whenever it begins. By contrast, a token bucket
+    of that size lets up to twice as many through in its first period, and so does a
+    limit on fixed periods around the beginning of each.
 
     >>> limit = RateLimit(2, per="1s", name="api")
     >>> leases = [limit.acquire() for _ in range(6)]
@@ -86,23 +86,23 @@ class RateLimit(SerializableLimit):
     which tests replace by `virtual_time`: a limit starts over if its clock is replaced.
 
     Args:
-        calls: Maximum number of calls in any period. Count, 1 to 100,000. For less
-            than one each second, give a longer period.
+        calls: Maximum number of calls in any period. Count, 1 to 100,000. For fewer
+            than one per second, give a longer period.
         per: The period, a duration > 0.
         spread: Whether calls are spread evenly over the period, *per* / *calls* apart,
-            instead of as many at once as the period has left. For several calls at once
-            but not all of them, use two limits, such as 100 per minute and 5 per
-            second.
+            instead of being made at once as long as the period has room. For several
+            calls at once, but not all of them, use two limits, such as 100 per minute
+            and 5 per second.
         max_wait: The longest time that a call waits, a duration >= 0. Calls that would
-            wait for longer are refused; with 0, all that would wait. By default the
-            default of a policy's `max_elapsed`.
+            wait for longer are refused; with 0, all that would wait. By default equal
+            to the default of a policy's `max_elapsed`.
         name: Its name in errors. By default the scope, or the key of a `Registry`.
 
     Source:
         A log of the times of the last calls (a "sliding window log"), which is exact;
-        with *spread*, of the last one: the generic cell rate algorithm without
-        tolerance, ITU-T I.371. The log takes 32 bytes for each call of the last period
-        or to come.
+        with *spread*, only the time of the last one: the generic cell rate algorithm
+        without tolerance, ITU-T I.371. The log takes 32 bytes for each call in the last
+        period or still to come.
     """
 
     kind = "rate"
@@ -290,8 +290,8 @@ class RateLimit(SerializableLimit):
             allowed: How many calls had been allowed when `_next_time` was called.
 
         Returns:
-            Whether it was taken; False if another call was allowed since then, or has
-            a later time.
+            Whether it was taken; False if another call has been allowed since then, or
+            has a later time.
         """
         free, times = self._free, self._times
         if self._allowed != allowed:
@@ -340,7 +340,7 @@ class WaitingLease(RateLease):
     """A call that must wait for its time, and may give it back before then.
 
     Attributes:
-        limit: The limit; None once an outcome was reported.
+        limit: The limit; None once an outcome has been reported.
         time: The time, in seconds of the clock.
     """
 

@@ -1,4 +1,4 @@
-"""Limits read from plain data, the form that `to_dict` writes."""
+"""Limits read from plain data, in the form that `to_dict` writes."""
 
 import re
 from collections.abc import Mapping

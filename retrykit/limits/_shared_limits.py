@@ -19,8 +19,8 @@ class SerializableLimit(Shareable, Limit):
     """A limit with settings that can be printed, written as data and pickled.
 
     Only the settings are written, never the state: copied, pickled or read back, a
-    limit is new. One with a scope comes back as the limit of that scope. Limits are
-    equal only if they are the same object.
+    limit is new. A limit with a scope comes back as the shared limit of that scope.
+    Limits are equal only if they are the same object.
 
     Attributes:
         kind: Its name in data.

@@ -14,7 +14,7 @@ class Window(Protocol):
     """Recent calls."""
 
     def add(self, now: float, failed: bool, slow: bool) -> bool:  # noqa: FBT001
-        """Add a call; return False only if no call of the window failed or was slow."""
+        """Add a call; return False only if no call in the window failed or was slow."""
         ...
 
     def catch_up(self, successes: int) -> None:
@@ -31,7 +31,7 @@ class Window(Protocol):
 
 @final
 class CountWindow:
-    """The last calls. Each is a bit, so that no interruption makes counts disagree.
+    """The last calls, each kept as a bit, so that no interruption can falsify counts.
 
     Args:
         size: Number of calls. Count, >= 1.
@@ -46,7 +46,7 @@ class CountWindow:
         self._calls = self._failed = self._slow = 0
 
     def add(self, now: float, failed: bool, slow: bool) -> bool:  # noqa: ARG002,FBT001
-        """Add a call; return False only if no call of the window failed or was slow.
+        """Add a call; return False only if no call in the window failed or was slow.
 
         True may be due to a call that this one has pushed out.
         """
@@ -107,7 +107,7 @@ class TimeWindow:
         self.index: float = 0.0
 
     def add(self, now: float, failed: bool, slow: bool) -> bool:  # noqa: FBT001
-        """Add a call; return whether any call of the window failed or was slow."""
+        """Add a call; return whether any call in the window failed or was slow."""
         if now // self.width != self.index:
             self._turn(now // self.width)
         current = self._current

@@ -45,9 +45,9 @@ def aws_standard(
     >>> aws_standard(throttled=ConnectionRefusedError).budget
     TokenBucket(cost=14, costs=((ConnectionRefusedError, 5),))
 
-    In 2.1 a response may ask for a delay in its header x-amz-retry-after. The SDKs
-    wait up to 5 s longer than their delay for it; this policy waits up to 5 s in all,
-    or its delay if that is longer.
+    In 2.1 a response may ask for a delay in its header x-amz-retry-after. The SDKs then
+    wait up to 5 s longer than their own delay; this policy waits up to 5 s in all, or
+    for its own delay if that is longer.
 
     Args:
         version: ``"2.0"``, or ``"2.1"`` as revised in 2026.
@@ -127,9 +127,9 @@ def aws_sdk(*, sdk: Literal["cpp", "dotnet", "go", "java", "js"] = "js") -> Poli
 
     Since then the SDKs retry as `aws_standard` does. The delay of retry n was uniform
     from 0 to a bound, capped at 20 s: for JavaScript and Java ``0.1 * 2 ** (n - 1)`` s,
-    for .NET ``2 ** (n - 1)`` s, for Go ``2 ** n`` s, and exactly 20 s from the fifth
-    retry on. C++ retried at once, and then after ``0.025 * 2 ** (n - 1)`` s, without a
-    cap. Delays are whole milliseconds, except in Go.
+    for .NET ``2 ** (n - 1)`` s, and for Go ``2 ** n`` s. From the fifth retry on, Go
+    waited exactly 20 s. C++ retried at once, and then after ``0.025 * 2 ** (n - 1)`` s,
+    without a cap. Delays are whole milliseconds, except in Go.
 
     JavaScript also obeys a Retry-After, up to 20 s. After throttling errors JavaScript
     and Java wait longer; this policy does not.

@@ -70,9 +70,9 @@ def grpc(  # noqa: PLR0913  the settings of a service config
     """Return the retry policy of gRPC, by default the example of its design.
 
     The delay of retry n is ``min(initial_backoff * backoff_multiplier ** (n - 1),
-    max_backoff)``, times a random 0.8 to 1.2. In the design of 2017 it was uniform from
-    0 to this value: the jitter ``"full"``. gRPC retries the errors of some status
-    codes: add ``.replace(on=StatusCodes(["UNAVAILABLE"]))`` from
+    max_backoff)``, times a random factor of 0.8 to 1.2. In the design of 2017 it was
+    uniform from 0 to this value: the jitter ``"full"``. gRPC retries the errors of some
+    status codes: add ``.replace(on=StatusCodes(["UNAVAILABLE"]))`` from
     `retrykit.config.grpc_service_config`, which also reads a whole service config.
 
     A server may set the delay, or forbid a retry, with grpc-retry-pushback-ms. Retries

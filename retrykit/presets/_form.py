@@ -53,7 +53,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @final
 class _Check:
-    """A check of a parameter, part of its type; the `repr` is shown in signatures."""
+    """A check of a parameter, as a part of its type; signatures show its `repr`."""
 
     __slots__ = ("check", "rule")
 
@@ -66,13 +66,13 @@ class _Check:
 
 
 def between(at_least: int, at_most: int = LARGEST) -> _Check:
-    """Return a check of a count in an inclusive range, for a type."""
+    """Return a check, for use in a type, of a count in an inclusive range."""
     rule = f">= {at_least}" if at_most == LARGEST else f"{at_least} to {at_most}"
     return _Check(rule, check_integer, at_least=at_least, at_most=at_most)
 
 
 def lasting(at_least: float, at_most: float = math.inf) -> _Check:
-    """Return a check of a duration in an inclusive range, in seconds, for a type."""
+    """Return a check, for use in a type, of a duration; both bounds are in seconds."""
 
     def check(name: str, value: object) -> float:
         parsed = parse_duration(name, value)
@@ -128,7 +128,7 @@ Share = Annotated[float, _Check("0 to 1", check_number, at_least=0, at_most=1)]
 
 
 def preset(fn: F) -> F:
-    """Decorate a function that returns a system's policy: its arguments are checked."""
+    """Decorate a function that returns a system's policy, to check its arguments."""
     checks: dict[str, Callable[[str, Any], Any]] = {}
 
     def check(values: dict[str, Any]) -> dict[str, Any]:
@@ -190,12 +190,12 @@ def capped(schedule: Schedule, longest: Duration | None) -> Schedule:
 
 
 def add_random(schedule: Schedule, most: Duration) -> Schedule:
-    """Return a schedule with a random 0 to *most* added, unless *most* is 0."""
+    """Return a schedule with a random time of up to *most* added to each delay."""
     return schedule + uniform(0, most) if seconds(most) else schedule
 
 
 def whole_milliseconds(schedule: Schedule) -> Schedule:
-    """Return a schedule rounded to the nearest millisecond."""
+    """Return a schedule with its delays rounded to the nearest millisecond."""
     return (schedule + constant(0.0005)).round_down(0.001)
 
 
@@ -212,7 +212,7 @@ def growing(kind: str, first: Duration) -> Schedule:
 
 
 def lengthened(schedule: Schedule, share: float) -> Schedule:
-    """Return a schedule with a random share of each delay added, 0 to *share*."""
+    """Return a schedule with up to *share* of each delay added to it, at random."""
     return schedule + (schedule * share).full_jitter()
 
 
@@ -241,7 +241,7 @@ def client_policy(  # noqa: PLR0913  what clients do in different ways
         longest_hint: Longest delay that a hint may request. A duration, >= 0; None is
             unlimited.
         hint: The hint; by default it reads Retry-After.
-        on_long_hint: As in `Policy`; only with *longest_hint*.
+        on_long_hint: As in `Policy`; without effect if *longest_hint* is None.
         spread: Largest random share that is added to each delay, even to a delay that
             the server requests.
     """
@@ -267,9 +267,9 @@ def limit_time(policy: Policy, limit: Duration | None, rule: DeadlineRule) -> Po
 
 
 def job_policy(retries: int | None, delays: Schedule | Duration) -> Policy:
-    """Return the policy of a job, which retries every `Exception`.
+    """Return the policy of a job, under which every `Exception` is retried.
 
-    Its state keeps all failures; if the retries are unlimited, up to 100.
+    The state of a job keeps all its failures, or up to 100 if retries are unlimited.
 
     Args:
         retries: Maximum number of retries. Count, >= 0; None is unlimited.

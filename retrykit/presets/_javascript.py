@@ -44,8 +44,8 @@ def axios_retry(
 ) -> Policy:
     """Return the policy of axios-retry, which does not wait by default.
 
-    With ``"exponential"`` the delay of retry n is ``delay_factor * 2 ** n``, and a
-    random 0 to 20 % more; with ``"linear"`` it is ``delay_factor * n``. A longer
+    With ``"exponential"`` the delay of retry n is ``delay_factor * 2 ** n``, plus up to
+    20 % of that at random; with ``"linear"`` it is ``delay_factor * n``. A longer
     Retry-After replaces the delay, without a limit.
 
     >>> growing = axios_retry(retry_delay="exponential", delay_factor=0.5).schedule
@@ -78,8 +78,8 @@ def bullmq(
     """Return the built-in backoff of a BullMQ job.
 
     The delay of retry n is ``delay * 2 ** (n - 1)`` in whole milliseconds, or always
-    *delay*, of which the share *jitter* is random. The defaults are an example of
-    BullMQ's documentation: a job without options is attempted once.
+    *delay* with ``"fixed"``; the share *jitter* of it is random. The defaults are an
+    example from BullMQ's documentation: a job without options is attempted once.
 
     >>> [bullmq(jitter=0.5).schedule.bounds(retry) for retry in (1, 2)]
     [(0.5, 1.0), (1.0, 2.0)]
@@ -111,8 +111,8 @@ def got(
 ) -> Policy:
     """Return the retry policy of got.
 
-    The delay of retry n is ``2 ** (n - 1)`` s, capped at *backoff_limit*, and a random
-    0 to *noise* more. There is no retry whose delay exceeds the longest timer of
+    The delay of retry n is ``2 ** (n - 1)`` s, capped at *backoff_limit*, plus a random
+    time of up to *noise*. There is no retry whose delay exceeds the longest timer of
     JavaScript, 24.8 days. In got, a Retry-After replaces the delay; here it replaces
     only a shorter one. If it exceeds *max_retry_after* there is no retry.
 
@@ -185,8 +185,8 @@ def node_retry(  # noqa: PLR0913  the options of retry
     """Return the policy of the npm package ``retry``, once called node-retry.
 
     The delay of retry n is ``min_timeout * factor ** (n - 1)`` in whole milliseconds,
-    capped at *max_timeout*; with *randomize* it is multiplied by a random 1 to 2 before
-    the cap. The package async-retry is ``node_retry(randomize=True)``. Once
+    capped at *max_timeout*; with *randomize* it is multiplied by a random factor of 1
+    to 2 before the cap. The package async-retry is ``node_retry(randomize=True)``. Once
     *max_retry_time* has passed there is no retry, but one that is already scheduled may
     come later (the rule ``"overshoot"``).
 
@@ -227,8 +227,9 @@ def p_retry(  # noqa: PLR0913  the options of p-retry
     """Return the policy of p-retry.
 
     The delay of retry n is ``min_timeout * factor ** (n - 1)`` in whole milliseconds,
-    times a random 1 to 2 with *randomize*, and capped at *max_timeout*. A delay that
-    would end after *max_retry_time* is cut, so that the last attempt is made then.
+    times a random factor of 1 to 2 with *randomize*, and capped at *max_timeout*. A
+    delay that would end after *max_retry_time* is cut, so that the last attempt is made
+    then.
     Before version 7 p-retry was `node_retry`.
 
     >>> list(p_retry(retries=3, factor=3).schedule.take(3).draw())
@@ -290,7 +291,7 @@ def timeouts(first: float, factor: float, *, randomize: bool = False) -> Schedul
     Args:
         first: Shortest first delay, in seconds.
         factor: Growth of the delay.
-        randomize: Whether each delay is multiplied by a random 1 to 2.
+        randomize: Whether each delay is multiplied by a random factor of 1 to 2.
     """
     delays = exponential(first * 2 if randomize else first, factor=factor)
     return whole_milliseconds(delays.equal_jitter() if randomize else delays)

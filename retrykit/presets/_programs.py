@@ -159,9 +159,9 @@ def systemd(
 
     Each delay is *restart_sec*. With *restart_steps* and *restart_max_delay_sec* it
     grows by the same factor each time, and reaches the longest delay after that many
-    steps. A random 0 to *restart_randomized_delay_sec* is added. The restarts have no
-    end; systemd also limits the number of starts in a period, by default 5 in 10 s,
-    which no policy can express.
+    steps. A random time of up to *restart_randomized_delay_sec* is added. The restarts
+    have no end; systemd also limits the number of starts in a period, by default 5 in
+    10 s, which no policy can express.
 
     >>> policy = systemd(restart_sec=1, restart_steps=4, restart_max_delay_sec=16)
     >>> list(policy.schedule.take(6).draw())

@@ -161,8 +161,8 @@ def langchain(
 ) -> Policy:
     """Return the policy of LangChain's ``with_retry``.
 
-    The delay of retry n is ``initial * exp_base ** (n - 1)``, and a random 0 to
-    *jitter* more, capped at *max*.
+    The delay of retry n is ``initial * exp_base ** (n - 1)``, plus a random time of up
+    to *jitter*, capped at *max*.
 
     >>> [langchain().schedule.bounds(retry) for retry in (1, 2)]
     [(1.0, 2.0), (2.0, 3.0)]
@@ -236,9 +236,9 @@ def stamina(  # noqa: PLR0913  the parameters of stamina
 ) -> Policy:
     """Return the policy of ``stamina.retry``.
 
-    The delay of retry n is ``wait_initial * wait_exp_base ** (n - 1)``, and a random 0
-    to *wait_jitter* more, capped at *wait_max*. There is no retry once *timeout* has
-    passed, or if it would pass during the delay.
+    The delay of retry n is ``wait_initial * wait_exp_base ** (n - 1)``, plus a random
+    time of up to *wait_jitter*, capped at *wait_max*. There is no retry once *timeout*
+    has passed, or if it would pass during the delay.
 
     >>> [stamina().schedule.bounds(retry) for retry in (1, 4, 7)]
     [(0.1, 1.1), (0.8, 1.8), (5.0, 5.0)]
@@ -272,9 +272,9 @@ def urllib3(
     """Return the waits of urllib3's `Retry`.
 
     The first retry is immediate. The delay of each later one is
-    ``backoff_factor * 2 ** (n - 1)`` s and a random 0 to *backoff_jitter* more, capped
-    at *backoff_max*. In urllib3, a Retry-After replaces the delay; here it replaces
-    only a shorter one.
+    ``backoff_factor * 2 ** (n - 1)`` s, plus a random time of up to *backoff_jitter*,
+    capped at *backoff_max*. In urllib3, a Retry-After replaces the delay; here it
+    replaces only a shorter one.
 
     >>> [urllib3(backoff_factor=0.5).schedule.bounds(retry) for retry in (1, 2, 3)]
     [(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]

@@ -77,8 +77,8 @@ def procrastinate(
     """Return the retries of Procrastinate's `RetryStrategy`.
 
     The delay of retry n is ``wait + linear_wait * (n - 1) + exponential_wait ** n``
-    seconds: by default retries are immediate and endless. *max_attempts* is a number of
-    retries.
+    seconds: by default retries are immediate and endless. Despite its name,
+    *max_attempts* is a number of retries.
 
     >>> policy = procrastinate(max_attempts=3, wait=1, linear_wait=10)
     >>> [policy.schedule.bounds(retry) for retry in (1, 2, 3)], policy.max_attempts
@@ -146,9 +146,9 @@ def taskiq(
     """Return the retries of taskiq's `SmartRetryMiddleware` with a schedule source.
 
     Every delay is *default_delay*; with *use_delay_exponent* the delay of retry n is
-    ``default_delay * n``, capped at *max_delay_exponent*. *use_jitter* adds a random 0
-    to 1 s. In taskiq without a schedule source, each delay is computed from the
-    previous one, including its jitter; in this policy it is not.
+    ``default_delay * n``, capped at *max_delay_exponent*. *use_jitter* adds a random
+    time of up to 1 s. In taskiq without a schedule source, each delay is computed from
+    the previous one, including its jitter; in this policy it is not.
 
     >>> taskiq(use_delay_exponent=True).schedule
     linear(5.0).cap(60.0)

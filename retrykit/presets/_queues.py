@@ -93,9 +93,10 @@ def sidekiq(*, retry: Retries = 25) -> Policy:
     """Return the retries of a Sidekiq job, over about three weeks.
 
     The delay is ``count ** 4 + 15 + rand(10 * (count + 1))`` whole seconds, where
-    count is 0 before the first retry. This is the formula since the end of 2024; from
-    6.2.2 on the random part was ``rand(10) * (count + 1)``, up to 6.2.1
-    ``rand(30) * (count + 1)``, as in `zizq`. After *retry* retries the job is dead.
+    count is 0 before the first retry. This has been the formula since the end of 2024.
+    Before, the random part was ``rand(10) * (count + 1)`` from version 6.2.2 on, and
+    ``rand(30) * (count + 1)`` up to 6.2.1, as in `zizq`. After *retry* retries the job
+    is dead.
 
     >>> [sidekiq().schedule.bounds(retry) for retry in (1, 2, 25)]
     [(15.0, 25.0), (16.0, 36.0), (331791.0, 332041.0)]

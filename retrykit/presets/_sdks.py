@@ -130,8 +130,8 @@ def client_go(
 ) -> Policy:
     """Return the policy of client-go's `RetryOnConflict`, for Kubernetes.
 
-    The delay of retry n is ``duration * factor ** (n - 1)``, and a random 0 to *jitter*
-    times that more. The default is `DefaultRetry`; `DefaultBackoff` is ``steps=4,
+    The delay of retry n is ``duration * factor ** (n - 1)``, plus a random share of
+    that, up to *jitter*. The default is `DefaultRetry`; `DefaultBackoff` is ``steps=4,
     factor=5``.
 
     >>> client_go().schedule.bounds(1), client_go().max_attempts
@@ -213,9 +213,9 @@ def google_genai(
 ) -> Policy:
     """Return the retries of Google's Gen AI SDK with `HttpRetryOptions`.
 
-    The delay of retry n is ``initial_delay * exp_base ** (n - 1)``, and a random 0 to
-    *jitter* more, capped at *max_delay*. No Retry-After is read. Without the options
-    the SDK retries nothing.
+    The delay of retry n is ``initial_delay * exp_base ** (n - 1)``, plus a random time
+    of up to *jitter*, capped at *max_delay*. No Retry-After is read. Without the
+    options the SDK retries nothing.
 
     >>> [google_genai().schedule.bounds(retry) for retry in (1, 2, 7)]
     [(1.0, 2.0), (2.0, 3.0), (60.0, 60.0)]

@@ -39,8 +39,8 @@ def active_job(
 ) -> Policy:
     """Return the policy of ``retry_on`` in Active Job, of Ruby on Rails.
 
-    Each delay is *wait* and a random share of it, 0 to *jitter*. With
-    ``"polynomially_longer"`` the delay of retry n is ``n ** 4 + 2`` s and such a share
+    Each delay is *wait* plus a random share of it, up to *jitter*. With
+    ``"polynomially_longer"`` the delay of retry n is ``n ** 4 + 2`` s plus such a share
     of ``n ** 4`` s.
 
     >>> growing = active_job(wait="polynomially_longer").schedule
@@ -200,9 +200,9 @@ def dagster(
 def oban(*, max_attempts: Annotated[int, between(1, 1000)] = 20) -> Policy:
     """Return the retries of an Oban job, for Elixir.
 
-    The delay of retry n is ``15 + 2 ** n`` s and a random 0 to 10 % more, in whole
-    seconds. If *max_attempts* is above 20, the exponent is ``n / max_attempts * 20``,
-    rounded, so that the longest delay stays the same.
+    The delay of retry n is ``15 + 2 ** n`` s, plus up to 10 % of that at random, in
+    whole seconds. If *max_attempts* is above 20, the exponent is
+    ``n / max_attempts * 20``, rounded, so that the longest delay stays the same.
 
     >>> [oban().schedule.bounds(retry) for retry in (1, 5, 19)]
     [(17.0, 18.0), (47.0, 51.0), (524303.0, 576733.0)]

@@ -77,8 +77,8 @@ class Schedule(Frozen, ABC):
         """Return the bounds of the delay before a retry.
 
         No delay is outside them. They are exact, except for schedules made from
-        `decorrelated`, or by rounding random delays down: these may stay well within
-        the bounds.
+        `decorrelated` or by rounding random delays down: all delays of such a schedule
+        may be well within its bounds.
 
         Args:
             retry: Number of the retry, >= 1.
@@ -143,7 +143,7 @@ class Schedule(Frozen, ABC):
         [0.5, 0.5, 4.0, 8.0, 16.0]
 
         Args:
-            other: The schedule after the end of this one, which must have an end.
+            other: The schedule to continue with. Only this schedule must have an end.
         """
         if is_endless(self):
             rule = "finite, since .then() starts after its end"
@@ -164,8 +164,8 @@ class Schedule(Frozen, ABC):
         [9.0, 9.0, 3.0, 4.0]
 
         Args:
-            after: The last retry of this schedule; if the schedule ends earlier,
-                retrying stops there. Count, >= 0.
+            after: The last retry of this schedule; if this schedule ends earlier, *to*
+                is not used, and retrying stops. Count, >= 0.
             to: The schedule of every later retry.
         """
         after = check_integer("after", after, at_least=0)
@@ -202,9 +202,9 @@ class Schedule(Frozen, ABC):
         """End before the delays could sum to more than *total*.
 
         The longest possible delays are summed, so the end does not depend on random
-        numbers. Delays are added up one by one: for a retry too far beyond the last
-        retry asked for (60,000 divided by the number of parts of this schedule),
-        `bounds` and `delay` raise `ConfigError` unless the end is found before.
+        numbers. Delays are added up one by one, at most 60,000 (divided by the number
+        of parts of this schedule) for each call of `bounds` or `delay`. If these reach
+        neither the retry asked for nor the end, the call raises `ConfigError`.
 
         >>> from retrykit.schedules import constant
         >>> list(constant(4).within(10).draw())
@@ -214,12 +214,12 @@ class Schedule(Frozen, ABC):
 
     @user_facing
     def full_jitter(self) -> "Schedule":
-        """Draw each delay between 0 and the delay."""
+        """Draw each delay between 0 and this schedule's delay."""
         return self._transform("FullJitter")
 
     @user_facing
     def equal_jitter(self) -> "Schedule":
-        """Draw each delay between half the delay and the delay."""
+        """Draw each delay between half of this schedule's delay and all of it."""
         return self._transform("EqualJitter")
 
     @user_facing
@@ -237,7 +237,7 @@ class Schedule(Frozen, ABC):
 
     @user_facing
     def __add__(self, other: object) -> "Schedule":
-        """Add the delays of both; end when either ends."""
+        """Add the delays of both schedules; end when either ends."""
         return self._compose("Sum", as_schedule(other))
 
     def __radd__(self, other: int) -> "Schedule":
@@ -246,12 +246,12 @@ class Schedule(Frozen, ABC):
 
     @user_facing
     def __or__(self, other: object) -> "Schedule":
-        """Use the shorter delay; end when both end."""
+        """Use the shorter of the two delays; end when both schedules have ended."""
         return self._compose("Union", as_schedule(other))
 
     @user_facing
     def __and__(self, other: object) -> "Schedule":
-        """Use the longer delay; end when either ends."""
+        """Use the longer of the two delays; end when either schedule ends."""
         return self._compose("Intersection", as_schedule(other))
 
     @user_facing
@@ -289,12 +289,12 @@ def as_schedule(value: object) -> Schedule:
 
 
 def as_operand(schedule: Schedule) -> str:
-    """Return the expression of a schedule as a part of another."""
+    """Return a schedule's expression, in parentheses if it needs them in another."""
     return f"({schedule!r})" if schedule.needs_parentheses else repr(schedule)
 
 
 def iter_parts(schedule: Schedule) -> Iterator[tuple[int, Schedule]]:
-    """Yield a schedule and all schedules in it, each with its level from 1.
+    """Yield a schedule and all schedules in it, each with its level, counted from 1.
 
     >>> from retrykit.schedules import constant
     >>> list(iter_parts(constant(1).cap(9)))
@@ -446,7 +446,7 @@ def is_uniform(schedule: Schedule) -> bool:
 def is_memoryless(schedule: Schedule) -> bool:
     """Return whether no delay is computed from the previous one.
 
-    Delays of user-defined classes are taken to be.
+    User-defined classes are taken to compute their delays from the previous ones.
 
     >>> from retrykit.schedules import decorrelated, uniform
     >>> is_memoryless(uniform(1, 2).cap(9)), is_memoryless(decorrelated(1).cap(9))

@@ -133,7 +133,7 @@ class Exponential(Fixed):
 
 @constructor
 def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
-    """Wait *factor* times longer each time: ``first * factor ** (n - 1)``.
+    """Wait *factor* times as long each time: ``first * factor ** (n - 1)``.
 
     Limit it with ``.cap()``: the delays soon become very long.
 
@@ -198,7 +198,7 @@ class Polynomial(Fixed):
 def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
     """Wait ``first * n ** exponent`` before retry n.
 
-    The delays grow more slowly than in `exponential`, so that many fit into weeks.
+    The delays grow more slowly than in `exponential`, so many fit into a few weeks.
 
     >>> list(polynomial(4).take(3).draw())
     [1.0, 16.0, 81.0]
@@ -238,7 +238,7 @@ def _fibonacci_numbers() -> list[float]:
 
 @constructor
 def fibonacci(first: Duration = 1.0) -> Schedule:
-    """Wait for the sum of the two previous delays: 1, 1, 2, 3, 5 times *first*.
+    """Wait as long as the two previous delays together: 1, 1, 2, 3, 5 times *first*.
 
     >>> list(fibonacci("1m").take(6).draw())
     [60.0, 60.0, 120.0, 180.0, 300.0, 480.0]

@@ -53,7 +53,7 @@ def _while_both(
 
 @final
 class Sum(_Composition):
-    """The sum of both delays, while both continue: ``+``."""
+    """The sum of the two delays, while both schedules continue: ``+``."""
 
     __slots__ = ()
     kind: ClassVar[str] = "sum"
@@ -65,7 +65,7 @@ class Sum(_Composition):
 
 @final
 class Intersection(_Composition):
-    """The longer delay, while both continue: ``&``."""
+    """The longer of the two delays, while both schedules continue: ``&``."""
 
     __slots__ = ()
     kind: ClassVar[str] = "intersection"
@@ -77,7 +77,7 @@ class Intersection(_Composition):
 
 @final
 class Union(_Composition):
-    """The shorter delay, while either continues: ``|``."""
+    """The shorter of the two delays, while either schedule continues: ``|``."""
 
     __slots__ = ()
     kind: ClassVar[str] = "union"
@@ -119,7 +119,7 @@ class Then(Derived):
         return self.other.bounds(self.later(retry)) if bounds is None else bounds
 
     def later(self, retry: int, /) -> int:
-        """Return the number that a retry after the first's end has in the other."""
+        """Return a retry's number in the other schedule, after the end of the first."""
         number, ended = self._known
         if not ended:
             after = first_where(lambda n: self.of.bounds(n) is None, number + 1, retry)
@@ -128,7 +128,7 @@ class Then(Derived):
         return retry - number
 
     def _first_bounds(self, retry: int) -> Bounds | None:
-        """Return the first schedule's bounds; None if it has ended."""
+        """Return the first schedule's bounds; None if that has ended."""
         number, ended = self._known
         if ended and retry > number:
             return None
@@ -158,7 +158,10 @@ class Switch(Derived):
         return None if part is None else part.bounds(retry)
 
     def _part(self, retry: int) -> Schedule | None:
-        """Return a retry's schedule; None after the switch if the first has ended."""
+        """Return the schedule of a retry.
+
+        None for a retry after the switch, if the first schedule ended before that.
+        """
         if retry <= self.after:
             return self.of
         ended = self.after > 0 and self.of.bounds(self.after) is None

@@ -99,7 +99,7 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?  \
 
 
 def schedule_from_data(data: object) -> Schedule:
-    """Return the schedule in data: a string for `parse_schedule`, or durations.
+    """Return the schedule of a string for `parse_schedule`, or of a list of durations.
 
     >>> schedule_from_data([1, "5s"]) == schedule_from_data("1s, 5s")
     True

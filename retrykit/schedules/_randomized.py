@@ -20,7 +20,7 @@ __all__ += ["GoogleInterval", "PollyInterval", "Uniform", "decorrelated"]
 __all__ += ["google_interval", "google_intervals", "polly_interval", "uniform"]
 
 MAX_MILLISECONDS = 2**31 - 1
-"""The longest interval and delay of `GoogleInterval`: a Java int of milliseconds."""
+"""The longest interval and delay of `GoogleInterval`: the largest Java int, in ms."""
 
 MAX_INTERVAL = MAX_MILLISECONDS / 1000
 """The longest interval and delay of `GoogleInterval`, in seconds."""
@@ -50,7 +50,7 @@ class Uniform(Formula):
 
 @constructor
 def uniform(low: Duration, high: Duration) -> Schedule:
-    """Draw each delay between *low* and *high*; all delays are equally likely.
+    """Draw each delay between *low* and *high*; all in between are equally likely.
 
     >>> uniform("1s", "3s").bounds(1)
     (1.0, 3.0)
@@ -72,7 +72,7 @@ def uniform(low: Duration, high: Duration) -> Schedule:
 
 @final
 class Decorrelated(Formula):
-    """A random walk that grows from its shortest delay."""
+    """A random walk that starts at its shortest delay, and grows on average."""
 
     __slots__ = ("factor", "first")
     kind: ClassVar[str] = "decorrelated"
@@ -97,8 +97,8 @@ class Decorrelated(Formula):
 def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
     """Draw between *first* and *factor* times the previous delay.
 
-    A random walk that grows on average and spreads callers well; before retry 1, the
-    previous delay counts as *first*. Limit it with ``.cap()``.
+    The delays are a random walk, which grows on average and spreads callers well.
+    Before retry 1, the previous delay counts as *first*. Limit it with ``.cap()``.
 
     >>> walk = decorrelated(1).cap(10)
     >>> [walk.bounds(retry) for retry in (1, 2, 3)]
@@ -133,7 +133,7 @@ class GoogleInterval(Formula):
     max_interval: float
 
     def interval(self, retry: int) -> int:
-        """Return the interval before a retry without jitter, in milliseconds."""
+        """Return the interval before a retry, in milliseconds, without jitter."""
         known = google_intervals(
             self.initial_interval, self.multiplier, self.max_interval
         )
@@ -169,7 +169,7 @@ class GoogleInterval(Formula):
 def google_intervals(first: float, multiplier: float, longest: float) -> list[int]:
     """Return the intervals of a `GoogleInterval` in milliseconds; the last one repeats.
 
-    Too many of them are cut to one more than is allowed.
+    If there are too many, the first ones are returned: one more than is allowed.
 
     >>> google_intervals(0.5, 1.5, 2.0)
     [500, 750, 1125, 1687, 2000]
@@ -278,7 +278,7 @@ class PollyInterval(Formula):
 
 @constructor
 def polly_interval(median_first_retry_delay: Duration = 1.0) -> Schedule:
-    """Wait like Polly with jitter: exponential, evenly spread over all callers.
+    """Wait like Polly with jitter: exponential growth, and evenly spread retries.
 
     The times of the retries are drawn, not the delays: retry n is made at
     ``2 ** t * tanh(sqrt(4 * t))`` with t between n - 1 and n, in units of

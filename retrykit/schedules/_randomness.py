@@ -1,4 +1,4 @@
-"""Random numbers for delays, which follow from a call's seed and the retry's number."""
+"""Random numbers for delays, computed from a call's seed and a retry's number."""
 
 import os
 import sys
@@ -117,8 +117,8 @@ class SharedDraws(dict[int, memoryview]):
     """The first draw of each retry, for 64 calls with consecutive seeds.
 
     The item of a retry has the draw of each call, in units of 2**-53. The draws are
-    made together, as one large integer: most of the time of a draw is spent on making
-    integers, hardly any on their length.
+    made together, as one large integer, since the time of a draw depends on how many
+    integers are made, and hardly on how long they are.
 
     Attributes:
         seed: The seed of the first call.

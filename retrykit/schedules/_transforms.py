@@ -129,7 +129,7 @@ class Scale(_Transform):
 
 
 class _RandomRange(Derived):
-    """Each delay drawn from a range that grows with it.
+    """Each delay drawn from a range that grows with the original delay.
 
     Source:
         Full and equal jitter: M. Brooker, "Exponential Backoff And Jitter", AWS
@@ -173,7 +173,7 @@ class _RandomRange(Derived):
 
 @final
 class FullJitter(_RandomRange):
-    """Delays drawn between 0 and the delay."""
+    """Delays drawn between 0 and the original delay."""
 
     __slots__ = ()
     kind: ClassVar[str] = "full_jitter"
@@ -184,7 +184,7 @@ class FullJitter(_RandomRange):
 
 @final
 class EqualJitter(_RandomRange):
-    """Delays drawn between half the delay and the delay."""
+    """Delays drawn between half of the original delay and all of it."""
 
     __slots__ = ()
     kind: ClassVar[str] = "equal_jitter"
@@ -195,7 +195,7 @@ class EqualJitter(_RandomRange):
 
 @final
 class Jitter(_RandomRange):
-    """Delays drawn within a proportion of the delay, above and below."""
+    """Original delays made shorter or longer at random, by up to a fraction."""
 
     __slots__ = ("factor",)
     kind: ClassVar[str] = "jitter"
@@ -227,7 +227,7 @@ class Take(Derived):
 
 @final
 class Within(Derived):
-    """The first delays of a schedule, while their longest sum is within a limit."""
+    """The first delays of a schedule, while their largest sum is within a limit."""
 
     __slots__ = ("_known", "total")
     kind: ClassVar[str] = "within"

@@ -3,8 +3,8 @@
 - `virtual_time`: a block in which retried calls read a fake clock and sleep on it. Its
   value is a `FakeClock`, which records every sleep; its `FakeClock.new_event_loop`
   makes an asyncio loop whose timeouts are also virtual.
-- `disable_retries`: every function is called once. `limit_retries`: a few times, and
-  without delays. Of these and `virtual_time`, the innermost block applies.
+- `disable_retries`: every function is called once. `limit_retries`: at most a few
+  times, and without delays. Of these blocks and `virtual_time`, the innermost applies.
 - `record`: the events of every retried call, with assertions about them.
 - `ScriptedFunction`, `AsyncScriptedFunction`: fakes that fail as scripted.
 - `retrykit.testing.strategies`: schedules, policies and scripts for hypothesis.

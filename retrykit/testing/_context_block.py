@@ -1,7 +1,7 @@
 """Base class of the ``with`` blocks of this package.
 
-Unlike blocks made by `contextlib.contextmanager`, they cannot decorate: on a coroutine
-function the block would be closed before the first line runs.
+Unlike blocks made by `contextlib.contextmanager`, they cannot be used as decorators:
+around a coroutine function, the block would be closed before the first line runs.
 """
 
 import sys
@@ -21,8 +21,8 @@ class Block(Generic[T]):
     """A ``with`` block; its ``repr`` is an expression that makes it.
 
     Attributes:
-        what: That expression, for errors; with the line where the block was opened,
-            once it has been.
+        what: That expression, for errors; once the block has been opened, followed by
+            the line that opened it.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Block(Generic[T]):
 
     @abstractmethod
     def _open(self, opened: ExitStack) -> T:
-        """Open the parts that *opened* closes, and return the value of the block."""
+        """Enter the parts of the block on *opened*, and return the block's value."""
 
     def __enter__(self) -> T:
         if self._opened is not None:

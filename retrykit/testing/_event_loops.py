@@ -34,7 +34,7 @@ class Backend(ABC):
     """An event loop whose tasks sleep in virtual time.
 
     Attributes:
-        scheduler: Its virtual time.
+        scheduler: The scheduler of its virtual time.
         waiting: The functions that wake the sleepers and timeouts of this loop.
         posted: The functions of sleepers and timeouts that are due or woken, until the
             loop calls them.
@@ -47,15 +47,15 @@ class Backend(ABC):
 
     @abstractmethod
     def holds_time(self) -> bool:
-        """Return whether tasks may have something to do; called from any thread."""
+        """Return whether tasks may have something to do. Any thread may call this."""
 
     @abstractmethod
     def hold(self) -> None:
-        """Hold time until other tasks have run; called in the loop itself."""
+        """Hold time until other tasks have run. Only code in the loop calls this."""
 
     @abstractmethod
     def post(self, wake: Wake) -> None:
-        """Call *wake* in the loop, from any thread, and hold time until then."""
+        """Have the loop call *wake*; hold time until then. Any thread may call this."""
 
     async def sleep(self, delay: float, /) -> None:
         """Run other tasks until *delay* virtual seconds have passed."""
@@ -72,9 +72,9 @@ class Backend(ABC):
     def call_later(
         self, delay: float, wake: Wake, *, sleeping: bool = False
     ) -> Callable[[], None]:
-        """Call *wake* after *delay* virtual seconds; return a function to stop it.
+        """Call *wake* after *delay* virtual seconds; return a function that cancels it.
 
-        With *sleeping*, the calls that run this code do not hold time until then.
+        If *sleeping* is True, the calls that run this code do not hold time until then.
         """
         self.waiting.add(wake)
         self.hold()
@@ -100,7 +100,7 @@ class Backend(ABC):
 
 
 class AsyncioBackend(Backend):
-    """Any asyncio event loop, through its public interface."""
+    """Any asyncio event loop, used through its public interface."""
 
     def __init__(
         self, scheduler: VirtualScheduler, loop: asyncio.AbstractEventLoop
@@ -116,7 +116,8 @@ class AsyncioBackend(Backend):
     def holds_time(self) -> bool:
         """Return whether the loop is running, and may still have something to do.
 
-        It may for some rounds after `hold`, and while a function is posted.
+        It may have something to do for some rounds after `hold`, and while a function
+        is posted.
         """
         busy = self._rounds > 0 or bool(self.posted)
         return busy and self._loop.is_running()
@@ -139,7 +140,7 @@ class AsyncioBackend(Backend):
             self.scheduler.move()
 
     def post(self, wake: Wake) -> None:
-        """Call *wake* in the loop, from any thread, and hold time until then."""
+        """Have the loop call *wake*; hold time until then. Any thread may call this."""
         self.posted.add(wake)
         # A closed loop wakes nothing.
         with suppress(RuntimeError):

@@ -76,7 +76,7 @@ class FakeClock:
         self.errors: list[BaseException] = self._scheduler.errors
 
     def now(self) -> float:
-        """Return the time, in clock seconds."""
+        """Return the virtual time, in seconds."""
         return self._scheduler.now
 
     @user_facing
@@ -191,7 +191,10 @@ class FakeClock:
         _trace: TracebackType | None,
         /,
     ) -> None:
-        """Stop tracking calls; raise the first of `errors` unless another is raised."""
+        """Stop tracking calls.
+
+        The first of `errors` is raised, unless the block itself raises an error.
+        """
         for call in self._scheduler.end():
             unguard(call)
         if error is None and self.errors:
@@ -287,7 +290,7 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
     Args:
         start: The initial time, in seconds, >= 0.
         process_wide: Whether it applies to every thread and task of the process; by
-            default it applies to this one and the tasks that it starts.
+            default, it applies to the current thread or task, and the tasks it starts.
         stall_timeout: How long an attempt may run while others sleep, in real time. A
             duration, >= 0. After that, `TimeStalledError` ends the calls that sleep.
         allow_real_sleep: Whether an attempt may call ``time.sleep``, or await a sleep
@@ -295,11 +298,12 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
             `RealSleepError`, again at the end of the block if it was suppressed.
 
     Raises:
-        NestingError: It is opened again before it is closed, or closed before a block
-            that was opened in it, or in another thread or task.
+        NestingError: It is opened again before it is closed; or it is closed before a
+            block that was opened inside it, or not in the thread or task that opened
+            it.
         RealSleepError: An attempt sleeps for real.
         TimeStalledError: An attempt runs for longer than *stall_timeout* while calls
-            sleep: mostly, it waits for one of them, or for its own timeout.
+            sleep, usually because it waits for one of them, or for its own timeout.
     """
 
     @user_facing

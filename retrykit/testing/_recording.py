@@ -24,10 +24,10 @@ _SHOWN = 10
 class Recording:
     """The events of retried calls, in the order in which they came.
 
-    Its assertions take a function, decorated or not, or the name of its calls, which
-    may lack its first parts: ``"fetch"`` for ``"shop.orders.fetch"``. If they fail,
-    they raise an AssertionError with the histories of up to ten of these calls.
-    Anything else in place of the function is a `ConfigError`.
+    Its assertions take a function, decorated or not, or the name of its calls, without
+    the first parts if you like: ``"fetch"`` for ``"shop.orders.fetch"``. If they fail,
+    they raise an AssertionError with the histories of up to ten of these calls. For
+    anything else in place of the function, they raise a `ConfigError`.
 
     Attributes:
         events: Every event so far.
@@ -68,16 +68,16 @@ class Recording:
             self._fail(fn, "delays", actual, delays)
 
     def assert_succeeded(self, fn: object) -> None:
-        """Assert that a function was called, and that all calls succeeded."""
+        """Assert that a function was called, and that all its calls succeeded."""
         __tracebackhide__ = True
         actual = [_outcome(call) for call in self.of(fn)]
         if set(actual) != {"succeeded"}:
             self._fail(fn, "outcomes", actual, ["succeeded"] * max(len(actual), 1))
 
     def assert_gave_up(self, fn: object, reason: StopReason | None = None) -> None:
-        """Assert that a function was called, and that all calls gave up.
+        """Assert that a function was called, and that all its calls gave up.
 
-        If *reason* is given, all must have given up for that reason.
+        If *reason* is given, all of them must have given up for that reason.
         """
         __tracebackhide__ = True
         actual, expected = [_outcome(call) for call in self.of(fn)], "gave up"
@@ -88,7 +88,7 @@ class Recording:
             self._fail(fn, "outcomes", actual, [expected] * max(len(actual), 1))
 
     def table(self, fn: object = None) -> str:
-        """Return the history of each call, by default of all functions, as a table."""
+        """Return the histories of a function's calls, by default of all, as tables."""
         calls = self.calls if fn is None else self.of(fn)
         return "\n\n".join(map(history, calls))
 

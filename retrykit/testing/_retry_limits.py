@@ -1,6 +1,6 @@
 """Overrides for tests: fewer attempts, or no delays.
 
-The innermost of these and of `virtual_time` applies.
+Of these blocks and `virtual_time`, the innermost applies.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class disable_retries(Block[None]):  # noqa: N801  used as a function
 
     Args:
         process_wide: Whether it applies to every thread and task of the process; by
-            default it applies to this one and the tasks that it starts.
+            default, it applies to the current thread or task, and the tasks it starts.
     """
 
     @user_facing
@@ -86,7 +86,7 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
             policies.
         no_delay: Whether delays are skipped.
         process_wide: Whether it applies to every thread and task of the process; by
-            default it applies to this one and the tasks that it starts.
+            default, it applies to the current thread or task, and the tasks it starts.
     """
 
     @user_facing
@@ -141,7 +141,7 @@ spend each other's time."""
 
 
 def _without_skipping(clock: Any) -> Any:
-    """Return the clock inside a skipping clock, or *clock* itself if it skips none."""
+    """Return the clock inside a skipping clock; return any other clock as it is."""
     skips = isinstance(clock, _SkippingClock | _AsyncSkippingClock)
     return clock.inner if skips else clock
 

@@ -36,7 +36,7 @@ CHECK_INTERVAL: Final = 0.02
 class TimeStalledError(BaseException):
     """Virtual time cannot move, because an attempt has been running for too long.
 
-    Not an `Exception`, so that nothing retries it: it ends the test.
+    It is not an `Exception`, so nothing retries it, and it ends the test.
     """
 
 
@@ -44,7 +44,7 @@ class EventLoop(Protocol):
     """An event loop as the scheduler sees it."""
 
     def holds_time(self) -> bool:
-        """Return whether time stands still for this loop; called from any thread."""
+        """Return whether time stands still for this loop. Any thread may call this."""
         ...
 
 
@@ -95,7 +95,8 @@ class Sleeper:
 
     Attributes:
         when: When it wakes, in virtual seconds.
-        order: Its index among all sleepers: of equal times, the first wakes first.
+        order: Its index among all sleepers: if their times are equal, they wake in this
+            order.
         wake: Called with the lock held when it wakes.
         calls: The calls that do not hold time meanwhile.
         awake: Whether it was woken or cancelled.
@@ -187,7 +188,7 @@ class VirtualScheduler(ForkSafe):
             self._wake_due()
 
     def suspend(self) -> list[TrackedCall]:
-        """Release time for the calls that run this code, and return these calls."""
+        """Stop the calls that run this code from holding time, and return them."""
         with self._lock:
             calls, call = [], current_call()
             while call is not None:
@@ -240,8 +241,8 @@ class VirtualScheduler(ForkSafe):
     ) -> Sleeper:
         """Add a sleeper, and move time if nothing holds it.
 
-        With an infinite delay, it never wakes. With *sleeping*, the calls that run this
-        code do not hold time until it wakes or is cancelled.
+        With an infinite delay, the sleeper never wakes. If *sleeping* is True, the
+        calls that run this code do not hold time until it wakes or is cancelled.
         """
         with self._lock:
             calls = self.suspend() if sleeping else []
@@ -261,7 +262,7 @@ class VirtualScheduler(ForkSafe):
                 sleeper.wake, sleeper.calls = int, []
 
     def block(self, delay: float) -> None:
-        """Sleep in a thread."""
+        """Make this thread sleep for *delay* virtual seconds."""
         self.wait_until_woken(lambda _: True, delay)
 
     def wait_until_woken(self, arm: Arm, delay: float) -> None:
@@ -298,7 +299,7 @@ class VirtualScheduler(ForkSafe):
                 self.cancel(sleeper)
 
     def move(self) -> None:
-        """Move to the time of the earliest sleeper, unless something holds time.
+        """Move time to the earliest sleeper, unless something holds it.
 
         Time does not move for sends that nobody waits for.
         """

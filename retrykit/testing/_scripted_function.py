@@ -32,7 +32,7 @@ class RecordedCall(Frozen):
 class ScriptError(BaseException):
     """A scripted function was called more often than it has outcomes.
 
-    Not an `Exception`, so that nothing retries it: it ends the test.
+    It is not an `Exception`, so nothing retries it, and it ends the test.
     """
 
 
@@ -124,8 +124,8 @@ class ScriptedFunction(_Script):
         calls: Every call so far, in order.
 
     Raises:
-        ConfigError: *outcomes* is a string or has no order, or ``...`` is anywhere
-            except after its last outcome.
+        ConfigError: *outcomes* is a string, or not an ordered iterable, or ``...`` is
+            anywhere except after its last outcome.
         ScriptError: It is called more often than it has outcomes.
     """
 

@@ -24,7 +24,7 @@ _SHORT: Final = 0.05
 class RealSleepError(BaseException):
     """An attempt that runs in virtual time tried to sleep for real.
 
-    Not an `Exception`, so that nothing retries it: it ends the test.
+    It is not an `Exception`, so nothing retries it, and it ends the test.
     """
 
 

@@ -26,7 +26,7 @@ class TrioBackend(Backend):
         self._changed: trio.Event | None = None
 
     def holds_time(self) -> bool:
-        """Return whether a task may not be blocked yet."""
+        """Return whether some task may still have something to do."""
         return self._unsettled or bool(self.posted)
 
     def hold(self) -> None:
@@ -40,7 +40,7 @@ class TrioBackend(Backend):
         self._changed.set()
 
     def post(self, wake: Wake) -> None:
-        """Call *wake* in the trio run, from any thread, and hold time until then."""
+        """Have trio call *wake*; hold time until then. Any thread may call this."""
         self.posted.add(wake)
         try:
             self._token.run_sync_soon(self._deliver, wake)

@@ -41,7 +41,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         scheduler.loops.append(self)
 
     def time(self) -> float:
-        """Return virtual seconds."""
+        """Return the virtual time, in seconds."""
         return self.scheduler.now
 
     def holds_time(self) -> bool:
@@ -127,7 +127,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return TimeoutScope(timeout)
 
     def wake(self) -> None:
-        """End a wait for files; called from any thread."""
+        """End a wait for files. Any thread may call this."""
         self._files.idle = False
         if running_loop() is not self:
             self.call_soon_threadsafe(int)

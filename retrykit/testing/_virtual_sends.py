@@ -62,7 +62,7 @@ class VirtualSends(ThreadSends):
         return context
 
     def put(self, outcome: SentOutcome) -> None:
-        """Hand over the outcome of a send, whose hold on time passes to the call."""
+        """Hand over the outcome of a send; the call then holds time in its place."""
         with self._scheduler.locked():
             call = self._running.pop(outcome.number)
             if not call.lost:

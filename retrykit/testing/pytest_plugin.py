@@ -82,8 +82,8 @@ def retry_loop(
 def no_retries(request: pytest.FixtureRequest) -> Iterator[None]:
     """Call every function once in this test, in all its threads and tasks.
 
-    Used for many tests, by an ``autouse`` fixture or a mark of a module, it does not
-    apply to tests in virtual time. Used by a test itself, it does.
+    If an ``autouse`` fixture or the mark of a module uses it for many tests, it does
+    not apply to those in virtual time. If a test itself uses it, it does.
     """
     from retrykit.testing import disable_retries  # noqa: PLC0415
 

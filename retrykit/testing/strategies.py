@@ -1,8 +1,8 @@
 """Strategies for hypothesis: durations, seeds, schedules, policies and scripts.
 
 Schedules and policies consist only of retrykit's own parts and built-in types, so they
-can be compared, printed as expressions and written as data. Needs the library
-hypothesis.
+can be compared, printed as expressions and written as data. The library hypothesis is
+needed.
 """
 
 from collections.abc import Callable, Sequence
@@ -186,7 +186,7 @@ def policies(
 ) -> SearchStrategy[Policy]:
     """Draw policies.
 
-    Limits are written or left to the defaults, and one may end every call before
+    Limits are set or left to their defaults, and one limit may end every call before
     another can. All settings vary except `on_result`, `fallback`, `stop_event`, `sleep`
     and `observers`, which are code; `budget` and `admission`, which calls share; and
     `attempt_timeout` and `hedge`, which not every function supports. The conditions of
@@ -274,8 +274,8 @@ def failure_scripts(
             in all scripts, and keeps the notes of each call.
         value: The value that is returned at the end; not an exception.
         max_failures: Maximum number of failures in a script. Count, >= 1.
-        succeeds: True for scripts that end with *value*, False for scripts of
-            failures alone, None, the default, for both kinds.
+        succeeds: True for scripts that end with *value*; False for scripts of
+            failures alone; None, the default, for both kinds.
     """
     kinds: list[object] = [*errors] if isinstance(errors, list | tuple) else []
     if not kinds or not all(_is_a(Exception, each) for each in kinds):

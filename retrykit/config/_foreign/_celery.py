@@ -54,7 +54,7 @@ def _is_connection(table: Section) -> bool:
 
 
 def _is_within(table: Section, name: str) -> bool:
-    """Return whether a table is in a setting, whose name may begin with CELERY_."""
+    """Return whether a table is in the setting *name*, with any prefix like CELERY_."""
     return any(str(each).lower().endswith(name) for each in table.place[:-1])
 
 
@@ -254,9 +254,9 @@ _TRANSPORT = "recoverable_connection_errors"
 
 
 def _intervals(start: float, step: float, longest: float) -> Schedule:
-    """Return delays that grow by a step, up to the longest.
+    """Return delays that grow by *step*, up to *longest*.
 
-    The last may be below the longest, if no step reaches it.
+    They stop growing below *longest* if no step reaches it.
     """
     if not step:
         return constant(min(start, longest))

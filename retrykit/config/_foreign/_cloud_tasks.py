@@ -1,7 +1,7 @@
 """Queues of Google Cloud Tasks, from its API, Terraform or App Engine.
 
 Source: ``queue.proto`` of the API, version 2; `Retry` and ``queueinfo.py`` in the SDK
-of App Engine for Python 3, August 2026, whose queues Cloud Tasks runs.
+of App Engine for Python 3, August 2026. Cloud Tasks runs the queues of App Engine.
 """
 
 import math

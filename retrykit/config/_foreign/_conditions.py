@@ -18,9 +18,10 @@ def conditions_named(
 ) -> Condition:
     """Return the condition for names of errors.
 
-    A name stands for the condition that the user gave for it, or for its condition in
-    *known*. All other names are names of Python classes; but with a *language*, they
-    are left out, and each is recorded as a difference.
+    A name stands for the condition that the user gave for it, or else for its condition
+    in *known*. All other names are names of Python classes; but if a *language* is
+    given, they are names of that language: they are left out, and each is recorded as a
+    difference.
     """
     found: list[Condition] = []
     own: list[str] = []

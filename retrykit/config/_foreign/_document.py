@@ -1,4 +1,4 @@
-"""The data of a file of another system, with the line of each value."""
+"""The data of a file of another system, and the lines of its values, where known."""
 
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -25,9 +25,9 @@ class Document(NamedTuple):
 
     Attributes:
         name: The name of the file, for errors.
-        data: The documents in the file, several in YAML or in a list of JSON, else one;
-            or the text of a file in a format of its own.
-        lines: The lines of values, from 1, keyed by place.
+        data: The documents in the file, as a list: any number in YAML or in a JSON
+            list, else one. For a file whose syntax is not known, its text.
+        lines: The lines of values, from 1, keyed by place; empty if they are unknown.
     """
 
     name: str

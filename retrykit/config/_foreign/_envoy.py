@@ -1,7 +1,7 @@
 """Routes of Envoy, in the YAML or JSON of its API v3.
 
-Not read: headers of requests, which may change the retries of a route, and the limit on
-the retries to a cluster, which allows 3 at a time by default.
+Two things are not read: the headers of requests, which may change the retries of a
+route, and the limit on the retries to a cluster, by default 3 at a time.
 
 Source:
     Envoy 1.37, ``api/envoy/config/route/v3/route_components.proto`` and
@@ -97,7 +97,7 @@ def _timeout(action: Section) -> float:
 
 
 def _duration(name: str, value: Any) -> float:
-    """Parse a duration, truncated to whole milliseconds, as Envoy does."""
+    """Parse a duration to seconds, truncated to whole milliseconds as in Envoy."""
     return int(protobuf_duration(name, value) * 1000 + 1e-6) / 1000
 
 
@@ -176,7 +176,7 @@ def _back_off(policy: Section) -> Schedule:
 
 
 def _positive(name: str, value: Any) -> float:
-    """Parse a duration > 0; less than a millisecond counts as one millisecond."""
+    """Parse a duration > 0 to seconds; less than a millisecond counts as one."""
     if not protobuf_duration(name, value):
         raise invalid_setting(name, "a duration above 0", value, code="out-of-range")
     return max(_duration(name, value), 0.001)

@@ -76,7 +76,7 @@ def _logical_lines(text: str) -> Iterator[_Line]:
 
 
 def _lines_of_section(text: str, name: str) -> Iterator[_Line]:
-    """Yield the lines of a section; the part before the first is named main."""
+    """Yield the lines of a section; the part before the first section is named main."""
     current = "main"
     for line in _logical_lines(text):
         begin = re.fullmatch(r"begin\s+(\w+)", line.text, re.IGNORECASE)
@@ -121,7 +121,7 @@ class _Rule(NamedTuple):
     thousandths: int
 
     def gap(self, last: int) -> int:
-        """Return the delay after one of *last*, both in seconds; for H, the longest."""
+        """Return the delay after a delay of *last*, in seconds; for H, the longest."""
         grown = last * self.thousandths // _ONE
         if self.letter == "G" and last >= self.interval:
             return grown
@@ -227,7 +227,7 @@ _ONE = 1000
 
 
 def _runs(rules: list[_Rule], longest: int) -> Iterator[tuple[int, int]]:
-    """Yield the delays in seconds, each with how many times in a row it is used."""
+    """Yield each delay in seconds, and how many times in a row it is used."""
     elapsed = last = 0
     for rule in rules:
         while elapsed <= rule.cutoff:

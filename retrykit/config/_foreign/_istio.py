@@ -98,7 +98,7 @@ _STATUSES = frozenset(map(int, HTTPStatus))
 
 
 def _duration(name: str, value: Any) -> float:
-    """Parse a duration of whole milliseconds, at least one."""
+    """Parse a duration of one or more whole milliseconds to seconds."""
     seconds = go_duration(name, value)
     whole_ones = round(seconds * 1000)
     if not whole_ones or abs(seconds * 1000 - whole_ones) > 1e-6:  # noqa: PLR2004

@@ -28,7 +28,7 @@ __all__ = ["SUFFIXES", "read_document"]
 def read_document(path: Path) -> Document:
     """Return the data of a file, whose suffix names its syntax.
 
-    A file with any other suffix is read as text.
+    A file with an unknown suffix is read as text.
 
     Raises:
         ConfigError: The file cannot be read, or is not valid.

@@ -240,9 +240,10 @@ class Section:
 
 
 def sections_of(document: Document, errors: Mapping[str, Condition]) -> list[Section]:
-    """Return the tables that are documents of a file, or items of such a document.
+    """Return the tables in a file.
 
-    A file that is text becomes a table with the key ``text``.
+    They are its documents, and the items of documents that are lists. A file that is
+    text becomes a table with the key ``text``.
     """
     data = document.data
     documents = [{"text": data}] if isinstance(data, str) else data
@@ -259,7 +260,7 @@ def sections_of(document: Document, errors: Mapping[str, Condition]) -> list[Sec
 
 
 def spelled(key: str) -> str:
-    """Return a key in lower case without hyphens and underscores: maxattempts."""
+    """Return a key in lower case without - and _: maxattempts for max-attempts."""
     return re.sub("[-_]", "", key).lower()
 
 
@@ -284,7 +285,7 @@ _PLACEHOLDER = re.compile(r"\$\{|\{\{")
 
 
 def _end(place: Place) -> Place:
-    """Return the end of a place, with its last two names, after an empty part.
+    """Return the end of a place, from its last name but one, after an empty part.
 
     >>> _end((0, "routes", 1, "retry_policy"))
     ('', 'routes', 1, 'retry_policy')

@@ -171,7 +171,7 @@ def _differ_in_draws(backoff: Section, key: str) -> None:
 
 
 def _spread(schedule: Schedule, factor: float) -> Schedule:
-    """Return random delays of whole milliseconds, up to *factor* times a schedule."""
+    """Return whole milliseconds drawn from a schedule's delay to *factor* times it."""
     return (schedule + scaled(schedule, factor - 1).full_jitter()).round_down("1ms")
 
 

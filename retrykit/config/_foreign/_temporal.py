@@ -42,9 +42,11 @@ _OTHERS |= {"firstretryinterval", "randomizationfactor", "maxelapsedtime"}
 
 
 def _name(key: str, table: Section) -> str:
-    """Return the key of a policy, unless it is a general one such as ``retryPolicy``.
+    """Return a name for a policy.
 
-    Then return the name of the activity or workflow around it, or that table's key.
+    It is the policy's key. If that is a general one such as ``retryPolicy``, it is the
+    name of the activity or workflow around the policy, or else the key of the table
+    around it.
     """
     above = table.parent
     if above is None or spelled(key) not in {"retry", "retrypolicy", "value"}:

@@ -7,7 +7,7 @@ __all__ = ["block", "is_resource", "resource_name"]
 
 
 def is_resource(table: Section, kind: str) -> bool:
-    """Return whether a table is a resource of *kind*: ``google_pubsub_topic``, ..."""
+    """Return whether a table is a resource of a kind like ``google_pubsub_topic``."""
     names = _names(table)
     return len(names) == _DEPTH and names[:-1] == ["resource", kind]
 

@@ -11,7 +11,10 @@ __all__ += ["texts", "whole"]
 
 
 def whole(at_least: int, at_most: int = LARGEST) -> Callable[[str, Any], int]:
-    """Return a parser of integers in a range; accepts strings and whole floats, too."""
+    """Return a parser of integers in a range.
+
+    It also accepts strings and whole floats.
+    """
 
     def parse(name: str, value: Any) -> int:
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,16}", value):
