@@ -181,7 +181,8 @@ class Delays(Frozen):
         '1 s, 2 s'
 
         Args:
-            retries: The most retries. Count; None if it is not known.
+            retries: The most retries there can be; infinity without a limit; None if
+                that is not known.
         """
         if self.shape == "none":
             return "no delay"
@@ -208,7 +209,8 @@ class Delays(Frozen):
         """Return the words about the longest delay; "" if the delays have no known cap.
 
         Args:
-            retries: The most retries. Count; None if it is not known.
+            retries: The most retries there can be; infinity without a limit; None if
+                that is not known.
         """
         if self.cap is None or self.cap == math.inf:
             return ""

@@ -163,7 +163,7 @@ def _tests_quality(loop: Statement) -> bool:
 
 
 def _returns_tested_response(loop: Statement) -> bool:
-    """Return whether a loop tests a response's status, and returns some of it."""
+    """Return whether a loop tests a response's status, and returns its data."""
     asked: set[str] = set()
     returned: set[str] = set()
     for each in inner_nodes(loop.body):

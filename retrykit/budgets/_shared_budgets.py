@@ -71,8 +71,8 @@ before in this scope, got RatioBudget(); give another budget another scope  \
 
     Args:
         scope: ``"process"``, ``"host:..."`` or ``"key:..."``.
-        make: Builds an equivalent budget: a class of `retrykit.budgets`, or a
-            function without parameters.
+        make: Builds the budget, and one to compare with it at each later call: a class
+            of `retrykit.budgets`, or a function without parameters.
 
     Raises:
         ConfigError: *scope* has another form, *make* builds no budget of

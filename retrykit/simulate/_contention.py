@@ -183,9 +183,9 @@ class _Row:
         return calls
 
     def update(self, clients: int) -> tuple[int, int, int]:
-        """Return the number of writes, the end, and the number of clients that gave up.
+        """Return the number of writes, the time, and the number of clients that gave up.
 
-        The end is in nanoseconds. A write succeeds if no other one has succeeded since
+        The time is when the last client was done, in nanoseconds. A write succeeds if no other one has succeeded since
         its read. So the write is the only event of an attempt.
         """
         calls, heap = self._calls(clients), []
