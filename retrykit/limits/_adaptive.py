@@ -166,13 +166,13 @@ class AIMD(AdaptiveLimit):
 class Vegas(AdaptiveLimit):
     """Finds the limit at which a few calls queue, from the shortest time of any call.
 
-    At a limit of L calls, ``L * (1 - shortest / rtt)`` wait in a queue, as all the time
-    beyond the shortest is waiting. With ``s = log10(L)``, rounded down and at least 1,
-    the limit grows by ``beta * s`` if at most s calls queue, and by s if fewer than
-    ``alpha * s`` do; it shrinks by s if more than ``beta * s`` do, or if the call was
-    dropped. A call that was not dropped changes the limit only if at least half of it
-    is in use. Choose this algorithm if calls are alike: the shortest time must be one
-    that all of them could take.
+    At a limit of L calls, ``L * (1 - shortest / rtt)``, rounded up, wait in a queue, as
+    all the time beyond the shortest is waiting. With ``s = log10(L)``, rounded down and
+    at least 1, the limit grows by ``beta * s`` if at most s calls queue, and by s if
+    fewer than ``alpha * s`` do; it shrinks by s if more than ``beta * s`` do, or if the
+    call was dropped. A call that was not dropped changes the limit only if at least
+    half of it is in use. Choose this algorithm if calls are alike: the shortest time
+    must be one that all of them could take.
 
     The shortest time is measured again after a random number of calls, by default 15 to
     30 times the limit: it becomes the time of the next call. A call that sets the

@@ -48,8 +48,8 @@ def shared(scope: str, make: Callable[[], L]) -> L:
 
     Args:
         scope: ``"process"``, ``"host:..."`` or ``"key:..."``.
-        make: Builds the limit, and one to compare with it at each later call: a class of
-            `retrykit.limits`, or a function without parameters.
+        make: Builds the limit, and one to compare with it at each later call: a class
+            of `retrykit.limits`, or a function without parameters.
 
     Raises:
         ConfigError: *scope* has another form, *make* builds no new limit, or the limit

@@ -183,10 +183,11 @@ class _Row:
         return calls
 
     def update(self, clients: int) -> tuple[int, int, int]:
-        """Return the number of writes, the time, and the number of clients that gave up.
+        """Return the number of writes, when they ended, and how many clients gave up.
 
-        The time is when the last client was done, in nanoseconds. A write succeeds if no other one has succeeded since
-        its read. So the write is the only event of an attempt.
+        The end is when the last client was done, in nanoseconds. A write succeeds if no
+        other one has succeeded since its read. So the write is the only event of an
+        attempt.
         """
         calls, heap = self._calls(clients), []
         random, times, number_of_times = self._random, self._times, len(self._times)

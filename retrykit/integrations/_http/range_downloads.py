@@ -18,7 +18,7 @@ __all__ = ["RangeDownload", "Reply"]
 
 
 class Reply(NamedTuple):
-    """A response of a client, whose body has not been read.
+    """A response to a request, whose body has not been read.
 
     Attributes:
         status: The HTTP status.

@@ -104,8 +104,8 @@ class LocalLedger:
     def add(self, gain: int) -> None:
         """Add tokens, which the next request sends.
 
-        While Redis is unavailable, they are also added to the local tokens, up to the
-        capacity.
+        While Redis is unavailable, they are also added to the local tokens, and those
+        beyond the capacity are dropped.
         """
         with self._lock:
             if self._failures:
