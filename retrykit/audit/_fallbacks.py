@@ -17,10 +17,12 @@ _ANOTHER = re.compile(
     r"|mktemp|mkdtemp|(^|_)timestamp$|(^|_)uuid\d?$|token_hex|randint|randrange|^choice$|^pop(left)?$",
     re.IGNORECASE,
 )
-_PORTS = re.compile(r"port$|(^|_)port", re.IGNORECASE)
+# Ports and ranges of addresses.
+_PORTS = re.compile(r"port$|(^|_)port|(^|_)(cidr|prefix|subnet)$", re.IGNORECASE)
 # The end of attempts to find a name that nobody has.
 _NONE_FREE = re.compile(
-    r"\b(unique|unused|collisions?)\b|\bgenerate an? ([\w-]+ )*(id|name)\b",
+    r"\b(unique|unused|collisions?|free ports?)\b"
+    r"|\bgenerate an? ([\w-]+ )*(id|name)\b",
     re.IGNORECASE,
 )
 _PLACES = re.compile(r"(^|_)(name|path|file|filename|link|key|dir)$", re.IGNORECASE)
@@ -28,7 +30,13 @@ _TAKEN = re.compile(r"Exists|Conflict|Duplicat|Integrity|^(OS|IO)Error$|^error$"
 _MOVES_ON = re.compile(
     r"(^|_)replace_source$|(^|_)(next|rotate|switch|fail_?over|advance)_\w*"
     r"(host|server|node|endpoint|proxy|mirror|url|address|client|info|account"
-    r"|replica|region|model|provider|credential|broker|peer|source)",
+    r"|replica|region|model|provider|credential|broker|peer|source|session|key|token)",
+    re.IGNORECASE,
+)
+_SERVER = "(endpoint|host|mirror|node|peer|proxy|proxie|replica|server)"
+_SERVERS = re.compile(f"(^|_){_SERVER}s$", re.IGNORECASE)
+_SERVER_COUNTS = re.compile(
+    f"(^|_)(num(ber)?|n|no)_(of_)?{_SERVER}s$|(^|_){_SERVER}s?_(cnt|count|num|number)$",
     re.IGNORECASE,
 )
 _NUMBERS = frozenset(["count", "range"])
@@ -91,12 +99,12 @@ def _uses_items(turn: Turn) -> bool:
         return False
     if "as_completed" in names_in(loop.iter):
         return True
-    if _calls_item(turn):
+    if _calls_item(turn) or _counts_servers(loop.iter):
         return True
     items = {x for x in _items(loop) if not EVIDENCE.search(x)} - {"_", "__"}
     if not items:
         return False
-    for each in inner_nodes(loop.body, loops=False):
+    for each in inner_nodes(loop.body):
         if isinstance(each, ast.Assign) and names_in(each.value) & items:
             # Such as `port = first + i`.
             items |= {y.id for x in each.targets for y in _names_of(x)}
@@ -113,6 +121,13 @@ def _uses_items(turn: Turn) -> bool:
         for each in _nodes_without_logs(parts)
         if isinstance(each, ast.Call | ast.Subscript)
     )
+
+
+def _counts_servers(node: ast.expr) -> bool:
+    """Return whether an expression is like ``range(len(hosts))`` or ``n_nodes``."""
+    names = names_in(node)
+    lengths = "len" in names and any(map(_SERVERS.search, names))
+    return lengths or any(map(_SERVER_COUNTS.search, names))
 
 
 def _before_attempt(turn: Turn, *, commands: bool) -> list[ast.stmt]:
@@ -193,7 +208,8 @@ def picks_free_port_or_name(
                     others.add(name)
                     places |= {name} if fits else set()
     return any(
-        isinstance(each, ast.Call) and names_in(each) & places
+        isinstance(each, ast.Call)
+        and names_in(each) & (others if last_name(each.func) == "bind" else places)
         for each in inner_nodes(attempt)
     )
 
@@ -205,6 +221,9 @@ def _switches_target(turn: Turn) -> bool:
         isinstance(each, ast.Call) and _MOVES_ON.search(last_name(each.func))
         for each in handled
     ):
+        return True
+    # After a sleep, it is the same request, with another header.
+    if not turn.pauses and any(map(_is_next_index, handled)):
         return True
     taken: set[str] = set()
     for each in handled:
@@ -218,6 +237,14 @@ def _switches_target(turn: Turn) -> bool:
         names_in(each) & taken
         for each in _used_values([*inner_nodes(turn.attempt.body)])
     )
+
+
+def _is_next_index(node: ast.AST) -> bool:
+    """Return whether an expression is like ``(index + 1) % len(servers)``."""
+    match node:
+        case ast.BinOp(left=ast.BinOp(), op=ast.Mod(), right=size):
+            return "len" in names_in(size) or _counts_servers(size)
+    return False
 
 
 def _excludes_failed(turn: Turn) -> bool:

@@ -21,6 +21,7 @@ __all__ = [
     "OF_DATA",
     "Attempt",
     "caught_by",
+    "derived_names",
     "last_name",
     "may_raise_elsewhere",
     "retried_errors",
@@ -55,10 +56,11 @@ OF_DATA: Final = frozenset(
 """Errors that the same data raises at each attempt."""
 
 _LOG_METHODS = re.compile(
-    r"(^|_)(critical|debug|echo|error|exception|info|log|print|trace|warn(ing)?)(_|$)"
-    r"|^(format|repr|str|write|writelines)$",
+    r"(^|_)(critical|debug|echo|error|exception|log|print|trace|warn(ing)?)(_|$)"
+    r"|^_*info(_|$)|^(format|repr|str|write|writelines)$",
     re.IGNORECASE,
 )
+_ACTS = re.compile("_*(process|raise|set)_")
 _LOGGERS = re.compile(r"log(ger|ging)?$", re.IGNORECASE)
 _TELLS = re.compile(r"log|print|warn|debug|info", re.IGNORECASE)
 _EVERYTHING = frozenset(["Exception", "BaseException"])
@@ -82,6 +84,8 @@ def caught_by(handler: ast.ExceptHandler) -> list[str]:
             return ["BaseException"]
         case ast.Tuple(elts=items):
             return [last_name(each) for each in items]
+        case ast.Call(func=function):
+            return [last_name(function)]
         case other:
             return [last_name(other)]
 
@@ -98,7 +102,7 @@ def is_log_function(function: ast.expr) -> bool:
     """Return whether names suggest that a function only logs, prints or formats."""
     name = last_name(function)
     # Other than `future.set_exception(error)`.
-    if _LOG_METHODS.search(name) and not name.startswith("set_"):
+    if _LOG_METHODS.search(name) and not _ACTS.match(name):
         return True
     owner = function.value if isinstance(function, ast.Attribute) else None
     return owner is not None and bool(_LOGGERS.search(last_name(owner)))
@@ -165,16 +169,23 @@ def retried_from(
 def _tests_error(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler tests the error, or something computed from it."""
     nodes = [*inner_nodes(handler.body)]
-    derived = _derived(handler, nodes)
+    derived = derived_names(handler)
     return any(
         isinstance(each, ast.If) and names_in(each.test) & derived for each in nodes
     )
 
 
-def _derived(handler: ast.ExceptHandler, nodes: Sequence[ast.AST]) -> set[str]:
-    """Return the names of a handler's error and of what is computed from it."""
+def derived_names(
+    handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()
+) -> set[str]:
+    """Return the names of a handler's error and of what is computed from it.
+
+    Args:
+        handler: The handler.
+        rest: Statements that follow it.
+    """
     derived = {handler.name} if handler.name else set()
-    for each in nodes:
+    for each in inner_nodes([*handler.body, *rest]):
         if isinstance(each, ast.Assign) and names_in(each.value) & derived:
             derived |= {x for target in each.targets for x in names_in(target)}
     return derived
@@ -195,7 +206,7 @@ def _raises_some(handlers: Sequence[ast.ExceptHandler]) -> bool:
 def _filters_errors(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
     """Return whether a test of the error decides what the loop does after it."""
     nodes = [*inner_nodes([*handler.body, *rest])]
-    derived = _derived(handler, nodes)
+    derived = derived_names(handler, rest)
     for each in nodes:
         if isinstance(each, ast.If) and names_in(each.test) & derived:
             if (flow(each.body) | flow(each.orelse)) - {"next"}:

@@ -14,11 +14,13 @@ from retrykit.audit._handlers import (
     NOT_FAILURES,
     OF_DATA,
     Attempt,
+    derived_names,
     is_log_function,
     last_name,
 )
 from retrykit.audit._loop_words import (
     ENDLESS,
+    STOPS,
     Statement,
     counters,
     names_in,
@@ -30,8 +32,8 @@ from retrykit.audit._turns import Turn, assigned_constants
 __all__ = ["is_look_alike", "prompts_user"]
 
 _CONFLICTS = re.compile(
-    r"Watch|Conflict|Integrity|Stale|Concurren|Exists|Duplicat|Dedup|Collision"
-    r"|Optimistic|Cas[A-Z]|Transaction(Failed|Abort)|Version|CompareAndSet|Precondition"
+    r"[Ww]atch|Conflict|Integrity|Stale|Concurren|Exists|Duplicat|Dedup|Collision"
+    r"|Optimistic|Cas[A-Z]|Transaction(Failed|Abort)|Version|CompareAndSet|Precondition|Changed(Error|Exception)?$"
 )
 # What is told to a person who gives something else.
 _TOLD = re.compile(
@@ -46,6 +48,8 @@ _EXPECTED = re.compile(
     r"^(parent|expected|if_(none_)?match|if_generation|etag|cas$)", re.IGNORECASE
 )
 _EXISTS = re.compile(r"already[_ ]?exists|duplicate|unique", re.IGNORECASE)
+# What an error tells of another writer.
+_OUTDATED = re.compile(r"^(is_)?(stale|conflict)(_|$)", re.IGNORECASE)
 # Errors that tell that something is not there.
 _ABSENT = re.compile("NotFound|DoesNotExist|Missing|NoSuch|Unknown(Key|Name)")
 _ASKS = frozenset(["getpass", "input", "prompt", "raw_input"])
@@ -58,12 +62,8 @@ _DIALOGUES = re.compile(
 _DIALOGUE_OWNERS = re.compile(
     "prompt|questionary|click|typer|inquirer|confirm$", re.IGNORECASE
 )
-# Methods that return at the end of what was begun.
-_STOPS = re.compile(
-    r"(^|_)(clos(ed|ing)|stop(ped|ping)?|shut(ting)?_?down|should_run|running|quit|exit(ing)?)(_|$)",
-    re.IGNORECASE,
-)
 _CLOCKS = frozenset(["monotonic", "now", "perf_counter", "time", "utcnow"])
+# Methods that return at the end of what was begun.
 _LASTING = frozenset(["join", "mainloop", "run_forever", "serve_forever"])
 _RECONNECTS = re.compile(r"^_*(auto_?)?re_?connect(_|$)", re.IGNORECASE)
 _QUEUES = re.compile("queue|inbox|mailbox", re.IGNORECASE)
@@ -110,11 +110,7 @@ def _passes_stop_event(turn: Turn) -> bool:
     """Return whether the event that stops the loop is passed to an attempt."""
     if not isinstance(turn.loop, ast.While):
         return False
-    events = {
-        each.id
-        for each in ast.walk(turn.loop.test)
-        if isinstance(each, ast.Name) and ENDLESS.search(each.id)
-    }
+    events = {x for x in names_in(turn.loop.test) if ENDLESS.search(x)}
     return any(
         isinstance(each, ast.Call) and any(names_in(x) & events for x in each.args)
         for each in inner_nodes(turn.attempt.body)
@@ -178,7 +174,7 @@ def _is_compare_and_set(turn: Turn) -> bool:
     return bool(turn.handlers) and all(
         any(
             isinstance(each, ast.If)
-            and _tests_for_conflict(each.test)
+            and _tests_for_conflict(each.test, derived_names(handler))
             and any(map(leaves, (each.body, each.orelse, handler.body[-1:])))
             for each in inner_nodes(handler.body)
         )
@@ -201,10 +197,17 @@ def _raises_unless_exists(handler: ast.ExceptHandler) -> bool:
     )
 
 
-def _tests_for_conflict(test: ast.expr) -> bool:
-    """Return whether a test asks only whether something exists already."""
+def _tests_for_conflict(test: ast.expr, derived: set[str]) -> bool:
+    """Return whether a test asks only whether something exists or has changed.
+
+    Args:
+        test: The test.
+        derived: The names of the error and of what is computed from it.
+    """
     words = words_in(test)
     told = {x for x in words if _EXISTS.search(x)}
+    if words & derived:
+        told |= {x for x in words if _OUTDATED.search(x)}
     return bool(told) and not any(" " in x for x in words - told)
 
 
@@ -301,9 +304,10 @@ def _is_prompt_loop(turn: Turn) -> bool:
 
 
 def prompts_user(loop: Statement) -> bool:
-    """Return whether a loop asks a person."""
+    """Return whether a loop asks a person, or opens an editor."""
     return any(
-        isinstance(each, ast.Call) and _is_prompt(each.func)
+        isinstance(each, ast.Call)
+        and (_is_prompt(each.func) or "editor" in names_in(each))
         for each in inner_nodes(loop.body)
     )
 
@@ -345,13 +349,14 @@ def _exits_to_stop(body: Sequence[ast.stmt], *, raises: bool = False) -> list[bo
     stopping = {
         id(x)
         for each in inner_nodes(body)
-        if isinstance(each, ast.If) and any(map(_STOPS.search, names_in(each.test)))
+        if isinstance(each, ast.If) and any(map(STOPS.search, names_in(each.test)))
         for x in inner_nodes(each.body)
     }
-    exits = (ast.Break, ast.Return, *([ast.Raise] if raises else []))
+    inner = (ast.Return, *([ast.Raise] if raises else []))
     return [
         id(each) in stopping
-        for each in inner_nodes(body, loops=False)
+        for loops, exits in ((False, ast.Break), (True, inner))
+        for each in inner_nodes(body, loops=loops)
         if isinstance(each, exits)
     ]
 

@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping
 
 from retrykit.audit._fallbacks import picks_free_port_or_name
 from retrykit.audit._flow import flow, inner_nodes, leaves, without_handlers
-from retrykit.audit._handlers import NOT_FAILURES, OF_DATA, last_name
+from retrykit.audit._handlers import (
+    NOT_FAILURES,
+    OF_DATA,
+    is_log_function,
+    last_name,
+)
 from retrykit.audit._look_alikes import is_look_alike, prompts_user
 from retrykit.audit._loop_words import (
     EVIDENCE,
@@ -47,6 +52,9 @@ _OTHERS = re.compile(r"(^|_)poll(s|ing)?(_|$)|redirect", re.IGNORECASE)
 _RETRIES = re.compile("retr(y|ies)", re.IGNORECASE)
 _HTTP_STATUS = re.compile(r"^(ok|status_?code|http_?status)$", re.IGNORECASE)
 _ANSWERS = re.compile(r"^(ok|is_success|status_?code|status)$", re.IGNORECASE)
+# The number of a turn, other than `retry_code`.
+_TURNS = re.compile("_*(attempt|retry|try)(_?(count|i|idx|index|n|no|num|number))?$")
+_LOOKS_UP = re.compile("^(has|contains|(is_)?(in_use|taken|used))$")
 _CHECKS = re.compile(r"_*(check|is|has|exists|verify|discover)(_|$)", re.IGNORECASE)
 # Names that say how good a result is.
 _GRADES = re.compile(
@@ -151,14 +159,35 @@ def _searches_items(loop: Statement) -> bool:
 
 
 def _tests_quality(loop: Statement) -> bool:
-    """Return whether a loop continues until a result is good enough."""
+    """Return whether a loop continues until a result is good enough, or fits."""
+    differences = {
+        name
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.Assign) and _is_difference(each.value)
+        for name in names_in(each.targets[0])
+    }
     return any(
         isinstance(each, ast.Compare)
-        and isinstance(each.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
-        and any(map(_GRADES.search, names_in(each)))
+        and (
+            names_in(each.left) & differences
+            or (
+                isinstance(each.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+                and any(map(_GRADES.search, names_in(each)))
+            )
+        )
         for node in inner_nodes(loop.body)
         if isinstance(node, ast.If)
         for each in ast.walk(node.test)
+    )
+
+
+def _is_difference(node: ast.expr) -> bool:
+    """Return whether an expression is like ``len(found) - expected``."""
+    return isinstance(node, ast.BinOp | ast.Call) and any(
+        isinstance(each, ast.BinOp)
+        and isinstance(each.op, ast.Sub)
+        and "len" in names_in(each)
+        for each in ast.walk(node)
     )
 
 
@@ -189,23 +218,33 @@ def _is_other_kind(loop: Statement) -> bool:
 
 def _counts_polls_or_redirects(loop: Statement) -> bool:
     """Return whether a loop counts polls or redirects, or keeps their answers."""
-    limit = loop.test if isinstance(loop, ast.While) else loop.iter
+    names = names_in(loop.test if isinstance(loop, ast.While) else loop.iter)
+    for each in inner_nodes(loop.body):
+        if isinstance(each, ast.If) and names_in(each.test) & counters(loop):
+            names |= names_in(each.test)
     stored = {
         each.id
         for each in inner_nodes(loop.body)
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
     }
-    return any(map(_OTHERS.search, names_in(limit) | stored))
+    return any(map(_OTHERS.search, names | stored))
 
 
 def _visits_items(loop: Statement) -> bool:
     """Return whether a loop does something with each item of a collection."""
     match loop:
-        case ast.For(target=ast.Name(id=item), iter=ast.Name() | ast.Attribute()):
-            return not EVIDENCE.search(item) and any(
-                isinstance(each, ast.Call) and item in names_in(each)
+        case ast.For(
+            iter=ast.Name()
+            | ast.Attribute()
+            | ast.Call(func=ast.Attribute(attr="items" | "keys" | "values"))
+        ):
+            items = {x for x in names_in(loop.target) if not _TURNS.match(x)}
+            return any(
+                isinstance(each, ast.Call)
+                and names_in(each) & items
+                and last_name(each.func) != "sleep"
+                and not is_log_function(each.func)
                 for each in inner_nodes(loop.body)
-                if not (isinstance(each, ast.Call) and last_name(each.func) == "sleep")
             )
     return False
 
@@ -251,13 +290,17 @@ def _repeats_call(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
 
 
 def _looked_up(test: ast.expr) -> set[str]:
-    """Return the names that are looked up, such as ``name`` in ``name in taken``."""
-    return {
-        name
-        for each in ast.walk(test)
-        if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.In)
-        for name in names_in(each.left)
-    }
+    """Return the names that are looked up, as in ``name in all`` or ``has(name)``."""
+    found: set[str] = set()
+    for each in ast.walk(test):
+        match each:
+            case ast.Compare(left=name, ops=[ast.In()]):
+                found |= names_in(name)
+            case ast.Call(func=function, args=[name]) if _LOOKS_UP.search(
+                last_name(function)
+            ):
+                found |= names_in(name)
+    return found
 
 
 def _is_counted(loop: Statement) -> bool:

@@ -11,6 +11,7 @@ __all__ = [
     "COUNT_WORDS",
     "ENDLESS",
     "EVIDENCE",
+    "STOPS",
     "Statement",
     "control_words",
     "counters",
@@ -44,10 +45,15 @@ CLOCK_WORDS = re.compile(
 """Words about a time limit."""
 ENDLESS = re.compile(
     r"run|stop|clos|shut|exit|quit|alive|active|connected|done|terminat|cancel"
-    r"|enabled",
+    r"|enabled|(?<!s)kill",
     re.IGNORECASE,
 )
 """Words in the condition of a loop that another part of the program ends."""
+STOPS = re.compile(
+    r"(^|_)(clos(ed|ing)|stop(ped|ping)?|shut(ting)?_?down|should_run|running|quit|exit(ing)?)(_|$)",
+    re.IGNORECASE,
+)
+"""Names that tell whether a program, or a part of it, stops."""
 
 
 def names_in(node: ast.AST | None) -> set[str]:

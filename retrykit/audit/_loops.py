@@ -127,7 +127,8 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
     around = _around_attempt(loop, turn)
     calls, elapsed = _find_limits(loop, place, handlers, around)
     failing = around if turn else _statements(loop)
-    pauses = _with_helper_pauses(pauses, place.helpers(), failing)
+    tests = [] if turn else _tests(loop)
+    pauses = _with_helper_pauses(pauses, place.helpers(), [*failing, *tests])
     blocking = [each.node.lineno for each in pauses if each.blocking]
     delays = _find_delays(loop, place, pauses, failing)
     return Loop(
@@ -249,6 +250,11 @@ def _find_ending(
 def _statements(loop: Statement) -> list[ast.AST]:
     """Return the statements that are only an expression, such as calls that sleep."""
     return [x for x in inner_nodes(loop.body) if isinstance(x, ast.Expr)]
+
+
+def _tests(loop: Statement) -> list[ast.AST]:
+    """Return the conditions in a loop, such as calls whose results are bad."""
+    return [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
 
 
 def _retries_some_at_once(turn: Turn, pauses: list[Pause], helpers: Helpers) -> bool:

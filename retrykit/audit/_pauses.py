@@ -35,7 +35,7 @@ _READS = re.compile(
     r"^(get|is_|has_|append|add|items|keys|values|pop|set|reset|format)"
 )
 _WAITING = re.compile(
-    f"{_PAUSE_WORDS.pattern}|wait|throttle|rate_?limit", re.IGNORECASE
+    rf"{_PAUSE_WORDS.pattern}|wait|throttle|rate_?limit|^_*when_", re.IGNORECASE
 )
 # Functions that return what never sleeps: numbers, collections and their parts.
 _PLAIN_ITERATORS: Final = frozenset(
@@ -186,10 +186,10 @@ def calls_retrier(around: Sequence[ast.AST]) -> bool:
 
 def _passes_delay(call: ast.Call) -> bool:
     """Return whether a call is like ``disconnect(device, backoff)``."""
-    return not is_log_function(call.func) and any(
-        isinstance(each, ast.Name) and _DELAY_NAMES.search(each.id)
-        for each in [*call.args, *(keyword.value for keyword in call.keywords)]
-    )
+    names = [each.id for each in call.args if isinstance(each, ast.Name)]
+    for keyword in call.keywords:
+        names += [keyword.arg or "", *names_in(keyword.value)]
+    return not is_log_function(call.func) and any(map(_DELAY_NAMES.search, names))
 
 
 def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[Pause]:

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from retrykit.audit._flow import inner_nodes, leaves
+from retrykit.audit._flow import flow, inner_nodes, leaves
 from retrykit.audit._handlers import OF_DATA, is_log_function, last_name
 from retrykit.audit._loop_words import (
     EVIDENCE,
@@ -37,15 +37,16 @@ _NOT_DONE = re.compile(
     r"\b(not yet|still not) (ready|up|finished|done)\b|\bnot ready yet\b"
     r"|\bstill waiting\b|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
     r"|\bwaiting\b.*\bfor\b.* to (finish|complete|start|boot|appear|exist)\b"
-    r"|\bwaiting\b.*\buntil\b|\bauthorization_pending\b",
+    r"|\bwaiting\b.*\buntil\b|^f?['\"](\\r|\W)*awaiting\b|\bauthorization[_ ]?pending",
     re.IGNORECASE | re.DOTALL,
 )
 # States of work in progress elsewhere.
 _STATES = re.compile(
     r"^(is_)?(running|pending|queued|in_?progress|processing|succeeded|success|completed|finished"
-    r"|available|creating|downloading|deleting)$",
+    r"|available|creating|downloading|deleting|deleted)$",
     re.IGNORECASE,
 )
+_IN_PROGRESS = re.compile("^is_(running|pending|queued|in_?progress|processing)$")
 _PROBES = re.compile(r"(^|[_-])(health|healthy|ping|probe)([_-]|$)", re.IGNORECASE)
 _CONNECTS = re.compile(
     r"^_*(connect(_ex)?|(create|open)(_\w+)?_(connection|socket)|socket)$"
@@ -55,6 +56,7 @@ _CLOSES = frozenset(["abort", "close", "disconnect", "shutdown"])
 _PREPARES = re.compile(r"^(set\w+|wait_closed|int|str)$")
 _EMPTY = re.compile(r"Empty(Error|Exception)?$")
 _LOCKED = re.compile(r"^_?(Lock|.*Lock(Error$|Timeout|NotAcquired|Held|Unavailable))")
+_POLLS = re.compile("(^|_)poll(s|ing)?(_|$)", re.IGNORECASE)
 _WAITS_FOR = re.compile(r"_*(wait|poll)(_|[A-Z]|$)")
 _READY = re.compile(
     r"(^|_)(ready|healthy|is_up|available|reachable|listening)(_|$)", re.IGNORECASE
@@ -71,9 +73,13 @@ _LOCKS = frozenset(["acquire", "flock", "lock", "lockf", "try_acquire", "try_loc
 # What asks for a lock of a file, and does not wait for it.
 _AT_ONCE = frozenset(["LOCK_NB", "LK_NBLCK", "LK_NBRLCK"])
 _RECEIVES = re.compile(
-    r"^_*(accept|as_completed|join|poll|receive|recv|recv_into|recvfrom|result|select|wait|wait_for)$"
+    r"^_*(accept|as_completed|join|poll|receive|recv|recv_into|recvfrom|(future_)?result|select|wait|wait_for)$"
 )
-_NOT_YET = frozenset(["EAGAIN", "EINTR", "EWOULDBLOCK"])
+# What a socket says that cannot be read or written yet.
+_NOT_YET = re.compile(
+    r"^(EAGAIN|EINTR|EWOULDBLOCK|SSL_ERROR_WANT_\w+)$|(^|_)(pending|would_?block)(_|$)"
+)
+_ERROR_NUMBERS = re.compile("^(E[A-Z]{3,}|SSL_ERROR_\\w+)$")
 _SENDS = re.compile(
     r"(^|_)(send|sendall|sendto|write|publish|submit|request|transmit|put)(_|$)",
     re.IGNORECASE,
@@ -83,6 +89,8 @@ _STATUS_NAMES = re.compile(r"(^|_)(status|state|phase)$", re.IGNORECASE)
 _STATE_NUMBERS = re.compile(r"(^|_)(state|phase)(_?(code|id|number))?$", re.IGNORECASE)
 _FAILED = re.compile("fail|error|retr|busy|unavail|limit", re.IGNORECASE)
 _EXISTENCE = re.compile(r"exists?$|^is_?(file|dir)$", re.IGNORECASE)
+# What a list of results contains, once there are some.
+_LISTED = re.compile("^(entries|hits|items|records|results|rows)$")
 _STARTS = frozenset(["Popen", "create_subprocess_exec", "create_subprocess_shell"])
 _ENDED = re.compile("^(poll|returncode|is_alive|exitcode)$")
 
@@ -167,6 +175,20 @@ def _pings(turn: Turn) -> bool:
     )
 
 
+def _waits_for_process(turn: Turn) -> bool:
+    """Return whether an attempt waits a limited time for a process to end."""
+    called = {
+        last_name(each.func)
+        for each in inner_nodes(turn.loop.body)
+        if isinstance(each, ast.Call)
+    }
+    return (
+        turn.caught == {"TimeoutExpired"}
+        and bool(called & {"communicate", "wait"})
+        and not called & _STARTS
+    )
+
+
 def _finds_empty(turn: Turn) -> bool:
     """Return whether a handler raises an error with a name such as ``Empty``."""
     return any(
@@ -177,19 +199,28 @@ def _finds_empty(turn: Turn) -> bool:
 
 
 def _receives(turn: Turn) -> bool:
-    """Return whether an attempt waits a limited time for something to be sent."""
+    """Return whether an attempt waits until something has been, or can be, sent."""
     timed = turn.caught and all(map(_TIMEOUTS.search, turn.caught))
-    if not (timed or (turn.handlers and all(map(_would_block, turn.handlers)))):
-        return False
-    calls = [x for x in inner_nodes(turn.loop.body) if isinstance(x, ast.Call)]
-    if any(_SENDS.search(last_name(each.func)) for each in calls):
-        # A request that is sent again.
-        return False
-    return any(
+    blocked = bool(turn.handlers) and all(map(_would_block, turn.handlers))
+    receives = any(
         isinstance(each, ast.Call)
         and (_RECEIVES.search(last_name(each.func)) or _gets_with_timeout(each))
         for each in inner_nodes(turn.attempt.body)
     )
+    # What follows a success is not sent again.
+    after = {id(x) for x in inner_nodes(turn.rest if _continue(turn) else [])}
+    calls = [x for x in inner_nodes(turn.loop.body) if isinstance(x, ast.Call)]
+    if any(
+        _SENDS.search(last_name(each.func)) for each in calls if id(each) not in after
+    ):
+        # With an answer, it is a request that is sent again.
+        return blocked and not receives
+    return bool(timed or blocked) and receives
+
+
+def _continue(turn: Turn) -> bool:
+    """Return whether no handler goes on to what follows the attempt in the loop."""
+    return all("next" not in flow(each.body) for each in turn.handlers)
 
 
 def _would_block(handler: ast.ExceptHandler) -> bool:
@@ -197,11 +228,17 @@ def _would_block(handler: ast.ExceptHandler) -> bool:
     return any(
         isinstance(each, ast.If)
         and (
-            names_in(each.test) & _NOT_YET
+            _says_not_yet(names_in(each.test))
             or ("errno" in names_in(each.test) and 11 in numbers_in(each.test))  # noqa: PLR2004
         )
         for each in inner_nodes(handler.body)
     )
+
+
+def _says_not_yet(names: set[str]) -> bool:
+    """Return whether all error numbers among names tell of a socket to wait for."""
+    numbers = {each for each in names if _ERROR_NUMBERS.search(each)}
+    return any(map(_NOT_YET.search, names)) and all(map(_NOT_YET.search, numbers))
 
 
 def _gets_with_timeout(call: ast.Call) -> bool:
@@ -254,11 +291,15 @@ def _watches_process(loop: Statement) -> bool:
     """Return whether a loop is left if a process that it has not started has ended."""
     nodes = [*inner_nodes(loop.body)]
     calls = {last_name(each.func) for each in nodes if isinstance(each, ast.Call)}
-    return not calls & _STARTS and any(
-        isinstance(each, ast.If)
-        and (leaves(each.body) or leaves(each.orelse))
-        and any(map(_ENDED.search, names_in(each.test)))
+    tests = [
+        each.test
         for each in nodes
+        if (isinstance(each, ast.If) and (leaves(each.body) or leaves(each.orelse)))
+        # Other than `assert result.returncode == 0`.
+        or (isinstance(each, ast.Assert) and not numbers_in(each.test) & {0})
+    ]
+    return not calls & _STARTS and any(
+        any(map(_ENDED.search, names_in(each))) for each in tests
     )
 
 
@@ -300,6 +341,7 @@ def depends_on_state(loop: Statement) -> bool:
         or any(
             any(map(_STATES.search, words_in(each) - _flags_in(each)))
             or any(map(_EXISTENCE.search, names_in(each)))
+            or any(map(_LISTED.search, texts_in(each)))
             or any(_is_state_test(x) or _is_progress_test(x) for x in ast.walk(each))
             for each in tests
         )
@@ -312,8 +354,10 @@ def _flags_in(test: ast.expr) -> set[str]:
 
 
 def _is_progress_test(node: ast.AST) -> bool:
-    """Return whether a state is compared with a state of work in progress."""
+    """Return whether a node asks if work is in progress, by its state or its name."""
     match node:
+        case ast.Name(id=name):
+            return bool(_IN_PROGRESS.search(name))
         case ast.Compare(
             left=left, ops=[ast.Lt() | ast.LtE()], comparators=[ast.Attribute()]
         ):
@@ -347,6 +391,7 @@ _CERTAIN = (
     _opens_only,
     _pings,
     _receives,
+    _waits_for_process,
     _finds_empty,
     _waits_until,
     _reports_ready,
@@ -366,6 +411,9 @@ def is_poll(turn: Turn) -> bool:
     control = control_words(turn.loop, texts=False)
     if EVIDENCE.search(f"{turn.function} {control}"):
         return False
-    counted = counters(turn.loop)
-    polls = any(re.match("_*polls?(_|$)", each) for each in counted)
+    named = counters(turn.loop)
+    if not EVIDENCE.search(control_words(turn.loop, texts=True)):
+        # A random pause is one of a retry.
+        named |= {last_name(each.argument) for each in turn.pauses if each.argument}
+    polls = any(map(_POLLS.search, named))
     return polls or bool(WAITS.search(turn.function)) or sleeps_first(turn.loop)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from retrykit.audit._flow import flow, inner_nodes
 from retrykit.audit._handlers import Attempt, caught_by
-from retrykit.audit._loop_words import Statement, names_in
+from retrykit.audit._loop_words import STOPS, Statement, names_in
 from retrykit.audit._pauses import Pause
 
 __all__ = ["Turn", "assigned_constants", "find_turn"]
@@ -176,9 +176,18 @@ def _sets_flag(loop: Statement, attempt: Attempt) -> bool:
     }
     for handler in attempt.handlers:
         failing |= assigned_constants(handler.body)
-    return bool(
-        watched & (assigned_constants([*attempt.body, *attempt.orelse]) - failing)
-    ) or bool(watched & _assigned_results([*attempt.body, *attempt.orelse]))
+    success = [*attempt.body, *attempt.orelse]
+    # What stops only in some cases is no success.
+    stops = {
+        name
+        for each in inner_nodes(success)
+        if isinstance(each, ast.If)
+        for name in assigned_constants(each.body)
+        if STOPS.search(name)
+    }
+    return bool(watched & (assigned_constants(success) - failing - stops)) or bool(
+        watched & _assigned_results(success)
+    )
 
 
 def assigned_constants(body: Sequence[ast.stmt]) -> set[str]:

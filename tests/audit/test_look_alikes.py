@@ -266,7 +266,7 @@ POLLS = {
                 continue
             break
         """,
-        ("authorization_pending", "slow"),
+        ("AuthorizationPendingException", "slow"),
     ),
     "something that is made elsewhere": (
         """
@@ -302,6 +302,164 @@ POLLS = {
                 time.sleep(0.1)
         """,
         ("QueueEmptyError(name)", "ShopError(name)"),
+    ),
+    "a process that was started, which must go on": (
+        """
+        while True:
+            assert {0}
+            try:
+                greet(url)
+                break
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(1)
+        """,
+        ("server.poll() is None", "server.returncode == 0"),
+    ),
+    "the end of a process": (
+        """
+        while True:
+            try:
+                code = {0}
+                break
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > end:
+                    request_stop()
+        """,
+        ("server.wait(timeout=1)", "subprocess.run(command, timeout=1)"),
+    ),
+    "a result that is used afterwards": (
+        """
+        while True:
+            try:
+                result = self._future_result(future)
+            except TimeoutError:
+                {0}
+            self.write(result)
+            break
+        """,
+        ("continue", "self.send(future); continue"),
+    ),
+    "a socket that is full": (
+        """
+        while True:
+            try:
+                link.send(order)
+                return
+            except SocketError as error:
+                if error.errno not in (errno.{0}, errno.EINTR):
+                    raise
+            time.sleep(0)
+        """,
+        ("EAGAIN", "ECONNRESET"),
+    ),
+    "a socket that is full, for what is not answered": (
+        """
+        while True:
+            try:
+                link.send(order)
+                return {0}
+            except SocketError as error:
+                if error.errno != errno.EAGAIN:
+                    raise
+            time.sleep(0)
+        """,
+        ("True", "link.recv(10)"),
+    ),
+    "a socket that must read first": (
+        """
+        sent = 0
+        while not sent:
+            try:
+                self._send(order)
+                sent = 1
+            except OSError as error:
+                if self.{0}(error, "waiting to retry"):
+                    continue
+                raise
+        """,
+        ("check_pending", "check_retries"),
+    ),
+    "a pause between polls": (
+        """
+        found = None
+        while found is None:
+            try:
+                found = find(number)
+            except Exception:
+                log.debug("{0}")
+            if found is not None:
+                break
+            time.sleep(self.polling_interval)
+        """,
+        ("failed", "retrying"),
+    ),
+    "a record that is not listed yet": (
+        """
+        tries = 0
+        while tries < 9:
+            answer = fetch(url)
+            if answer.json().get("{0}"):
+                break
+            time.sleep(1)
+            tries += 1
+        """,
+        ("records", "ok"),
+    ),
+    "work that is watched as long as it runs": (
+        """
+        tries = 0
+        {0} = True
+        while {0}:
+            time.sleep(tries)
+            try:
+                {0} = look()
+            except ShopError:
+                tries += 1
+                time.sleep(1)
+                continue
+        """,
+        ("is_running", "is_bad"),
+    ),
+    "something that must be gone": (
+        """
+        failures = 0
+        while time.time() < end:
+            try:
+                if order.{0}:
+                    return
+            except Exception:
+                failures += 1
+                if failures > max_attempts:
+                    break
+            time.sleep(1)
+        """,
+        ("is_deleted()", "send()"),
+    ),
+    "something that is awaited": (
+        """
+        while True:
+            try:
+                return read(number)
+            except ShopError:
+                print(f"  {0} ... {number}")
+                time.sleep(1)
+        """,
+        ("Awaiting the order", "No order"),
+    ),
+    "a session that is told to stop": (
+        """
+        while not stop_requested and self.link.running:
+            try:
+                {0}:
+                    stop_requested = True
+                    break
+            except Exception:
+                pass
+            time.sleep(0.1)
+        """,
+        ("if self.look() == 'gone'", "with self.look()"),
     ),
 }
 
@@ -554,6 +712,33 @@ OTHERS = {
         """,
         ("self.use(host)", "log.info(host)"),
     ),
+    "a worker that is stopped in the middle of its work": (
+        """
+        while True:
+            try:
+                for each in find():
+                    if {0}:
+                        return
+                    each.attempts += 1
+                    if each.attempts > 9:
+                        forget(each)
+            except Exception:
+                log.error("failed")
+            await asyncio.sleep(1)
+        """,
+        ("self._shut_down", "use(each)"),
+    ),
+    "what a person writes in an editor": (
+        """
+        while True:
+            subprocess.call([{0}, path])
+            try:
+                return check(path)
+            except Invalid:
+                await asyncio.sleep(1)
+        """,
+        ("editor", "command"),
+    ),
     "a connection that is served until a stop": (
         """
         retries = 0
@@ -600,6 +785,236 @@ OTHERS = {
                 time.sleep(1)
         """,
         ("None", "order"),
+    ),
+    "a transaction whose key another writer has changed": (
+        """
+        for _ in range(3):
+            try:
+                pipe.watch(key)
+                pipe.multi()
+                pipe.set(key, change(pipe.get(key)))
+                pipe.execute()
+                return True
+            except {0}():
+                continue
+        return False
+        """,
+        ("_watch_error", "_server_error"),
+    ),
+    "a record that another writer has changed": (
+        """
+        for attempt in range(9):
+            try:
+                return store(change(load()))
+            except ShopError as error:
+                {0} = any(x in str(error) for x in HINTS)
+                if not {0} or attempt == 8:
+                    raise
+        """,
+        ("stale", "busy"),
+    ),
+    "a record of which another writer tells by an error": (
+        """
+        for _ in range(9):
+            record = load()
+            try:
+                store(change(record))
+            except {0}:
+                continue
+            return record
+        """,
+        ("RecordChangedError", "RecordError"),
+    ),
+    "a random range of addresses": (
+        """
+        for number in range(4):
+            {0} = f"{random.randint(1, 99)}.0.0.0/26"
+            try:
+                return create("net", {0})
+            except Exception:
+                if number == 3:
+                    raise
+        """,
+        ("subnet", "order_number"),
+    ),
+    "a port that is free, and the next one": (
+        """
+        for _ in range(100):
+            first = begin()
+            try:
+                return first, begin(first + 1)
+            except OSError:
+                continue
+        raise ShopError("Could not {0}")
+        """,
+        ("find two free ports", "begin"),
+    ),
+    "each of several numbers of errors": (
+        """
+        for status, retryable in {0}:
+            if check(error, status):
+                return retryable
+        """,
+        ("STATUSES.items()", "pairs_of(3)"),
+    ),
+    "each of several texts of errors": (
+        """
+        for {0} in messages:
+            if text.find({0}) >= 0:
+                log.debug("retry %s", {0})
+                again = 1
+                time.sleep(1)
+                break
+        """,
+        ("retry_message", "attempt"),
+    ),
+    "the next session": (
+        """
+        while True:
+            try:
+                return self.session.get(path)
+            except RequestException:
+                self.{0}()
+        """,
+        ("_next_session", "_new_session"),
+    ),
+    "a number of a port": (
+        """
+        tries = 9
+        while tries:
+            guess = random.randint(low, high)
+            try:
+                link.{0}(("", guess))
+                return guess
+            except OSError:
+                tries -= 1
+        """,
+        ("bind", "ask"),
+    ),
+    "a name that a registry has": (
+        """
+        tries = 0
+        name = draw()
+        while {0} and tries < 9:
+            name = draw()
+            tries += 1
+        """,
+        ("registry.has(name)", "is_bad(name)"),
+    ),
+    "the next node of a cluster": (
+        """
+        for number in range({0}):
+            try:
+                answer = fetch(url)
+            except OSError:
+                if number + 1 == {0}:
+                    raise
+                connect()
+                continue
+            break
+        """,
+        ("node_cnt", "max_count"),
+    ),
+    "as many turns as there are servers": (
+        """
+        for _ in range(len({0})):
+            try:
+                return self.fetch(url)
+            except OSError:
+                self.choose()
+        """,
+        ("self.hosts", "self.pauses"),
+    ),
+    "the next index": (
+        """
+        attempts = 0
+        while attempts < 9:
+            try:
+                return fetch(self.url)
+            except OSError:
+                attempts += 1
+                self.index = (self.index + 1) % {0}
+        """,
+        ("len(self.urls)", "2"),
+    ),
+    "the next index, after a sleep": (
+        """
+        attempts = 0
+        while attempts < 9:
+            try:
+                return fetch(url, headers[index])
+            except OSError:
+                attempts += 1
+                index = (index + 1) % len(headers)
+                {0}(attempts)
+        """,
+        ("log.info", "time.sleep"),
+    ),
+    "the number of a server": (
+        """
+        for number in range(10, 30):
+            url = "https://stream{number}".format(number={0})
+            try:
+                size = url_info(url)
+                break
+            except OSError:
+                continue
+        """,
+        ("number", "20"),
+    ),
+    "a redirect to another address": (
+        """
+        hops = 0
+        while True:
+            answer = put(url)
+            if answer.status_code not in codes:
+                return answer
+            hops += 1
+            if hops > {0}:
+                raise TooMany
+            url = answer.address
+        """,
+        ("MAX_REDIRECTS", "MAX_ANSWERS"),
+    ),
+    "a length that must fit": (
+        """
+        for attempt in range(max_retries + 1):
+            text = join(parts)
+            difference = {0}
+            if difference == 0:
+                return text
+            parts = change(parts, difference)
+        """,
+        ("len(text) - length", "check(text)"),
+    ),
+    "a smaller size in each turn": (
+        """
+        for number in range(retries):
+            size = [0, 0]
+            for index in range(2):
+                size[index] = random.uniform(1, {0})
+            try:
+                result = compute(size)
+                break
+            except ShopError:
+                continue
+        """,
+        ("9 - number", "9"),
+    ),
+    "a heartbeat until a stop": (
+        """
+        while not self._kill_wanted.is_set():
+            if self.silent:
+                await self.reconnect()
+            await self.send_heartbeat()
+            try:
+                await asyncio.wait_for({0}.wait(), timeout=9)
+            except asyncio.TimeoutError:
+                continue
+            else:
+                return
+        """,
+        ("self._kill_wanted", "self.answer"),
     ),
 }
 

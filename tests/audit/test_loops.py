@@ -1303,6 +1303,48 @@ LIMITS = {
         """,
         "5 calls; delays: ?; retries OSError",
     ),
+    "a function that is given a delay by its name": (
+        """
+        for attempt in range(5):
+            try:
+                return send()
+            except OSError as error:
+                close(error, sleep_sec=5)
+        """,
+        "5 calls; delays: ?; retries OSError",
+    ),
+    "a function that is given something else by its name": (
+        """
+        for attempt in range(5):
+            try:
+                return send()
+            except OSError as error:
+                close(error, level=5)
+        """,
+        "5 calls; no delay; retries OSError",
+    ),
+    "a connection that another part of the program makes": (
+        """
+        for attempt in range(5):
+            link = await self.when_connected()
+            try:
+                return link.send()
+            except OSError:
+                log.info("sending again")
+        """,
+        "5 calls; delays: ?; retries OSError",
+    ),
+    "a connection that is there": (
+        """
+        for attempt in range(5):
+            link = self.get_connection()
+            try:
+                return link.send()
+            except OSError:
+                log.info("sending again")
+        """,
+        "5 calls; no delay; retries OSError",
+    ),
     "a request that is sent again after a timeout": (
         """
         for attempt in range(5):
@@ -1580,6 +1622,30 @@ def test_a_helper_that_sleeps_makes_a_loop_over_results_retry():
             time.sleep(2)
         """
     assert module(source) == "4 calls; 2 s, no jitter, 6 s in all; retries results"
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [("time.sleep(2)", "2 s, no jitter, 6 s in all"), ("log.info('bad')", "no delay")],
+)
+def test_a_function_whose_result_is_tested_may_sleep(statement, expected):
+    source = f"""
+        def fetch():
+            for retry in range(max_retries):
+                if works(retry):
+                    break
+
+        def works(retry):
+            try:
+                post()
+                return True
+            except OSError:
+                {statement}
+                return False
+
+        max_retries = 4
+        """
+    assert module(source) == f"4 calls; {expected}; retries results"
 
 
 SOME = {
