@@ -99,7 +99,7 @@ class Baseline:
         Path(path).write_text(json.dumps(data, indent=1) + "\n", "utf-8")
 
     def remove(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings that are not known; a known one removes only one."""
+        """Return the findings that are not known; a known one removes at most one."""
         left = self._known.copy()
         new = []
         for finding in findings:

@@ -48,7 +48,7 @@ class Found:
         candidates: The list to which possible calls to retry libraries are added.
 
     Attributes:
-        calls: In a function, the calls whose function is known; empty elsewhere.
+        calls: In a function, the calls of known functions; empty elsewhere.
         throttled: The lines in which a status is compared with 429 or 503.
         words: The words that mention Retry-After or idempotency.
         handler: The handler that contains the next expression, with its ``try``; None
@@ -67,8 +67,8 @@ class Found:
 
         Args:
             node: The expression.
-            iterated: What the ``for`` loop around the expression iterates over; None
-                in other statements.
+            iterated: If the expression is in the head of a ``for`` loop, what the loop
+                iterates over; else None.
         """
         waiting = [node]
         while waiting:
@@ -159,7 +159,7 @@ def _may_retry(node: ast.Call, function: Value) -> bool:
 
 
 def _passed_functions(node: ast.Call, names: Names) -> Iterator[Value]:
-    """Yield the arguments of a call that may be functions, with True for a lambda."""
+    """Yield the arguments of a call that may be functions, and True for each lambda."""
     for each in (*node.args, *(each.value for each in node.keywords)):
         if isinstance(each, ast.Lambda):
             yield True

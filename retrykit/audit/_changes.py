@@ -35,7 +35,8 @@ def changed_lines(
     Files that git ignores are left out.
 
     Args:
-        revision: A commit, branch or tag, such as ``main``, or a range, as ``main...``.
+        revision: A commit, branch or tag, such as ``main``, or a range such as
+            ``main...``.
         folder: A folder in the working tree.
         seconds: The time limit of each git command.
 

@@ -1,4 +1,4 @@
-"""Timeouts, HTTP methods and ignored Retry-After headers of what a site repeats."""
+"""Timeouts, HTTP methods and ignored Retry-After headers of the repeated calls."""
 
 import math
 import re
@@ -105,7 +105,7 @@ def _seconds(value: Value) -> float | None:
 
 
 def _last(value: Value) -> str:
-    """Return the last part of a name, as ``post`` of ``self.client.post``, else ""."""
+    """Return the last part of a name, such as ``post`` in ``client.post``, else ""."""
     if type(value) is Reference:
         return value.last
     return value.right if type(value) is Operation and value.sign == "." else ""

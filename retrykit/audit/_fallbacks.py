@@ -269,7 +269,10 @@ def _excludes_failed(turn: Turn) -> bool:
 
 
 def is_enlargement(turn: Turn) -> bool:
-    """Return whether a loop without sleeps changes a value, such as a buffer size."""
+    """Return whether a loop without sleeps changes a value that its next turn uses.
+
+    For example, the size of a buffer.
+    """
     if turn.pauses:
         return False
     changed = {

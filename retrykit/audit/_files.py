@@ -220,8 +220,8 @@ class _Walk:
 
         Args:
             path: The path of the file.
-            root: The folder at which the names of files outside packages begin, if no
-                folder such as ``src`` is between.
+            root: The folder at which the names of files outside packages begin, if
+                there is no folder such as ``src`` in between.
         """
         folder, name = os.path.split(os.path.abspath(path))
         parts = [] if name.startswith("__init__.") else [name.partition(".")[0]]

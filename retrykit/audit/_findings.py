@@ -74,8 +74,8 @@ class Report(Frozen):
         problems: What was not read, and comments that ignore unknown rules.
         files: How many files were found.
         lines: How many lines they have.
-        ignored: How many findings comments, *per_file_ignores* or the baseline leave
-            out.
+        ignored: How many findings are left out by comments, *per_file_ignores* or the
+            baseline.
         unused_ignores: Comments that leave out no finding, although all of their rules
             were applied.
     """

@@ -53,7 +53,7 @@ OF_DATA: Final = frozenset(
     ParseError ParserError TypeError UnpicklingError ValidationError ValueError
     """.split()  # noqa: SIM905  a list of words
 )
-"""Errors that the same data raises at each attempt."""
+"""Errors that the same data causes at each attempt."""
 
 _LOG_METHODS = re.compile(
     r"(^|_)(critical|debug|echo|error|exception|log|print|trace|warn(ing)?)(_|$)"
@@ -204,7 +204,7 @@ def _raises_some(handlers: Sequence[ast.ExceptHandler]) -> bool:
 
 
 def _filters_errors(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -> bool:
-    """Return whether a test of the error decides what the loop does after it."""
+    """Return whether a test of the error decides how the loop goes on."""
     nodes = [*inner_nodes([*handler.body, *rest])]
     derived = derived_names(handler, rest)
     for each in nodes:
@@ -225,7 +225,7 @@ def _filters_errors(handler: ast.ExceptHandler, rest: Sequence[ast.stmt] = ()) -
 
 
 def _tests_state(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler leaves the loop, unless others have set a state.
+    """Return whether a state set elsewhere decides whether a handler ends the loop.
 
     For example, ``if not session.begun: continue`` before ``raise``. A counter is not
     such a state.

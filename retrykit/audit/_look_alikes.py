@@ -70,7 +70,7 @@ _QUEUES = re.compile("queue|inbox|mailbox", re.IGNORECASE)
 
 
 def _is_worker(turn: Turn) -> bool:
-    """Return whether a loop does one piece of work after another, until stopped."""
+    """Return whether a loop does one job after another until it is stopped."""
     if (
         _runs_indefinitely(turn.attempt)
         or _is_thread_loop(turn)
@@ -107,7 +107,7 @@ def _takes_queue_item(loop: Statement) -> bool:
 
 
 def _passes_stop_event(turn: Turn) -> bool:
-    """Return whether the event that stops the loop is passed to an attempt."""
+    """Return whether an attempt passes the event that stops the loop to a call."""
     if not isinstance(turn.loop, ast.While):
         return False
     events = {x for x in names_in(turn.loop.test) if ENDLESS.search(x)}
@@ -125,7 +125,7 @@ def _is_thread_loop(turn: Turn) -> bool:
 
 
 def _is_reconnect(turn: Turn) -> bool:
-    """Return whether a lost connection or stream is opened again without an end."""
+    """Return whether a lost connection or stream is opened again without a limit."""
     if not isinstance(turn.loop, ast.While):
         return False
     if not _RECONNECTS.search(turn.function) and not _reads_stream(turn.attempt):
@@ -147,7 +147,7 @@ def _reads_stream(attempt: Attempt) -> bool:
 
 
 def _runs_indefinitely(attempt: Attempt) -> bool:
-    """Return whether an attempt runs until it is stopped, as in a server."""
+    """Return whether an attempt runs until it is stopped, as a server does."""
     return any(
         isinstance(each, ast.Call)
         and last_name(each.func) in _LASTING

@@ -1,4 +1,4 @@
-"""The delays of a loop that retries, as its sleeps and variables show."""
+"""The delays of a loop that retries, as its sleeps and variables show them."""
 
 import ast
 import math
@@ -94,7 +94,7 @@ _TELLING = ("listed", "exponential", "linear", "constant", "unknown", "none")
 
 
 def _best(found: list[Delays]) -> Delays:
-    """Return the best known of several delays; random if any of these are random."""
+    """Return the best known of several delays, marked as random if any of them is."""
     best = min(found, key=lambda each: _TELLING.index(each.shape))
     random = any(each.jitter is True for each in found)
     return best.replace(jitter=True) if random else best
@@ -189,7 +189,7 @@ class _Reader:
         return inner
 
     def returned(self, function: FunctionNode, node: ast.Call) -> Delays:
-        """Return the delays of a called function, without their first and growth."""
+        """Return the delays that a function returns, but not how they begin or grow."""
         inner = self.within(function)
         results = [
             each.value
@@ -293,8 +293,8 @@ class _Reader:
         """Return the delays of a variable that is recomputed in each turn.
 
         Args:
-            values: The expressions that compute the variable without its last value.
-            again: The expressions that compute it from its last value.
+            values: Expressions that compute the variable without its previous value.
+            again: Expressions that compute it from its previous value.
         """
         found = _best([self.read(each) for each in values])
         for each in again:
@@ -455,7 +455,7 @@ class _Reader:
         )
 
     def initial(self, name: str) -> float | None:
-        """Return the number that a variable is before the loop; None if not known."""
+        """Return the number in a variable before the loop; None if it is not known."""
         node = self.before.get(name)
         value = self.scope(name) if node is None else evaluate(node, self.scope)
         return float(value) if is_number(value) else None

@@ -60,7 +60,10 @@ def _calls_once_more(
     loop: Statement,
     after: Sequence[ast.stmt],
 ) -> bool:
-    """Return whether a call of an attempt is repeated outside it, after the loop."""
+    """Return whether a call in an attempt also follows the loop.
+
+    Calls in a ``try`` statement after the loop do not count.
+    """
     tried = {
         ast.dump(call)
         for each in _attempts_of(loop, handlers)
@@ -73,7 +76,7 @@ def _calls_once_more(
 def _attempts_of(
     loop: Statement, handlers: Sequence[ast.ExceptHandler]
 ) -> list[Attempt]:
-    """Return the ``try`` statements of a loop that have some of the handlers."""
+    """Return a loop's ``try`` statements that have any of the handlers."""
     return [
         each
         for each in inner_nodes(loop.body)
@@ -83,7 +86,7 @@ def _attempts_of(
 
 
 def _calls_in(body: Sequence[ast.stmt]) -> list[ast.Call]:
-    """Return the calls with variable arguments, except calls that log."""
+    """Return the calls that have a name in their arguments, except calls that log."""
     return [
         each
         for each in inner_nodes(body)
@@ -218,7 +221,7 @@ def _ending_of_silence(
 
 
 def _stores_error(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler passes the error to ``set_exception``, ``fail``, ..."""
+    """Return whether a handler passes its error to a method like ``fail``."""
     return any(
         _FINISHES.search(last_name(call.func))
         and handler.name in {x.id for x in call.args if isinstance(x, ast.Name)}
@@ -397,7 +400,7 @@ def _returns_something(handlers: Sequence[ast.ExceptHandler]) -> bool:
 
 
 def _copies_of(names: set[str], loop: Statement) -> set[str]:
-    """Return the variables of a loop in which errors are kept."""
+    """Return the variables in which a loop keeps errors."""
     found = set()
     for each in inner_nodes(loop.body):
         match each:

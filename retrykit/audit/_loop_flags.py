@@ -13,13 +13,13 @@ __all__ = ["limit_of_flags", "turns_of_flag"]
 
 
 def limit_of_flags(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> Value:
-    """Return the attempts of a loop whose handlers continue only once, by a flag.
+    """Return the most attempts of a loop in which flags let each handler continue once.
 
     For example, ``if renewed: raise`` before ``renewed = True``.
 
     Returns:
         The most attempts; infinity if a handler can continue without a flag; UNKNOWN if
-        a flag is also set back.
+        the loop also resets a flag.
     """
     turns = [turns_of_flag(loop, each) for each in handlers]
     if math.inf in turns:
@@ -66,7 +66,7 @@ def _continues(
 
 
 def _with_breaks(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
-    """Return statements in which each one that sets a flag is replaced by ``break``."""
+    """Return a copy of statements with ``break`` in place of each that sets a flag."""
     found: list[ast.stmt] = []
     for each in body:
         new = each
@@ -83,7 +83,7 @@ def _with_breaks(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:
 
 
 def _assigned_flags(body: Sequence[ast.stmt]) -> dict[str, set[bool]]:
-    """Return the names that True or False is assigned to, with these values."""
+    """Return the names that True or False is assigned to, with the assigned values."""
     found: dict[str, set[bool]] = {}
     for each in inner_nodes(body):
         match each:

@@ -78,7 +78,7 @@ def is_retry(turn: Turn) -> bool:
 
 
 def _tests_throttling(loop: Statement) -> bool:
-    """Return whether a loop tests if the server wants fewer requests."""
+    """Return whether a loop tests whether the server wants fewer requests."""
     tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
     if isinstance(loop, ast.While):
         tests.append(loop.test)

@@ -32,7 +32,7 @@ __all__ = ["Limits", "find_limits", "has_limit_test"]
 Limits = tuple[Value, Value]
 """The most attempts and the most seconds.
 
-Both are numbers, infinity, UNKNOWN, or values that must still be resolved.
+Each is a number, infinity, UNKNOWN, or a value that must still be resolved.
 """
 
 NO_LIMITS = (math.inf, math.inf)
@@ -92,7 +92,7 @@ def find_limits(
 
 
 def _ends_by_helper(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether a function that does not get the error decides if a loop ends.
+    """Return whether a function that does not get the error decides if the loop ends.
 
     For example, ``if not self.replace_source(): raise``.
     """
@@ -200,7 +200,7 @@ def _computed_words(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
 
 
 def _compares_time_left(test: ast.expr, within: dict[str, set[str]]) -> bool:
-    """Return whether a test is about a ``delay = min(delay, max_wait - waited)``."""
+    """Return whether a test is about a name set to ``min(delay, end - time())``."""
     return any(
         isinstance(each, ast.Compare)
         and _compares_size(each)
@@ -285,7 +285,7 @@ def _asked_names(test: ast.expr) -> set[str]:
 
 
 def _flags(loop: ast.While) -> set[str]:
-    """Return names that a loop assigns, or another part of the program may set."""
+    """Return names that a loop assigns, or that other code may set."""
     names = names_in(loop.test)
     found = {"self", *(each for each in names if ENDLESS.search(each))}
     for each in inner_nodes(loop.body):
@@ -462,7 +462,7 @@ def _limits_of_test(
 
 
 def _limits_of_words(names: set[str], counted: set[str], *, inner: bool) -> Limits:
-    """Return the limits that names suggest, such as a counter in ``while left:``."""
+    """Return the limits that names suggest, as ``left`` does in ``while left:``."""
     calls = any(
         word in counted
         or (inner and not _LIMITS_TIME.search(word) and _ASKS.search(word))
@@ -480,7 +480,7 @@ def _is_time_word(word: str) -> bool:
 
 
 def _assigned_names(loop: Statement) -> set[str] | None:
-    """Return the names that a loop assigns to; None if a function in it may do so."""
+    """Return the names that a loop assigns to; None if a call may assign others."""
     found = set() if isinstance(loop, ast.While) else names_in(loop.target)
     for each in inner_nodes(loop.body):
         match each:

@@ -144,7 +144,7 @@ def control_words(loop: Statement, *, texts: bool) -> str:
 
 
 def target_names(node: ast.expr) -> set[str]:
-    """Return the last name of an assignment's target, as a set; empty without one."""
+    """Return a set of the last name in an assignment's target; empty without a name."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return {name}

@@ -56,7 +56,7 @@ class Loop(NamedTuple):
         swallows: Whether it continues after a cancellation.
         ending: "raises", "hidden" or "?": what happens after the last attempt.
         blocking: In an async function, the line of a ``time.sleep``, or of a call that
-            makes one; or 0.
+            makes one; 0 if there is none.
         hint: Whether it reads ``Retry-After`` or the like.
         some_at_once: Whether it waits after some errors, and retries at once after
             others.
@@ -169,7 +169,7 @@ def _find_limits(
 ) -> Limits:
     """Return the limits of a loop.
 
-    If it has none, but another function may end it, its most attempts are UNKNOWN.
+    If it has none, but another function may end it, the number of attempts is UNKNOWN.
     """
     calls, elapsed = find_limits(loop, place.scope, place.before, handlers)
     if place.limited and elapsed == math.inf:

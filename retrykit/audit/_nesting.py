@@ -160,7 +160,8 @@ class _Graph:
         """Return the chain of a site that repeats the layers in *chain*, and note it.
 
         A site that never ends, or does not retry, adds no layer. If the site does not
-        retry the errors of *chain*, the larger of both chains is returned.
+        retry the errors of *chain*, the result is *chain*, or the site alone if *chain*
+        is one layer with no more calls.
         """
         library = site.library
         layer = Layer(site.behavior, library, library, site, False, function)  # noqa: FBT003  a field
@@ -236,8 +237,8 @@ class _Graph:
         """Return the object that a call makes, and the function that makes it.
 
         Returns:
-            The call to a library, a reference to a class of the project, or None if it
-            is unknown; and the name of the project's function, or "".
+            The call that makes it, a reference to a class of the project, or None if it
+            is unknown; and the name of the project's function that makes it, or "".
         """
         function = call.function
         if type(function) is Operation and function.right in _COPIES:

@@ -70,7 +70,7 @@ def _article(site: Site, findings: list[Finding]) -> Iterator[str]:
 
 
 def _chart(behavior: Behavior) -> Iterator[str]:
-    """Yield a chart of the delays before the first retries, unless unknown or all 0."""
+    """Yield a chart of the first delays, unless they are unknown, infinite or all 0."""
     bars = _bars(behavior)
     top = max((high for _, high in bars), default=0.0)
     if not top:

@@ -55,8 +55,8 @@ class Pause(NamedTuple):
 
     Attributes:
         node: The call.
-        argument: The duration; None if that is not an argument.
-        blocking: Whether it is ``time.sleep``, or calls it.
+        argument: The duration; None if no argument gives it.
+        blocking: Whether it calls ``time.sleep``, or a function that does.
         seconds: Whether the argument is in seconds, as far as is known.
         within: The function in which the argument stands; None for the loop itself.
     """
@@ -193,7 +193,7 @@ def _passes_delay(call: ast.Call) -> bool:
 
 
 def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[Pause]:
-    """Return the constant sleeps of an attempt that follow its call, not a failure."""
+    """Return an attempt's constant sleeps that follow its call, not a failure."""
     # One that is computed is a delay, as in `seconds = draw()` before `sleep(seconds)`.
     plain = [each for each in pauses if isinstance(each.argument, ast.Constant)]
     sleeps = {id(each.node): each for each in plain}

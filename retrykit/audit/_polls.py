@@ -1,4 +1,4 @@
-"""Loops that poll: they wait until something exists, or work elsewhere is done."""
+"""Loops that poll: they wait for something to exist, or for work to be done."""
 
 import ast
 import re
@@ -124,7 +124,7 @@ def _waits_until(turn: Turn) -> bool:
 
 
 def _takes_lock(turn: Turn) -> bool:
-    """Return whether an attempt tries to get a lock that may be taken."""
+    """Return whether an attempt tries to get a lock that something else may hold."""
     if turn.caught and all(map(_LOCKED.search, turn.caught)):
         return True
     if any(
@@ -263,7 +263,7 @@ def tests_readiness(loop: Statement) -> bool:
 
 
 def sleeps_first(loop: Statement) -> bool:
-    """Return whether each turn, including the first one, sleeps before it asks."""
+    """Return whether each turn, including the first one, begins with a sleep."""
     nodes = [*inner_nodes(loop.body)]
     changed = {
         each.id
@@ -349,7 +349,7 @@ def depends_on_state(loop: Statement) -> bool:
 
 
 def _flags_in(test: ast.expr) -> set[str]:
-    """Return ``success`` and ``succeeded``, if a test contains them."""
+    """Return which of the names ``success`` and ``succeeded`` a test contains."""
     return names_in(test) & {"succeeded", "success"}
 
 

@@ -242,7 +242,7 @@ class Project:
         return None
 
     def _changed(self, function: Reference, call: Call) -> Value:
-        """Return the decorating call of a function, changed by ``retry_with(...)``."""
+        """Return the call that decorates a function, changed by ``retry_with(...)``."""
         definition = self.definitions.get(function.name.rpartition(".")[0])
         for value, *_ in () if definition is None else definition.decorators:
             decorator = self.resolve(value)
@@ -370,7 +370,7 @@ class Project:
         return any(name in BY_KEYWORD for name, _ in call.named)
 
     def _within_task(self, call: Call, function: str) -> Call:
-        """Return a ``self.retry(...)`` with the settings of its task's decorator."""
+        """Return a call of ``self.retry`` with the settings of its task's decorator."""
         definition = self.definitions.get(function)
         if definition is None:
             return call
@@ -399,10 +399,10 @@ class Project:
         return self._named.get((call, module), ()) if type(call) is Call else ()
 
     def _decorators_in(self, value: Value) -> Iterator[tuple[Call, str]]:
-        """Yield the call that makes a named decorator, or a named policy of one.
+        """Yield the calls that make a named decorator, or the named policies in one.
 
         Yields:
-            The call, and the module in which it is made.
+            Each call, and the module in which it is made.
         """
         names = [value]
         if type(value) is Call and type(value.function) is Reference:

@@ -28,7 +28,7 @@ __all__ = ["LARGEST", "Reading", "read_file", "read_functions", "read_lines"]
 LARGEST: Final = 4_000_000
 """The largest size of a file that is parsed, in bytes."""
 _LARGEST_SEARCHED: Final = 64_000_000
-"""The largest size of a file in which words are searched, in bytes."""
+"""The largest size of a file that is searched for words, in bytes."""
 _LONGEST: Final = 10.0
 """The longest time to read the contents of a file, in seconds."""
 

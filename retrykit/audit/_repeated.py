@@ -57,7 +57,7 @@ class Repeated:
         self._blocks_of.setdefault(site, []).append((function, first, last))
 
     def _add_decorators(self, name: str) -> None:
-        """Note that sites within decorators of the project repeat the function."""
+        """Note that the sites within a function's decorators repeat the function."""
         for value, *_ in self.project.definitions[name].decorators:
             maker = self.called_function(value)
             for site in self.inside.get(maker, ()):
@@ -76,7 +76,7 @@ class Repeated:
         return resolved.name if known else ""
 
     def blocks(self, function: str, line: int) -> Iterator[Site]:
-        """Yield the sites of a function that repeat a line of it, innermost first."""
+        """Yield the sites that repeat a line of a function, innermost first."""
         found = [
             (last - first, site)
             for first, last, site in self._blocks.get(function, ())

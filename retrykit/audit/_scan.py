@@ -34,8 +34,8 @@ def scan(
 
     Args:
         files: The files.
-        processes: How many processes read. Count, >= 1. A few files are read by the
-            calling process.
+        processes: How many processes read files. Count, >= 1. A few files are read by
+            the calling process.
         progress: Called in this thread after each part.
         read: Reads a file; it must not raise an error.
     """
@@ -52,7 +52,7 @@ def _ended(file: SourceFile) -> Reading:
 def without_collection() -> Iterator[None]:
     """Pause garbage collection in the block.
 
-    Trees have no cycles, and looking for cycles takes a third of the time.
+    Syntax trees have no cycles, and looking for cycles takes a third of the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -148,7 +148,7 @@ class Names:
         return self.find_literal(name)
 
     def with_defaults(self, value: Value) -> Value:
-        """Return a value with attributes replaced by their parameters' defaults."""
+        """Return a value with each attribute replaced by its usual value, if known."""
         start = len(self.origin.name) + 1
 
         def find(reference: Reference) -> Value:
@@ -402,7 +402,7 @@ def _targets(node: ast.stmt) -> list[ast.expr]:
 
 
 def _stored(target: ast.expr) -> Iterator[str]:
-    """Yield the names in an assignment's target."""
+    """Yield the names that a target binds."""
     match target:
         case ast.Name(id=name):
             yield name

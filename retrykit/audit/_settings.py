@@ -53,7 +53,7 @@ def find_settings(path: str | Path) -> Settings:
             above.
 
     Returns:
-        The settings; without any, those that apply all rules to all files.
+        The settings; if there are none, those that apply all rules to all files.
 
     Raises:
         ConfigError: A ``pyproject.toml`` cannot be read, or has an invalid setting.

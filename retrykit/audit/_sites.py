@@ -35,9 +35,9 @@ class Behavior(Frozen):
         some_at_once: Whether the site waits after some errors, and retries at once
             after others.
         usual: The most calls if no caller gives another number; None if unknown.
-        layer: Whether a client is not a site of its own: it retries by default, or not
-            at all, or how often is not known. It multiplies the calls of the sites
-            around it.
+        layer: Whether this is the behavior of a client that is not a site of its own,
+            because it retries by default, not at all, or an unknown number of times.
+            Such a client multiplies the calls of the sites around it.
     """
 
     __slots__ = (
@@ -177,8 +177,8 @@ class Site(Frozen):
     """A place in source code where something is retried.
 
     Attributes:
-        path: The path of the file; in a notebook, followed by the cell, and lines are
-            counted from the cell's start.
+        path: The path of the file; in a notebook, the cell follows the path, and lines
+            are counted from the start of the cell.
         line: The first line of the decorator, the call or the loop; from 1.
         end_line: Its last line.
         column: Its column; from 1.
@@ -189,7 +189,7 @@ class Site(Frozen):
         functions: The full names of the functions that it retries.
         is_async: Whether *function* is async.
         blocking: In an async function, the line of a ``time.sleep``, or of a call that
-            makes one; or 0.
+            makes one; 0 if there is none.
     """
 
     __slots__ = (

@@ -1,11 +1,11 @@
 """Words that show, without parsing a file, whether it may retry anything.
 
-Most sites are calls to a library that retries, or loops around a ``try`` that wait,
-count, or mention attempts. For a call, the file imports the library and contains one of
-its names, or calls something whose name or keyword mentions retries, such as a subclass
-in another file. A file without these words is taken to have no site, and is parsed only
-if a site of another file refers to a name that it defines. So a loop that repeats a
-call for its result, without a ``try``, may be missed.
+Most sites are calls to a library that retries, or loops that contain a ``try`` and
+wait, count, or mention attempts. A file with such a call imports the library and
+contains one of its names, or calls something whose name or keyword mentions retries,
+such as a subclass in another file. A file without these words is taken to have no site,
+and is parsed only if a site of another file refers to a name that it defines. So a loop
+that repeats a call for its result, without a ``try``, may be missed.
 
 Files are not trusted: no pattern may start at each character of a long word or line and
 search to its end, which takes quadratic time.
@@ -47,8 +47,8 @@ class Interest:
     """A test, by words, of whether a file may have a site.
 
     Args:
-        words: For each library, words of which a file must contain at least one to have
-            a site.
+        words: For each library, words that mark its sites; a file without any of them
+            has none.
     """
 
     def __init__(self, words: Mapping[str, frozenset[str]]) -> None:
@@ -81,7 +81,7 @@ def _any_of(words: frozenset[str]) -> re.Pattern[bytes]:
 
 
 def has_retry_call(text: bytes) -> bool:
-    """Return whether a text calls, decorates by or assigns to a name about retries."""
+    """Return whether a text calls, assigns or decorates with a name about retries."""
     lowered = text.lower()
     if not any(each in lowered for each in _ROOTS):
         return False
@@ -91,7 +91,7 @@ def has_retry_call(text: bytes) -> bool:
 
 
 def has_loop(text: bytes) -> bool:
-    """Return whether a text has a loop around a ``try`` that may repeat what failed."""
+    """Return whether a text has a loop that may repeat a failed ``try``."""
     if b"try" not in text or not (b"while" in text or b"for" in text):
         return False
     # Each loop that is open: its indent, where it begins, and whether it has a try.

@@ -136,7 +136,8 @@ def _value(source: Source, node: cst.BaseExpression, name: str) -> str:
     """Return the text of a value, or a call marked with `_CALLED` if it is a function.
 
     Raises:
-        Untranslatable: The value is a lambda with parameters, or may be a function.
+        Untranslatable: The value is a function with parameters, or it is not known
+            whether it is a function.
     """
     if is_literal(node) or not isinstance(node, cst.Lambda | cst.Name | cst.Attribute):
         return code(node)
@@ -177,7 +178,7 @@ _CALLED: Final = "__at_each_call__"
 def _at_run_time(found: Settings) -> Settings:
     """Return the settings unchanged, unless a text has a call marked with `_CALLED`.
 
-    Then return a ``policy`` that is made from them at each retried call.
+    Then return a ``policy`` that is made from the settings at each retried call.
     """
     if not any(_CALLED in text for text in found.values()):
         return found
@@ -339,7 +340,10 @@ def _bare(node: cst.List | cst.Tuple) -> list[cst.BaseElement]:
 
 
 def _log(arguments: Arguments) -> list[str]:
-    """Return an observer that logs, in a list; empty without a logger or a level."""
+    """Return a list with an observer that logs.
+
+    The list is empty if the logger is None, or neither a logger nor a level is given.
+    """
     source = arguments.source
     logger = arguments.get("logger")
     levels = [arguments.get(x) for x in ("backoff_log_level", "giveup_log_level")]

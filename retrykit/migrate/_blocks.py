@@ -60,7 +60,7 @@ def _parts_of(
     """Return the name of the attempt, and the statements of the loop.
 
     They are the statements before the attempt's block, the block, and the statement
-    after it that hands over the result; None if there is no such statement.
+    after it that hands over the result, or None if there is no such statement.
     """
     body = loop.body
     if not isinstance(loop.target, cst.Name) or not isinstance(body, cst.IndentedBlock):
@@ -107,7 +107,7 @@ def _handed_value(node: cst.If, name: str) -> cst.BaseExpression:
 
 
 def _moved(block: cst.With, handed: cst.If, line: str) -> Edits:
-    """Return the edits that replace *handed* by *line* at the end of the block."""
+    """Return the edits that remove *handed*, and add *line* at the end of the block."""
 
     def append(node: cst.CSTNode) -> cst.CSTNode:
         if not isinstance(node, cst.With) or not isinstance(

@@ -18,7 +18,7 @@ class Entry(NamedTuple):
             ``"caller"``, or a ``"value"``, which is used as before.
         settings: Returns the settings for its arguments.
         parameters: The names of its positional parameters, separated by spaces.
-        origins: The parameter that each setting comes from, whose comments it gets.
+        origins: For each setting, the parameter from which it gets its comments.
         awaited: Whether what it retries is awaited; None if that is not known.
         head: The class that makes the value; empty for other kinds.
         adapter: The function that makes a policy from unknown arguments; empty if none

@@ -164,7 +164,7 @@ def divided(node: cst.BaseExpression, by: int) -> str:
 
 
 def call_text(function: str, *positional: str, **named: str | None) -> str:
-    """Return the text of a call; arguments of None are left out.
+    """Return the text of a call; named arguments that are None are left out.
 
     >>> call_text("exponential", "1", factor="3", first=None)
     'exponential(1, factor=3)'
@@ -200,7 +200,7 @@ def rename(node: cst.BaseExpression, old: str, new: str) -> cst.BaseExpression:
     """Return an expression with a variable replaced by the text *new*.
 
     Raises:
-        Untranslatable: An inner function has a parameter with one of these names.
+        Untranslatable: An inner function has a parameter with the old or new name.
     """
 
     class Renaming(cst.CSTTransformer):

@@ -10,7 +10,7 @@ _SILENT = ("gave_up", "succeeded")
 def log_observer(logger: str, event: str, level: str, **others: str) -> str:
     """Return the text of an observer that logs some kinds of events.
 
-    Retries, successes and giving up are logged only if their kinds are given.
+    A retry, a success or the end of a failed call is logged only if its kind is given.
 
     Args:
         logger: The text of a logger.

@@ -1,4 +1,4 @@
-"""Imports of a file after a migration: retrykit's added, unused ones removed."""
+"""Imports of a migrated file: retrykit's are added, and unused ones are removed."""
 
 import re
 import sys
@@ -83,7 +83,7 @@ def _split(full: str) -> tuple[str, str]:
 def _choose_names(
     text: str, bound: set[str], existing: dict[str, str]
 ) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
-    """Return the file's name for each name of retrykit, and the missing imports.
+    """Return the name in the file for each name of retrykit, and the missing imports.
 
     Where the file uses a name for something else, a longer name is chosen.
     """
@@ -125,7 +125,7 @@ def _bound_names(source: Source, unused: set[tuple[str, str]]) -> set[str]:
 
 
 def _existing_imports(source: Source) -> dict[str, str]:
-    """Return the full names of top-level imports, keyed by the file's name.
+    """Return the full names of top-level imports, keyed by their names in the file.
 
     Modules imported under another name are left out.
     """
@@ -152,7 +152,7 @@ def _module_of(node: cst.ImportFrom) -> str:
 
 
 def _unused_imports(source: Source, used_before: set[str]) -> set[tuple[str, str]]:
-    """Return the module and the local name of each library import now unused."""
+    """Return the module and local name of each library import that became unused."""
     found: set[tuple[str, str]] = set()
     for scope in source.all_scopes():
         for assignment in scope.assignments:

@@ -1,4 +1,4 @@
-"""Texts of calls, on one line or several, with the comments of those they replace."""
+"""Texts of calls on one or several lines, with the comments of replaced calls."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

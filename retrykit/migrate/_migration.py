@@ -74,7 +74,7 @@ def _find_edits(source: Source, sites: list[Site]) -> dict[cst.CSTNode, list[Edi
 
 
 def _settle(source: Source, sites: list[Site]) -> Edits:
-    """Leave each usage that depends on another that is left as it is.
+    """Leave each usage as it is if it depends on another one that is left.
 
     Returns:
         The edits of the libraries' errors, such as ``RetryError``.

@@ -56,7 +56,10 @@ def allow_nesting(source: Source, sites: list[Site]) -> None:
 
 
 def _below(site: Site, sites: list[Site]) -> str:
-    """Return the function's name if a decorator below retries it; else empty."""
+    """Return the name of a usage's function if a decorator below it retries, too.
+
+    The name is empty if none does.
+    """
     function = site.function
     if function is None:
         return ""

@@ -157,7 +157,7 @@ def object_edits(
         use: The use.
         settings: The settings of the policy.
         method: The policy's method in place of a call of the object; empty if the
-            object is called by its own method ``call``.
+            object is called through its own method ``call``.
 
     Raises:
         Untranslatable: A policy has no such use.

@@ -73,7 +73,8 @@ class Surroundings:
     Args:
         mention: Returns whether another file has a word: a name, an attribute that
             tenacity adds to functions, such as ``fetch.statistics`` or
-            ``.statistics``, one such as ``max_retries.total``, or ``raise TryAgain``.
+            ``.statistics``, an attribute such as ``max_retries.total``, or
+            ``raise TryAgain``.
         complete: The libraries whose usages in the project are all translated.
         width: The maximum line length, in columns.
     """
@@ -142,8 +143,8 @@ class Source:
     def column(self, node: cst.CSTNode) -> tuple[int, str]:
         """Return the column of a node, from 0, and the extra indentation of its line.
 
-        The latter is the spaces by which the line is indented more than the statement
-        or decorator around the node.
+        The indentation is returned as spaces, and is extra if the line is indented more
+        than the statement or decorator around the node.
         """
         start = self._positions[node].start
         line = self._lines[start.line - 1]
@@ -242,7 +243,7 @@ class Source:
         return {scope for scope in self._scopes.values() if scope is not None}
 
     def attributes(self, name: str) -> list[cst.Attribute]:
-        """Return all attributes in the file with a name."""
+        """Return all attributes in the file that have a given name."""
         return self._index.attributes.get(name, [])
 
     def scope(self, node: cst.CSTNode) -> metadata.Scope | None:
@@ -310,7 +311,7 @@ class Source:
         )
 
     def functions(self, name: str) -> list[cst.FunctionDef]:
-        """Return the functions and methods in the file with a name."""
+        """Return the functions and methods in the file that have a given name."""
         return self._index.functions.get(name, [])
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:

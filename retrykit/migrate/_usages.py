@@ -183,7 +183,7 @@ class Site:
     def _place(
         self, around: cst.CSTNode | None, settings: Settings, *, awaited: bool | None
     ) -> None:
-        """Find the head and the suffix of a value, an object or a block, and edits.
+        """Find the head, the suffix and the edits of a value, an object or a block.
 
         Raises:
             Untranslatable: It is used in a way that retrykit does not have.
@@ -215,7 +215,7 @@ class Site:
                 )
 
     def _check_unread(self) -> None:
-        """Raise an Untranslatable if attributes are read that lose their meaning."""
+        """Raise Untranslatable if a file reads an attribute that loses its meaning."""
         for name in _urllib3.READ:
             for node in self.source.attributes(name):
                 if "retr" in code(node.value).rpartition(".")[2].lower():

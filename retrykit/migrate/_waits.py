@@ -36,7 +36,7 @@ class Wait(NamedTuple):
     """The delays between attempts.
 
     Attributes:
-        text: The schedule.
+        text: The text of the schedule.
         delays: Its delays; None if they are random, may end, or are not known.
         is_sum: Whether the text is a sum, which needs parentheses before a method.
     """
@@ -90,7 +90,7 @@ class Wait(NamedTuple):
         return self if still else self.method("full_jitter")
 
     def plus(self, other: "Wait") -> "Wait":
-        """Return delays, each the sum of a delay of this schedule and of *other*."""
+        """Return the sums of the delays of this schedule and of *other*."""
         first, second = self.delays, other.delays
         if first is not None and first(1) == first(2) == first(9) == 0:
             return other
@@ -118,7 +118,7 @@ def exponential(
     Args:
         first: The text of the first delay.
         factor: The factor between two delays; None is 2.
-        first_value: The first delay in seconds; anything but a number if not known.
+        first_value: The first delay in seconds; not a number if it is not known.
 
     Raises:
         Untranslatable: The delays would become shorter.

@@ -21,8 +21,9 @@ _SHORTEST: Final = 40
 def find_width(path: Path) -> int:
     """Return the maximum line length of a file, in columns.
 
-    The settings of ruff, black or flake8 apply, from the nearest folder above the file
-    that has any. They count as at least 40 columns; without any, the length is `WIDTH`.
+    It is set for ruff, black or flake8 in the nearest folder above the file that has
+    settings of one of them; a length below 40 counts as 40. Without settings, it is
+    `WIDTH`.
     """
     return _width_of(path.absolute().parent)
 

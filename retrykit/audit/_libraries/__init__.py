@@ -65,7 +65,7 @@ WORDS: Final[Mapping[str, frozenset[str]]] = {
     library: frozenset([*names, *METHODS.get(library, ())])
     for library, names in LIBRARIES.items()
 } | clients.WORDS
-"""For each library, words of which a file must contain at least one to have a site.
+"""For each library, words that mark its sites; a file without any of them has none.
 
 A client that retries by itself is not a site; it is found if a site calls it.
 """
@@ -92,7 +92,7 @@ BY_KEYWORD: Final[dict[str, tuple[str, Reader]]] = {
     "autoretry_for": ("celery", celery.METHODS["task"]),
     "wait_exponential_jitter": ("langchain_core", clients.read_langchain),
 }
-"""The library and the reader for each keyword argument that only retries have."""
+"""The library and the reader for each keyword argument that only retries use."""
 
 
 def behavior_of(call: Call) -> tuple[str, Behavior] | None:

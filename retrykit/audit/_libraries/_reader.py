@@ -10,7 +10,8 @@ __all__ = ["Reader", "Readers"]
 Reader = Callable[[Call], Behavior | None]
 """Returns the behavior of a call to a library.
 
-None if the call is not known to retry, or if one in its arguments is reported instead.
+The result is None if the call is not known to retry, or if a call in its arguments is
+reported instead.
 """
 
 Readers = Mapping[str, Reader]

@@ -1,9 +1,9 @@
 """Settings of aiohttp-retry, as written in its calls.
 
-Source: aiohttp-retry 2.9.1. Three attempts; the n-th delay of ``ExponentialRetry``, the
-default, is ``start_timeout * factor ** n``, at most 30 s. Statuses of 500 and above are
-retried with every method, and errors only if ``exceptions`` contains them. Retry-After
-is not obeyed.
+Source: aiohttp-retry 2.9.1. By default it makes three attempts; the n-th delay of
+``ExponentialRetry``, the default, is ``start_timeout * factor ** n``, at most 30 s.
+Statuses of 500 and above are retried with every method, and errors only if
+``exceptions`` contains them. Retry-After is not obeyed.
 """
 
 import math

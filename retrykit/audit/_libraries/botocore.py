@@ -1,11 +1,11 @@
-"""Retries of botocore, set in a ``Config`` or by default in its clients.
+"""Retries of botocore's clients, by default or as set in a ``Config``.
 
-Source: botocore 1.44.8. Without a configuration a client makes three requests, a
-DynamoDB client four. ``total_max_attempts`` includes the first request,
+Source: botocore 1.44.8. Without a configuration, a client makes three requests, and a
+DynamoDB client four. ``total_max_attempts`` includes the first request;
 ``max_attempts`` does not. In the modes "standard" (the default) and "adaptive", the
-n-th delay is drawn from zero to ``0.05 * 2 ** (n - 1)`` s; after a throttling error
-from zero to twenty times that, which is reported here; at most 20 s. In the mode
-"legacy", a client makes five requests, and the bound is ``2 ** (n - 1)`` s.
+n-th delay is drawn from zero to a bound: ``0.05 * 2 ** (n - 1)`` s, or twenty times
+that after a throttling error, but at most 20 s. The larger bound is reported here. In
+the mode "legacy", a client makes five requests, and the bound is ``2 ** (n - 1)`` s.
 """
 
 import math

@@ -280,7 +280,7 @@ WORDS: Final = {
     "motor": frozenset[str](),
     "stripe": frozenset(["StripeClient"]),
 }
-"""For libraries whose clients mostly retry by default, the words that a site has."""
+"""For libraries whose clients mostly retry by default, words that suggest a site."""
 
 OFF: Final = {
     "openai": "OpenAI(max_retries=0)",

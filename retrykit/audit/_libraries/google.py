@@ -2,9 +2,9 @@
 
 Source: google-api-core 2.44.0: transient errors are retried for 120 s; the n-th delay
 is drawn from zero to ``initial * multiplier ** (n - 1)``, at most ``maximum``; no call
-begins after the timeout. google-genai 3.6.1: with ``HttpRetryOptions`` five attempts,
-with delays of 1 s, doubled, at most 60 s, and up to 1 s of jitter; without them one
-attempt.
+begins after the timeout. google-genai 3.6.1: with ``HttpRetryOptions``, a client makes
+five attempts; the delays double from 1 s to at most 60 s, and up to 1 s of jitter is
+added. Without these options, it makes one attempt.
 """
 
 import math

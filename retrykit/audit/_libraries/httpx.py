@@ -1,9 +1,9 @@
 """Retries of httpx and httpx-retries transports.
 
 Source: httpx 0.28.1: a transport repeats only failed connections, first at once, and
-then after 0.5, 1, 2 s, and so on. httpx-retries 0.6.0: ten retries, at once unless
-``backoff_factor`` is set; the n-th delay is drawn from zero to ``factor * 2 ** n``, at
-most 120 s.
+then after 0.5, 1, 2 s, and so on. httpx-retries 0.6.0: by default, a transport retries
+ten times, without delays. If ``backoff_factor`` is set, the n-th delay is drawn from
+zero to ``backoff_factor * 2 ** n``, by default at most 120 s.
 """
 
 import math

@@ -3,7 +3,7 @@
 Source: retrying 1.4.2. Times are in milliseconds; without a stop there is no limit,
 without a wait there are no delays, and the longest of several waits counts.
 ``wait_exponential`` begins with twice its multiplier. The last error is raised, or
-wrapped with ``wrap_exception``.
+wrapped if ``wrap_exception`` is set.
 """
 
 import math

@@ -1,9 +1,9 @@
 """Policies, decorators and blocks of retrykit.
 
-As documented for `retrykit.Policy`: five attempts within 60 s, unless a limit or a
-schedule is written; delays of 0.5 s, multiplied by 1.5 each time up to 60 s, and then
-by a random factor from 0.5 to 1.5. The last error is raised. Mistakes in the code are
-not retried.
+As documented for `retrykit.Policy`, a policy makes five attempts within 60 s, unless a
+limit or a schedule is given. The delays grow from 0.5 s by a factor of 1.5, up to 60 s;
+each is then multiplied by a random factor from 0.5 to 1.5. The last error is raised.
+Mistakes in the code are not retried.
 """
 
 import math
@@ -63,7 +63,7 @@ def _makes_policy(call: Call) -> bool:
 
 
 def _replaced(call: Call) -> Behavior | None:
-    """Return the behavior of a policy's or preset's ``replace``; None otherwise."""
+    """Return the behavior of ``replace`` of a policy or preset; else None."""
     function = call.function
     if type(function) is not Operation or type(function.left) is not Call:
         return None

@@ -142,7 +142,8 @@ def _retried(retry: Value) -> tuple[tuple[str, ...] | None, bool]:
     """Return the errors that a ``retry=`` retries, and whether it tests results.
 
     Returns:
-        The names of the errors, None if they are not known; and the answer.
+        The names of the errors, or None if they are not known; and whether results
+        are tested.
     """
     if retry is MISSING:
         return ("Exception",), False

@@ -1,9 +1,9 @@
 """Retries of urllib3, and of adapters in requests.
 
-Source: urllib3 2.8.0 and requests 2.34.2. Ten retries by default; the first comes at
-once, and the n-th after ``backoff_factor * 2 ** (n - 1)``, at most 120 s. A number
-instead of a ``Retry`` is that many retries without delays. Requests that can be
-repeated are retried, and others if they never reached the server.
+Source: urllib3 2.8.0 and requests 2.34.2. By default there are ten retries; the first
+comes at once, and the n-th after ``backoff_factor * 2 ** (n - 1)``, at most 120 s. A
+number in place of a ``Retry`` means that many retries without delays. Requests that can
+be repeated are retried, and others only if they never reached the server.
 """
 
 import math

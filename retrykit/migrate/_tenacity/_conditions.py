@@ -36,7 +36,7 @@ def retry_settings(
 
     Args:
         source: The file.
-        node: The condition; None for tenacity's default, which is every error.
+        node: The condition; None for tenacity's default, which includes every error.
         excludes: Whether `give_up_on` may exclude errors.
 
     Raises:

@@ -27,7 +27,7 @@ __all__ = ["by_hint", "hint_settings", "sleep_settings", "wait_of"]
 def wait_of(
     source: Source, node: cst.BaseExpression | None, attempts: cst.BaseExpression | None
 ) -> Wait | None:
-    """Return the delays; None if they depend on the error.
+    """Return the delays of a strategy; None if they depend on the error.
 
     Args:
         source: The file.

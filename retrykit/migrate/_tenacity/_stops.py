@@ -121,7 +121,7 @@ def limit_settings(stop: Stop, *, custom: bool) -> Settings:
 
 
 def _attempts_text(node: cst.BaseExpression) -> str:
-    """Return the text of a limit of attempts; tenacity always makes at least one."""
+    """Return the text of a limit on attempts; tenacity always makes at least one."""
     attempts = literal(node, None)
     if type(attempts) in {int, float}:
         return str(max(1, math.ceil(attempts)))
@@ -141,7 +141,7 @@ def _time_limit(stop: Stop, elapsed: cst.BaseExpression) -> Settings:
 
 
 def is_exact(stop: Stop, wait: Wait | None) -> bool:
-    """Return whether a call may end exactly at its time limit, or without a retry."""
+    """Return whether a call may end exactly at its time limit, or before any retry."""
     limit = literal(stop.elapsed, None)
     if not _waits.is_number(limit):
         return False

@@ -54,7 +54,7 @@ def parts_of(
     """Return the name of a strategy of tenacity, its arguments, and its node.
 
     A variable that is assigned once is replaced by its value. The name is empty if the
-    node is another object; the arguments of combinations are not read.
+    node is not from tenacity; the arguments of combinations are not read.
     """
     node = source.value(node)
     called = node.func if isinstance(node, cst.Call) else node
