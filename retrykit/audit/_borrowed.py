@@ -5,10 +5,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from retrykit.audit._flow import flow
 from retrykit.audit._values import Call, Operation, Reference, Value
 
 __all__ = ["NOT_BORROWED", "Borrowed", "FunctionNode", "called_name", "functions_in"]
-__all__ += ["may_contain_delays"]
+__all__ += ["RaisingCalls", "always_raises", "may_contain_delays"]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 """The definition of a function."""
@@ -28,17 +29,26 @@ class Borrowed(NamedTuple):
 
 _DELAYS = re.compile("sleep|wait|random|uniform|delay|pause|back_?off", re.IGNORECASE)
 
+# The last statement of a function that always raises.
+_ENDS = (ast.Raise, ast.If, ast.Try, ast.With, ast.AsyncWith, ast.While)
+
 NOT_BORROWED: Final = Borrowed({}, ())
 """No functions of other modules."""
 
 
 def functions_in(tree: ast.Module) -> list[FunctionNode]:
     """Return all functions of a module, including methods and inner functions."""
-    return [
-        each
-        for each in ast.walk(tree)
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+    found: list[FunctionNode] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append(each)
+        # Only statements contain functions that have a name.
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            part = getattr(each, name, None)
+            waiting += part if type(part) is list else ()
+    return found
 
 
 def may_contain_delays(function: FunctionNode) -> bool:
@@ -49,6 +59,56 @@ def may_contain_delays(function: FunctionNode) -> bool:
         or (isinstance(each, ast.Attribute) and _DELAYS.search(each.attr))
         for each in ast.walk(function)
     )
+
+
+def always_raises(function: FunctionNode) -> bool:
+    """Return whether a function always raises an error, and is not abstract."""
+    if not isinstance(function.body[-1], _ENDS):
+        return False
+    return flow(function.body) == {"raise"} and not any(
+        isinstance(each, ast.Name) and each.id == "NotImplementedError"
+        for each in ast.walk(function)
+    )
+
+
+class RaisingCalls(ast.NodeTransformer):
+    """Inserts a ``raise`` after each call of a function that always raises.
+
+    Args:
+        tree: The module.
+        borrowed: Functions of other modules that its loops call.
+
+    Attributes:
+        names: The names of the functions that always raise.
+    """
+
+    def __init__(self, tree: ast.Module, borrowed: Borrowed) -> None:
+        own = functions_in(tree)
+        self._others = {x for x, y in borrowed.called.items() if always_raises(y)}
+        self._others -= {each.name for each in own}
+        raising = {each.name for each in own if always_raises(each)}
+        raising -= {each.name for each in own if not always_raises(each)}
+        self.names = raising | self._others
+        self._done: set[int] = set()
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
+        """Insert a ``raise`` after a statement that calls such a function."""
+        call = node.value.value if isinstance(node.value, ast.Await) else node.value
+        if id(node) in self._done or not self._raises(call):
+            return node
+        self._done.add(id(node))
+        return [node, ast.copy_location(ast.Raise(), node)]
+
+    def _raises(self, call: ast.expr) -> bool:
+        match call:
+            case ast.Call(
+                func=ast.Name(id=name)
+                | ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)
+            ):
+                return name in self.names
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return name in self._others
+        return False
 
 
 def called_name(value: Value) -> str:

@@ -7,8 +7,10 @@ from typing import Any, Final, final
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.frozen import Frozen
 
-__all__ = ["NO_DELAYS", "UNKNOWN_DELAYS", "Delays", "describe_duration"]
+__all__ = ["GROWING", "NO_DELAYS", "UNKNOWN_DELAYS", "Delays", "describe_duration"]
 
+GROWING: Final = frozenset(["linear", "fibonacci", "exponential"])
+"""The shapes of delays that grow from one to the next."""
 _SHOWN = 3
 """The most delays of a series that a description lists."""
 _SHOWN_OF_LIST = 6
@@ -162,10 +164,7 @@ class Delays(Frozen):
     @property
     def grows(self) -> bool:
         """True if the delays have no cap, and grow or may grow."""
-        if (
-            self.shape not in ("linear", "fibonacci", "exponential")
-            or self.cap != math.inf
-        ):
+        if self.shape not in GROWING or self.cap != math.inf:
             return False
         if self.growth is None:
             return True

@@ -56,11 +56,13 @@ OF_DATA: Final = frozenset(
 """Errors that the same data causes at each attempt."""
 
 _LOG_METHODS = re.compile(
-    r"(^|_)(critical|debug|echo|error|exception|log|print|trace|warn(ing)?)(_|$)"
+    r"(^|_)(critical|debug|echo|error|exception|log|print|report|trace"
+    r"|warn(ing)?)(_|$)"
     r"|^_*info(_|$)|^(format|repr|str|write|writelines)$",
     re.IGNORECASE,
 )
-_ACTS = re.compile("_*(process|raise|set)_")
+# Such as `future.set_exception(error)`.
+_ACTS = re.compile("_*(process|raise|set)_", re.IGNORECASE)
 _LOGGERS = re.compile(r"log(ger|ging)?$", re.IGNORECASE)
 _TELLS = re.compile(r"log|print|warn|debug|info", re.IGNORECASE)
 _EVERYTHING = frozenset(["Exception", "BaseException"])
@@ -101,7 +103,6 @@ def last_name(node: ast.expr) -> str:
 def is_log_function(function: ast.expr) -> bool:
     """Return whether names suggest that a function only logs, prints or formats."""
     name = last_name(function)
-    # Other than `future.set_exception(error)`.
     if _LOG_METHODS.search(name) and not _ACTS.match(name):
         return True
     owner = function.value if isinstance(function, ast.Attribute) else None
@@ -289,7 +290,8 @@ def _may_raise(call: ast.Call, error: str) -> bool:
     name = " ".join(names_in(call.func))
     if "reraise" in name:
         return True
-    if LOGS.search(name) and not _RETRIES.match(last_name(call.func)):
+    last = last_name(call.func)
+    if LOGS.search(name) and not (_RETRIES.match(last) or _ACTS.match(last)):
         return False
     used = {name for each in _arguments(call) for name in names_in(each)}
     limited = bool(_LIMIT_WORDS.search(" ".join(used)))

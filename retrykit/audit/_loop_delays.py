@@ -461,16 +461,22 @@ class _Reader:
         return float(value) if is_number(value) else None
 
     def min_cap(self, node: ast.expr) -> float | None:
-        """Return the cap of ``min(..., cap)`` in an expression.
+        """Return the cap of ``min(..., cap)`` or ``... % cap`` in an expression.
 
         Returns:
-            The cap; None if it is not known; infinity without ``min``.
+            The cap; None if it is not known; infinity without one.
         """
         for each in ast.walk(node):
-            if isinstance(each, ast.Call) and "min" in names_in(each.func):
-                caps = [evaluate(x, self.scope) for x in each.args]
-                numbers = [x for x in caps if is_number(x)]
-                return float(min(numbers)) if numbers else None
+            match each:
+                case ast.Call(func=func, args=bounds) if "min" in names_in(func):
+                    pass
+                case ast.BinOp(op=ast.Mod(), right=bound):
+                    bounds = [bound]
+                case _:
+                    continue
+            caps = [evaluate(x, self.scope) for x in bounds]
+            numbers = [x for x in caps if is_number(x)]
+            return float(min(numbers)) if numbers else None
         return math.inf
 
     def test_cap(self, name: str) -> float | None:
@@ -481,7 +487,7 @@ class _Reader:
             the variable, and may cap it; infinity without either.
         """
         if isinstance(self.loop, ast.While) and _compares_size_of(self.loop.test, name):
-            return None
+            return self.tested_cap(self.loop.test, name)
         for each in inner_nodes(self.loop.body):
             if isinstance(each, ast.If) and _compares_size_of(each.test, name):
                 return None
@@ -492,6 +498,18 @@ class _Reader:
                 if cap != math.inf:
                     return cap
         return math.inf
+
+    def tested_cap(self, test: ast.expr, name: str) -> float | None:
+        """Return the cap of a variable that a condition sets; None if not known."""
+        match test:
+            case ast.Compare(
+                left=ast.Name(id=of),
+                ops=[ast.Lt() | ast.LtE()],
+                comparators=[right],
+            ) if of == name:
+                cap = evaluate(right, self.scope)
+                return float(cap) if is_number(cap) else None
+        return None
 
     def is_random(self, func: ast.expr) -> bool:
         """Return whether a function, by its name, returns something random."""

@@ -2,12 +2,21 @@
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from types import NoneType
 
 from retrykit.audit._flow import flow, inner_nodes, leaves
 from retrykit.audit._handlers import Attempt, is_log_function, last_name
+from retrykit.audit._loop_silence import (
+    assigned,
+    calls_anything,
+    ends_silently,
+    falls_silent,
+    is_class,
+    is_empty_or_constant,
+    is_text,
+    only_logs,
+)
 from retrykit.audit._loop_words import (
     CLOCK_WORDS,
     COUNT_WORDS,
@@ -30,8 +39,18 @@ def find_ending(
     loop: Statement,
     handlers: Sequence[ast.ExceptHandler],
     following: Sequence[ast.stmt],
+    later: Sequence[ast.stmt],
+    before: Mapping[str, ast.expr],
 ) -> str:
-    """Return what happens to the last error: "raises", "hidden" or "?"."""
+    """Return what happens to the last error: "raises", "hidden" or "?".
+
+    Args:
+        loop: The loop.
+        handlers: The handlers after which it continues.
+        following: The statements that follow it.
+        later: The statements that follow the loops around it.
+        before: The expressions that were last assigned to names before it.
+    """
     named = {each.name for each in handlers if each.name}
     kept = _copies_of(named, loop)
     after = [*loop.orelse, *following]
@@ -40,11 +59,16 @@ def find_ending(
     if any(_ends_without_cause(each, named | kept) for each in handlers):
         return "hidden"
     raised = _endings_of_raises(loop, handlers, after, kept)
+    raised |= {
+        _ending_of_raise(each, kept)
+        for each in inner_nodes(later)
+        if isinstance(each, ast.Raise) and names_in(each) & kept
+    }
     if "raises" in raised or any(map(partial(_returns, kept), after)):
         return "raises"
     again = _calls_once_more(handlers, loop, after)
     told: list[ast.AST] = [
-        x for x in after if not _only_logs([x]) and not isinstance(x, ast.Raise)
+        x for x in after if not only_logs([x]) and not isinstance(x, ast.Raise)
     ]
     # Such as `while timer.goes_on()` with a timer that has got the error.
     told += [loop.test] if isinstance(loop, ast.While) else []
@@ -52,7 +76,7 @@ def find_ending(
         return "?"
     if raised:
         return "hidden"
-    return _ending_of_silence(loop, handlers, after)
+    return _ending_of_silence(loop, handlers, after, before)
 
 
 def _calls_once_more(
@@ -117,12 +141,12 @@ def find_ending_of_results(loop: Statement, following: Sequence[ast.stmt]) -> st
     )
     if not counted and (not any(map(_tests_status, nodes)) or not after):
         return "?"
-    told = [each for each in after if not _only_logs([each])]
+    told = [each for each in after if not only_logs([each])]
     if _uses(told, results) or (
         not counted and any(_returns(results, each) for each in nodes)
     ):
         return "?"
-    return "hidden" if _ends_silently(after) else "?"
+    return "hidden" if ends_silently(after) else "?"
 
 
 def _may_raise(node: ast.AST) -> bool:
@@ -188,10 +212,12 @@ def _endings_of_raises(
             if isinstance(x, ast.Raise) and x.lineno > (each.end_lineno or 0)
         }
     ends = {id(each) for each in after}
+    # Python forgets the name of an error after its handler.
+    gone = {each.name for each in handlers} - kept
     return {
         "?"
-        if _is_class(each.exc) and id(each) not in ends
-        else _ending_of_raise(each, kept)
+        if is_class(each.exc) and id(each) not in ends
+        else _ending_of_raise(each, kept, gone)
         for each in [*inner_nodes(loop.body, loops=False), *inner_nodes(after)]
         if isinstance(each, ast.Raise) and id(each) not in inside
     }
@@ -201,6 +227,7 @@ def _ending_of_silence(
     loop: Statement,
     handlers: Sequence[ast.ExceptHandler],
     after: Sequence[ast.stmt],
+    before: Mapping[str, ast.expr],
 ) -> str:
     """Return what a loop that raises nothing does with the last error."""
     if _passes_counter(loop, handlers) or any(map(_stores_error, handlers)):
@@ -211,18 +238,21 @@ def _ending_of_silence(
         return "?" if _returns_something(handlers) else "hidden"
     if isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant):
         return "?"
-    if not loop.orelse and _only_logs(after):
-        return "hidden"
-    if loop.orelse and _only_logs(
-        x for x in loop.orelse if not isinstance(x, ast.Continue | ast.Pass)
-    ):
-        return "hidden"
-    return "hidden" if _ends_silently(after) else "?"
+    silent = falls_silent(loop, handlers, after, before)
+    return "hidden" if silent else "?"
 
 
 def _stores_error(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler passes its error to a method like ``fail``."""
+    """Return whether a handler passes its error to a method like ``fail``.
+
+    Or whether it puts the error into a dictionary, which others may look at.
+    """
     return any(
+        isinstance(each, ast.Assign)
+        and isinstance(each.targets[0], ast.Subscript)
+        and handler.name in names_in(each.value)
+        for each in inner_nodes(handler.body)
+    ) or any(
         _FINISHES.search(last_name(call.func))
         and handler.name in {x.id for x in call.args if isinstance(x, ast.Name)}
         for call in _calls_in(handler.body)
@@ -240,31 +270,6 @@ def _passes_counter(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> b
     )
 
 
-def _ends_silently(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a block only logs, or returns an empty value or a constant."""
-    if _only_logs(body):
-        return True
-    last = body[-1] if _only_logs(body[:-1]) else body[0]
-    return isinstance(last, ast.Return) and _is_empty_or_constant(last.value)
-
-
-def _is_empty_or_constant(node: ast.expr | None) -> bool:
-    """Return whether a value is empty, NaN, None or another constant."""
-    match node:
-        case ast.UnaryOp(operand=node):
-            return _is_empty_or_constant(node)
-        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant()]):
-            return True
-        case ast.List(elts=items) | ast.Tuple(elts=items):
-            return all(map(_is_empty_or_constant, items))
-        case ast.Dict(keys=keys):
-            return not keys
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            # A constant, such as `Answers.FAILED`.
-            return name.isupper()
-    return isinstance(node, ast.Constant | NoneType)
-
-
 def _returns(names: set[str], node: ast.AST) -> bool:
     return isinstance(node, ast.Return) and bool(names_in(node.value) & names)
 
@@ -273,22 +278,7 @@ def _ends_with_error(
     handler: ast.ExceptHandler, errors: set[str], loop: Statement
 ) -> bool:
     """Return whether a handler may raise or return each error that it catches."""
-    derived = {handler.name} if handler.name else set()
-    for each in inner_nodes(handler.body):
-        if isinstance(each, ast.Assign) and names_in(each.value) & derived:
-            derived |= {x for target in each.targets for x in names_in(target)}
-    counted = counters(loop)
-    if not isinstance(loop, ast.While):
-        counted |= names_in(loop.target)
-    filtered = {
-        id(node)
-        for each in inner_nodes(handler.body, loops=False)
-        if isinstance(each, ast.If)
-        and not leaves([each])
-        and _tests_only_error(names_in(each.test), derived, counted)
-        for node in inner_nodes([*each.body, *each.orelse], loops=False)
-        if not _has_attempt_test(each, counted)
-    }
+    filtered = _nodes_of_some_errors(handler, loop)
     for each in inner_nodes(handler.body, loops=False):
         raises = isinstance(each, ast.Raise) and not _hides(each, errors)
         if raises and id(each) not in filtered:
@@ -316,25 +306,60 @@ def _hides(node: ast.Raise, errors: set[str]) -> bool:
     return removed and _ending_of_raise(node, errors) == "hidden"
 
 
-def _tests_only_error(names: set[str], derived: set[str], counted: set[str]) -> bool:
-    """Return whether a test is about the error alone, not about the attempt."""
-    return bool(names & derived) and not any(
+def _nodes_of_some_errors(handler: ast.ExceptHandler, loop: Statement) -> set[int]:
+    """Return the nodes of a handler that run whatever the attempt, or never.
+
+    That is decided by a test of the error, or by one that is the same each time.
+    """
+    counted = counters(loop)
+    if not isinstance(loop, ast.While):
+        counted |= names_in(loop.target)
+    derived = {handler.name} if handler.name else set()
+    for each in inner_nodes(handler.body):
+        if isinstance(each, ast.Assign):
+            used = names_in(each.value)
+            if used & derived and not _is_of_attempts(used - derived, counted):
+                derived |= {x for target in each.targets for x in names_in(target)}
+    changed = counted | assigned(loop.body)
+    found: set[int] = set()
+    for each in inner_nodes(handler.body, loops=False):
+        if not isinstance(each, ast.If) or leaves([each]):
+            continue
+        asked = names_in(each.test)
+        settled = not calls_anything(each.test) and not asked & changed
+        if not (settled or asked & derived) or _is_of_attempts(
+            asked - derived, counted
+        ):
+            continue
+        within: list[ast.AST] = [*each.body, *each.orelse]
+        if settled and flow(each.body) == {"continue"}:
+            # What follows runs only if the test is false each time.
+            within += [x for x in handler.body if x.lineno > each.lineno]
+        if not _has_attempt_test(each, counted):
+            found |= {id(x) for x in inner_nodes(within, loops=False)}
+    return found
+
+
+def _is_of_attempts(names: set[str], counted: set[str]) -> bool:
+    """Return whether a name in a test is about the attempt or the time."""
+    return any(
         each in counted or COUNT_WORDS.search(each) or CLOCK_WORDS.search(each)
-        for each in names - derived
+        for each in names
     )
 
 
 def _has_attempt_test(node: ast.If, counted: set[str]) -> bool:
     """Return whether an ``if`` contains another that tests the attempt or the time."""
     return any(
-        each in counted or COUNT_WORDS.search(each) or CLOCK_WORDS.search(each)
+        _is_of_attempts(names_in(inner.test), counted)
         for inner in inner_nodes([*node.body, *node.orelse], loops=False)
         if isinstance(inner, ast.If)
-        for each in names_in(inner.test)
     )
 
 
-def _ending_of_raise(node: ast.Raise, kept: set[str]) -> str:
+def _ending_of_raise(
+    node: ast.Raise, kept: set[str], gone: Collection[str | None] = ()
+) -> str:
     """Return what a ``raise`` does with the last error."""
     if node.exc is None or names_in(node.cause) & kept:
         return "raises"
@@ -342,19 +367,16 @@ def _ending_of_raise(node: ast.Raise, kept: set[str]) -> str:
         if names_in(node.exc) & kept:
             return "raises"
         # A class, such as `raise TimeoutError`.
-        return "hidden" if _is_class(node.exc) else "?"
+        hides = is_class(node.exc) or (
+            isinstance(node.exc, ast.Name) and node.exc.id in gone
+        )
+        return "hidden" if hides else "?"
     return "?" if names_in(node.exc) & kept - _in_texts(node.exc) else "hidden"
-
-
-def _is_class(node: ast.expr | None) -> bool:
-    """Return whether an expression names a class, without calling it."""
-    name = "" if node is None else last_name(node)
-    return name[:1].isupper() and not name.isupper()
 
 
 def _in_texts(node: ast.expr) -> set[str]:
     """Return the names that an error uses only in its text."""
-    texts = [x for x in ast.walk(node) if isinstance(x, ast.JoinedStr) or _is_text(x)]
+    texts = [x for x in ast.walk(node) if isinstance(x, ast.JoinedStr) or is_text(x)]
     inside = {id(x) for each in texts for x in ast.walk(each)}
     others = {
         each.id
@@ -364,36 +386,13 @@ def _in_texts(node: ast.expr) -> set[str]:
     return {name for each in texts for name in names_in(each)} - others
 
 
-def _is_text(node: ast.AST) -> bool:
-    """Return whether an expression is like ``str(error)`` or ``"..." % error``."""
-    match node:
-        case ast.Call(func=ast.Name(id="str" | "repr") | ast.Attribute(attr="format")):
-            return True
-        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
-            return True
-    return False
-
-
 def _uses(body: Sequence[ast.AST], names: set[str]) -> bool:
     return bool(names) and any(names_in(each) & names for each in body)
 
 
-def _only_logs(body: Iterable[ast.stmt]) -> bool:
-    return all(map(_logs, body))
-
-
-def _logs(node: ast.stmt) -> bool:
-    match node:
-        case ast.Expr(value=ast.Call(func=function)):
-            return is_log_function(function)
-        case ast.If(body=body, orelse=orelse):
-            return _only_logs([*body, *orelse])
-    return False
-
-
 def _returns_something(handlers: Sequence[ast.ExceptHandler]) -> bool:
     return any(
-        isinstance(each, ast.Return) and not _is_empty_or_constant(each.value)
+        isinstance(each, ast.Return) and not is_empty_or_constant(each.value)
         for handler in handlers
         for each in inner_nodes(handler.body)
     )

@@ -3,10 +3,15 @@
 import ast
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 
 from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
+from retrykit.audit._loop_counts import (
+    attempts_of_iterator,
+    attempts_of_steps,
+    first_count,
+)
 from retrykit.audit._loop_flags import limit_of_flags
 from retrykit.audit._loop_words import (
     CLOCK_WORDS,
@@ -25,6 +30,7 @@ from retrykit.audit._values import (
     Value,
     evaluate,
     is_number,
+    truth,
 )
 
 __all__ = ["Limits", "find_limits", "has_limit_test"]
@@ -35,7 +41,7 @@ Limits = tuple[Value, Value]
 Each is a number, infinity, UNKNOWN, or a value that must still be resolved.
 """
 
-NO_LIMITS = (math.inf, math.inf)
+NO_LIMITS: Limits = (math.inf, math.inf)
 
 _CLOCKS = re.compile(r"^(time|monotonic|perf_counter|now|utcnow|time_ns|monotonic_ns)$")
 # The name of an error, such as `StatusCode.DEADLINE_EXCEEDED`.
@@ -58,11 +64,16 @@ _ASKS = re.compile(
 )
 
 
+def _unknown(node: ast.expr) -> Value:  # noqa: ARG001  as all
+    return UNKNOWN
+
+
 def find_limits(
     loop: Statement,
     scope: Scope,
     before: dict[str, ast.expr],
     handlers: Sequence[ast.ExceptHandler] = (),
+    usual: Callable[[ast.expr], Value] = _unknown,
 ) -> Limits:
     """Return the limits of a loop whose attempts all fail.
 
@@ -72,8 +83,10 @@ def find_limits(
         before: The expressions that were last assigned to names before the loop.
         handlers: The handlers after which the loop continues. If one of them continues
             without a limit, the loop has none.
+        usual: Returns the value of an expression if callers give no arguments. Tests
+            that are then false limit nothing.
     """
-    found = _limits_of_loop(loop, scope, before)
+    found = _limits_of_loop(loop, scope, before, usual)
     if found == NO_LIMITS and _ends_by_helper(handlers):
         return UNKNOWN, math.inf
     if handlers and found[0] in (UNKNOWN, math.inf):
@@ -86,7 +99,7 @@ def find_limits(
             others = {id(x) for x in handlers if x is not each}
             way: Statement = copy(loop)
             way.body = _with_raising_handlers(loop.body, others)
-            if _limits_of_loop(way, scope, before) == NO_LIMITS:
+            if _limits_of_loop(way, scope, before, usual) == NO_LIMITS:
                 return NO_LIMITS
     return found
 
@@ -146,35 +159,31 @@ def _with_raising_handlers(
 
 
 def _limits_of_loop(
-    loop: Statement, scope: Scope, before: dict[str, ast.expr]
+    loop: Statement,
+    scope: Scope,
+    before: dict[str, ast.expr],
+    usual: Callable[[ast.expr], Value],
 ) -> Limits:
     counted = counters(loop)
     changed = _assigned_names(loop)
+
+    def settled(node: ast.expr) -> Value:
+        varies = changed is None or names_in(node) & (changed | counted)
+        return UNKNOWN if varies else usual(node)
+
     turning: set[str] = set()
-    calls: Value = math.inf
-    elapsed: Value = math.inf
-    if isinstance(loop, ast.While):
-        found = _limits_of_test(loop.test, counted, changed, scope, None)
-        calls, elapsed = _least(calls, found[0]), _least(elapsed, found[1])
-        firsts = [evaluate(before[x], scope) for x in counted & before.keys()]
-        if is_number(calls) and len(firsts) == 1 and is_number(firsts[0]):
-            # Such as `attempt = 1` before `while attempt <= 3`.
-            calls = max(calls - firsts[0], 1) if calls > firsts[0] else UNKNOWN
-        if calls is UNKNOWN:
-            calls = _attempts_of_countdown(loop, scope, before)
-        stays = isinstance(loop.test, ast.Compare) and _is_constant_test(
-            loop.test, changed
-        )
-        if calls == elapsed and not stays and _asked_names(loop.test) - _flags(loop):
-            # It is not known what else ends the loop.
-            calls = UNKNOWN
-    else:
-        calls = _attempts_of_iterator(loop.iter, scope)
+    calls, elapsed = NO_LIMITS
+    if not isinstance(loop, ast.While):
+        calls = attempts_of_iterator(loop.iter, scope)
         # `_turns_until` reads what is compared with its counter.
         turning = names_in(loop.target)
-    first = _first_count(loop, scope)
+    elif not truth(loop.test, settled):
+        calls, elapsed = _limits_of_condition(loop, scope, before)
+    first = first_count(loop, scope)
     within = _computed_words(loop.body)
-    for test in _leaving_tests(loop.body):
+    for test in _leaving_tests(loop):
+        if truth(test, settled) is False:
+            continue
         found = _limits_of_test(test, counted, changed, scope, turning)
         if _compares_time_left(test, within):
             found = found[0], UNKNOWN
@@ -183,6 +192,26 @@ def _limits_of_loop(
         if not isinstance(loop, ast.While):
             turns = _turns_until(test, names_in(loop.target), first, scope)
             calls = _least(calls, turns)
+    return calls, elapsed
+
+
+def _limits_of_condition(
+    loop: ast.While, scope: Scope, before: dict[str, ast.expr]
+) -> Limits:
+    """Return the limits that the condition of a ``while`` loop states."""
+    counted = counters(loop)
+    changed = _assigned_names(loop)
+    calls, elapsed = _limits_of_test(loop.test, counted, changed, scope, None)
+    firsts = [evaluate(before[x], scope) for x in counted & before.keys()]
+    if is_number(calls) and len(firsts) == 1 and is_number(firsts[0]):
+        # Such as `attempt = 1` before `while attempt <= 3`.
+        calls = max(calls - firsts[0], 1) if calls > firsts[0] else UNKNOWN
+    if calls is UNKNOWN or calls == math.inf:
+        calls = _least(calls, attempts_of_steps(loop, scope, before))
+    stays = isinstance(loop.test, ast.Compare) and _is_constant_test(loop.test, changed)
+    if calls == elapsed and not stays and _asked_names(loop.test) - _flags(loop):
+        # It is not known what else ends the loop.
+        calls = UNKNOWN
     return calls, elapsed
 
 
@@ -245,35 +274,6 @@ def _attempts_of_truth_test(
     return math.inf
 
 
-def _attempts_of_countdown(
-    loop: ast.While, scope: Scope, before: dict[str, ast.expr]
-) -> Value:
-    """Return the number of iterations of ``while left > 0`` with ``left -= 1``.
-
-    For other loops, the number is UNKNOWN.
-    """
-    match loop.test:
-        case ast.Name(id=name):
-            end: Value = 0
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.Gt()], comparators=[right]):
-            end = evaluate(right, scope)
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.GtE()], comparators=[right]):
-            end = evaluate(right, scope)
-            end = end - 1 if is_number(end) else end
-        case _:
-            return UNKNOWN
-    steps = [
-        each
-        for each in inner_nodes(loop.body)
-        if isinstance(each, ast.AugAssign) and target_names(each.target) == {name}
-    ]
-    match steps, name in before and evaluate(before[name], scope):
-        case [ast.AugAssign(op=ast.Sub(), value=ast.Constant(value=1))], first:
-            if is_number(first) and is_number(end) and first > end:
-                return math.ceil(first - end)
-    return UNKNOWN
-
-
 def _asked_names(test: ast.expr) -> set[str]:
     """Return the names in a condition; of a dotted name, only the last part."""
     owners = {id(x.value) for x in ast.walk(test) if isinstance(x, ast.Attribute)}
@@ -293,22 +293,6 @@ def _flags(loop: ast.While) -> set[str]:
             for target in each.targets:
                 found |= target_names(target)
     return found
-
-
-def _first_count(loop: Statement, scope: Scope) -> Value:
-    """Return the first count of a ``for`` loop; UNKNOWN if it is not known."""
-    match loop:
-        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_])):
-            return 0
-        case ast.For(
-            iter=ast.Call(func=ast.Name(id="range" | "count"), args=[first, *_])
-        ):
-            return evaluate(first, scope)
-        case ast.For(iter=ast.Call(func=ast.Attribute(attr="count"), args=[first, *_])):
-            return evaluate(first, scope)
-        case ast.For(iter=ast.Call(func=func)) if "count" in names_in(func):
-            return 0
-    return UNKNOWN
 
 
 def _turns_until(
@@ -353,55 +337,10 @@ def _least(one: Value, other: Value) -> Value:
     return other
 
 
-def _attempts_of_iterator(node: ast.expr, scope: Scope) -> Value:
-    match node:
-        case ast.Call(func=func, args=args):
-            name = (
-                (names_in(func) or {""})
-                if not isinstance(func, ast.Name)
-                else {func.id}
-            )
-            if "range" in name and args:
-                return _attempts_of_range([evaluate(x, scope) for x in args])
-            if name & {"count", "cycle"} or ("repeat" in name and len(args) == 1):
-                return math.inf
-            if "chain" in name:
-                parts = [_attempts_of_iterator(each, scope) for each in args]
-                return math.inf if math.inf in parts else UNKNOWN
-            if (
-                name & {"enumerate", "reversed", "iter", "list", "tqdm", "trange"}
-                and args
-            ):
-                return _attempts_of_iterator(args[0], scope)
-        case ast.Tuple(elts=items) | ast.List(elts=items):
-            return len(items)
-    value = evaluate(node, scope)
-    return len(value) if type(value) is tuple else UNKNOWN
-
-
-def _attempts_of_range(values: Sequence[Value]) -> Value:
-    if all(type(each) is int for each in values):
-        ok = len(values) <= 3 and 0 not in values[2:]  # noqa: PLR2004  start, stop, step
-        return len(range(*values)) if ok else UNKNOWN
-    if len(values) == 1:
-        return _largest_choice(values[0])
-    start, stop, *step = values
-    return UNKNOWN if step else Operation("-", stop, start)
-
-
-def _largest_choice(value: Value) -> Value:
-    """Return a value; for a choice such as ``3 if again else 1``, the larger number."""
-    if type(value) is Operation and value.sign == "or":
-        parts = [_largest_choice(value.left), _largest_choice(value.right)]
-        numbers = [each for each in parts if each]
-        return max(numbers) if all(map(is_number, numbers)) else value
-    return value
-
-
-def _leaving_tests(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
-    """Yield the tests that decide whether a loop is left."""
+def _leaving_tests(loop: Statement) -> Iterator[ast.expr]:
+    """Yield the tests in a loop that decide whether it is left."""
     assigned: dict[str, ast.expr] = {}
-    for each in inner_nodes(body, loops=False):
+    for each in inner_nodes(loop.body, loops=False):
         if isinstance(each, ast.Assert):
             yield each.test
         match each:
@@ -419,6 +358,10 @@ def _leaving_tests(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
             yield each.test
             for name in names_in(each.test) & assigned.keys():
                 yield assigned[name]
+    if isinstance(loop, ast.While):
+        # Such as `while again:` with `again = attempt < 5`.
+        for name in names_in(loop.test) & assigned.keys():
+            yield assigned[name]
 
 
 def _limits_of_test(
@@ -484,7 +427,10 @@ def _assigned_names(loop: Statement) -> set[str] | None:
     found = set() if isinstance(loop, ast.While) else names_in(loop.target)
     for each in inner_nodes(loop.body):
         match each:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            case (
+                ast.Name(id=name, ctx=ast.Store() | ast.Del())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+            ):
                 found.add(name)
             case ast.Expr(value=ast.Call(func=ast.Name(), args=[], keywords=[])):
                 # Perhaps a function within this one, with `nonlocal`.
@@ -496,9 +442,11 @@ def _is_constant_test(node: ast.Compare, changed: set[str] | None) -> bool:
     """Return whether a comparison has the same result in each turn."""
     if changed is None:
         return False
-    parts = [node.left, *node.comparators]
-    return all(isinstance(x, ast.Name | ast.Constant) for x in parts) and not (
-        names_in(node) & changed
+    # What a counter that never counts is compared with may be an attribute.
+    kinds = ast.Name | ast.Constant
+    wide = kinds | ast.Attribute if isinstance(node.left, ast.Name) else kinds
+    return all(isinstance(x, wide) for x in node.comparators) and (
+        isinstance(node.left, kinds) and not names_in(node) & changed
     )
 
 

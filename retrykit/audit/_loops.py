@@ -21,7 +21,7 @@ from retrykit.audit._loop_endings import find_ending, find_ending_of_results
 from retrykit.audit._loop_flags import turns_of_flag
 from retrykit.audit._loop_kinds import is_failure, is_retry, is_retry_of_results
 from retrykit.audit._loop_limits import Limits, find_limits
-from retrykit.audit._loop_words import Statement
+from retrykit.audit._loop_words import Statement, counters
 from retrykit.audit._pauses import (
     Pause,
     calls_retrier,
@@ -60,9 +60,10 @@ class Loop(NamedTuple):
         hint: Whether it reads ``Retry-After`` or the like.
         some_at_once: Whether it waits after some errors, and retries at once after
             others.
-        usual: The most attempts if no caller gives another number.
-        elsewhere: If its jitter is unknown, the functions that it calls after a
-            failure: the last part of each name, and its value.
+        usual: The most attempts if no caller gives another number; infinity if then
+            nothing limits them.
+        elsewhere: The functions that it calls after a failure, if its jitter is
+            unknown, else in its handlers: the last part of each name, and its value.
     """
 
     line: int
@@ -89,6 +90,7 @@ class Place(NamedTuple):
 
     Attributes:
         following: The statements that follow it, in its block and in outer blocks.
+        later: The statements that follow the loops around it.
         before: The expressions that were last assigned to names before it.
         scope: Returns the value of a name.
         usual: Returns the value of a name if parameters have their defaults.
@@ -101,6 +103,7 @@ class Place(NamedTuple):
     """
 
     following: Sequence[ast.stmt]
+    later: Sequence[ast.stmt]
     before: dict[str, ast.expr]
     scope: Scope
     usual: Scope
@@ -126,6 +129,9 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
     handlers = [] if turn is None else turn.handlers
     around = _around_attempt(loop, turn)
     calls, elapsed = _find_limits(loop, place, handlers, around)
+    if calls == 1:
+        return None
+    usual = _usual_calls(loop, place, (calls, elapsed), handlers, around)
     failing = around if turn else _statements(loop)
     tests = [] if turn else _tests(loop)
     pauses = _with_helper_pauses(pauses, place.helpers(), [*failing, *tests])
@@ -147,8 +153,8 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
         blocking[0] if blocking and place.is_async else 0,
         _reads_hint(loop),
         turn is not None and _retries_some_at_once(turn, pauses, place.helpers()),
-        _usual_calls(loop, place, calls, handlers),
-        tuple(_called_elsewhere(around, place)) if delays.jitter is None else (),
+        usual,
+        tuple(_called_elsewhere(around if delays.jitter is None else handlers, place)),
     )
 
 
@@ -166,16 +172,28 @@ def _find_limits(
     place: Place,
     handlers: list[ast.ExceptHandler],
     around: list[ast.AST],
+    *,
+    usual: bool = False,
 ) -> Limits:
-    """Return the limits of a loop.
+    """Return the limits of a loop; if *usual*, those without arguments of a caller.
 
     If it has none, but another function may end it, the number of attempts is UNKNOWN.
     """
-    calls, elapsed = find_limits(loop, place.scope, place.before, handlers)
+    if usual:
+        calls, elapsed = find_limits(
+            loop,
+            place.usual,
+            place.before,
+            handlers,
+            lambda node: place.with_defaults(evaluate(node, place.usual)),
+        )
+    else:
+        calls, elapsed = find_limits(loop, place.scope, place.before, handlers)
     if place.limited and elapsed == math.inf:
         elapsed = UNKNOWN
     if calls == elapsed == math.inf:
-        shared: list[ast.AST] = [x for x in around if x not in handlers]
+        shared = [x for x in around if x not in handlers]
+        shared += _counted_calls(loop)
         if _may_limit(shared, handlers, place) and not (
             any(
                 _only_logs_and_counts(each, loop) and not LEAVES & flow(each.body)
@@ -185,6 +203,17 @@ def _find_limits(
         ):
             calls = UNKNOWN
     return calls, elapsed
+
+
+def _counted_calls(loop: Statement) -> list[ast.AST]:
+    """Return the calls to which a counter of the loop is passed."""
+    counted = counters(loop)
+    return [
+        each
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.Call)
+        and any(isinstance(x, ast.Name) and x.id in counted for x in each.args)
+    ]
 
 
 def _may_limit(
@@ -200,14 +229,22 @@ def _may_limit(
 
 
 def _usual_calls(
-    loop: Statement, place: Place, calls: Value, handlers: list[ast.ExceptHandler]
+    loop: Statement,
+    place: Place,
+    limits: Limits,
+    handlers: list[ast.ExceptHandler],
+    around: list[ast.AST],
 ) -> Value:
-    """Return the most attempts if no caller gives another number."""
-    if is_number(calls):
-        return calls
-    usual, _ = find_limits(loop, place.usual, place.before, handlers)
-    # What another function counts is not known.
-    return UNKNOWN if usual == math.inf else place.with_defaults(usual)
+    """Return the most attempts if no caller gives another number.
+
+    Without a limit of attempts, but with one of time, the number is UNKNOWN.
+    """
+    if is_number(limits[0]) and (limits[0] < math.inf or limits[1] == math.inf):
+        return limits[0]
+    calls, elapsed = _find_limits(loop, place, handlers, around, usual=True)
+    if calls == math.inf != elapsed:
+        return UNKNOWN
+    return place.with_defaults(calls)
 
 
 def _find_delays(
@@ -244,7 +281,7 @@ def _find_ending(
         return "?"
     if not handlers:
         return find_ending_of_results(loop, place.following)
-    return find_ending(loop, handlers, place.following)
+    return find_ending(loop, handlers, place.following, place.later, place.before)
 
 
 def _statements(loop: Statement) -> list[ast.AST]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import cast
 
-from retrykit.audit._borrowed import NOT_BORROWED, Borrowed
+from retrykit.audit._borrowed import NOT_BORROWED, Borrowed, RaisingCalls
 from retrykit.audit._calls import Found
 from retrykit.audit._handlers import Attempt
 from retrykit.audit._helpers import Helpers
@@ -73,6 +73,15 @@ class _Body(Found):
         self.limits = 0
         # The blocks around what is read: the index of what follows, and the `finally`.
         self.around: list[tuple[Sequence[ast.stmt], int, Sequence[ast.stmt]]] = []
+        # What follows the loops around what is read.
+        self.later: list[ast.stmt] = []
+
+    def following(self, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Return the rest of a block with what follows the blocks around it."""
+        found = [*rest]
+        for statements, index, ends in reversed(self.around):
+            found += [*ends, *statements[index:]]
+        return found
 
     def include(self, inner: Found) -> None:
         """Add the facts about a function that is defined in this body."""
@@ -109,6 +118,11 @@ class _Reader:
         """The functions that loops of the module call to sleep or to limit attempts."""
         return Helpers(self.tree, self.names.find_literal, self.borrowed)
 
+    @cached_property
+    def raising(self) -> RaisingCalls:
+        """Completes loops in which functions are called that always raise."""
+        return RaisingCalls(self.tree, self.borrowed)
+
     def visit_block(self, statements: Sequence[ast.stmt], body: _Body) -> None:
         """Read the statements of a block."""
         for index, each in enumerate(statements):
@@ -119,10 +133,14 @@ class _Reader:
                 case ast.ClassDef():
                     self.visit_class(each, body)
                 case ast.While() | ast.For() | ast.AsyncFor():
-                    self.visit_loop(each, statements[index + 1 :], body)
-                    outer, body.around = body.around, []
+                    if self.raising.names:
+                        self.raising.visit(each)
+                    following = body.following(statements[index + 1 :])
+                    self.visit_loop(each, following, body)
+                    outer = body.around, body.later
+                    body.around, body.later = [], [*following, *body.later]
                     self.visit_statement(each, body)
-                    body.around = outer
+                    body.around, body.later = outer
                 case _ if isinstance(each, _BRANCHES):
                     ends = getattr(each, "finalbody", ())
                     body.around.append((statements, index + 1, ends))
@@ -139,11 +157,9 @@ class _Reader:
     ) -> None:
         """Note a loop that retries, or that iterates over the attempts of a library."""
         names = body.names
-        after = [*following]
-        for statements, index, ends in reversed(body.around):
-            after += [*ends, *statements[index:]]
         place = Place(
-            after,
+            following,
+            body.later,
             names.assigned,
             names.find_literal,
             names.find_usual,

@@ -36,6 +36,8 @@ WAITS = re.compile(
 _NOT_DONE = re.compile(
     r"\b(not yet|still not) (ready|up|finished|done)\b|\bnot ready yet\b"
     r"|\bstill waiting\b|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
+    r"|\bnever (started|booted|came up|became|appeared|finished)\b"
+    r"|\bnot \(?yet\)? accepting\b"
     r"|\bwaiting\b.*\bfor\b.* to (finish|complete|start|boot|appear|exist)\b"
     r"|\bwaiting\b.*\buntil\b|^f?['\"](\\r|\W)*awaiting\b|\bauthorization[_ ]?pending",
     re.IGNORECASE | re.DOTALL,

@@ -7,6 +7,7 @@ from functools import lru_cache
 from retrykit.audit._borrowed import (
     Borrowed,
     FunctionNode,
+    always_raises,
     called_name,
     may_contain_delays,
 )
@@ -321,7 +322,9 @@ class Project:
             line = self.definitions[function.name].line
             path = "" if home is None else home.path
             for each in self._functions_in(path):
-                if each.lineno == line and may_contain_delays(each):
+                if each.lineno == line and (
+                    may_contain_delays(each) or always_raises(each)
+                ):
                     called[name] = each
                     others[path] = self._functions_in(path)
         if not called:

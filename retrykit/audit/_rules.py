@@ -6,7 +6,7 @@ from typing import Final, final
 
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.frozen import Frozen
-from retrykit.audit._delays import describe_duration
+from retrykit.audit._delays import GROWING, describe_duration
 from retrykit.audit._findings import Finding
 from retrykit.audit._sites import Site
 
@@ -64,6 +64,11 @@ def _unbounded(site: Site) -> Advice | None:
             "nothing ends a call that fails every time",
             "limit the number of attempts or the time",
         )
+    if behavior.usual == math.inf:
+        return (
+            "nothing ends a call that fails every time, if no caller sets a limit",
+            "limit the number of attempts or the time by default",
+        )
     return None
 
 
@@ -97,17 +102,19 @@ def _no_jitter(site: Site) -> Advice | None:
 
 
 def _growth_without_cap(site: Site) -> Advice | None:
-    behavior = site.behavior
-    if not behavior.delays.grows or behavior.elapsed != math.inf:
+    behavior, delays = site.behavior, site.behavior.delays
+    calls, usual = behavior.calls, behavior.usual
+    if behavior.elapsed != math.inf or delays.shape not in GROWING:
         return None
-    if behavior.calls is None:
-        usual = behavior.usual
-        if behavior.delays.shape == "linear" or not usual or usual <= _MANY_GROWN:
+    if calls == math.inf or (calls is None and usual == math.inf):
+        return ("delays grow without an end", _CAP) if delays.grows else None
+    if calls is None:
+        # A step grows too slowly to matter.
+        fast = delays.grows and delays.shape != "linear"
+        if not fast or not usual or usual <= _MANY_GROWN:
             return None
         return ("delays grow without an end if a caller sets many retries", _CAP)
-    if behavior.calls == math.inf:
-        return ("delays grow without an end", _CAP)
-    delay = behavior.delays.longest(max(int(behavior.calls) - 1, 1))
+    delay = delays.longest(max(int(calls) - 1, 1))
     if delay is None or delay <= _LONG:
         return None
     return (f"the last delay is {describe_duration(delay)}", _CAP)

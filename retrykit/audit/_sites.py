@@ -34,7 +34,8 @@ class Behavior(Frozen):
         timeout: The longest time of one call, in seconds; None if that is not known.
         some_at_once: Whether the site waits after some errors, and retries at once
             after others.
-        usual: The most calls if no caller gives another number; None if unknown.
+        usual: The most calls if no caller gives another number; infinity if then they
+            have no limit of time either; None if unknown.
         layer: Whether this is the behavior of a client that is not a site of its own,
             because it retries by default, not at all, or an unknown number of times.
             Such a client multiplies the calls of the sites around it.

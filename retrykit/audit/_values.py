@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 __all__ = ["UNKNOWN", "Call", "Dictionary", "Function", "Operation", "Reference"]
 __all__ += ["Scope", "Value", "bounded", "evaluate", "is_number", "part_of"]
-__all__ += ["refer_to", "replace"]
+__all__ += ["refer_to", "replace", "truth"]
 
 
 class _Unknown:
@@ -154,6 +154,59 @@ def evaluate(node: ast.expr | None, scope: Scope, depth: int = 0) -> Value:
     if reader is None or depth > _DEPTH:
         return UNKNOWN
     return reader(node, scope, depth + 1)
+
+
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Is: operator.eq,
+    ast.IsNot: operator.ne,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def truth(node: ast.expr, find: Callable[[ast.expr], Value]) -> bool | None:
+    """Return whether a condition is true; None if that is not known.
+
+    Args:
+        node: The condition.
+        find: Returns the value of an expression in it.
+    """
+    match node:
+        case ast.BoolOp(op=op, values=values):
+            parts = {truth(each, find) for each in values}
+            ends = isinstance(op, ast.Or)
+            return ends if ends in parts else None if None in parts else not ends
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            found = truth(operand, find)
+            return None if found is None else not found
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            values = [find(each) for each in (left, *others)]
+            return _compare(ops, values)
+    value = find(node)
+    return bool(value) if _is_plain(value) else None
+
+
+def _compare(ops: list[ast.cmpop], values: list[Value]) -> bool | None:
+    """Return the result of a comparison; None if it is not known."""
+    found: set[bool | None] = set()
+    for op, left, right in zip(ops, values, values[1:], strict=False):
+        compare = _COMPARED.get(type(op))
+        if compare is None or not (_is_plain(left) and _is_plain(right)):
+            found.add(None)
+            continue
+        try:
+            found.add(compare(left, right))
+        except TypeError:
+            found.add(None)
+    return False if False in found else None if None in found else True
+
+
+def _is_plain(value: Value) -> bool:
+    return value is None or type(value) in (bool, int, float, str)
 
 
 def bounded(value: Value) -> Value:

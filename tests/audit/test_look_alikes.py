@@ -30,6 +30,32 @@ POLLS = {
         """,
         ("did not start in time", "refused all attempts"),
     ),
+    "an end that tells what never started": (
+        """
+        for _ in range(25):
+            try:
+                greet(url)
+            except ConnectionError:
+                time.sleep(1)
+            else:
+                break
+        else:
+            warn("the shop {0}")
+        """,
+        ("never started listening", "never answered"),
+    ),
+    "a handler that tells what is not yet open": (
+        """
+        for attempt in range(25):
+            try:
+                greet(url)
+                break
+            except ConnectionError:
+                print("the shop is {0} connections")
+                time.sleep(1)
+        """,
+        ("not (yet) accepting", "refusing all"),
+    ),
     "an attempt that waits in its turn": (
         """
         waited = 0

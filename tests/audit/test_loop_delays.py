@@ -72,6 +72,7 @@ BEFORE_AND_AFTER = {
     "delay *= 2; delay = min(delay, 3)": "1 s, 2 s, 3 s, no jitter, 6 s in all",
     "delay = delay * 2": "1 s, 2 s, 4 s, no jitter, 7 s in all",
     "delay = delay + 3": "linear delays, no jitter",
+    "delay = (delay + 10) % 15": ("linear delays at most 15 s, no jitter"),
     "delay = min(delay * 2, 3)": "1 s, 2 s, 3 s, no jitter, 6 s in all",
     "delay = min(delay, 3)": "1 s, no jitter, 3 s in all",
     "delay *= random.uniform(1, 2)": "exponential delays, with jitter",
@@ -195,14 +196,17 @@ def test_what_is_iterated_over_may_sleep(turns, shape):
         assert site.behavior.delays.shape == shape
 
 
-def test_a_delay_may_be_capped_by_the_condition_of_its_loop():
-    [site] = loops("""
+@pytest.mark.parametrize(
+    ("test", "cap"), [("delay < 60", 60), ("delay < MOST", None), ("9 > delay", None)]
+)
+def test_a_delay_may_be_capped_by_the_condition_of_its_loop(test, cap):
+    [site] = loops(f"""
     delay = 1
-    while delay < 60:
+    while {test}:
         try:
             return fetch()
         except OSError:
             time.sleep(delay)
             delay *= 2
     """)
-    assert site.behavior.delays.cap is None
+    assert site.behavior.delays.cap == cap

@@ -13,6 +13,25 @@ AFTER = {
     "return (None, None)": "hidden",
     "return {}": "hidden",
     "return {'error': 1}": "?",
+    "return Answer(500, ok=False)": "hidden",
+    "return Answer(fetch())": "?",
+    "return code == 0": "hidden",
+    "return url, code": "hidden",
+    "return self.default": "hidden",
+    "return code == fetch()": "?",
+    "text = f'{url} failed'; log.error(text); return None": "hidden",
+    "text = '%s failed' % url_of(1); log.error(text); return None": "hidden",
+    "found = fallback(); return None": "?",
+    "self.close(); return None": "hidden",
+    "await self.disconnect()": "hidden",
+    "await self.fallback()": "?",
+    # What was there before the attempts.
+    "return url": "hidden",
+    "return self": "?",
+    "if not urgent: return None\n    run()": "?",
+    "sys.exit(1)": "?",
+    # Python forgets the name after the handler.
+    "raise error": "hidden",
     "return fallback()": "?",
     "log.error('failed')": "hidden",
     "log.error('failed'); return None": "hidden",
@@ -25,7 +44,7 @@ AFTER = {
 
 @pytest.mark.parametrize(("after", "ending"), AFTER.items(), ids=AFTER)
 def test_what_follows_the_loop_tells_its_ending(after, ending):
-    [site] = loops(f"""
+    source = f"""
     errors = []
     for attempt in range(3):
         try:
@@ -35,7 +54,8 @@ def test_what_follows_the_loop_tells_its_ending(after, ending):
             last = error
             time.sleep(1)
     {after}
-    """)
+    """
+    [site] = loops(source, is_async="await" in source)
     assert site.behavior.ending == ending
 
 
@@ -66,11 +86,42 @@ def test_the_handler_tells_its_ending(handler, ending):
     assert site.behavior.ending == ending
 
 
+SETTLED = {
+    "if once: raise": "hidden",
+    "if not once: continue\n            raise": "hidden",
+    "if once: raise\n            else: continue": "hidden",
+    # What may be true in the last attempt only.
+    "fatal = is_bug(error)\n            if fatal: raise": "hidden",
+    "if attempt == 2: raise": "raises",
+    "level = level_of(error, attempt)\n            if level > 2: raise": "raises",
+    "if failed > 2: raise": "raises",
+    "if stop(): raise": "raises",
+    "if tries == 2: raise": "raises",
+    "if once:\n                if attempt == 2: raise": "raises",
+}
+
+
+@pytest.mark.parametrize(("handler", "ending"), SETTLED.items(), ids=SETTLED)
+def test_a_raise_that_is_the_same_in_each_attempt_is_no_ending(handler, ending):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            return fetch()
+        except OSError as error:
+            failed = count()
+            time.sleep(1)
+            {handler}
+    """)
+    assert site.behavior.ending == ending
+
+
 ELSE = {
     "log.error('failed')": "hidden",
     "raise RuntimeError": "hidden",
     "raise error_of(3)": "hidden",
     "raise ERROR": "?",
+    "found = None": "hidden",
+    "found = fallback()": "?",
     "return fallback()": "?",
     "pass": "hidden",
 }
@@ -197,6 +248,81 @@ def test_what_follows_a_loop_around_it_is_not_its_end():
     assert site.behavior.ending == "hidden"
 
 
+@pytest.mark.parametrize(
+    ("after", "ending"),
+    [
+        ("raise last", "raises"),
+        ("if last: raise last from None", "raises"),
+        ("raise Missing", "hidden"),
+        ("return last", "hidden"),
+    ],
+)
+def test_the_last_error_may_be_raised_after_a_loop_around_it(after, ending):
+    [site] = loops(f"""
+    for url in urls:
+        for attempt in range(3):
+            try:
+                return fetch(url)
+            except OSError as error:
+                last = error
+                time.sleep(1)
+    {after}
+    """)
+    assert site.behavior.ending == ending
+
+
+UNCHANGED = {
+    "found = False": "hidden",
+    "found = fallback()": "?",
+    "pass": "?",
+}
+
+
+@pytest.mark.parametrize(("before", "ending"), UNCHANGED.items(), ids=UNCHANGED)
+@pytest.mark.parametrize("failed", ["pass", "found = None", "found = explain()"])
+def test_a_constant_from_before_the_loop_is_returned(before, ending, failed):
+    [site] = loops(f"""
+    {before}
+    for attempt in range(3):
+        try:
+            found = fetch()
+            break
+        except OSError:
+            {failed}
+            time.sleep(1)
+    return found
+    """)
+    endings = {"pass": ending, "found = None": "hidden"}
+    assert site.behavior.ending == endings.get(failed, "?")
+
+
+TOLD = {
+    "if count > most: return False": "hidden",
+    "if count > most: skipped += 1; self.report_skip(url); continue": "hidden",
+    "if count > most: return fallback()": "?",
+    "if count > most: store(url)": "?",
+    "if urgent: return False": "?",
+}
+
+
+@pytest.mark.parametrize(("after", "ending"), TOLD.items(), ids=TOLD)
+def test_a_test_of_the_count_after_the_loop_tells_its_ending(after, ending):
+    [site] = loops(f"""
+    for url in urls:
+        count = 0
+        while count <= most:
+            try:
+                fetch(url)
+                break
+            except OSError:
+                count += 1
+                time.sleep(1)
+        {after}
+        store(url)
+    """)
+    assert site.behavior.ending == ending
+
+
 def test_a_finally_follows_a_loop():
     [site] = loops("""
     try:
@@ -258,6 +384,22 @@ def test_what_a_result_raises_is_not_the_end_of_errors(handler, ending):
             return answer
         log.info("no retries")
         raise RefusedError(answer)
+    """)
+    assert site.behavior.ending == ending
+
+
+@pytest.mark.parametrize(
+    ("place", "ending"), [("trace['reason']", "?"), ("reason", "hidden")]
+)
+def test_an_error_may_be_put_into_a_dictionary(place, ending):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            return fetch()
+        except OSError as error:
+            {place} = str(error)
+            send(trace)
+            time.sleep(1)
     """)
     assert site.behavior.ending == ending
 

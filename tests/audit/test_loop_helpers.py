@@ -1,9 +1,11 @@
 """Functions of other modules, and of other classes, that wait for a loop."""
 
+import math
 from textwrap import dedent
 
 import pytest
 
+from retrykit.audit import audit
 from retrykit.audit._files import find_files
 from retrykit.audit._project import Project
 from retrykit.audit._reading import read_file
@@ -19,6 +21,9 @@ def delay_of(attempt):
 
 def spread(attempt):
     return random.uniform(0, delay_of(attempt))
+
+def never(error):
+    raise Broken from error
 
 class Pauses:
     def before_next(self, error):
@@ -85,6 +90,81 @@ def site_in(folder, statement, kind="def"):
 def test_functions_of_another_module_tell_the_delays(tmp_path, statement, delays):
     site = site_in(tmp_path, statement)
     assert str(site.behavior) == f"5 calls; {delays}; retries OSError"
+
+
+def test_a_function_of_another_module_that_always_raises_ends_the_loop(tmp_path):
+    attempts = "if attempt == 2: waiting.never(error)"
+    site = site_in(tmp_path, f"{attempts}; time.sleep(1)")
+    assert site.behavior.ending == "raises"
+
+
+ENDS = """
+import time
+
+class Client:
+    async def _end(self, error):
+        await self.close()
+        if error.status == 404:
+            raise Missing from error
+        raise Broken from error
+
+    async def _check(self, error):
+        if error.status == 404:
+            raise Missing from error
+
+    async def _must(self, error):
+        raise NotImplementedError
+
+    async def load(self):
+        for attempt in range(3):
+            try:
+                return await fetch()
+            except OSError as error:
+                {statement}
+                log.info("retry")
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "endings"),
+    [
+        ("await self._end(error)", []),
+        ("if attempt == 2: await self._end(error)", ["raises"]),
+        ("await other._end(error)", ["hidden"]),
+        ("await self._check(error)", ["hidden"]),
+        ("await self._must(error)", ["hidden"]),
+    ],
+)
+def test_a_method_that_always_raises_ends_the_loop(tmp_path, statement, endings):
+    file = tmp_path / "client.py"
+    file.write_text(ENDS.format(statement=statement))
+    sites = audit([file]).sites
+    assert [each.behavior.ending for each in sites] == endings
+
+
+def test_an_error_is_raised_by_a_function_of_another_module_without_a_retry(tmp_path):
+    with pytest.raises(ValueError, match="not enough values"):
+        site_in(tmp_path, "waiting.never(error)")
+
+
+@pytest.mark.parametrize(
+    ("function", "calls"), [("process_storage_error", None), ("log_error", math.inf)]
+)
+def test_a_function_that_handles_an_error_may_end_the_loop(tmp_path, function, calls):
+    file = tmp_path / "client.py"
+    file.write_text(f"""
+import time
+
+def load():
+    while True:
+        try:
+            return fetch()
+        except OSError as error:
+            {function}(error)
+            time.sleep(1)
+""")
+    [site] = audit([file]).sites
+    assert site.behavior.calls == calls
 
 
 def test_a_function_of_another_module_blocks_a_coroutine(tmp_path):

@@ -1,0 +1,249 @@
+"""Limits of loops: steps, counters that never count, helpers and defaults."""
+
+import math
+
+import pytest
+
+from retrykit.audit._rules import RULES, check_site
+from tests.audit.test_loops import loops, only
+
+STEPS = [
+    ("tries = 0", "while tries < 3", "tries += 1", 3),
+    ("tries = 0", "while tries <= 3", "tries += 1", 4),
+    ("left = 4", "while left > 1", "left = left - 1", 3),
+    ("left = 4", "while left >= 1", "left -= 1", 4),
+    ("left = 4", "while left", "left -= 1", 4),
+    ("delay = 1", "while delay < 60", "delay *= 2", 6),
+    ("delay = 1.0", "while delay <= 60", "delay = delay * 4", 3),
+    # The first value, the last one or the step is not known.
+    ("delay = first()", "while delay < 60", "delay *= 2", None),
+    ("delay = 1", "while delay < MOST", "delay *= 2", None),
+    ("delay = 1", "while delay < 60", "delay *= factor", None),
+    ("delay = 1", "while delay < 60", "delay **= 2", None),
+    ("delay = 70", "while delay < 60", "delay *= 2", None),
+    ("delay = 0", "while delay < 60", "delay *= 2", None),
+    # What never changes limits nothing.
+    ("tries = 0", "while tries < 4", "pass", math.inf),
+    ("tries = 0", "while tries < self.most", "pass", math.inf),
+    ("tries = 0", "while tries < self.most", "self.most -= 1", None),
+    ("tries = 0", "while tries < most()", "pass", None),
+]
+
+
+@pytest.mark.parametrize(("before", "test", "change", "calls"), STEPS)
+def test_a_step_towards_the_end_limits_a_loop(before, test, change, calls):
+    [site] = loops(f"""
+    {before}
+    {test}:
+        try:
+            return fetch()
+        except OSError:
+            log.info("retry")
+            time.sleep(1)
+        {change}
+    """)
+    assert site.behavior.calls == calls
+
+
+@pytest.mark.parametrize(("most", "found"), [(1, 0), (2, 1)])
+@pytest.mark.parametrize(
+    "head", ["for attempt in range({0})", "tries = 0\n    while tries < {0}"]
+)
+def test_a_single_attempt_is_no_retry(head, most, found):
+    sites = loops(f"""
+    {head.format(most)}:
+        tries += 1
+        try:
+            return fetch()
+        except OSError:
+            log.error("failed, retry")
+    """)
+    assert len(sites) == found
+
+
+@pytest.mark.parametrize(
+    ("change", "calls"), [("again = tries < 4", 4), ("again = is_new()", math.inf)]
+)
+def test_the_condition_may_have_been_compared_before(change, calls):
+    [site] = loops(f"""
+    again = True
+    tries = 0
+    while again:
+        try:
+            return fetch()
+        except OSError:
+            tries += 1
+            {change}
+    """)
+    assert site.behavior.calls == calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "calls"), [("attempt, url", None), ("url", math.inf)]
+)
+def test_an_attempt_that_gets_the_count_may_limit_it(arguments, calls):
+    source = f"""
+        def load(self, url):
+            attempt = 0
+            while True:
+                try:
+                    return self._load({arguments})
+                except AgainError:
+                    attempt += 1
+
+        def _load(self, attempt, url):
+            try:
+                return fetch(url)
+            except OSError:
+                if self.max_retries <= attempt:
+                    raise
+                raise AgainError
+        """
+    assert only(source).behavior.calls == calls
+
+
+DEFAULTS = {
+    # The default of `limit`, and a test that leaves the loop.
+    "limit=None": "limit is not None and tries > limit",
+    "limit= None": "limit and tries > limit",
+    "limit=0": "limit > 0 and tries > limit",
+    "limit=-1": "limit != -1 and tries > limit",
+    "limit= -1": "0 <= limit < tries",
+    "*, limit=None": "not (limit is None or tries <= limit)",
+}
+
+
+@pytest.mark.parametrize(("default", "test"), DEFAULTS.items(), ids=DEFAULTS)
+def test_a_loop_may_have_no_limit_by_default(default, test):
+    source = f"""
+        def load({default}):
+            tries = 0
+            while True:
+                try:
+                    return fetch()
+                except OSError:
+                    tries += 1
+                    if {test}:
+                        raise
+                    time.sleep(1)
+        """
+    assert only(source).behavior.usual == math.inf
+    given = default.rpartition("=")[0]
+    for other in (f"{given}=3", given.strip("*, ")):
+        assert only(source.replace(default, other)).behavior.usual != math.inf
+
+
+@pytest.mark.parametrize(
+    ("test", "usual"),
+    [("limit and tries > limit", math.inf), ("limit > 0 and tries > limit", None)],
+)
+def test_a_limit_that_none_cannot_be_compared_with_is_unknown(test, usual):
+    source = f"""
+        def load(limit=None):
+            tries = 0
+            while True:
+                try:
+                    return fetch()
+                except OSError:
+                    tries += 1
+                    if {test}:
+                        raise
+                    time.sleep(1)
+        """
+    assert only(source).behavior.usual == usual
+
+
+DEFAULT_LIMITS = {
+    "None": {"unbounded", "no-jitter", "growth-without-cap"},
+    "5": {"no-jitter"},
+    "20": {"no-jitter", "growth-without-cap"},
+}
+
+
+@pytest.mark.parametrize(
+    ("default", "expected"), DEFAULT_LIMITS.items(), ids=DEFAULT_LIMITS
+)
+def test_rules_look_at_the_limit_by_default(default, expected):
+    source = f"""
+        def load(limit={default}, delay=1):
+            tries = 0
+            while limit is None or tries < limit:
+                try:
+                    return fetch()
+                except OSError as error:
+                    tries += 1
+                    last = error
+                    time.sleep(delay)
+                    delay *= FACTOR
+            raise last
+        """
+    assert {each.rule for each in check_site(only(source), RULES)} == expected
+
+
+@pytest.mark.parametrize(("most", "found"), [(5000, True), (500, False)])
+def test_a_delay_of_more_than_ten_minutes_is_too_long_even_if_it_has_a_cap(most, found):
+    source = f"""
+        def load():
+            delay = 1
+            while delay < {most}:
+                try:
+                    return fetch()
+                except OSError:
+                    time.sleep(delay)
+                    delay *= 2
+        """
+    rules = {each.rule for each in check_site(only(source), RULES)}
+    assert ("growth-without-cap" in rules) == found
+
+
+@pytest.mark.parametrize(
+    ("default", "usual"), [("None", math.inf), ("30", None), ("make()", None)]
+)
+def test_a_loop_may_have_no_time_limit_by_default(default, usual):
+    source = f"""
+        class Client:
+            def __init__(self, limit={default}):
+                self.limit = limit
+
+            def load(self):
+                start = time.monotonic()
+                while self.limit is None or time.monotonic() - start < self.limit:
+                    try:
+                        return fetch()
+                    except OSError:
+                        time.sleep(1)
+        """
+    assert only(source).behavior.usual == usual
+
+
+def test_what_replaces_a_default_limits_a_loop():
+    source = """
+        def load(limit=None):
+            limit = limit or LIMIT
+            tries = 0
+            while limit is None or tries < limit:
+                try:
+                    return fetch()
+                except OSError:
+                    tries += 1
+                    time.sleep(1)
+        """
+    assert only(source).behavior.usual is None
+
+
+def test_a_function_that_ends_the_loop_limits_it_whatever_the_default():
+    source = """
+        def load(limit=None):
+            tries = 0
+            while True:
+                try:
+                    return fetch()
+                except OSError:
+                    tries += 1
+                    if limit is not None and tries > limit:
+                        raise
+                    if policy.exhausted():
+                        raise
+                    time.sleep(1)
+        """
+    assert only(source).behavior.usual is None
