@@ -314,7 +314,12 @@ class Project:
         """Return a module's loops, with delays from functions of other modules."""
         called: dict[str, FunctionNode] = {}
         others: dict[str, list[FunctionNode]] = {}
-        for name, value in {x for each in module.loops for x in each.elsewhere}:
+        asked = {
+            (*x, each.delays.jitter is None)
+            for each in module.loops
+            for x in each.elsewhere
+        }
+        for name, value, delays in asked:
             function = self.resolve(Reference(called_name(self.resolve(value))))
             if type(function) is not Reference or function.name not in self.definitions:
                 continue
@@ -323,7 +328,7 @@ class Project:
             path = "" if home is None else home.path
             for each in self._functions_in(path):
                 if each.lineno == line and (
-                    may_contain_delays(each) or always_raises(each)
+                    always_raises(each) or (delays and may_contain_delays(each))
                 ):
                     called[name] = each
                     others[path] = self._functions_in(path)

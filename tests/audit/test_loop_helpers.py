@@ -22,6 +22,11 @@ def delay_of(attempt):
 def spread(attempt):
     return random.uniform(0, delay_of(attempt))
 
+def sleep(seconds):
+    while seconds > 0:
+        time.sleep(1)
+        seconds -= 1
+
 def never(error):
     raise Broken from error
 
@@ -90,6 +95,12 @@ def site_in(folder, statement, kind="def"):
 def test_functions_of_another_module_tell_the_delays(tmp_path, statement, delays):
     site = site_in(tmp_path, statement)
     assert str(site.behavior) == f"5 calls; {delays}; retries OSError"
+
+
+def test_a_known_delay_is_not_read_again_for_another_function(tmp_path):
+    site = site_in(tmp_path, "waiting.sleep(SECONDS)")
+    expected = "5 calls; constant delays, no jitter; retries OSError"
+    assert str(site.behavior) == expected
 
 
 def test_a_function_of_another_module_that_always_raises_ends_the_loop(tmp_path):
