@@ -88,16 +88,15 @@ class Helpers:
             for name, several in self._functions.items()
             if any(_sleeps(each) for each in several)
         }
+        if not found:
+            return frozenset()
+        called = {
+            name: {x for each in several for x, _ in self._known_calls(each.body)}
+            for name, several in self._functions.items()
+        }
         for _ in range(_ROUNDS):
-            found |= {
-                name
-                for name, several in self._functions.items()
-                if any(self._calls(found, each.body) for each in several)
-            }
+            found |= {name for name in called if called[name] & found}
         return frozenset(found)
-
-    def _calls(self, names: set[str], body: Sequence[ast.AST]) -> bool:
-        return any(name in names for name, _ in self._known_calls(body))
 
     def _known_calls(self, body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
         """Yield the name and the call of each called function that may be known."""

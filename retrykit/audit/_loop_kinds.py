@@ -125,18 +125,18 @@ def is_retry_of_results(
     )
     name = function.rpartition(".")[2]
     words = {each for each in words if not re.search("back_?off", each)}
-    if any(each(loop) for each in (depends_on_state, tests_readiness, prompts_user)):
-        return False
-    if picks_free_port_or_name(loop, set(), loop.body) or _is_other_kind(loop):
-        return False
-    if _CHECKS.match(name) and not EVIDENCE.search(name):
+    if WAITS.search(name) or (_CHECKS.match(name) and not EVIDENCE.search(name)):
         return False
     told = (
         EVIDENCE.search(" ".join(words))
         or _tests_throttling(loop)
         or _returns_tested_response(loop)
     )
-    if not told or WAITS.search(name):
+    if not told:
+        return False
+    if any(each(loop) for each in (depends_on_state, tests_readiness, prompts_user)):
+        return False
+    if picks_free_port_or_name(loop, set(), loop.body) or _is_other_kind(loop):
         return False
     asks = again or _leaves_on_good_status(loop) or _iterates_over_retries(loop)
     waits = not sleeps_first(loop) and not _searches_items(loop)
