@@ -222,7 +222,7 @@ def test_every_kind_has_a_description():
     assert set(descriptions) == set(SCHEDULE_KINDS)
     assert descriptions["scale"] == "Multiply each delay by `factor`, >= 0."
     assert descriptions["exponential"].endswith(
-        "longer each time: `first * factor ** (n - 1)`."
+        "each time: `first * factor ** (n - 1)`."
     )
     assert all(
         re.fullmatch(r"[A-Z][^`*]*(`[^`]+`[^`*]*)*\.", each)
