@@ -492,6 +492,7 @@ def lazy():
     }
 
 
+@pytest.mark.thorough
 def test_no_module_reads_a_lazy_package_without_importing_its_names():
     """Until somebody has asked for a name of such a package, `vars` lacks it."""
     found = [

@@ -64,6 +64,7 @@ def qualified_names(node, prefix):
         yield from qualified_names(child, inner)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_function_named_in_a_document_exists(document):
     # Without the underscores of private modules.

@@ -1658,6 +1658,7 @@ def test_config_errors_name_the_argument_the_rule_and_the_value(message, raise_e
     assert error.code in CODES
 
 
+@pytest.mark.thorough
 def test_every_check_of_the_package_is_in_the_table():
     """Except those of integrations: see ``test_errors_of_integrations.py``."""
     package = Path(retrykit.__file__).parent

@@ -87,6 +87,7 @@ def test_every_module_has_a_docstring_and_all():
         assert absent == [], name
 
 
+@pytest.mark.thorough
 def test_every_public_name_has_a_docstring():
     for name in MODULES:
         module = importlib.import_module(name)

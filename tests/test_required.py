@@ -49,6 +49,7 @@ def imported(path):
             yield node.module.split(".")[0]
 
 
+@pytest.mark.thorough
 def test_every_file_that_imports_a_library_lists_it():
     """Otherwise the suite fails if that library is not installed."""
     every = [*PACKAGE.rglob("*.py"), *ROOT.glob("tests/**/*.py")]
