@@ -210,7 +210,7 @@ def load(app: App, row_id: int) -> DualCall[StoredJob]:
 
 
 def find_rows(app: App, job_id: str) -> DualCall[list[dict[str, Any]]]:
-    """Return all rows of a job, oldest first; none if there is no such job."""
+    """Return all rows of a job, oldest first; an unknown job has no rows."""
     # A job that was deferred without an id has the id name@row.
     name, _, number = job_id.rpartition("@")
     numbered = number.isascii() and number.isdigit() and len(number) < _MAX_DIGITS
