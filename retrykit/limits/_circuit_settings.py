@@ -32,7 +32,7 @@ _DAY: Final = 86_400
 
 
 def as_fraction(rate: float | None) -> tuple[int, int] | None:
-    """Return the numerator and the denominator of the fraction that a rate stands for.
+    """Return the numerator and the denominator of a rate as a fraction.
 
     0.07 is 7/100, and 1/3 is 1/3; None is None.
     """
