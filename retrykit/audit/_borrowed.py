@@ -29,6 +29,11 @@ class Borrowed(NamedTuple):
 
 _DELAYS = re.compile("sleep|wait|random|uniform|delay|pause|back_?off", re.IGNORECASE)
 
+# Most statements that contain no others.
+_SIMPLE = frozenset(
+    [ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Raise, ast.Return]
+)
+
 # The last statement of a function that always raises.
 _ENDS = (ast.Raise, ast.If, ast.Try, ast.With, ast.AsyncWith, ast.While)
 
@@ -44,10 +49,11 @@ def functions_in(tree: ast.Module) -> list[FunctionNode]:
         each = waiting.pop()
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
             found.append(each)
+        if type(each) in _SIMPLE:
+            continue
         # Only statements contain functions that have a name.
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            part = getattr(each, name, None)
-            waiting += part if type(part) is list else ()
+            waiting += getattr(each, name, ())
     return found
 
 
@@ -75,20 +81,20 @@ class RaisingCalls(ast.NodeTransformer):
     """Inserts a ``raise`` after each call of a function that always raises.
 
     Args:
-        tree: The module.
+        own: The functions of the module.
         borrowed: Functions of other modules that its loops call.
 
     Attributes:
         names: The names of the functions that always raise.
     """
 
-    def __init__(self, tree: ast.Module, borrowed: Borrowed) -> None:
-        own = functions_in(tree)
+    def __init__(self, own: Sequence[FunctionNode], borrowed: Borrowed) -> None:
         self._others = {x for x, y in borrowed.called.items() if always_raises(y)}
         self._others -= {each.name for each in own}
-        raising = {each.name for each in own if always_raises(each)}
-        raising -= {each.name for each in own if not always_raises(each)}
-        self.names = raising | self._others
+        raising = {True: set[str](), False: set[str]()}
+        for each in own:
+            raising[always_raises(each)].add(each.name)
+        self.names = raising[True] - raising[False] | self._others
         self._done: set[int] = set()
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:

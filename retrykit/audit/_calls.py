@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -62,15 +62,15 @@ class Found:
         self.words: set[str] = set()
         self.handler: tuple[ast.ExceptHandler, Attempt] | None = None
 
-    def read(self, node: Any, iterated: ast.expr | None = None) -> None:
-        """Read an expression.
+    def read(self, nodes: Iterable[Any], iterated: ast.expr | None = None) -> None:
+        """Read some expressions.
 
         Args:
-            node: The expression.
-            iterated: If the expression is in the head of a ``for`` loop, what the loop
-                iterates over; else None.
+            nodes: The expressions.
+            iterated: If they are in the head of a ``for`` loop, what the loop iterates
+                over; else None.
         """
-        waiting = [node]
+        waiting = [*nodes][::-1]
         while waiting:
             each = waiting.pop()
             kind = type(each)

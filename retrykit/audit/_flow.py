@@ -4,7 +4,15 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-__all__ = ["LEAVES", "child_nodes", "flow", "inner_nodes", "leaves", "without_handlers"]
+__all__ = [
+    "LEAVES",
+    "child_nodes",
+    "flow",
+    "inner_nodes",
+    "leaves",
+    "node_fields",
+    "without_handlers",
+]
 
 Outcomes = frozenset[str]
 
@@ -13,13 +21,28 @@ LEAVES: Final = frozenset(["break", "return", "raise"])
 """The ways to leave a loop."""
 
 _EXITS = frozenset(["exit", "_exit", "abort", "fail", "skip", "quit"])
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+# Nodes whose inner nodes are left out, or that have none.
+_DEFINITIONS = frozenset(
+    [ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda]
+)
+_CLOSED = _DEFINITIONS | {ast.Name, ast.Constant}
+_LOOPS = frozenset([ast.For, ast.AsyncFor, ast.While])
+_HANDLERS = frozenset([ast.ExceptHandler])
 
-
-# Fields without nodes, and the context of a name, which nobody asks for.
-_PLAIN = frozenset(["arg", "attr", "ctx", "id", "kind", "level", "type_comment"])
-_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
+# Fields without nodes, and with nodes that nobody looks for, such as operators.
+_PLAIN = frozenset(
+    """
+    arg asname attr conversion ctx id is_async kind level module op ops simple
+    type_comment
+    """.split()  # noqa: SIM905  a list of words
+)
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Constant: (),
+    ast.Import: (),
+    ast.ImportFrom: (),
+}
+# Nodes with lists that contain None, or strings.
+_MIXED = frozenset([ast.arguments, ast.Dict, ast.Global, ast.MatchClass, ast.Nonlocal])
 
 
 def flow(body: Iterable[ast.stmt]) -> Outcomes:
@@ -51,39 +74,52 @@ def inner_nodes(body: Sequence[ast.AST], *, loops: bool = True) -> Iterator[ast.
         body: Statements or expressions.
         loops: Whether to include the nodes within loops.
     """
+    return _inner_nodes(body, _CLOSED if loops else _CLOSED | _LOOPS)
+
+
+def _inner_nodes(
+    body: Sequence[ast.AST], closed: frozenset[type[ast.AST]]
+) -> Iterator[ast.AST]:
     stack = [*reversed(body)]
     while stack:
         node = stack.pop()
         yield node
-        if isinstance(node, _DEFINITIONS) or (not loops and isinstance(node, _LOOPS)):
-            continue
-        stack += reversed(child_nodes(node))
+        if type(node) not in closed:
+            stack += child_nodes(node)[::-1]
 
 
 def without_handlers(body: Sequence[ast.stmt]) -> list[ast.AST]:
     """Return the nodes of a block, without its handlers."""
-    handled = {
-        id(x)
-        for each in inner_nodes(body)
-        if isinstance(each, ast.ExceptHandler)
-        for x in ast.walk(each)
-    }
-    return [each for each in inner_nodes(body) if id(each) not in handled]
+    found = _inner_nodes(body, _CLOSED | _HANDLERS)
+    return [each for each in found if type(each) is not ast.ExceptHandler]
 
 
 def child_nodes(node: ast.AST) -> list[ast.AST]:
-    """Return the child nodes except contexts; quicker than `ast.iter_child_nodes`."""
+    """Return the child nodes of a node.
+
+    Quicker than `ast.iter_child_nodes`: operators, contexts and imported names are left
+    out.
+    """
     kind = type(node)
-    if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(x for x in kind._fields if x not in _PLAIN)
     found: list[ast.AST] = []
-    for name in _FIELDS[kind]:
+    for name in node_fields(kind):
         part = getattr(node, name, None)
         if type(part) is list:
-            found += [each for each in part if isinstance(each, ast.AST)]
+            found += part
         elif isinstance(part, ast.AST):
             found.append(part)
+    if kind in _MIXED:
+        return [each for each in found if isinstance(each, ast.AST)]
     return found
+
+
+def node_fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    """Return the fields of a kind of node that may contain child nodes."""
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = tuple([each for each in kind._fields if each not in _PLAIN])
+        _FIELDS[kind] = fields
+    return fields
 
 
 def _outcomes_of(node: ast.stmt) -> Outcomes:  # noqa: C901, PLR0911  a case each

@@ -10,12 +10,16 @@ from retrykit.audit._borrowed import (
     NOT_BORROWED,
     Borrowed,
     FunctionNode,
-    functions_in,
 )
 from retrykit.audit._flow import inner_nodes
 from retrykit.audit._handlers import is_log_function, last_name
 from retrykit.audit._loop_limits import has_limit_test
-from retrykit.audit._pauses import Pause, find_pauses, suggests_sleep
+from retrykit.audit._pauses import (
+    Pause,
+    find_pauses,
+    pauses_among,
+    suggests_sleep,
+)
 from retrykit.audit._values import Reference, Scope, evaluate
 
 __all__ = ["Helpers"]
@@ -57,7 +61,7 @@ class Helpers:
     """The functions and methods of a module, keyed by name.
 
     Args:
-        tree: The module.
+        own: The functions of the module.
         scope: Returns the value of a name of the module.
         borrowed: Functions of other modules that its loops call.
 
@@ -67,40 +71,41 @@ class Helpers:
     """
 
     def __init__(
-        self, tree: ast.Module, scope: Scope, borrowed: Borrowed = NOT_BORROWED
+        self,
+        own: Sequence[FunctionNode],
+        scope: Scope,
+        borrowed: Borrowed = NOT_BORROWED,
     ) -> None:
-        self._functions = _by_name(functions_in(tree))
+        self._functions = _by_name(own)
         self._borrowed = borrowed.called.keys() - self._functions.keys()
         called = {each: [borrowed.called[each]] for each in self._borrowed}
         self._functions = _by_name(borrowed.others) | called | self._functions
         self._scope = scope
-        self._waiting = self._find_waiting()
-        self.limiting = frozenset(
-            name
-            for name, found in self._functions.items()
-            if any(has_limit_test(each.body) for each in found)
-        )
-
-    def _find_waiting(self) -> frozenset[str]:
-        """Return the names of functions that sleep, or that call functions that do."""
-        found = {
-            name
+        nodes = {
+            name: [x for each in several for x in inner_nodes(each.body)]
             for name, several in self._functions.items()
-            if any(_sleeps(each) for each in several)
         }
+        self._waiting = self._find_waiting(nodes)
+        self.limiting = frozenset(filter(lambda x: has_limit_test(nodes[x]), nodes))
+
+    def _find_waiting(self, nodes: dict[str, list[ast.AST]]) -> frozenset[str]:
+        """Return the names of functions that sleep, or that call functions that do."""
+        found = {name for name in nodes if any(pauses_among(nodes[name], _name))}
         if not found:
             return frozenset()
         called = {
-            name: {x for each in several for x, _ in self._known_calls(each.body)}
-            for name, several in self._functions.items()
+            name: {each for each, _ in self._calls_among(nodes[name])} for name in nodes
         }
         for _ in range(_ROUNDS):
             found |= {name for name in called if called[name] & found}
         return frozenset(found)
 
     def _known_calls(self, body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
+        return self._calls_among(inner_nodes(body))
+
+    def _calls_among(self, nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
         """Yield the name and the call of each called function that may be known."""
-        for each in inner_nodes(body):
+        for each in nodes:
             match each:
                 case ast.Call(
                     func=ast.Name(id=name)
@@ -182,10 +187,6 @@ def _suggests_no_wait(name: str) -> bool:
     if name[:1].isupper() or _ASKS.search(name):
         return True
     return bool(_SMALL.match(name)) and not _RETRIES.search(name)
-
-
-def _sleeps(function: FunctionNode) -> bool:
-    return any(_pauses_in(function))
 
 
 def _pauses_in(function: FunctionNode) -> Iterator[Pause]:

@@ -3,7 +3,7 @@
 import ast
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 
 from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
@@ -127,13 +127,13 @@ def _decides(node: ast.AST, error: str) -> bool:
     return error not in names_in(node)
 
 
-def has_limit_test(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a block compares a number of attempts, or a time, with a limit."""
+def has_limit_test(nodes: Iterable[ast.AST]) -> bool:
+    """Return whether some of the nodes compare attempts, or a time, with a limit."""
     return any(
         isinstance(each, ast.Compare)
         and _compares_size(each)
         and any(_is_time_word(x) or COUNT_WORDS.search(x) for x in names_in(each))
-        for each in inner_nodes(body)
+        for each in nodes
     )
 
 

@@ -116,16 +116,16 @@ class Place(NamedTuple):
 
 def read_loop(loop: Statement, place: Place) -> Loop | None:
     """Return what a loop does; None if it does not retry."""
-    pauses = list(find_pauses(loop.body, place.scope))
-    turn = find_turn(loop, pauses, place.function, place.following)
+    turn = find_turn(loop, place.scope, place.function, place.following)
     if turn is None:
-        if not _repeats_results(loop, pauses, place):
+        if not _repeats_results(loop, place):
             return None
+        pauses = [*find_pauses(loop.body, place.scope)]
     elif not is_retry(turn):
         return None
     else:
-        within = pauses_within(turn.attempt, pauses)
-        pauses = [each for each in pauses if each not in within]
+        within = pauses_within(turn.attempt, turn.pauses)
+        pauses = [each for each in turn.pauses if each not in within]
     handlers = [] if turn is None else turn.handlers
     around = _around_attempt(loop, turn)
     calls, elapsed = _find_limits(loop, place, handlers, around)
@@ -158,11 +158,12 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
     )
 
 
-def _repeats_results(loop: Statement, pauses: list[Pause], place: Place) -> bool:
+def _repeats_results(loop: Statement, place: Place) -> bool:
     """Return whether a loop that retries no errors repeats a call for its results."""
 
     def sleeps() -> bool:
-        return bool(pauses) or any(place.helpers().pauses(_statements(loop)))
+        own = find_pauses(loop.body, place.scope)
+        return any(own) or any(place.helpers().pauses(_statements(loop)))
 
     return is_retry_of_results(loop, place.function, place.before, sleeps)
 

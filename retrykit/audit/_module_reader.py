@@ -6,8 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import cast
 
-from retrykit.audit._borrowed import NOT_BORROWED, Borrowed, RaisingCalls
+from retrykit.audit._borrowed import (
+    NOT_BORROWED,
+    Borrowed,
+    FunctionNode,
+    RaisingCalls,
+    functions_in,
+)
 from retrykit.audit._calls import Found
+from retrykit.audit._flow import node_fields
 from retrykit.audit._handlers import Attempt
 from retrykit.audit._helpers import Helpers
 from retrykit.audit._loops import Loop, Place, read_loop
@@ -32,6 +39,7 @@ def read_module(  # noqa: PLR0913  the module, and what is known of it
     check: Callable[[], None] = _check_nothing,
     *,
     borrowed: Borrowed = NOT_BORROWED,
+    loops: bool = True,
 ) -> Module:
     """Return the facts about a module.
 
@@ -42,9 +50,10 @@ def read_module(  # noqa: PLR0913  the module, and what is known of it
         package: The package that relative imports start from.
         check: Called before each statement; an error that it raises ends the reading.
         borrowed: Functions of other modules that its loops call.
+        loops: Whether to look for loops that retry.
     """
     origin = Origin(name, package)
-    reader = _Reader(tree, check, borrowed)
+    reader = _Reader(tree, check, borrowed, reads_loops=loops)
     names = Names(origin)
     names.bind(tree.body)
     reader.visit_module(names)
@@ -93,15 +102,23 @@ class _Body(Found):
 
 # Statements whose blocks are left for what follows them.
 _BRANCHES = (ast.If, ast.Match, ast.With, ast.AsyncWith, ast.Try, ast.TryStar)
+# The nodes in the lists of a statement that are no expressions.
+_BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 
 
 class _Reader:
     """Collects the facts about a module."""
 
     def __init__(
-        self, tree: ast.Module, check: Callable[[], None], borrowed: Borrowed
+        self,
+        tree: ast.Module,
+        check: Callable[[], None],
+        borrowed: Borrowed,
+        *,
+        reads_loops: bool,
     ) -> None:
         self.tree, self.check, self.borrowed = tree, check, borrowed
+        self.reads_loops = reads_loops
         self.bases: dict[str, tuple[Value, ...]] = {}
         self.definitions: list[Definition] = []
         self.candidates: list[Candidate] = []
@@ -114,14 +131,19 @@ class _Reader:
         self.visit_block(self.tree.body, _Body(names, self.candidates))
 
     @cached_property
+    def functions(self) -> list[FunctionNode]:
+        """All functions of the module."""
+        return functions_in(self.tree)
+
+    @cached_property
     def helpers(self) -> Helpers:
         """The functions that loops of the module call to sleep or to limit attempts."""
-        return Helpers(self.tree, self.names.find_literal, self.borrowed)
+        return Helpers(self.functions, self.names.find_literal, self.borrowed)
 
     @cached_property
     def raising(self) -> RaisingCalls:
         """Completes loops in which functions are called that always raise."""
-        return RaisingCalls(self.tree, self.borrowed)
+        return RaisingCalls(self.functions, self.borrowed)
 
     def visit_block(self, statements: Sequence[ast.stmt], body: _Body) -> None:
         """Read the statements of a block."""
@@ -132,7 +154,7 @@ class _Reader:
                     self.visit_function(each, body)
                 case ast.ClassDef():
                     self.visit_class(each, body)
-                case ast.While() | ast.For() | ast.AsyncFor():
+                case ast.While() | ast.For() | ast.AsyncFor() if self.reads_loops:
                     if self.raising.names:
                         self.raising.visit(each)
                     following = body.following(statements[index + 1 :])
@@ -192,31 +214,38 @@ class _Reader:
             body.results.append(evaluate(node.value, body.names.find))
         limits = isinstance(node, ast.With | ast.AsyncWith) and _limits_time(node)
         body.limits += limits
-        iterated = getattr(node, "iter", None)
-        for name in node._fields:
+        parts: list[ast.AST] = []
+        blocks: list[list[ast.AST]] = []
+        for name in node_fields(type(node)):
             part = getattr(node, name, None)
-            if isinstance(part, ast.expr):
-                body.read(part, iterated)
-            elif type(part) is not list:
-                continue
-            elif part and isinstance(part[0], ast.stmt):
-                self.visit_block(part, body)
-            else:
-                for each in part:
-                    self.visit_part(each, node, body)
+            if isinstance(part, ast.AST):
+                parts.append(part)
+            elif type(part) is list and part and isinstance(part[0], ast.AST):
+                if isinstance(part[0], _BLOCKS):
+                    blocks.append(part)
+                else:
+                    parts += part
+        body.read(parts, getattr(node, "iter", None))
+        for block in blocks:
+            self.visit_inner(block, node, body)
         body.limits -= limits
 
-    def visit_part(self, each: ast.AST, node: ast.stmt, body: _Body) -> None:
-        """Read a part of a statement, such as a handler, a case or an expression."""
-        if isinstance(each, ast.ExceptHandler):
-            outer = body.handler
-            body.handler = each, cast("Attempt", node)
-            self.visit_block(each.body, body)
-            body.handler = outer
-        elif isinstance(each, ast.match_case):
-            self.visit_block(each.body, body)
-        elif isinstance(each, ast.AST):
-            body.read(each)
+    def visit_inner(
+        self, block: Sequence[ast.AST], node: ast.stmt, body: _Body
+    ) -> None:
+        """Read a block of a statement, or its handlers or cases."""
+        match block[0]:
+            case ast.ExceptHandler():
+                outer = body.handler
+                for each in cast("Sequence[ast.ExceptHandler]", block):
+                    body.handler = each, cast("Attempt", node)
+                    self.visit_block(each.body, body)
+                body.handler = outer
+            case ast.match_case():
+                for each in cast("Sequence[ast.match_case]", block):
+                    self.visit_block(each.body, body)
+            case _:
+                self.visit_block(cast("Sequence[ast.stmt]", block), body)
 
     def visit_function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: _Body
@@ -228,10 +257,9 @@ class _Reader:
             end = decorator.end_lineno or decorator.lineno
             place = (decorator.lineno, end, decorator.col_offset + 1)
             decorators.append((value, *place))
-            outer.read(decorator)
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None:
-                outer.read(default)
+        outer.read(node.decorator_list)
+        defaults = (*node.args.defaults, *node.args.kw_defaults)
+        outer.read([each for each in defaults if each is not None])
         names = outer.names.of_function(node)
         is_async = isinstance(node, ast.AsyncFunctionDef)
         body = _Body(names, self.candidates, is_async=is_async)
@@ -257,8 +285,7 @@ class _Reader:
         """Read a class."""
         full = f"{outer.names.prefix}{node.name}"
         self.bases[full] = tuple(evaluate(x, outer.names.find) for x in node.bases)
-        for each in node.decorator_list:
-            outer.read(each)
+        outer.read(node.decorator_list)
         self.visit_block(node.body, _Body(outer.names.of_class(node), self.candidates))
 
 

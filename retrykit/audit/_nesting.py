@@ -118,8 +118,9 @@ class _Graph:
 
     def _is_repeated(self, function: str, call: Called) -> bool:
         """Return whether a call is in a retried block, or may repeat its arguments."""
-        in_block = any(True for _ in self._repeated.blocks(function, call.line))
-        return in_block or bool(call.passed and self._is_retrier(call.function))
+        if call.passed and self._is_retrier(call.function):
+            return True
+        return any(self._repeated.blocks(function, call.line))
 
     def _is_retrier(self, function: Value) -> bool:
         """Return whether a called function may repeat the functions passed to it."""

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from retrykit.audit._borrowed import FunctionNode
@@ -15,6 +15,7 @@ __all__ = [
     "Pause",
     "calls_retrier",
     "find_pauses",
+    "pauses_among",
     "iterates_over_retrier",
     "iterator_may_wait",
     "may_sleep_elsewhere",
@@ -70,7 +71,12 @@ class Pause(NamedTuple):
 
 def find_pauses(body: list[ast.stmt], scope: Scope) -> Iterator[Pause]:
     """Yield the calls in a block that sleep, or that seem to by their names."""
-    for each in inner_nodes(body):
+    return pauses_among(inner_nodes(body), scope)
+
+
+def pauses_among(nodes: Iterable[ast.AST], scope: Scope) -> Iterator[Pause]:
+    """Yield those of the nodes that are calls that sleep, or that seem to."""
+    for each in nodes:
         if not isinstance(each, ast.Call):
             continue
         function = evaluate(each.func, scope)

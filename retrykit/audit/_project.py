@@ -102,12 +102,13 @@ class Project:
             index = indexes.pop(name, None)
             if index is None or readings[index].lines > _MOST_LINES:
                 return None
-            return readings[index].module or read_file(files[index], whole=True).module
+            read = readings[index].module
+            return read or read_file(files[index], names_only=True).module
 
         by_path = {each.path: each for each in files}
 
         def read_again(path: str, borrowed: Borrowed) -> Module | None:
-            return read_file(by_path[path], whole=True, borrowed=borrowed).module
+            return read_file(by_path[path], borrowed=borrowed).module
 
         modules = (each.module for each in readings if each.module is not None)
         return cls(modules, load, read_again)

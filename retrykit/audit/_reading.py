@@ -66,7 +66,7 @@ class Reading(NamedTuple):
 def read_file(  # noqa: PLR0911  one for each fault
     file: SourceFile,
     *,
-    whole: bool = False,
+    names_only: bool = False,
     longest: float = _LONGEST,
     borrowed: Borrowed = NOT_BORROWED,
 ) -> Reading:
@@ -74,7 +74,8 @@ def read_file(  # noqa: PLR0911  one for each fault
 
     Args:
         file: The file.
-        whole: Whether to parse the file even if its words show no site.
+        names_only: Whether to parse the file even if its words show no site, for the
+            values of its names and the calls in its functions; loops are left out.
         longest: The longest time to read its contents, in seconds.
         borrowed: Functions of other modules that its loops call.
     """
@@ -97,10 +98,10 @@ def read_file(  # noqa: PLR0911  one for each fault
         told = tuple(Problem(f"{file.path}:{x}", y, z) for x, y, z in problems)
         source = text.encode("utf-8", "surrogatepass")
         lines = source.count(b"\n")
-    if not (whole or not _extends_ascii(source) or _may_have_sites(source)):
+    if not (names_only or not _extends_ascii(source) or _may_have_sites(source)):
         return Reading(None, lines, told, {}, cells)
     try:
-        module = _parse(file, source, longest, borrowed)
+        module = _parse(file, source, longest, borrowed, loops=not names_only)
         ignored = dict(_comments(source)) if _MARK.search(source) else {}
     except _UnreadableError as error:
         return _failed(file, 0, str(error), lines)
@@ -164,7 +165,12 @@ def _extends_ascii(source: bytes) -> bool:
 
 
 def _parse(
-    file: SourceFile, source: bytes, longest: float, borrowed: Borrowed
+    file: SourceFile,
+    source: bytes,
+    longest: float,
+    borrowed: Borrowed,
+    *,
+    loops: bool,
 ) -> Module:
     if len(source) > LARGEST:
         raise _UnreadableError(_too_large(LARGEST))
@@ -180,7 +186,13 @@ def _parse(
         warnings.simplefilter("ignore")
         tree = ast.parse(source)
     return read_module(
-        tree, file.path, file.module, file.package, check, borrowed=borrowed
+        tree,
+        file.path,
+        file.module,
+        file.package,
+        check,
+        borrowed=borrowed,
+        loops=loops,
     )
 
 

@@ -77,9 +77,11 @@ class Repeated:
 
     def blocks(self, function: str, line: int) -> Iterator[Site]:
         """Yield the sites that repeat a line of a function, innermost first."""
+        if function not in self._blocks:
+            return
         found = [
             (last - first, site)
-            for first, last, site in self._blocks.get(function, ())
+            for first, last, site in self._blocks[function]
             if first <= line <= last
         ]
         yield from (site for _, site in sorted(found, key=lambda each: each[0]))

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from retrykit.audit._flow import flow, inner_nodes
 from retrykit.audit._handlers import Attempt, caught_by
 from retrykit.audit._loop_words import STOPS, Statement, names_in
-from retrykit.audit._pauses import Pause
+from retrykit.audit._pauses import Pause, find_pauses
+from retrykit.audit._values import Scope
 
 __all__ = ["Turn", "assigned_constants", "find_turn"]
 
@@ -62,10 +63,7 @@ class Turn(NamedTuple):
 
 
 def find_turn(
-    loop: Statement,
-    pauses: list[Pause],
-    function: str,
-    following: Sequence[ast.stmt],
+    loop: Statement, scope: Scope, function: str, following: Sequence[ast.stmt]
 ) -> Turn | None:
     """Return a turn of a loop that continues after an error; None for other loops."""
     for attempt, rest in _attempts(loop.body, []):
@@ -79,6 +77,7 @@ def find_turn(
             name = function.rpartition(".")[2]
             later = _find_later(rest) if _falls_through(handlers) else None
             found = later or (attempt, rest, handlers)
+            pauses = [*find_pauses(loop.body, scope)]
             return Turn(loop, *found, pauses, name, following)
     return None
 

@@ -105,7 +105,7 @@ def test_a_file_may_not_take_longer_than_its_time(tmp_path):
 
 def test_a_file_without_sites_is_parsed_only_if_it_is_needed(tmp_path):
     assert read(tmp_path, b"x = 1") == (None, 1, (), {}, ())
-    assert read(tmp_path, b"x = 1", whole=True).module.constants == {"x": 1}
+    assert read(tmp_path, b"x = 1", names_only=True).module.constants == {"x": 1}
     assert read(tmp_path, b"").lines == 0
 
 

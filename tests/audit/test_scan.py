@@ -72,7 +72,7 @@ def test_what_reads_looks_for_no_cycles_and_leaves_none(tmp_path):
     gc.collect()
     with without_collection():
         assert not gc.isenabled()
-        assert len(read_file(file, whole=True).module.definitions) == 9
+        assert len(read_file(file, names_only=True).module.definitions) == 9
         assert gc.collect() == 0
     assert gc.isenabled()
 
