@@ -163,7 +163,7 @@ def _passed_functions(node: ast.Call, names: Names) -> Iterator[Value]:
     for each in (*node.args, *(each.value for each in node.keywords)):
         if isinstance(each, ast.Lambda):
             yield True
-        elif isinstance(each, ast.Name | ast.Attribute | ast.Call):
+        elif isinstance(each, (ast.Name, ast.Attribute, ast.Call)):
             value = evaluate(each, names.find)
             if type(value) is Call and value.function == _PARTIAL:
                 yield from value.positional[:1]

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 __all__ = [
     "LEAVES",
@@ -101,7 +101,7 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
     out.
     """
     kind = type(node)
-    found: list[ast.AST] = []
+    found: list[Any] = []
     for name in node_fields(kind):
         part = getattr(node, name, None)
         if type(part) is list:

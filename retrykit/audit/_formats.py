@@ -106,7 +106,8 @@ def _number(value: float | None) -> float | str | None:
         return None
     if value == math.inf:
         return "unlimited"
-    return int(value) if value.is_integer() else value
+    whole = int(value)
+    return whole if whole == value else value
 
 
 def as_sarif(report: Report, version: str) -> dict[str, Any]:

@@ -205,14 +205,17 @@ class _Reader:
 
     def visit_statement(self, node: ast.stmt, body: _Body) -> None:
         """Read a statement other than a definition, and the statements within it."""
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            body.names.assign(node)
-            body.names.change(node)
-        elif isinstance(node, ast.Expr):
-            body.names.change(node)
-        elif isinstance(node, ast.Return) and node.value is not None:
-            body.results.append(evaluate(node.value, body.names.find))
-        limits = isinstance(node, ast.With | ast.AsyncWith) and _limits_time(node)
+        limits = False
+        match node:
+            case ast.Expr():
+                body.names.change(node)
+            case ast.Assign() | ast.AnnAssign():
+                body.names.assign(node)
+                body.names.change(node)
+            case ast.Return(value=ast.expr() as value):
+                body.results.append(evaluate(value, body.names.find))
+            case ast.With() | ast.AsyncWith():
+                limits = _limits_time(node)
         body.limits += limits
         parts: list[ast.AST] = []
         blocks: list[list[ast.AST]] = []
@@ -242,8 +245,8 @@ class _Reader:
                     self.visit_block(each.body, body)
                 body.handler = outer
             case ast.match_case():
-                for each in cast("Sequence[ast.match_case]", block):
-                    self.visit_block(each.body, body)
+                for case in cast("Sequence[ast.match_case]", block):
+                    self.visit_block(case.body, body)
             case _:
                 self.visit_block(cast("Sequence[ast.stmt]", block), body)
 

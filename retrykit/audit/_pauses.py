@@ -15,10 +15,10 @@ __all__ = [
     "Pause",
     "calls_retrier",
     "find_pauses",
-    "pauses_among",
     "iterates_over_retrier",
     "iterator_may_wait",
     "may_sleep_elsewhere",
+    "pauses_among",
     "pauses_within",
     "suggests_sleep",
 ]

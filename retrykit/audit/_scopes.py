@@ -194,20 +194,22 @@ class Names:
         assigned: dict[str, list[ast.expr | None]] = {}
         changed: set[str] = set()
         for each in _statements(body):
-            owner = _changed(each)
-            if isinstance(owner, ast.Name):
-                changed.add(owner.id)
-            if isinstance(each, ast.Import):
-                self._bind_import(each)
-            elif isinstance(each, ast.ImportFrom):
-                self._bind_import_from(each)
-            elif isinstance(
-                each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-            ):
-                self.values[each.name] = self.reference(each.name)
-            else:
-                for name, value in _assigned(each):
-                    assigned.setdefault(name, []).append(value)
+            if type(each) in _NAMELESS:
+                continue
+            match each:
+                case ast.Import():
+                    self._bind_import(each)
+                case ast.ImportFrom():
+                    self._bind_import_from(each)
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                    self.values[each.name] = self.reference(each.name)
+                case _:
+                    owner = _changed(each)
+                    if isinstance(owner, ast.Name):
+                        changed.add(owner.id)
+                    bound = () if isinstance(each, ast.Expr) else _assigned(each)
+                    for name, value in bound:
+                        assigned.setdefault(name, []).append(value)
         self._bind_assigned(assigned, changed)
 
     def _bind_assigned(
@@ -301,7 +303,7 @@ def _pairs(
 
 def _instance(parameter: ast.arg, outer: Names) -> Value:
     """Return an instance of the class that annotates a parameter, else UNKNOWN."""
-    if not isinstance(parameter.annotation, ast.Name | ast.Attribute):
+    if not isinstance(parameter.annotation, (ast.Name, ast.Attribute)):
         return UNKNOWN
     kind = evaluate(parameter.annotation, outer.find)
     if type(kind) is Reference and "." in kind.name and kind.last[:1].isupper():
@@ -321,6 +323,8 @@ def _is_bound(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     )
 
 
+# Most statements that neither bind a name nor change a dictionary.
+_NAMELESS = frozenset([ast.Assert, ast.If, ast.Pass, ast.Raise, ast.Return, ast.While])
 _COMPOUND = frozenset(
     [
         ast.AsyncFor,

@@ -281,7 +281,7 @@ def _attribute(node: Any, scope: Scope, depth: int) -> Value:
 
 
 def _several(node: Any, scope: Scope, depth: int) -> Value:
-    return tuple(evaluate(each, scope, depth) for each in node.elts)
+    return tuple([evaluate(each, scope, depth) for each in node.elts])
 
 
 def _starred(node: Any, scope: Scope, depth: int) -> Value:  # noqa: ARG001  as all
@@ -298,13 +298,16 @@ def _dictionary(node: Any, scope: Scope, depth: int) -> Value:
     )
 
 
+_DICT = refer_to("dict")
+
+
 def _call(node: Any, scope: Scope, depth: int) -> Value:
     function = evaluate(node.func, scope, depth)
-    positional = tuple(evaluate(each, scope, depth) for each in node.args)
+    positional = tuple([evaluate(each, scope, depth) for each in node.args])
     named = tuple(
-        (each.arg or "", evaluate(each.value, scope, depth)) for each in node.keywords
+        [(each.arg or "", evaluate(each.value, scope, depth)) for each in node.keywords]
     )
-    if function == Reference("dict") and not positional:
+    if function == _DICT and not positional:
         return Dictionary(tuple((name or UNKNOWN, value) for name, value in named))
     return Call(function, positional, named)
 

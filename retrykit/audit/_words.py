@@ -23,6 +23,9 @@ _CALLS: Final = tuple(
     re.compile(word + rb"\w{0,80}\s{0,80}(?:\(|=(?!=))")
     for word in (rb"retr(?:y|ies)", b"backoff", b"attempts", rb"tries(?<!entries)")
 )
+_DEFINED: Final = re.compile(rb"\b(?:def|class)[ \t]+\w*\Z")
+_BEFORE: Final = 100
+"""How much of the text before a word is looked at, in bytes."""
 _DECORATOR: Final = re.compile(rb"\n[ \t\f]*@[\w. \t]*(?:retr|backoff)")
 _STATEMENT: Final = re.compile(
     rb"\n([ \t\f]*)(?:async[ \t\\\n]+)?(for|while|try|def|class)\b"
@@ -85,9 +88,15 @@ def has_retry_call(text: bytes) -> bool:
     lowered = text.lower()
     if not any(each in lowered for each in _ROOTS):
         return False
-    return bool(
-        any(each.search(lowered) for each in _CALLS) or _DECORATOR.search(lowered)
+    return bool(_DECORATOR.search(lowered)) or any(
+        not _is_defined(found) for each in _CALLS for found in each.finditer(lowered)
     )
+
+
+def _is_defined(found: re.Match[bytes]) -> bool:
+    """Return whether a name with a parenthesis is that of a definition."""
+    before = found.string[max(0, found.start() - _BEFORE) : found.start()]
+    return found[0].endswith(b"(") and bool(_DEFINED.search(before))
 
 
 def has_loop(text: bytes) -> bool:

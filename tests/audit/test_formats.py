@@ -10,6 +10,7 @@ from retrykit.audit import audit
 from retrykit.audit._formats import as_data, as_github, as_sarif
 from retrykit.audit._page import as_page, summary
 from tests.audit.test_audit import CODES, ENDLESS, write, write_notebook
+from tests.audit.test_libraries import CALLS, IMPORTS
 
 GROWING = (
     "from tenacity import retry, stop_after_attempt, stop_after_delay\n"
@@ -60,6 +61,18 @@ def test_numbers_are_whole_where_they_can_be(tmp_path):
     [site] = as_data(audit([tmp_path]))["sites"]
     numbers = [site["calls"], site["delays"]["cap"], *site["delays"]["listed"]]
     assert list(map(repr, numbers)) == ["3", "4", "0.5", "4"]
+
+
+def test_each_call_of_a_library_can_be_told_in_each_format(tmp_path):
+    calls = [(IMPORTS[x], call) for x, calls in CALLS.items() for call in calls]
+    for index, (imports, call) in enumerate(calls):
+        write(tmp_path, f"a{index}.py", f"{imports}\nmade = {call}\n")
+    report = audit([tmp_path])
+    assert len(report.sites) == len(calls)
+    for data in (as_data(report), as_sarif(report, "1")):
+        assert json.dumps(data, allow_nan=False)
+    assert len([*as_github(report)]) >= len(report.findings)
+    assert as_page(report).count("<svg") > len(calls) / 2
 
 
 def test_annotations_escape_what_would_end_them(tmp_path, monkeypatch):

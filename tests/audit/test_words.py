@@ -72,6 +72,8 @@ def test_a_file_with_a_site_is_parsed(name):
             "    finally:\n        sleep(3)"
         ),
         "entries(3)",
+        "def test_retry(self): ...",
+        "async def load_retries(): ...\nclass RetryError(Exception): ...",
         "try:\n    for x in y: pass\nexcept E: pass",
         LOOP.replace("range(3)", "zip(a, b)"),
         LOOP.replace("        break\n", ""),
@@ -111,6 +113,7 @@ HOSTILE = {
     "spaces in a decorator": b"retr\n@" + b" " * SIZE,
     "words in a decorator": b"retr\n@" + b"a " * (SIZE // 2),
     "words of an import": b"import " + b"a " * (SIZE // 2),
+    "definitions": b"def retry(" * (SIZE // 10),
     "a loop over many names": b"for x " + b"in " * (SIZE // 3) + b"\n try:\n  pass\n",
     "colons": b"for x in y\n try:\n  pass\n" + b":#" * (SIZE // 2),
     "deep loops": b"".join(b" " * each + b"for x in y:\n" for each in range(440))
