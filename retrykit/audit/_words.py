@@ -24,9 +24,15 @@ _CALLS: Final = tuple(
     for word in (rb"retr(?:y|ies)", b"backoff", b"attempts", rb"tries(?<!entries)")
 )
 _DEFINED: Final = re.compile(rb"\b(?:def|class)[ \t]+\w*\Z")
-_BEFORE: Final = 100
+_NAME: Final = re.compile(rb"\w*\Z")
+_NEAR: Final = 100
 """How much of the text before a word is looked at, in bytes."""
-_DECORATOR: Final = re.compile(rb"\n[ \t\f]*@[\w. \t]*(?:retr|backoff)")
+_MOST_PASSED: Final = 20
+"""The most names whose imports are looked for."""
+_SIGN: Final = re.compile(
+    rb"\n[ \t\f]*(?:@[\w. \t]*(?:retr|backoff)"
+    rb"|(?:async[ \t]+)?(?:for|while)\b[^\n]{0,400}?(?:retry|retries|attempt|tries))"
+)
 _STATEMENT: Final = re.compile(
     rb"\n([ \t\f]*)(?:async[ \t\\\n]+)?(for|while|try|def|class)\b"
 )
@@ -79,24 +85,54 @@ class Interest:
 @cache
 def _any_of(words: frozenset[str]) -> re.Pattern[bytes]:
     # Compiled late, since few files import any one of the libraries.
-    pattern = "|".join(map(re.escape, sorted(words)))
-    return re.compile(rf"\b(?:{pattern})\b".encode())
+    word = f"(?:{'|'.join(map(re.escape, sorted(words)))})"
+    name = rf"(?:\w{{1,80}}\.){{0,9}}{word}\b"
+    # Called or renamed, a decorator, an argument or a value; annotations say nothing.
+    given = rf"(?:[=(,@]|\b(?:else|in|or|return)\b)\s{{0,80}}{name}"
+    return re.compile(rf"{given}|\b{word}\s{{0,80}}(?:\(|\\|as\b)".encode())
 
 
 def has_retry_call(text: bytes) -> bool:
-    """Return whether a text calls, assigns or decorates with a name about retries."""
+    """Return whether a call, assignment, decorator or loop has a name about retries."""
     lowered = text.lower()
     if not any(each in lowered for each in _ROOTS):
         return False
-    return bool(_DECORATOR.search(lowered)) or any(
-        not _is_defined(found) for each in _CALLS for found in each.finditer(lowered)
-    )
+    if _SIGN.search(lowered):
+        return True
+    passed: set[bytes] = set()
+    for each in _CALLS:
+        for found in each.finditer(lowered):
+            before = text[max(0, found.start() - _NEAR) : found.start()]
+            called = found[0].endswith(b"(")
+            if called and _DEFINED.search(before):
+                continue
+            last = text[found.start() : found.end() - 1].rstrip()
+            name = _NAME.findall(before)[0] + last
+            if called or not _is_passed_on(name, text, found.end()):
+                return True
+            passed.add(name)
+            if len(passed) > _MOST_PASSED:
+                return True
+    return any(_may_import(text, each) for each in passed)
 
 
-def _is_defined(found: re.Match[bytes]) -> bool:
-    """Return whether a name with a parenthesis is that of a definition."""
-    before = found.string[max(0, found.start() - _BEFORE) : found.start()]
-    return found[0].endswith(b"(") and bool(_DEFINED.search(before))
+def _is_passed_on(name: bytes, text: bytes, after: int) -> bool:
+    """Return whether a value is of the same name, as in ``retry=self.retry``.
+
+    Args:
+        name: The name to which it is given.
+        text: The text of the file.
+        after: The index of the value.
+    """
+    same = rb" ?(?:self\.)?_?%b *[,)\n]" % re.escape(name.lstrip(b"_"))
+    return re.compile(same).match(text, after) is not None
+
+
+def _may_import(text: bytes, name: bytes) -> bool:
+    """Return whether a text may import a name: in a line, or in a list of names."""
+    line = rb"\n[^\n]{0,400}\bimport\b[^\n]{0,400}\b%b\b" % name
+    names = rb"\n[ \t]+(?:[\w, \t]{0,400}[, \t])?%b\b[\w, \t]{0,400}(?:#|\n)" % name
+    return bool(re.search(line, text) or re.search(names, text))
 
 
 def has_loop(text: bytes) -> bool:

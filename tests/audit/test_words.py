@@ -36,6 +36,7 @@ SITES = {
     "azure": (
         "from azure.storage.blob import BlobClient\nBlobClient(u, retry_total=5)"
     ),
+    "renamed": "from tenacity import Retrying as R\nR()",
     "stripe": "import stripe\nstripe.StripeClient('k', max_network_retries=2)",
 }
 
@@ -74,6 +75,13 @@ def test_a_file_with_a_site_is_parsed(name):
         "entries(3)",
         "def test_retry(self): ...",
         "async def load_retries(): ...\nclass RetryError(Exception): ...",
+        "class C:\n def __init__(self, retry):\n  self._retry = retry\n",
+        "class C:\n def f(self):\n  g(1, max_retries=self.max_retries)\n",
+        (
+            "from google.api_core.retry import Retry\n"
+            "def f(retry: Retry | None = None) -> Retry:\n"
+            "    g(\n        retry=retry,\n    )\n"
+        ),
         "try:\n    for x in y: pass\nexcept E: pass",
         LOOP.replace("range(3)", "zip(a, b)"),
         LOOP.replace("        break\n", ""),
@@ -99,6 +107,13 @@ def test_a_file_without_one_is_not(text):
         "from .compat import again\nf = make_backoff (g)",
         "f(attempts=3)",
         "f(tries=3)",
+        "import tenacity\ndef f():\n    return tenacity.Retrying",
+        "f(retry=retries)",
+        "f(retry=self.make_retry)",
+        "self.retries = retries\nfor x in range(self.retries):\n    if f(): break",
+        "f(retry=self.retry)\nself.retry = 3",
+        "from .policies import retry as slow_retry\nf(slow_retry=slow_retry)",
+        "from .policies import (\n    fast,\n    retry,  # slow\n)\nf(retry=retry)",
     ],
 )
 def test_a_file_that_may_use_what_another_defines_is_parsed(text):
@@ -114,6 +129,11 @@ HOSTILE = {
     "words in a decorator": b"retr\n@" + b"a " * (SIZE // 2),
     "words of an import": b"import " + b"a " * (SIZE // 2),
     "definitions": b"def retry(" * (SIZE // 10),
+    "arguments": b"retry=retry," * (SIZE // 12),
+    "lines of arguments": b"f(\n retry=retry,\n" + b" a\n" * (SIZE // 3),
+    "a long argument": b"retry=retry" * (SIZE // 11),
+    "names": b"retry=retry,\n" + b" " + b"a, " * (SIZE // 3),
+    "imports": b"retry=retry,\n" + b"import " * (SIZE // 7),
     "a loop over many names": b"for x " + b"in " * (SIZE // 3) + b"\n try:\n  pass\n",
     "colons": b"for x in y\n try:\n  pass\n" + b":#" * (SIZE // 2),
     "deep loops": b"".join(b" " * each + b"for x in y:\n" for each in range(440))
