@@ -4,7 +4,8 @@ The labels are in ``tests/audit/labels.csv``, one place a row; the code itself i
 kept. Each place was read, in the released package, and says what is true for a careful
 reader, not what a program can know:
 
-- ``package``, ``version``, ``path``: The path is relative to the unpacked archive.
+- ``package``, ``version``, ``path``: The path is relative to the unpacked archive. Of
+  a repository on GitHub, these are its owner and name, the commit, and the path in it.
 - ``line``: The line of the decorator, of the call that makes the retries, or of the
   loop.
 - ``kind``: The library that retries; ``loop``, which is written by hand; ``none``,
@@ -357,27 +358,51 @@ def download(packages: Iterable[Released], folder: Path) -> dict[str, Path]:
     folders = {}
     for package, version in sorted({(each.package, each.version) for each in packages}):
         target = folder / f"{package}-{version}"
-        if target.is_dir() or _fetch(f"{package}=={version}", target):
+        if target.is_dir() or _fetch(package, version, target):
             folders[package] = target
         else:
             print(f"cannot download {package}=={version}", file=sys.stderr)
     return folders
 
 
-def _fetch(requirement: str, target: Path) -> bool:
+def _fetch(package: str, version: str, target: Path) -> bool:
+    """Download and unpack a package, or a commit of a repository."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
-        # An environment of uv has no pip of its own.
-        pip = [sys.executable, "-m", "pip"] if find_spec("pip") else ["pip"]
-        command = [*pip, "download", "--quiet", "--no-deps", "--prefer-binary"]
-        command += ["--dest", temporary, requirement]
-        if subprocess.run(command, check=False).returncode:  # noqa: S603 (pinned)
+        folder = Path(temporary, "archive")
+        folder.mkdir()
+        archived = _clone if "/" in package else _download
+        if not archived(package, version, folder):
             return False
-        (archive,) = Path(temporary).iterdir()
+        (archive,) = folder.iterdir()
         unpacked = Path(temporary, "unpacked")
         unpack(archive, unpacked)
         unpacked.rename(target)
     return True
+
+
+def _download(package: str, version: str, folder: Path) -> bool:
+    # An environment of uv has no pip of its own.
+    pip = [sys.executable, "-m", "pip"] if find_spec("pip") else ["pip"]
+    command = [*pip, "download", "--quiet", "--no-deps", "--prefer-binary"]
+    command += ["--dest", str(folder), f"{package}=={version}"]
+    return not subprocess.run(command, check=False).returncode  # noqa: S603 (pinned)
+
+
+def _clone(package: str, version: str, folder: Path) -> bool:
+    url = f"https://github.com/{package}"
+    with tempfile.TemporaryDirectory() as repository:
+        git = ["git", "-C", repository]
+        archive = ["archive", "--prefix=repository/", "--format=tar"]
+        commands = [
+            ["init", "--quiet"],
+            ["fetch", "--quiet", "--depth=1", url, version],
+            [*archive, f"--output={folder / 'archive.tar'}", "FETCH_HEAD"],
+        ]
+        return not any(
+            subprocess.run([*git, *each], check=False).returncode  # noqa: S603 (pinned)
+            for each in commands
+        )
 
 
 def unpack(archive: Path, folder: Path) -> None:

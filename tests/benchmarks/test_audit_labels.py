@@ -1,6 +1,7 @@
 """Labelled places, and the score of an auditor on them."""
 
 import io
+import subprocess
 import tarfile
 import zipfile
 from collections import Counter
@@ -172,6 +173,42 @@ def test_python_files_are_unpacked_and_a_source_archive_loses_its_first_folder(
         audit_labels.unpack(file, folder)
         paths = [each for each in folder.rglob("*") if each.is_file()]
         assert paths == [folder / "package/a.py"]
+
+
+@pytest.mark.needs("git")
+def test_the_files_of_a_repository_are_those_of_its_commit(tmp_path, monkeypatch):
+    source = tmp_path / "source/owner/name"
+    (source / "package").mkdir(parents=True)
+    (source / "package/a.py").write_text("x = 1\n")
+    (source / "package/a.txt").write_text("")
+    user = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+
+    def git(*arguments):
+        command = ["git", "-C", source, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603  fixed
+
+    git("init", "--quiet")
+    git("add", ".")
+    git(*user, "commit", "--quiet", "--message=first")
+    commit = git("rev-parse", "HEAD").stdout.strip()
+    (source / "package/a.py").write_text("x = 2\n")
+    git(*user, "commit", "--quiet", "--all", "--message=second")
+    # Instead of GitHub.
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv(
+        "GIT_CONFIG_KEY_0", f"url.{source.parents[1].as_uri()}/.insteadOf"
+    )
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/")
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file")
+    labels = [
+        Label("owner/name", commit, "package/a.py", 1, "none", "", *[frozenset()] * 2)
+    ]
+    folders = audit_labels.download(labels, tmp_path / "found")
+    assert folders == {"owner/name": tmp_path / f"found/owner/name-{commit}"}
+    [file] = [each for each in folders["owner/name"].rglob("*") if each.is_file()]
+    assert file.read_text() == "x = 1\n"
+    missing = [labels[0]._replace(package="owner/other")]
+    assert audit_labels.download(missing, tmp_path / "found") == {}
 
 
 def test_the_sites_of_an_audit_have_their_rules(tmp_path: Path):
