@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from retrykit.audit._flow import inner_nodes, without_handlers
-from retrykit.audit._handlers import is_log_function, last_name
+from retrykit.audit._handlers import OF_NETWORK, is_log_function, last_name
 from retrykit.audit._loop_words import EVIDENCE, Statement, has_text, names_in
 from retrykit.audit._turns import Turn
 
@@ -14,7 +14,7 @@ __all__ = ["is_enlargement", "is_fallback", "picks_free_port_or_name"]
 # A place that is free for this attempt, and the names of such places.
 _ANOTHER = re.compile(
     r"(free|unused|random|available|allocate|pick|find|next)_?\w*_?port"
-    r"|mktemp|mkdtemp|(^|_)timestamp$|(^|_)uuid\d?$|token_hex|randint|randrange|^choice$|^pop(left)?$",
+    r"|mktemp|mkdtemp|(^|_)timestamp$|(^|_)uuid\d?$|token_hex|randint|randrange|^choice$|^next$|^pop(left)?$",
     re.IGNORECASE,
 )
 # Ports and ranges of addresses.
@@ -26,12 +26,22 @@ _NONE_FREE = re.compile(
     re.IGNORECASE,
 )
 _PLACES = re.compile(r"(^|_)(name|path|file|filename|link|key|dir)$", re.IGNORECASE)
-_TAKEN = re.compile(r"Exists|Conflict|Duplicat|Integrity|^(OS|IO)Error$|^error$")
+_TAKEN = re.compile(
+    r"Exists|Conflict|Duplicat|Integrity|^(OS|IO|Permission)Error$|^error$"
+)
 _MOVES_ON = re.compile(
     r"(^|_)replace_source$|(^|_)(next|rotate|switch|fail_?over|advance)_\w*"
     r"(host|server|node|endpoint|proxy|mirror|url|address|client|info|account"
     r"|replica|region|model|provider|credential|broker|peer|source|session|key|token)",
     re.IGNORECASE,
+)
+# What generates random numbers, and errors that are not about these.
+_GENERATORS = re.compile(
+    r"^_?(prng|randint|random_state|rng|seed|shuffle)$", re.IGNORECASE
+)
+_SERVICES = re.compile(
+    rf"{OF_NETWORK.pattern}|API|HTTP|Client|Limit|Rate|Server|Service"
+    r"|^(OS|IO|Runtime)?(Error|Exception)$|^error$"
 )
 _SERVER = "(endpoint|host|mirror|node|peer|proxy|proxie|replica|server)"
 _SERVERS = re.compile(f"(^|_){_SERVER}s$", re.IGNORECASE)
@@ -42,7 +52,8 @@ _SERVER_COUNTS = re.compile(
 _NUMBERS = frozenset(["count", "range"])
 _CHANGES = frozenset(["add", "discard", "extend", "pop", "remove", "update"])
 _COUNTS = re.compile(
-    f"{EVIDENCE.pattern}|count|err|exc|fail|last|message|msg|reason", re.IGNORECASE
+    f"{EVIDENCE.pattern}|count|err|exc|fail|last|message(?!s)|msg(?!s)|reason",
+    re.IGNORECASE,
 )
 
 
@@ -56,14 +67,13 @@ def is_fallback(turn: Turn) -> bool:
         or has_text(turn.end, _NONE_FREE)
         or _switches_target(turn)
         or _excludes_failed(turn)
+        or _draws(turn)
     )
 
 
 def _takes_next(loop: Statement) -> bool:
-    """Return whether a ``while`` loop takes items from what its condition tests."""
-    if not isinstance(loop, ast.While):
-        return False
-    left = names_in(loop.test)
+    """Return whether a loop takes items from what its condition or its range counts."""
+    left = names_in(loop.test if isinstance(loop, ast.While) else loop.iter)
     return any(
         isinstance(each, ast.Call)
         and isinstance(each.func, ast.Attribute)
@@ -202,16 +212,39 @@ def picks_free_port_or_name(
     for each in inner_nodes(loop.body, loops=False):
         match each:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                fits = _PORTS.search(name) or (taken and _PLACES.search(name))
-                used = names_in(value)
-                if used & others or any(map(_ANOTHER.search, used)):
-                    others.add(name)
-                    places |= {name} if fits else set()
+                place = name
+            case ast.Assign(
+                targets=[ast.Subscript(ast.Name(id=name), ast.Constant(str(place)))],
+                value=value,
+            ):
+                # Such as `settings["port"] = str(port)`.
+                pass
+            case _:
+                continue
+        fits = _PORTS.search(place) or (taken and _PLACES.search(place))
+        used = names_in(value)
+        if used & others or any(map(_ANOTHER.search, used)):
+            others.add(name)
+            places |= {name} if fits else set()
     return any(
         isinstance(each, ast.Call)
         and names_in(each) & (others if last_name(each.func) == "bind" else places)
         for each in inner_nodes(attempt)
     )
+
+
+def _draws(turn: Turn) -> bool:
+    """Return whether each attempt, without sleeps, uses other random numbers."""
+    if turn.pauses or any(map(_SERVICES.search, turn.caught)):
+        return False
+    values = {**turn.before}
+    for each in inner_nodes(turn.loop.body):
+        match each:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                values[name] = value
+    used = {x for each in turn.attempt.body for x in names_in(each)}
+    used |= {y for x in used & values.keys() for y in names_in(values[x])}
+    return any(map(_GENERATORS.search, used))
 
 
 def _switches_target(turn: Turn) -> bool:

@@ -19,6 +19,7 @@ __all__ = [
     "LOGS",
     "NOT_FAILURES",
     "OF_DATA",
+    "OF_NETWORK",
     "Attempt",
     "caught_by",
     "derived_names",
@@ -39,11 +40,12 @@ LOGS = re.compile(
 
 NOT_FAILURES: Final = frozenset(
     """
-    AttributeError BlockingIOError EOFError Empty Full GeneratorExit ImportError
-    Incomplete IndexError InterruptedError KeyboardInterrupt LookupError
-    ModuleNotFoundError NameError NoSuchElementException Skip SSLWantReadError
-    SSLWantWriteError StopAsyncIteration StopIteration SyntaxError UnicodeDecodeError
-    UnicodeError WouldBlock
+    AttributeError BlockingIOError EOFError ElementClickInterceptedException
+    ElementNotInteractableException ElementNotVisibleException Empty Full
+    GeneratorExit ImportError Incomplete IndexError InterruptedError KeyboardInterrupt
+    LookupError ModuleNotFoundError NameError NoSuchElementException QueueEmpty
+    QueueFull Skip SSLWantReadError SSLWantWriteError StopAsyncIteration StopIteration
+    SyntaxError UnicodeDecodeError UnicodeError WouldBlock
     """.split()  # noqa: SIM905  a list of words
 )
 """Errors that do not mean a failed call, but, for example, the end of the data."""
@@ -54,6 +56,11 @@ OF_DATA: Final = frozenset(
     """.split()  # noqa: SIM905  a list of words
 )
 """Errors that the same data causes at each attempt."""
+OF_NETWORK = re.compile(
+    r"Connect|Timeout|TimedOut|Unavailable|Disconnect|URLError|Throttl"
+    r"|(Network|Transport|Request)(Error|Exception)"
+)
+"""Matches the names of errors of a network or a server."""
 
 _LOG_METHODS = re.compile(
     r"(^|_)(critical|debug|echo|error|exception|log|print|report|trace"
@@ -118,7 +125,8 @@ def swallows_cancellation(
 
 def _swallows(attempt: Attempt, handler: ast.ExceptHandler) -> bool:
     caught = {*caught_by(handler)} & CANCELLATIONS
-    if not caught or _filters_errors(handler):
+    # One that catches nothing else of them expects that what it calls exits.
+    if caught <= {"SystemExit"} or _filters_errors(handler):
         return False
     before = attempt.handlers[: attempt.handlers.index(handler)]
     passed = {x for each in before if leaves(each.body) for x in caught_by(each)}

@@ -47,7 +47,10 @@ _COMPUTES = re.compile(
 _EXPECTED = re.compile(
     r"^(parent|expected|if_(none_)?match|if_generation|etag|cas$)", re.IGNORECASE
 )
-_EXISTS = re.compile(r"already[_ ]?exists|duplicate|unique", re.IGNORECASE)
+_EXISTS = re.compile(
+    r"already[_ ]?exists|(already|address) in use|duplicate|unique", re.IGNORECASE
+)
+_TAKEN_NUMBERS = frozenset(["EADDRINUSE", "EEXIST"])
 # What an error tells of another writer.
 _OUTDATED = re.compile(r"^(is_)?(stale|conflict)(_|$)", re.IGNORECASE)
 # Errors that tell that something is not there.
@@ -168,7 +171,7 @@ def _is_compare_and_set(turn: Turn) -> bool:
         return True
     if _passes_read_version(turn) or _reads_version(turn):
         return True
-    if _ends_with_conflict(turn) or any(map(_raises_unless_exists, turn.handlers)):
+    if _ends_with_conflict(turn) or any(map(_raises_unless_taken, turn.handlers)):
         return True
     # Such as `if error.code != ALREADY_EXISTS: raise`.
     return bool(turn.handlers) and all(
@@ -182,15 +185,22 @@ def _is_compare_and_set(turn: Turn) -> bool:
     )
 
 
-def _raises_unless_exists(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler is like ``if error.errno != EEXIST: raise``."""
+def _raises_unless_taken(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler is like ``if error.errno != EEXIST: raise``.
+
+    Or like ``if error.errno == EEXIST: continue`` before ``raise``.
+    """
+    ends = leaves(handler.body[-1:])
     return any(
         isinstance(each, ast.If)
-        and leaves(each.body)
         and any(
             isinstance(x, ast.Compare)
-            and isinstance(x.ops[0], ast.NotEq)
-            and "EEXIST" in names_in(x.comparators[0])
+            and names_in(x.comparators[0]) & _TAKEN_NUMBERS
+            and (
+                leaves(each.body)
+                if isinstance(x.ops[0], ast.NotEq)
+                else flow(each.body) == {"continue"} and ends
+            )
             for x in ast.walk(each.test)
         )
         for each in handler.body

@@ -382,9 +382,11 @@ class _Reader:
             growth = float(base) if is_number(base) else None
             counts = bool(names_in(node.right))
             if counts:
-                return Delays("exponential", None, growth, math.inf, random)
+                cap = self.exponent_cap(node.right)
+                return Delays("exponential", None, growth, cap, random)
         if isinstance(node.op, ast.LShift):
-            return Delays("exponential", None, 2.0, math.inf, random)
+            cap = self.exponent_cap(node.right)
+            return Delays("exponential", None, 2.0, cap, random)
         sides = [node.left, node.right]
         found = [
             self.read(each)
@@ -478,6 +480,12 @@ class _Reader:
             numbers = [x for x in caps if is_number(x)]
             return float(min(numbers)) if numbers else None
         return math.inf
+
+    def exponent_cap(self, node: ast.expr) -> float | None:
+        """Return None if an exponent has a cap, else infinity."""
+        values = [node, *(y for x in names_in(node) for y in self.assigned.get(x, ()))]
+        capped = any(self.min_cap(each) != math.inf for each in values)
+        return None if capped else math.inf
 
     def test_cap(self, name: str) -> float | None:
         """Return the cap of a variable in the loop.

@@ -32,6 +32,8 @@ __all__ = ["find_ending", "find_ending_of_results"]
 _HANDLES = re.compile("handle|raise|check", re.IGNORECASE)
 # The names of methods that keep an error for those who wait.
 _FINISHES = re.compile("^_*(abort|fail|finali[sz]e|finish|set_exception)(_|$)")
+# What returns the error that is handled.
+_CURRENT = frozenset(["exc_info"])
 _STATUS = re.compile(r"^(ok|status|status_?code)$", re.IGNORECASE)
 
 
@@ -51,7 +53,7 @@ def find_ending(
         later: The statements that follow the loops around it.
         before: The expressions that were last assigned to names before it.
     """
-    named = {each.name for each in handlers if each.name}
+    named = {each.name for each in handlers if each.name} | _CURRENT
     kept = _copies_of(named, loop)
     after = [*loop.orelse, *following]
     if any(_ends_with_error(each, named | kept, loop) for each in handlers):
@@ -335,7 +337,7 @@ def _nodes_of_some_errors(handler: ast.ExceptHandler, loop: Statement) -> set[in
         if settled and flow(each.body) == {"continue"}:
             # What follows runs only if the test is false each time.
             within += [x for x in handler.body if x.lineno > each.lineno]
-        if not _has_attempt_test(each, counted):
+        if not _has_attempt_test(each, changed - derived if settled else counted):
             found |= {id(x) for x in inner_nodes(within, loops=False)}
     return found
 
@@ -400,10 +402,12 @@ def _returns_something(handlers: Sequence[ast.ExceptHandler]) -> bool:
 
 def _copies_of(names: set[str], loop: Statement) -> set[str]:
     """Return the variables in which a loop keeps errors."""
-    found = set()
+    found: set[str] = set()
     for each in inner_nodes(loop.body):
         match each:
-            case ast.Assign(targets=[target], value=value) if names_in(value) & names:
+            case ast.Assign(targets=[target], value=value) if names_in(value) & (
+                names | found
+            ):
                 found |= names_in(target) - {"self"}
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=name)) as function, args=args

@@ -9,6 +9,7 @@ from retrykit.audit._flow import flow, inner_nodes, leaves, without_handlers
 from retrykit.audit._handlers import (
     NOT_FAILURES,
     OF_DATA,
+    OF_NETWORK,
     is_log_function,
     last_name,
 )
@@ -32,10 +33,6 @@ from retrykit.audit._turns import Turn
 
 __all__ = ["is_failure", "is_retry", "is_retry_of_results"]
 
-_NETWORK = re.compile(
-    r"Connect|Timeout|TimedOut|Unavailable|Disconnect|URLError|Throttl"
-    r"|(Network|Transport|Request)(Error|Exception)"
-)
 # An attempt that took its time, or one that is repeated with a new token.
 _SOON_OVER = re.compile(
     "auth|credential|expired|interrupt|timeout|token", re.IGNORECASE
@@ -49,7 +46,9 @@ _THROTTLES = re.compile(
 _NEXT = re.compile(r"(^|_)next(_|$)|^read_?line$|^pop(left)?$")
 # Names in loops that poll, or that follow redirects.
 _OTHERS = re.compile(r"(^|_)poll(s|ing)?(_|$)|redirect", re.IGNORECASE)
-_RETRIES = re.compile("retr(y|ies)", re.IGNORECASE)
+# The codes of redirects.
+_MOVED = frozenset([301, 302, 307, 308])
+_RETRIES = re.compile("retr(y(?!able)|ies)", re.IGNORECASE)
 _HTTP_STATUS = re.compile(r"^(ok|status_?code|http_?status)$", re.IGNORECASE)
 _ANSWERS = re.compile(r"^(ok|is_success|status_?code|status)$", re.IGNORECASE)
 # The number of a turn, other than `retry_code`.
@@ -80,7 +79,7 @@ def is_retry(turn: Turn) -> bool:
 def _tests_throttling(loop: Statement) -> bool:
     """Return whether a loop tests whether the server wants fewer requests."""
     tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
-    if isinstance(loop, ast.While):
+    if isinstance(loop, ast.While) and not _ends_if_equal(loop.test):
         tests.append(loop.test)
     return any(
         any(map(_THROTTLES.search, words_in(each)))
@@ -89,9 +88,14 @@ def _tests_throttling(loop: Statement) -> bool:
     )
 
 
+def _ends_if_equal(test: ast.expr) -> bool:
+    """Return whether a condition is like ``status != 429``."""
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq)
+
+
 def _fails_on_network(turn: Turn) -> bool:
     """Return whether the loop continues only after network errors."""
-    return bool(turn.caught) and all(map(_NETWORK.search, turn.caught))
+    return bool(turn.caught) and all(map(OF_NETWORK.search, turn.caught))
 
 
 def is_failure(name: str) -> bool:
@@ -220,8 +224,11 @@ def _counts_polls_or_redirects(loop: Statement) -> bool:
     """Return whether a loop counts polls or redirects, or keeps their answers."""
     names = names_in(loop.test if isinstance(loop, ast.While) else loop.iter)
     for each in inner_nodes(loop.body):
-        if isinstance(each, ast.If) and names_in(each.test) & counters(loop):
-            names |= names_in(each.test)
+        if isinstance(each, ast.If):
+            if numbers_in(each.test) & _MOVED:
+                return True
+            if names_in(each.test) & counters(loop):
+                names |= names_in(each.test)
     stored = {
         each.id
         for each in inner_nodes(loop.body)
@@ -233,9 +240,14 @@ def _counts_polls_or_redirects(loop: Statement) -> bool:
 def _visits_items(loop: Statement) -> bool:
     """Return whether a loop does something with each item of a collection."""
     match loop:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_, _, step])):
+            # Places in data, other than a number that is counted down.
+            return not isinstance(step, ast.UnaryOp)
         case ast.For(
             iter=ast.Name()
             | ast.Attribute()
+            | ast.Tuple()
+            | ast.List()
             | ast.Call(func=ast.Attribute(attr="items" | "keys" | "values"))
         ):
             items = {x for x in names_in(loop.target) if not _TURNS.match(x)}

@@ -58,6 +58,7 @@ _LEAST = frozenset(["max", "min"])
 _LIMITS_TIME = re.compile(
     f"{CLOCK_WORDS.pattern}|timed_out|is_over|time_limit", re.IGNORECASE
 )
+_LEFT = re.compile(r"^(left_?over|remaining_time|time_(left|remaining))$")
 # The names of functions and variables that tell whether to try again.
 _ASKS = re.compile(
     r"(should_|can_|may_)?(retry|give_?up|exhaust)|attempts|retries|tries"
@@ -192,7 +193,15 @@ def _limits_of_loop(
         if not isinstance(loop, ast.While):
             turns = _turns_until(test, names_in(loop.target), first, scope)
             calls = _least(calls, turns)
+    if elapsed == math.inf and any(map(_takes_time_left, inner_nodes(loop.body))):
+        # Whoever measures the time ends the loop, too.
+        elapsed = UNKNOWN
     return calls, elapsed
+
+
+def _takes_time_left(node: ast.AST) -> bool:
+    """Return whether a statement is like ``delay = leftover``."""
+    return isinstance(node, ast.Assign) and any(map(_LEFT.search, names_in(node.value)))
 
 
 def _limits_of_condition(

@@ -116,7 +116,7 @@ class Place(NamedTuple):
 
 def read_loop(loop: Statement, place: Place) -> Loop | None:
     """Return what a loop does; None if it does not retry."""
-    turn = find_turn(loop, place.scope, place.function, place.following)
+    turn = find_turn(loop, place.scope, place.function, place.following, place.before)
     if turn is None:
         if not _repeats_results(loop, place):
             return None

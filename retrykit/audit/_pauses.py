@@ -158,14 +158,15 @@ def iterates_over_retrier(loop: Statement) -> bool:
 
 
 def iterator_may_wait(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
-    """Return whether a loop's iterator may sleep between the attempts.
+    """Return whether a loop's iterator, or its condition, may sleep between attempts.
 
     Args:
         loop: The loop.
         before: The expressions that were last assigned to names before the loop.
     """
     if isinstance(loop, ast.While):
-        return False
+        # Such as `while proceed()`.
+        return isinstance(loop.test, ast.Call) and isinstance(loop.test.func, ast.Name)
     iterator = loop.iter
     if isinstance(iterator, ast.Name):
         iterator = before.get(iterator.id, iterator)
@@ -210,6 +211,10 @@ def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[P
         slept = [sleeps[id(x)] for x in inner if id(x) in sleeps]
         if isinstance(each, ast.Expr) and slept:
             found += slept if calls else []
+        elif isinstance(each, ast.With | ast.AsyncWith) and slept:
+            match each.body[-1]:
+                case ast.Expr(value=ast.Call() as last) if id(last) in sleeps:
+                    found.append(sleeps[id(last)])
         elif inner:
             calls = True
     return found
@@ -219,7 +224,8 @@ def _is_retrier_call(call: ast.Call) -> bool:
     """Return whether a call uses a retry object: one of its methods, or ``next()``."""
     match call:
         case ast.Call(func=ast.Name(id="next"), args=[ast.Name(id=name), *_]):
-            return bool(_RETRIES.search(name))
+            # One of delays ends as well.
+            return bool(_RETRIES.search(name) or _WAITING.search(name))
         case ast.Call(
             func=ast.Attribute(
                 value=ast.Name(id=name) | ast.Attribute(attr=name), attr=method

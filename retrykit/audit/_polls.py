@@ -4,7 +4,7 @@ import ast
 import re
 
 from retrykit.audit._flow import flow, inner_nodes, leaves
-from retrykit.audit._handlers import OF_DATA, is_log_function, last_name
+from retrykit.audit._handlers import OF_DATA, OF_NETWORK, is_log_function, last_name
 from retrykit.audit._loop_words import (
     EVIDENCE,
     Statement,
@@ -34,7 +34,8 @@ WAITS = re.compile(
 )
 """Words in the name of a function that waits for something, or serves."""
 _NOT_DONE = re.compile(
-    r"\b(not yet|still not) (ready|up|finished|done)\b|\bnot ready yet\b"
+    r"\b(not yet|still not) (ready|up|finished|done)\b"
+    r"|\bnot (reachable|ready|running|started|up) yet\b"
     r"|\bstill waiting\b|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
     r"|\bnever (started|booted|came up|became|appeared|finished)\b"
     r"|\bnot \(?yet\)? accepting\b"
@@ -45,7 +46,7 @@ _NOT_DONE = re.compile(
 # States of work in progress elsewhere.
 _STATES = re.compile(
     r"^(is_)?(running|pending|queued|in_?progress|processing|succeeded|success|completed|finished"
-    r"|available|creating|downloading|deleting|deleted)$",
+    r"|complete|ready|healthy|available|creating|downloading|deleting|deleted)$",
     re.IGNORECASE,
 )
 _IN_PROGRESS = re.compile("^is_(running|pending|queued|in_?progress|processing)$")
@@ -57,9 +58,14 @@ _CLOSES = frozenset(["abort", "close", "disconnect", "shutdown"])
 # What prepares a connection, or waits until it is closed.
 _PREPARES = re.compile(r"^(set\w+|wait_closed|int|str)$")
 _EMPTY = re.compile(r"Empty(Error|Exception)?$")
-_LOCKED = re.compile(r"^_?(Lock|.*Lock(Error$|Timeout|NotAcquired|Held|Unavailable))")
+_LOCKED = re.compile(
+    r"^_?(Lock|AlreadyLocked|.*Lock(Error$|Timeout|NotAcquired|Held|Unavailable))"
+)
 _POLLS = re.compile("(^|_)poll(s|ing)?(_|$)", re.IGNORECASE)
-_WAITS_FOR = re.compile(r"_*(wait|poll)(_|[A-Z]|$)")
+_WAITS_FOR = re.compile(
+    r"_*((wait|poll)(_|[A-Z]|$)|(try_)?(acquire|get|take)_(\w+_)?lock$"
+    r"|(check|verify)_(\w+_)?(alive|online|running|start(ed|up)?|until|up)(_|$))"
+)
 _READY = re.compile(
     r"(^|_)(ready|healthy|is_up|available|reachable|listening)(_|$)", re.IGNORECASE
 )
@@ -75,7 +81,7 @@ _LOCKS = frozenset(["acquire", "flock", "lock", "lockf", "try_acquire", "try_loc
 # What asks for a lock of a file, and does not wait for it.
 _AT_ONCE = frozenset(["LOCK_NB", "LK_NBLCK", "LK_NBRLCK"])
 _RECEIVES = re.compile(
-    r"^_*(accept|as_completed|join|poll|receive|recv|recv_into|recvfrom|(future_)?result|select|wait|wait_for)$"
+    r"^_*(accept|as_completed|expect(_exact|_list)?|join|poll|receive|recv(_\w+|from)?|(future_)?result|select|wait|wait_for)$"
 )
 # What a socket says that cannot be read or written yet.
 _NOT_YET = re.compile(
@@ -86,14 +92,32 @@ _SENDS = re.compile(
     r"(^|_)(send|sendall|sendto|write|publish|submit|request|transmit|put)(_|$)",
     re.IGNORECASE,
 )
-_TIMEOUTS = re.compile(r"^Empty$|^Full$|^BlockingIOError$|timed?_?out", re.IGNORECASE)
+_QUEUES = frozenset(["Empty", "Full", "QueueEmpty", "QueueFull"])
+_TIMEOUTS = re.compile(
+    r"^(Queue)?(Empty|Full)$|^BlockingIOError$|timed?_?out", re.IGNORECASE
+)
 _STATUS_NAMES = re.compile(r"(^|_)(status|state|phase)$", re.IGNORECASE)
 _STATE_NUMBERS = re.compile(r"(^|_)(state|phase)(_?(code|id|number))?$", re.IGNORECASE)
 _FAILED = re.compile("fail|error|retr|busy|unavail|limit", re.IGNORECASE)
 _EXISTENCE = re.compile(r"exists?$|^is_?(file|dir)$", re.IGNORECASE)
 # What a list of results contains, once there are some.
 _LISTED = re.compile("^(entries|hits|items|records|results|rows)$")
+_OPENS = re.compile(r"^(open|read_(text|bytes)|(load|read)_(\w+_)?file)$")
+_READS = frozenset(["read", "readline"])
+_PIPES = frozenset(["stderr", "stdin", "stdout"])
 _STARTS = frozenset(["Popen", "create_subprocess_exec", "create_subprocess_shell"])
+# What has started a server.
+_STARTED = re.compile(
+    r"^(Popen|create_subprocess_\w+|serve_forever)$"
+    r"|^(launch|run|spawn|start)_(\w+_)?(browser|daemon|process|server|service)$"
+)
+# The names of what asks a server, and of where it is.
+_ADDRESSES = re.compile(
+    "address|api|client|connect|host|http|port|request|session|socket|url",
+    re.IGNORECASE,
+)
+# What is caught until a server answers.
+_REFUSED = re.compile(rf"{OF_NETWORK.pattern}|^(OS|IO)?(Error|Exception)$|^error$")
 _ENDED = re.compile("^(poll|returncode|is_alive|exitcode)$")
 
 
@@ -138,6 +162,20 @@ def _takes_lock(turn: Turn) -> bool:
         case ast.Expr(value=value) | ast.Assign(value=value):
             call = value.value if isinstance(value, ast.Await) else value
             return isinstance(call, ast.Call) and last_name(call.func) in _LOCKS
+    return False
+
+
+def _waits_again(turn: Turn) -> bool:
+    """Return whether an attempt only waits, and the time that it waits is over."""
+    timed = bool(turn.caught) and all(map(_TIMEOUTS.search, turn.caught))
+    match turn.attempt.body:
+        case [
+            ast.Expr(value=value) | ast.Assign(value=value) | ast.Return(value=value)
+        ] if timed:
+            call = value.value if isinstance(value, ast.Await) else value
+            name = last_name(call.func) if isinstance(call, ast.Call) else ""
+            # `asyncio.wait_for(fetch(), 9)` waits for another call.
+            return bool(_WAITS_FOR.match(name)) and name != "wait_for"
     return False
 
 
@@ -191,6 +229,16 @@ def _waits_for_process(turn: Turn) -> bool:
     )
 
 
+def _starts_server(turn: Turn) -> bool:
+    """Return whether a process has been started that is asked once it listens."""
+    asked = {x for each in turn.attempt.body for x in names_in(each)}
+    return (
+        all(map(_REFUSED.search, turn.caught))
+        and any(map(_ADDRESSES.search, asked))
+        and any(any(map(_STARTED.search, names_in(x))) for x in turn.before.values())
+    )
+
+
 def _finds_empty(turn: Turn) -> bool:
     """Return whether a handler raises an error with a name such as ``Empty``."""
     return any(
@@ -202,15 +250,22 @@ def _finds_empty(turn: Turn) -> bool:
 
 def _receives(turn: Turn) -> bool:
     """Return whether an attempt waits until something has been, or can be, sent."""
+    if turn.caught and turn.caught <= _QUEUES:
+        return True
     timed = turn.caught and all(map(_TIMEOUTS.search, turn.caught))
     blocked = bool(turn.handlers) and all(map(_would_block, turn.handlers))
     receives = any(
         isinstance(each, ast.Call)
-        and (_RECEIVES.search(last_name(each.func)) or _gets_with_timeout(each))
+        and (
+            _RECEIVES.search(last_name(each.func))
+            or _gets_with_timeout(each)
+            or (blocked and last_name(each.func) in _READS)
+        )
         for each in inner_nodes(turn.attempt.body)
     )
     # What follows a success is not sent again.
-    after = {id(x) for x in inner_nodes(turn.rest if _continue(turn) else [])}
+    then = [*turn.attempt.body[1:], *(turn.rest if _continue(turn) else [])]
+    after = {id(x) for x in inner_nodes(then)}
     calls = [x for x in inner_nodes(turn.loop.body) if isinstance(x, ast.Call)]
     if any(
         _SENDS.search(last_name(each.func)) for each in calls if id(each) not in after
@@ -275,6 +330,8 @@ def sleeps_first(loop: Statement) -> bool:
     if sum(map(_is_sleep, nodes)) > 1:
         return False
     begins = [each for each in loop.body if not isinstance(each, ast.AugAssign)]
+    if begins and isinstance(begins[0], ast.Try):
+        begins = begins[0].body
     match begins[0] if begins else None:
         case (
             ast.Expr(value=ast.Await(value=ast.Call() as call))
@@ -320,9 +377,15 @@ def _waits_for_state(turn: Turn) -> bool:
 
 
 def _reads_file(turn: Turn) -> bool:
-    """Return whether a file is read until another program has written it."""
-    return turn.caught <= OF_DATA | {"OSError"} and any(
-        isinstance(each, ast.Call) and last_name(each.func) == "open"
+    """Return whether a file or a pipe is read until another program has written it."""
+    if turn.caught != {"IOError"} and not turn.caught <= OF_DATA | {"OSError"}:
+        return False
+    return any(
+        isinstance(each, ast.Call)
+        and (
+            _OPENS.search(last_name(each.func))
+            or (last_name(each.func) in _READS and names_in(each.func) & _PIPES)
+        )
         for each in inner_nodes(turn.attempt.body)
     )
 
@@ -394,8 +457,10 @@ _CERTAIN = (
     _pings,
     _receives,
     _waits_for_process,
+    _starts_server,
     _finds_empty,
     _waits_until,
+    _waits_again,
     _reports_ready,
     _reports_not_ready,
 )

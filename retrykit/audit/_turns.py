@@ -1,7 +1,7 @@
 """One turn of a loop: what it tries, and the errors after which it continues."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ class Turn(NamedTuple):
         pauses: The sleeps in the loop.
         function: The name of the function around it, without its module.
         following: The statements that follow the loop.
+        before: The expressions that were last assigned to names before the loop.
     """
 
     loop: Statement
@@ -34,6 +35,7 @@ class Turn(NamedTuple):
     pauses: list[Pause]
     function: str
     following: Sequence[ast.stmt]
+    before: Mapping[str, ast.expr]
 
     @property
     def success(self) -> list[ast.stmt]:
@@ -63,7 +65,11 @@ class Turn(NamedTuple):
 
 
 def find_turn(
-    loop: Statement, scope: Scope, function: str, following: Sequence[ast.stmt]
+    loop: Statement,
+    scope: Scope,
+    function: str,
+    following: Sequence[ast.stmt],
+    before: Mapping[str, ast.expr],
 ) -> Turn | None:
     """Return a turn of a loop that continues after an error; None for other loops."""
     for attempt, rest in _attempts(loop.body, []):
@@ -78,7 +84,7 @@ def find_turn(
             later = _find_later(rest) if _falls_through(handlers) else None
             found = later or (attempt, rest, handlers)
             pauses = [*find_pauses(loop.body, scope)]
-            return Turn(loop, *found, pauses, name, following)
+            return Turn(loop, *found, pauses, name, following, before)
     return None
 
 

@@ -5,6 +5,193 @@ import pytest
 from tests.audit.test_loops import loops
 
 POLLS = {
+    "an operation that goes on": (
+        """
+        for attempt in range(9):
+            try:
+                answer = {0}(work, time_out=300)
+            except ShopTimeout:
+                continue
+            break
+        """,
+        ("wait_operation", "start_operation"),
+    ),
+    "a message of a queue, which is put back for others": (
+        """
+        for attempt in range(99):
+            try:
+                message = await asyncio.wait_for(inbox.{0}(), timeout=1)
+                if is_mine(message):
+                    return message
+                inbox.put_nowait(message)
+            except asyncio.TimeoutError:
+                continue
+        """,
+        ("get", "send"),
+    ),
+    "a device without data": (
+        """
+        attempt = 0
+        while attempt < 9:
+            try:
+                return os.read(device, 256)
+            except OSError as error:
+                if error.errno == errno.{0}:
+                    log.debug("no data")
+                else:
+                    log.debug("failed")
+            attempt += 1
+            time.sleep(0.15)
+        """,
+        ("EAGAIN", "EIO"),
+    ),
+    "a pipe without data": (
+        """
+        for attempt in range(9):
+            try:
+                return self.process.{0}.readline()
+            except IOError:
+                time.sleep(0.1)
+        """,
+        ("stdout", "shop"),
+    ),
+    "a file that is not written yet": (
+        """
+        for attempt in range(9):
+            try:
+                return int({0}(path))
+            except (FileNotFoundError, ValueError):
+                time.sleep(1)
+        """,
+        ("util.load_text_file", "util.ask"),
+    ),
+    "a state with the name of its end": (
+        """
+        for _ in range(max_retries):
+            try:
+                work.refresh()
+                if work.{0}:
+                    break
+            except Exception:
+                log.info("failed")
+            time.sleep(2)
+        """,
+        ("status == 'ready'", "answer == 'yes'"),
+    ),
+    "a handler that tells what cannot be reached yet": (
+        """
+        reached = False
+        while not reached:
+            try:
+                greet(url)
+                reached = True
+            except Exception:
+                log.debug("the shop {0}")
+                time.sleep(3)
+        """,
+        ("is not reachable yet", "has failed"),
+    ),
+    "a queue that is full": (
+        """
+        while True:
+            try:
+                return await self.put(item)
+            except {0}:
+                await asyncio.sleep(0.1)
+        """,
+        ("asyncio.QueueFull", "asyncio.QueueError"),
+    ),
+    "a prompt of a program": (
+        """
+        child = spawn(command)
+        for attempt in range(9):
+            try:
+                return child.{0}(PROMPTS, timeout=0.1)
+            except pexpect.TIMEOUT:
+                continue
+        """,
+        ("expect", "ask"),
+    ),
+    "a server that has just been started": (
+        """
+        self.process = {0}
+        for attempt in range(9):
+            try:
+                return urlopen(url)
+            except OSError:
+                time.sleep(1)
+        """,
+        ("subprocess.Popen(command)", "find(command)"),
+    ),
+    "a server that a function has started": (
+        """
+        server = {0}(command)
+        for attempt in range(9):
+            try:
+                return connect(server)
+            except OSError:
+                time.sleep(1)
+        """,
+        ("launch_shop_server", "find_shop_server"),
+    ),
+    "what another program uses": (
+        """
+        process = subprocess.Popen(command)
+        for attempt in range(9):
+            try:
+                return {0}(folder)
+            except OSError:
+                time.sleep(1)
+        """,
+        ("request", "rmtree"),
+    ),
+    "what is read while a program runs": (
+        """
+        process = subprocess.Popen(command)
+        for attempt in range(9):
+            try:
+                return read(url)
+            except {0}:
+                time.sleep(1)
+        """,
+        ("ConnectionError", "SheetError"),
+    ),
+    "a queue that is full, if it is asked a few times": (
+        """
+        for retry in range(retries):
+            try:
+                return send(item)
+            except {0}:
+                time.sleep(1)
+        """,
+        ("queue.Full", "queue.Broken"),
+    ),
+    "a port that another program still has": (
+        """
+        for attempt in range(9):
+            try:
+                return self.listen()
+            except OSError as error:
+                if error.errno == errno.{0}:
+                    time.sleep(1)
+                    continue
+                raise
+        """,
+        ("EADDRINUSE", "ECONNREFUSED"),
+    ),
+    "a port that another program has": (
+        """
+        for attempt in range(9):
+            try:
+                return self.try_bind()
+            except OSError as error:
+                if attempt == 8:
+                    raise
+                if error.errno != errno.{0} and error.errno != in_use:
+                    raise
+        """,
+        ("EADDRINUSE", "ECONNREFUSED"),
+    ),
     "an error that tells of work that goes on": (
         """
         while True:
@@ -490,6 +677,153 @@ POLLS = {
 }
 
 OTHERS = {
+    "another port in settings": (
+        """
+        for attempt in range(9):
+            if attempt > 0:
+                settings["Port"] = str(random.{0}(1025, 65535))
+            try:
+                launch(settings)
+            except OSError:
+                continue
+            else:
+                break
+        """,
+        ("randint", "wait"),
+    ),
+    "a shorter text": (
+        """
+        for attempt in range(9):
+            try:
+                return await send(text={0})
+            except TooLong as error:
+                {0} = await shorten(error, {0})
+        """,
+        ("messages", "last_message"),
+    ),
+    "one of the servers that are left": (
+        """
+        for _ in range(len({0})):
+            server = others.pop(pick({0}))
+            try:
+                return connect(server)
+            except ShopError:
+                pass
+        """,
+        ("others", "attempts"),
+    ),
+    "one part after another": (
+        """
+        for start in range(0, size, {0}):
+            answer = send(parts[start], start)
+            if answer.status_code == 404:
+                return None
+            if answer.status_code != 204:
+                return answer.status_code
+        """,
+        ("200", "-1"),
+    ),
+    "one server after another": (
+        """
+        for {0} in (FIRST, SECOND):
+            answer = fetch({0})
+            if answer.status_code == 429:
+                break
+            if answer.status_code == 200:
+                return answer.json()
+            time.sleep(1)
+        """,
+        ("url", "attempt"),
+    ),
+    "where a redirect leads": (
+        """
+        for retry in range(9):
+            answer = fetch(url)
+            if answer.status_code not in [{0}]:
+                break
+            url = answer.headers.get("Location")
+        """,
+        ("301, 307", "502, 503"),
+    ),
+    "requests until there are too many": (
+        """
+        while status_code {0} 429:
+            status_code = fetch()
+            count += 1
+            if count > 20:
+                break
+            time.sleep(1)
+        """,
+        ("!=", "=="),
+    ),
+    "a dialog that may appear": (
+        """
+        turn = 0
+        while turn < 3:
+            turn += 1
+            try:
+                click(find(button))
+                break
+            except ({0}, NoSuchElementException):
+                time.sleep(1)
+        """,
+        ("ElementNotVisibleException", "ShopError"),
+    ),
+    "another draw": (
+        """
+        maker = Maker(numbers, {0})
+        for attempt in range(9):
+            try:
+                return maker.make()
+            except Infeasible:
+                pass
+        """,
+        ("seed", "url"),
+    ),
+    "what is drawn in each turn": (
+        """
+        for attempt in range(9):
+            places = [{0}(9) for _ in numbers]
+            try:
+                return split(numbers, places)
+            except Failed:
+                pass
+        """,
+        ("randint", "last"),
+    ),
+    "a name that is taken, of many": (
+        """
+        names = candidates()
+        for attempt in range(9):
+            name = {0}(names)
+            file = os.path.join(folder, name)
+            try:
+                return os.open(file, flags)
+            except (FileExistsError, PermissionError):
+                continue
+        """,
+        ("next", "first_of"),
+    ),
+    "another draw, but not another answer": (
+        """
+        for attempt in range(9):
+            try:
+                return answer(numbers, seed=seed)
+            except {0}:
+                pass
+        """,
+        ("Infeasible", "RateLimitError"),
+    ),
+    "another draw, but not another request": (
+        """
+        for attempt in range(9):
+            try:
+                return make(numbers, seed)
+            except {0}:
+                pass
+        """,
+        ("Infeasible", "ConnectionError"),
+    ),
     "a folder that another program has made": (
         """
         for attempt in range(9):
@@ -881,7 +1215,7 @@ OTHERS = {
             if check(error, status):
                 return retryable
         """,
-        ("STATUSES.items()", "pairs_of(3)"),
+        ("STATUSES.items()", "retries_of(3)"),
     ),
     "each of several texts of errors": (
         """
@@ -1059,7 +1393,19 @@ def test_a_look_alike_is_no_retry(source, words):
 
 @pytest.mark.parametrize(
     ("name", "found"),
-    [("check_server_ready", 0), ("use_server", 1), ("retry_until_server_ready", 1)],
+    [
+        ("check_server_ready", 0),
+        ("check_startup_success", 0),
+        ("check_until_timeout", 0),
+        ("verify_shop_is_up", 0),
+        ("acquire_lock", 0),
+        ("take_shop_lock", 0),
+        ("use_server", 1),
+        ("startup", 1),
+        ("check_updates", 1),
+        ("acquire_token", 1),
+        ("retry_until_server_ready", 1),
+    ],
 )
 def test_a_function_may_be_named_by_what_is_ready(name, found):
     source = """

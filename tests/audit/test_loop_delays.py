@@ -1,5 +1,7 @@
 """Delays of loops: what is read of the argument of a sleep."""
 
+import math
+
 import pytest
 
 from tests.audit.test_loops import loops
@@ -17,6 +19,7 @@ DELAYS = {
     "2 ** attempt": "1 s, 2 s, 4 s, no jitter, 7 s in all",
     "pow(2, attempt)": "exponential delays, no jitter",
     "1 << attempt": "exponential delays, no jitter",
+    "2 ** min(attempt, 6) * DELAY": "exponential delays, no jitter",
     "attempt": "0 s, 1 s, 2 s, no jitter, 3 s in all",
     "5 * (attempt + 1)": "5 s, 10 s, 15 s, no jitter, 30 s in all",
     "attempt * attempt": "linear delays, no jitter",
@@ -160,6 +163,28 @@ def test_a_delay_that_the_loop_caps_has_an_unknown_cap():
     assert told(source) == "4 calls; exponential delays, no jitter"
 
 
+@pytest.mark.parametrize(
+    ("delay", "cap"),
+    [
+        ("2 ** attempt", math.inf),
+        ("2 ** min(attempt, 6)", None),
+        ("DELAY * 2 ** min(attempt, 6)", None),
+        ("2 ** power", None),
+        ("1 << power", None),
+    ],
+)
+def test_an_exponent_may_have_a_cap(delay, cap):
+    [site] = loops(f"""
+    for attempt in range(LIMIT):
+        try:
+            return fetch()
+        except OSError:
+            power = min(attempt, 6)
+            time.sleep({delay})
+    """)
+    assert site.behavior.delays.cap == cap
+
+
 def test_a_counter_of_itertools_begins_where_it_is_told():
     [site] = loops("""
     for attempt in itertools.count(1):
@@ -194,6 +219,43 @@ def test_what_is_iterated_over_may_sleep(turns, shape):
     for each in ("turns", turns):
         [site] = loops(source.replace("{turns}", each))
         assert site.behavior.delays.shape == shape
+
+
+@pytest.mark.parametrize(
+    ("test", "shape"),
+    [("proceed()", "unknown"), ("attempt < 5", "none"), ("len(found) < 5", "none")],
+)
+def test_a_condition_may_sleep(test, shape):
+    [site] = loops(f"""
+    attempt = 0
+    while {test}:
+        attempt += 1
+        try:
+            return fetch()
+        except OSError:
+            log.info("failed")
+    """)
+    assert site.behavior.delays.shape == shape
+
+
+@pytest.mark.parametrize(
+    ("success", "shape"),
+    [
+        ("shop.greet(); time.sleep(1)", "none"),
+        ("time.sleep(1); shop.greet()", "constant"),
+    ],
+)
+def test_a_sleep_at_the_end_of_a_success_is_no_delay(success, shape):
+    [site] = loops(f"""
+    for attempt in range(9):
+        try:
+            with connect() as shop:
+                {success}
+            return
+        except OSError:
+            log.info("failed")
+    """)
+    assert site.behavior.delays.shape == shape
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,26 @@ HANDLERS = {
     "if attempt == 2: break": "hidden",
     "policy.raise_or_wait(error)": "raises",
 }
+KEPT = {
+    "kind, last, trace = sys.exc_info()": "?",
+    "answer = Answer(sys.exc_info())": "?",
+    "last = OSError()": "hidden",
+}
+
+
+@pytest.mark.parametrize(("kept", "ending"), KEPT.items(), ids=KEPT)
+def test_the_error_may_be_kept_without_a_name(kept, ending):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            return fetch()
+        except OSError:
+            {kept}
+            answer = Answer(last)
+        time.sleep(1)
+    raise RetryError(answer)
+    """)
+    assert site.behavior.ending == ending
 
 
 @pytest.mark.parametrize(("handler", "ending"), HANDLERS.items(), ids=HANDLERS)
@@ -88,6 +108,7 @@ def test_the_handler_tells_its_ending(handler, ending):
 
 SETTLED = {
     "if once: raise": "hidden",
+    "if once:\n                if again: raise\n                again = True": "raises",
     "if not once: continue\n            raise": "hidden",
     "if once: raise\n            else: continue": "hidden",
     # What may be true in the last attempt only.

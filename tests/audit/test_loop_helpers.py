@@ -123,6 +123,10 @@ class Client:
         if error.status == 404:
             raise Missing from error
 
+    async def _quit(self, error):
+        await self.close()
+        sys.exit(1)
+
     async def _must(self, error):
         raise NotImplementedError
 
@@ -141,6 +145,7 @@ class Client:
     [
         ("await self._end(error)", []),
         ("if attempt == 2: await self._end(error)", ["raises"]),
+        ("if attempt == 2: await self._quit(error)", ["raises"]),
         ("await other._end(error)", ["hidden"]),
         ("await self._check(error)", ["hidden"]),
         ("await self._must(error)", ["hidden"]),

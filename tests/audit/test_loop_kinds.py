@@ -51,6 +51,20 @@ def test_a_function_that_waits_may_retry(name, found):
     assert len(loops(source, name=name)) == found
 
 
+def test_an_attempt_that_begins_with_a_sleep_polls():
+    source = """
+    while True:
+        try:
+            time.sleep(1)
+            return fetch()
+        except OSError:
+            log.info('failed')
+    """
+    assert loops(source) == []
+    source = source.replace("time.sleep(1)", "prepare(1)")
+    assert len(loops(source.replace("log.info('failed')", "time.sleep(1)"))) == 1
+
+
 def test_a_loop_that_sleeps_before_it_asks_polls():
     source = """
     for attempt in range(20):

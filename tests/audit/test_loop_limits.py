@@ -216,6 +216,36 @@ def test_a_loop_may_have_no_time_limit_by_default(default, usual):
     assert only(source).behavior.usual == usual
 
 
+@pytest.mark.parametrize(
+    ("taken", "calls"),
+    [("next(sleeps)", None), ("next(pauses)", None), ("next(urls)", math.inf)],
+)
+def test_delays_that_are_taken_one_by_one_may_end(taken, calls):
+    [site] = loops(f"""
+    while True:
+        try:
+            return fetch()
+        except OSError:
+            log.info("failed")
+        time.sleep({taken})
+    """)
+    assert site.behavior.calls == calls
+
+
+@pytest.mark.parametrize(("most", "time"), [("leftover", None), ("most", math.inf)])
+def test_a_delay_that_is_cut_to_the_time_left_tells_of_a_limit(most, time):
+    [site] = loops(f"""
+    while True:
+        try:
+            return fetch()
+        except OSError:
+            if {most} < delay:
+                delay = {most}
+            time.sleep(delay)
+    """)
+    assert site.behavior.elapsed == time
+
+
 def test_what_replaces_a_default_limits_a_loop():
     source = """
         def load(limit=None):

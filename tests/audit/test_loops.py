@@ -2203,6 +2203,9 @@ SWALLOWING = [
     ("except:", True),
     ("except asyncio.CancelledError:", True),
     ("except Exception:", False),
+    # Expected, as of a call of `main`.
+    ("except SystemExit:", False),
+    ("except (SystemExit, KeyboardInterrupt):", True),
     ("except KeyboardInterrupt:\n            raise\n        except:", False),
 ]
 
