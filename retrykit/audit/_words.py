@@ -25,14 +25,15 @@ _CALLS: Final = tuple(
 )
 _DEFINED: Final = re.compile(rb"\b(?:def|class)[ \t]+\w*\Z")
 _NAME: Final = re.compile(rb"\w*\Z")
+_NAMES: Final = re.compile(rb"[ \t]+[\w, \t]*(?:#.*)?")
 _NEAR: Final = 100
 """How much of the text before a word is looked at, in bytes."""
 _MOST_PASSED: Final = 20
 """The most names whose imports are looked for."""
-_SIGN: Final = re.compile(
-    rb"\n[ \t\f]*(?:@[\w. \t]*(?:retr|backoff)"
-    rb"|(?:async[ \t]+)?(?:for|while)\b[^\n]{0,400}?(?:retry|retries|attempt|tries))"
-)
+_DECORATOR: Final = re.compile(rb"\n[ \t\f]*@[\w. \t]*(?:retr|backoff)")
+# What stands before or after the name of something that is used.
+_GIVEN: Final = re.compile(rb"(?:[=(,@]|\b(?:else|in|or|return)\b)\s*(?:\w+\.)*\Z")
+_USED: Final = re.compile(rb"\s{0,80}(?:\(|\\|as\b)")
 _STATEMENT: Final = re.compile(
     rb"\n([ \t\f]*)(?:async[ \t\\\n]+)?(for|while|try|def|class)\b"
 )
@@ -41,6 +42,10 @@ _RETRIES: Final = re.compile(
     rb"|\n[ \t]*except\b[^\n]*(?:connect|timeout|timedout|unavailable|urlerror|throttl"
     rb"|(?:network|transport|request)(?:error|exception))"
 )
+_HEAD: Final = re.compile(
+    rb"[^\n]{0,200}?(?:retry|retries|attempt|tries)", re.IGNORECASE
+)
+_TRIES: Final = (b"try", b"tries", b"attempt", b"TRIES", b"ATTEMPT")
 _LEAVES: Final = re.compile(rb"\b(?:break|return)\b")
 _COUNTS: Final = re.compile(
     rb"\n\s*(?:async\s+)?for\b(?:.|\n)*?"
@@ -79,30 +84,44 @@ class Interest:
 
     def _calls_library(self, text: bytes) -> bool:
         imported = {each[1] for each in self._imports.finditer(text)}
-        return any(_any_of(self._words[each]).search(text) for each in imported)
+        return any(
+            _is_used(found)
+            for each in imported
+            for found in _any_of(self._words[each]).finditer(text)
+        )
 
 
 @cache
 def _any_of(words: frozenset[str]) -> re.Pattern[bytes]:
     # Compiled late, since few files import any one of the libraries.
-    word = f"(?:{'|'.join(map(re.escape, sorted(words)))})"
-    name = rf"(?:\w{{1,80}}\.){{0,9}}{word}\b"
-    # Called or renamed, a decorator, an argument or a value; annotations say nothing.
-    given = rf"(?:[=(,@]|\b(?:else|in|or|return)\b)\s{{0,80}}{name}"
-    return re.compile(rf"{given}|\b{word}\s{{0,80}}(?:\(|\\|as\b)".encode())
+    pattern = "|".join(map(re.escape, sorted(words)))
+    return re.compile(rf"\b(?:{pattern})\b".encode())
+
+
+def _is_used(found: re.Match[bytes]) -> bool:
+    """Return whether a name is called, renamed, a decorator, an argument or a value.
+
+    In imports and annotations alone, a name says nothing.
+    """
+    return bool(
+        _USED.match(found.string, found.end())
+        or _GIVEN.search(_before(found.string, found.start()))
+    )
+
+
+def _before(text: bytes, index: int) -> bytes:
+    return text[max(0, index - _NEAR) : index]
 
 
 def has_retry_call(text: bytes) -> bool:
-    """Return whether a call, assignment, decorator or loop has a name about retries."""
+    """Return whether a text calls, assigns or decorates with a name about retries."""
     lowered = text.lower()
     if not any(each in lowered for each in _ROOTS):
         return False
-    if _SIGN.search(lowered):
-        return True
     passed: set[bytes] = set()
     for each in _CALLS:
         for found in each.finditer(lowered):
-            before = text[max(0, found.start() - _NEAR) : found.start()]
+            before = _before(text, found.start())
             called = found[0].endswith(b"(")
             if called and _DEFINED.search(before):
                 continue
@@ -113,7 +132,9 @@ def has_retry_call(text: bytes) -> bool:
             passed.add(name)
             if len(passed) > _MOST_PASSED:
                 return True
-    return any(_may_import(text, each) for each in passed)
+    return bool(_DECORATOR.search(lowered)) or any(
+        _may_import(text, each) for each in passed
+    )
 
 
 def _is_passed_on(name: bytes, text: bytes, after: int) -> bool:
@@ -130,14 +151,20 @@ def _is_passed_on(name: bytes, text: bytes, after: int) -> bool:
 
 def _may_import(text: bytes, name: bytes) -> bool:
     """Return whether a text may import a name: in a line, or in a list of names."""
-    line = rb"\n[^\n]{0,400}\bimport\b[^\n]{0,400}\b%b\b" % name
-    names = rb"\n[ \t]+(?:[\w, \t]{0,400}[, \t])?%b\b[\w, \t]{0,400}(?:#|\n)" % name
-    return bool(re.search(line, text) or re.search(names, text))
+    word = re.compile(rb"\b%b\b" % name)
+    return any(
+        word.search(line.partition(b"import")[2])
+        or (word.search(line) and _NAMES.fullmatch(line))
+        for line in text.split(b"\n")
+        if name in line
+    )
 
 
 def has_loop(text: bytes) -> bool:
-    """Return whether a text has a loop that may repeat a failed ``try``."""
-    if b"try" not in text or not (b"while" in text or b"for" in text):
+    """Return whether a loop may repeat a failed ``try``, or counts retries."""
+    if not any(map(text.__contains__, _TRIES)) or not (
+        b"while" in text or b"for" in text
+    ):
         return False
     # Each loop that is open: its indent, where it begins, and whether it has a try.
     loops: list[list[int]] = []
@@ -149,6 +176,8 @@ def has_loop(text: bytes) -> bool:
         if len(loops) > _DEEPEST:
             return True
         if found[2] in (b"for", b"while"):
+            if _HEAD.match(text, found.end()):
+                return True
             loops.append([indent, found.start(), 0])
         elif found[2] == b"try":
             for each in loops:
