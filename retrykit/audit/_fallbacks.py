@@ -335,6 +335,12 @@ def _changed_by(handler: ast.ExceptHandler) -> Iterator[str]:
                 told = {name, handler.name or name}
                 if names_in(value) & told or _is_empty_literal(value):
                     yield name
+            case ast.Assign(
+                targets=[ast.Name(id=name) | ast.Attribute(attr=name)],
+                value=ast.Constant(value=bool()),
+            ):
+                # Another form of the request.
+                yield name
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
                 yield name
             case ast.AugAssign(

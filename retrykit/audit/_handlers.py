@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from retrykit.audit._arguments import CANCELLATIONS
-from retrykit.audit._flow import flow, inner_nodes, leaves
+from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
 from retrykit.audit._loop_words import (
     CLOCK_WORDS,
     COUNT_WORDS,
@@ -193,7 +193,7 @@ def derived_names(
         handler: The handler.
         rest: Statements that follow it.
     """
-    derived = {handler.name} if handler.name else set()
+    derived = {handler.name or "exc_info", "exc_info"}
     for each in inner_nodes([*handler.body, *rest]):
         if isinstance(each, ast.Assign) and names_in(each.value) & derived:
             derived |= {x for target in each.targets for x in names_in(target)}
@@ -201,13 +201,13 @@ def derived_names(
 
 
 def _raises_some(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether a handler always raises, and not only after cancellations.
+    """Return whether a handler ends the loop and may raise, not only cancellations.
 
-    An error after which the loop is left in another way may be a success: for example,
-    what is to be deleted is not there.
+    An error after which the loop is always left in another way may be a success: for
+    example, what is to be deleted is not there.
     """
     return any(
-        flow(each.body) == {"raise"} and {*caught_by(each)} - CANCELLATIONS
+        "raise" in flow(each.body) <= LEAVES and {*caught_by(each)} - CANCELLATIONS
         for each in handlers
     )
 

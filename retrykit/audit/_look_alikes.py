@@ -159,7 +159,8 @@ def _runs_indefinitely(attempt: Attempt) -> bool:
         for each in inner_nodes(attempt.body)
     ) or any(
         isinstance(each, ast.While)
-        and isinstance(each.test, ast.Constant)
+        # Until it is stopped, as in `while self.running`.
+        and isinstance(each.test, ast.Constant | ast.Attribute)
         and not {"break", "return"} & flow(each.body)
         for each in inner_nodes(attempt.body)
     )

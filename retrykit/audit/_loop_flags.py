@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 
 from retrykit.audit._flow import flow, inner_nodes, leaves
-from retrykit.audit._loop_words import Statement, names_in, target_names
+from retrykit.audit._loop_words import Statement, counters, names_in, target_names
 from retrykit.audit._values import UNKNOWN, Value
 
 __all__ = ["limit_of_flags", "turns_of_flag"]
@@ -45,7 +45,8 @@ def turns_of_flag(loop: Statement, handler: ast.ExceptHandler) -> Value:
             asked |= names_in(each.test)
     flags = asked & _assigned_flags(handler.body).keys()
     if not flags:
-        return math.inf
+        first = _without_counted(handler.body, counters(loop))
+        return math.inf if _continues(first, loop, handler) else 1
     if _continues(_with_breaks(handler.body, flags), loop, handler):
         # In another way, which sets no flag.
         return math.inf
@@ -63,6 +64,33 @@ def _continues(
     last = loop.body[-1]
     ends = leaves([last]) and handler not in ast.walk(last)
     return "continue" in outcomes or not ends
+
+
+def _without_counted(body: Sequence[ast.stmt], counted: set[str]) -> list[ast.stmt]:
+    """Return statements without those that run in one turn, as in ``if n == 1``."""
+    found: list[ast.stmt] = []
+    for each in body:
+        if isinstance(each, ast.If):
+            if _is_turn(each.test, counted):
+                found += each.orelse
+                continue
+            new = copy(each)
+            new.body = _without_counted(each.body, counted)
+            new.orelse = _without_counted(each.orelse, counted)
+            each = new  # noqa: PLW2901  a copy
+        found.append(each)
+    return found
+
+
+def _is_turn(test: ast.expr, counted: set[str]) -> bool:
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(_is_turn(each, counted) for each in values)
+        case ast.Compare(
+            left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant()]
+        ):
+            return name in counted
+    return False
 
 
 def _with_breaks(body: Sequence[ast.stmt], flags: set[str]) -> list[ast.stmt]:

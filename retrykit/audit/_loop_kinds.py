@@ -15,14 +15,17 @@ from retrykit.audit._handlers import (
 )
 from retrykit.audit._look_alikes import is_look_alike, prompts_user
 from retrykit.audit._loop_words import (
+    COUNT_WORDS,
     EVIDENCE,
     Statement,
     control_words,
     counters,
     names_in,
     numbers_in,
+    target_names,
     words_in,
 )
+from retrykit.audit._pauses import suggests_sleep
 from retrykit.audit._polls import (
     WAITS,
     depends_on_state,
@@ -216,7 +219,10 @@ def _returns_tested_response(loop: Statement) -> bool:
 def _is_other_kind(loop: Statement) -> bool:
     """Return whether a loop polls, follows redirects, visits items or rates results."""
     return (
-        _counts_polls_or_redirects(loop) or _visits_items(loop) or _tests_quality(loop)
+        _counts_polls_or_redirects(loop)
+        or _visits_items(loop)
+        or _asks_for_others(loop)
+        or _tests_quality(loop)
     )
 
 
@@ -259,6 +265,27 @@ def _visits_items(loop: Statement) -> bool:
                 for each in inner_nodes(loop.body)
             )
     return False
+
+
+def _asks_for_others(loop: Statement) -> bool:
+    """Return whether a loop steps to other arguments, such as those of another day."""
+    stepped = {
+        name
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.AugAssign)
+        for name in target_names(each.target)
+        if not EVIDENCE.search(name) and not COUNT_WORDS.search(name)
+    }
+    for each in inner_nodes(loop.body):
+        if isinstance(each, ast.Assign) and names_in(each.value) & stepped:
+            stepped |= {x for y in each.targets for x in target_names(y)}
+    return any(
+        isinstance(each, ast.Call)
+        and any(names_in(x) & stepped for x in each.args)
+        and not is_log_function(each.func)
+        and not suggests_sleep(last_name(each.func))
+        for each in inner_nodes(loop.body)
+    )
 
 
 def _iterates_over_retries(loop: Statement) -> bool:

@@ -3,12 +3,14 @@
 import ast
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from retrykit.audit._borrowed import called_name
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._flow import LEAVES, flow, inner_nodes
 from retrykit.audit._handlers import (
+    Attempt,
     caught_by,
     is_log_function,
     may_raise_elsewhere,
@@ -134,6 +136,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
     usual = _usual_calls(loop, place, (calls, elapsed), handlers, around)
     failing = around if turn else _statements(loop)
     tests = [] if turn else _tests(loop)
+    tests += [] if turn is None else _waits_before(turn.attempt)
     pauses = _with_helper_pauses(pauses, place.helpers(), [*failing, *tests])
     blocking = [each.node.lineno for each in pauses if each.blocking]
     delays = _find_delays(loop, place, pauses, failing)
@@ -346,6 +349,19 @@ def _with_helper_pauses(
     found = [*helpers.pauses(around)]
     known = {id(each.node) for each in found}
     return [*(x for x in pauses if id(x.node) not in known), *found]
+
+
+def _waits_before(attempt: Attempt) -> list[ast.stmt]:
+    """Return the first statements of an attempt, like ``if number: wait(delay)``."""
+    return [
+        *takewhile(
+            lambda each: (
+                isinstance(each, ast.If)
+                and all(isinstance(x, ast.Expr) for x in each.body)
+            ),
+            attempt.body,
+        )
+    ]
 
 
 def _around_attempt(loop: Statement, turn: Turn | None) -> list[ast.AST]:

@@ -36,7 +36,8 @@ WAITS = re.compile(
 _NOT_DONE = re.compile(
     r"\b(not yet|still not) (ready|up|finished|done)\b"
     r"|\bnot (reachable|ready|running|started|up) yet\b"
-    r"|\bstill waiting\b|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
+    r"|\b(server|service) (is )?not (ready|up)\b|\bstill waiting\b"
+    r"|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
     r"|\bnever (started|booted|came up|became|appeared|finished)\b"
     r"|\bnot \(?yet\)? accepting\b"
     r"|\bwaiting\b.*\bfor\b.* to (finish|complete|start|boot|appear|exist)\b"

@@ -211,7 +211,10 @@ def _max_attempts_unreachable(site: Site) -> Advice | None:
 
 
 def _calls_at_most(site: Site, calls: int) -> bool:
-    return site.behavior.calls is not None and site.behavior.calls <= calls
+    """Return whether a site makes few calls, if no caller gives another number."""
+    behavior = site.behavior
+    known = behavior.usual if behavior.calls is None else behavior.calls
+    return known is not None and known <= calls
 
 
 def _loop(error: str, *lines: str) -> str:

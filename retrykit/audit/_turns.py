@@ -2,10 +2,9 @@
 
 import ast
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from typing import NamedTuple
 
-from retrykit.audit._flow import flow, inner_nodes
+from retrykit.audit._flow import flow, inner_nodes, leaves
 from retrykit.audit._handlers import Attempt, caught_by
 from retrykit.audit._loop_words import STOPS, Statement, names_in
 from retrykit.audit._pauses import Pause, find_pauses
@@ -51,9 +50,15 @@ class Turn(NamedTuple):
     @property
     def end(self) -> list[ast.stmt]:
         """The statements that raise or log an error after the last attempt."""
-        told = [
-            *takewhile(lambda x: isinstance(x, ast.Expr | ast.Raise), self.following)
-        ]
+        told: list[ast.stmt] = []
+        for each in self.following:
+            if isinstance(each, ast.If) and not each.orelse and leaves(each.body):
+                # Such as `if not done: raise`.
+                told += each.body
+            elif isinstance(each, ast.Expr | ast.Raise):
+                told.append(each)
+            else:
+                break
         # What raises nothing may follow a success.
         raises = any(isinstance(each, ast.Raise) for each in told)
         return [*self.loop.orelse, *(told if raises else [])]
@@ -73,6 +78,9 @@ def find_turn(
 ) -> Turn | None:
     """Return a turn of a loop that continues after an error; None for other loops."""
     for attempt, rest in _attempts(loop.body, []):
+        if flow(attempt.body) == {"raise"}:
+            # It cannot succeed.
+            continue
         after = flow(rest)
         handlers = [
             each

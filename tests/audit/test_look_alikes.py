@@ -5,6 +5,34 @@ import pytest
 from tests.audit.test_loops import loops
 
 POLLS = {
+    "a server that is told not to be ready": (
+        """
+        for attempt in range(9):
+            try:
+                fetch()
+                break
+            except OSError:
+                log.warning("{0}, attempt %s", attempt)
+                time.sleep(9)
+        """,
+        ("Server not ready", "Server not found"),
+    ),
+    "a program that did not boot": (
+        """
+        done = False
+        for attempt in range(9):
+            try:
+                greet(port)
+            except ShopError:
+                time.sleep(1)
+            else:
+                done = True
+                break
+        if not done:
+            raise ShopError("the shop did not {0} in time")
+        """,
+        ("boot", "answer"),
+    ),
     "an operation that goes on": (
         """
         for attempt in range(9):
@@ -677,6 +705,62 @@ POLLS = {
 }
 
 OTHERS = {
+    "a session that lasts until it is stopped": (
+        """
+        while True:
+            try:
+                start()
+                while {0}:
+                    process()
+                break
+            except ShopError as error:
+                log.error(str(error))
+                time.sleep(5)
+        """,
+        ("self.running", "pages(7)"),
+    ),
+    "an attempt that cannot succeed": (
+        """
+        while True:
+            answer = fetch()
+            if answer.done:
+                break
+            time.sleep(1)
+            if time.time() > end:
+                try:
+                    process.terminate()
+                    {0} TooSlow(answer)
+                except OSError:
+                    pass
+        """,
+        ("raise", "return"),
+    ),
+    "another form of a request": (
+        """
+        attempt = 0
+        while attempt < 9:
+            try:
+                return fetch(point, self.several)
+            except OSError as error:
+                attempt += 1
+                if "several" in str(error):
+                    {0} = False
+                    continue
+                raise
+        """,
+        ("self.several", "self.told"),
+    ),
+    "the file of an earlier day": (
+        """
+        while True:
+            url = f"files/{day}"
+            answer = fetch(url)
+            if answer.status_code == 200:
+                return answer.json()
+            {0} -= month
+        """,
+        ("day", "wait"),
+    ),
     "another port in settings": (
         """
         for attempt in range(9):

@@ -153,6 +153,32 @@ def test_a_limit_that_none_cannot_be_compared_with_is_unknown(test, usual):
     assert only(source).behavior.usual == usual
 
 
+@pytest.mark.parametrize(
+    ("default", "expected"),
+    [
+        (0, set()),
+        (1, {"no-jitter"}),
+        (2, {"no-jitter", "retries-at-once"}),
+        ("None", {"no-jitter", "retries-at-once"}),
+    ],
+)
+def test_rules_look_at_the_number_of_retries_by_default(default, expected):
+    found = set()
+    for delay in ("pass", "time.sleep(1)"):
+        source = f"""
+            def load(*ids, retries: int = {default}):
+                for attempt in range(retries + 1):
+                    try:
+                        return fetch()
+                    except OSError:
+                        if attempt == retries:
+                            raise
+                        {delay}
+            """
+        found |= {each.rule for each in check_site(only(source), RULES)}
+    assert found == expected
+
+
 DEFAULT_LIMITS = {
     "None": {"unbounded", "no-jitter", "growth-without-cap"},
     "5": {"no-jitter"},

@@ -1,6 +1,7 @@
 """Loops that retry, and loops that look alike."""
 
 import ast
+import math
 from textwrap import dedent, indent
 
 import pytest
@@ -1784,6 +1785,34 @@ def test_a_limit_of_one_retry_in_a_condition_of_several_parts():
     assert site.behavior.calls == 2
 
 
+@pytest.mark.parametrize(
+    ("test", "calls"),
+    [
+        ("attempt == 1", 2),
+        ("attempt == 1 and user is not None", 2),
+        ("other == 1", math.inf),
+        ("attempt == 1 or user is not None", None),
+    ],
+)
+def test_an_error_may_be_retried_in_one_turn_only(test, calls):
+    source = f"""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return send()
+            except OSError as error:
+                if error.errno == 7:
+                    if {test}:
+                        continue
+                    else:
+                        raise
+                raise
+        """
+    [site] = loops(source)
+    assert site.behavior.calls == calls
+
+
 HIDDEN = {
     "only logs after a test": """
         for attempt in range(3):
@@ -1875,6 +1904,7 @@ def test_the_last_error_may_be_told(source):
 BROAD = {
     "except ParseError: raise": "?",
     "except ParseError as error: raise Failed from error": "?",
+    "except OldError as e:\n                if e: return\n                raise": "?",
     "except NotFound: return None": "Exception",
     "except asyncio.CancelledError: raise": "Exception",
     "except KeyboardInterrupt: raise": "Exception",
@@ -1890,6 +1920,25 @@ def test_a_handler_before_the_broad_one_sorts_errors_out(handler, retried):
             {handler}
             except Exception:
                 time.sleep(1)
+        """
+    [site] = loops(source)
+    assert str(site.behavior).endswith(f"retries {retried}")
+
+
+@pytest.mark.parametrize(
+    ("test", "retried"), [('"locked" in text', "?"), ("attempt", "Exception")]
+)
+def test_the_error_that_is_handled_may_have_no_name(test, retried):
+    source = f"""
+        for attempt in (2, 1, 0):
+            try:
+                return send()
+            except Exception:
+                text = str(sys.exc_info()[1])
+                if {test}:
+                    time.sleep(1)
+                    continue
+                return False
         """
     [site] = loops(source)
     assert str(site.behavior).endswith(f"retries {retried}")
