@@ -17,6 +17,8 @@ Advice = tuple[str, str]
 
 _EVERYTHING = frozenset(["Exception", "BaseException"])
 _MANY_GROWN = 10
+# The calls of a site that retries once.
+_ONE_RETRY = 2
 _CAP = "cap the delays"
 # Seconds.
 _LONG = 600.0
@@ -74,7 +76,9 @@ def _unbounded(site: Site) -> Advice | None:
 
 def _retries_at_once(site: Site) -> Advice | None:
     behavior = site.behavior
-    if _calls_at_most(site, 2):
+    # Without a retry by default, callers give a number where they want some.
+    once = behavior.calls is None and behavior.usual == _ONE_RETRY
+    if once or _calls_at_most(site, _ONE_RETRY):
         return None
     if behavior.some_at_once:
         return (
@@ -211,10 +215,7 @@ def _max_attempts_unreachable(site: Site) -> Advice | None:
 
 
 def _calls_at_most(site: Site, calls: int) -> bool:
-    """Return whether a site makes few calls, if no caller gives another number."""
-    behavior = site.behavior
-    known = behavior.usual if behavior.calls is None else behavior.calls
-    return known is not None and known <= calls
+    return site.behavior.calls is not None and site.behavior.calls <= calls
 
 
 def _loop(error: str, *lines: str) -> str:

@@ -156,7 +156,7 @@ def test_a_limit_that_none_cannot_be_compared_with_is_unknown(test, usual):
 @pytest.mark.parametrize(
     ("default", "expected"),
     [
-        (0, set()),
+        (0, {"no-jitter", "retries-at-once"}),
         (1, {"no-jitter"}),
         (2, {"no-jitter", "retries-at-once"}),
         ("None", {"no-jitter", "retries-at-once"}),
