@@ -104,6 +104,7 @@ _LIBRARIES = {
     "openai",
     "redis",
     "requests",
+    "retry",
     "retrying",
     "stamina",
     "tenacity",
