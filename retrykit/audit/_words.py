@@ -2,10 +2,13 @@
 
 Most sites are calls to a library that retries, or loops that contain a ``try`` and
 wait, count, or mention attempts. A file with such a call imports the library and
-contains one of its names, or calls something whose name or keyword mentions retries,
-such as a subclass in another file. A file without these words is taken to have no site,
-and is parsed only if a site of another file refers to a name that it defines. So a loop
-that repeats a call for its result, without a ``try``, may be missed.
+uses one of its names, or calls something whose name or keyword mentions retries, such
+as a subclass in another file. Annotations, definitions, and arguments such as
+``retry=retry``, whose value comes from elsewhere, say nothing.
+
+A file without these words is taken to have no site, and is parsed only if a site of
+another file refers to a name that it defines. So a loop that repeats a call for its
+result may be missed, if it has no ``try`` and its first line does not mention retries.
 
 Files are not trusted: no pattern may start at each character of a long word or line and
 search to its end, which takes quadratic time.
