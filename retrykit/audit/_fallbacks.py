@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from retrykit.audit._flow import inner_nodes, without_handlers
 from retrykit.audit._handlers import OF_NETWORK, is_log_function, last_name
-from retrykit.audit._loop_words import EVIDENCE, Statement, has_text, names_in
+from retrykit.audit._loop_words import EVIDENCE, Statement, has_text, names_in, texts_in
 from retrykit.audit._turns import Turn
 
 __all__ = ["is_enlargement", "is_fallback", "picks_free_port_or_name"]
 
 # A place that is free for this attempt, and the names of such places.
 _ANOTHER = re.compile(
-    r"(free|unused|random|available|allocate|pick|find|next)_?\w*_?port"
+    r"(free|unused|random|available|allocate|candidate|pick|find|next)_?\w*_?port"
     r"|mktemp|mkdtemp|(^|_)timestamp$|(^|_)uuid\d?$|token_hex|randint|randrange|^choice$|^next$|^pop(left)?$",
     re.IGNORECASE,
 )
@@ -111,7 +111,9 @@ def _uses_items(turn: Turn) -> bool:
         return True
     if _calls_item(turn) or _counts_servers(loop.iter):
         return True
-    items = {x for x in _items(loop) if not EVIDENCE.search(x)} - {"_", "__"}
+    # One of some texts is no number of an attempt.
+    named = isinstance(loop.iter, ast.Tuple | ast.List) and texts_in(loop.iter)
+    items = {x for x in _items(loop) if named or not EVIDENCE.search(x)} - {"_", "__"}
     if not items:
         return False
     for each in inner_nodes(loop.body):
@@ -228,7 +230,11 @@ def picks_free_port_or_name(
             places |= {name} if fits else set()
     return any(
         isinstance(each, ast.Call)
-        and names_in(each) & (others if last_name(each.func) == "bind" else places)
+        and (
+            any(map(_ANOTHER.search, names_in(each))) or names_in(each) & others
+            if last_name(each.func) == "bind"
+            else names_in(each) & places
+        )
         for each in inner_nodes(attempt)
     )
 

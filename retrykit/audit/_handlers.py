@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from retrykit.audit._arguments import CANCELLATIONS
-from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
+from retrykit.audit._flow import flow, inner_nodes, leaves
 from retrykit.audit._loop_words import (
     CLOCK_WORDS,
     COUNT_WORDS,
@@ -62,6 +62,8 @@ OF_NETWORK = re.compile(
 )
 """Matches the names of errors of a network or a server."""
 
+# Methods that log what is an error.
+_OF_ERRORS = frozenset(["critical", "error", "exception"])
 _LOG_METHODS = re.compile(
     r"(^|_)(critical|debug|echo|error|exception|log|print|report|trace"
     r"|warn(ing)?)(_|$)"
@@ -150,7 +152,8 @@ def retried_errors(
         rest: The statements that follow the attempt in the loop.
     """
     broad = [each for each in handlers if _EVERYTHING & {*caught_by(each)}]
-    if broad and _raises_some(before[: before.index(broad[0])]):
+    earlier = before[: before.index(broad[0])] if broad else []
+    if _raises_some(earlier) or any(map(_filters_errors, earlier)):
         return None
     if any(
         _filters_errors(each, rest) or _passes_error_on(each) or _tests_state(each)
@@ -201,14 +204,25 @@ def derived_names(
 
 
 def _raises_some(handlers: Sequence[ast.ExceptHandler]) -> bool:
-    """Return whether a handler ends the loop and may raise, not only cancellations.
+    """Return whether a handler ends the loop with an error, not only a cancellation.
 
-    An error after which the loop is always left in another way may be a success: for
-    example, what is to be deleted is not there.
+    An error that is neither raised nor logged as one may be a success: for example,
+    what is to be deleted is not there.
     """
     return any(
-        "raise" in flow(each.body) <= LEAVES and {*caught_by(each)} - CANCELLATIONS
+        ("raise" in flow(each.body) or _logs_error(each.body))
+        and leaves(each.body)
+        and {*caught_by(each)} - CANCELLATIONS
         for each in handlers
+    )
+
+
+def _logs_error(body: Sequence[ast.stmt]) -> bool:
+    return any(
+        isinstance(each, ast.Call)
+        and last_name(each.func) in _OF_ERRORS
+        and is_log_function(each.func)
+        for each in inner_nodes(body)
     )
 
 

@@ -68,7 +68,9 @@ _DIALOGUE_OWNERS = re.compile(
 _CLOCKS = frozenset(["monotonic", "now", "perf_counter", "time", "utcnow"])
 # Methods that return at the end of what was begun.
 _LASTING = frozenset(["join", "mainloop", "run_forever", "serve_forever"])
-_RECONNECTS = re.compile(r"^_*(auto_?)?re_?connect(_|$)", re.IGNORECASE)
+_RECONNECTS = re.compile(
+    r"^_*((auto|do|handle|run|start|try)_?)?re_?connect(_|$)", re.IGNORECASE
+)
 _QUEUES = re.compile("queue|inbox|mailbox", re.IGNORECASE)
 
 

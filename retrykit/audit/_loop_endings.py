@@ -122,8 +122,16 @@ def _calls_in(body: Sequence[ast.stmt]) -> list[ast.Call]:
     ]
 
 
-def find_ending_of_results(loop: Statement, following: Sequence[ast.stmt]) -> str:
-    """Return what happens to the last result, if it is bad: "hidden" or "?"."""
+def find_ending_of_results(
+    loop: Statement, following: Sequence[ast.stmt], later: Sequence[ast.stmt]
+) -> str:
+    """Return what happens to the last result, if it is bad: "hidden" or "?".
+
+    Args:
+        loop: The loop.
+        following: The statements that follow it.
+        later: The statements that follow the loops around it.
+    """
     after = [*loop.orelse, *following]
     endless = isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)
     nodes = [*inner_nodes(loop.body)]
@@ -144,7 +152,7 @@ def find_ending_of_results(loop: Statement, following: Sequence[ast.stmt]) -> st
     if not counted and (not any(map(_tests_status, nodes)) or not after):
         return "?"
     told = [each for each in after if not only_logs([each])]
-    if _uses(told, results) or (
+    if _uses([*told, *later], results) or (
         not counted and any(_returns(results, each) for each in nodes)
     ):
         return "?"

@@ -252,7 +252,7 @@ def _compares_time_left(test: ast.expr, within: dict[str, set[str]]) -> bool:
 def _attempts_of_truth_test(
     test: ast.expr, loop: Statement, scope: Scope, before: dict[str, ast.expr]
 ) -> Value:
-    """Return the attempts that ``if attempt: raise`` or ``if not left: raise`` allows.
+    """Return the attempts that ``if attempt: raise`` or ``if left == 0: raise`` allows.
 
     For other tests, the number is infinity.
     """
@@ -261,11 +261,16 @@ def _attempts_of_truth_test(
         for each in test.values:
             calls = _least(calls, _attempts_of_truth_test(each, loop, scope, before))
         return calls
-    node = test.operand if isinstance(test, ast.UnaryOp) else test
+    node, counts_up = test, False
     match test:
-        case ast.Compare(ops=[ast.Gt()], comparators=[ast.Constant(value=0)]):
+        case ast.UnaryOp():
+            node = test.operand
+        case ast.Compare(
+            ops=[ast.Gt() | ast.Eq() | ast.LtE() as op],
+            comparators=[ast.Constant(value=0)],
+        ):
             # Such as `if attempt > 0: raise`.
-            node = test.left
+            node, counts_up = test.left, isinstance(op, ast.Gt)
     if not isinstance(node, ast.Name) or node.id not in before:
         return math.inf
     first = evaluate(before[node.id], scope)
@@ -278,8 +283,8 @@ def _attempts_of_truth_test(
         case [ast.AugAssign(op=ast.Add())] if first == 0:
             return 2
         case [ast.AugAssign(op=ast.Sub(), value=ast.Constant(value=1))]:
-            if is_number(first) and first > 0 and not isinstance(test, ast.Compare):
-                return math.ceil(first) + 1
+            if is_number(first) and first > 0 and not counts_up:
+                return math.ceil(first) + (steps[0].lineno > test.lineno)
     return math.inf
 
 

@@ -284,7 +284,7 @@ def _find_ending(
     if iterates_over_retrier(loop):
         return "?"
     if not handlers:
-        return find_ending_of_results(loop, place.following)
+        return find_ending_of_results(loop, place.following, place.later)
     return find_ending(loop, handlers, place.following, place.later, place.before)
 
 

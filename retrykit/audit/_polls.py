@@ -40,6 +40,7 @@ _NOT_DONE = re.compile(
     r"|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
     r"|\bnever (started|booted|came up|became|appeared|finished)\b"
     r"|\bnot \(?yet\)? accepting\b"
+    r"|\btimed out (when |while )?waiting (for|until)\b"
     r"|\bwaiting\b.*\bfor\b.* to (finish|complete|start|boot|appear|exist)\b"
     r"|\bwaiting\b.*\buntil\b|^f?['\"](\\r|\W)*awaiting\b|\bauthorization[_ ]?pending",
     re.IGNORECASE | re.DOTALL,
@@ -52,6 +53,7 @@ _STATES = re.compile(
 )
 _IN_PROGRESS = re.compile("^is_(running|pending|queued|in_?progress|processing)$")
 _PROBES = re.compile(r"(^|[_-])(health|healthy|ping|probe)([_-]|$)", re.IGNORECASE)
+_PROBED = re.compile(r"/(health(z|_?check)?|livez|ping|probe|readyz?)(/|\b)")
 _CONNECTS = re.compile(
     r"^_*(connect(_ex)?|(create|open)(_\w+)?_(connection|socket)|socket)$"
 )
@@ -181,7 +183,9 @@ def _waits_again(turn: Turn) -> bool:
 
 
 def _checks_health(turn: Turn) -> bool:
-    """Return whether an attempt begins with a health check."""
+    """Return whether an attempt begins with a health check, or asks such an address."""
+    if has_text(turn.attempt.body, _PROBED):
+        return True
     match turn.attempt.body[0]:
         case ast.Expr() as first:
             return any(
@@ -304,7 +308,7 @@ def _gets_with_timeout(call: ast.Call) -> bool:
     if last_name(call.func).strip("_") != "get":
         return False
     limits = [x for x in call.args if any(map(_TIMEOUTS.search, names_in(x)))]
-    named = any(each.arg == "timeout" for each in call.keywords)
+    named = any(each.arg in {"block", "timeout"} for each in call.keywords)
     return bool(limits) or (named and not call.args)
 
 

@@ -5,6 +5,44 @@ import pytest
 from tests.audit.test_loops import loops
 
 POLLS = {
+    "a queue that is not waited for": (
+        """
+        while True:
+            source = wait_for_source()
+            try:
+                retries = 0
+                return {0}
+            except TimeoutError:
+                continue
+        """,
+        ("source.get(block=False)", "source.fetch(block=False)"),
+    ),
+    "a page that tells whether a server is up": (
+        """
+        attempt = 0
+        while attempt < 9:
+            attempt += 1
+            try:
+                requests.get("http://shop/{0}", timeout=9)
+                break
+            except Exception:
+                time.sleep(5)
+        """,
+        ("ping", "prices"),
+    ),
+    "a wait whose end is told": (
+        """
+        attempt = 0
+        while attempt < 9:
+            attempt += 1
+            try:
+                return receipt(order)
+            except ShopError:
+                time.sleep(5)
+        raise TimeoutError("Timed out {0}")
+        """,
+        ("when waiting for the order", "after 9 attempts"),
+    ),
     "a server that is told not to be ready": (
         """
         for attempt in range(9):
@@ -705,6 +743,32 @@ POLLS = {
 }
 
 OTHERS = {
+    "a port that another function picks": (
+        """
+        done = False
+        attempt = 0
+        while not done:
+            try:
+                sock.bind((host, self.{0}()))
+                done = True
+            except Exception:
+                attempt += 1
+                if attempt > 9:
+                    raise
+        """,
+        ("_get_candidate_port", "address"),
+    ),
+    "one of several texts": (
+        """
+        for name_try in {0}:
+            try:
+                if matches(part, name_try):
+                    return True
+            except Exception:
+                continue
+        """,
+        ('("TODO", "EVENT")', "range(9)"),
+    ),
     "a session that lasts until it is stopped": (
         """
         while True:
@@ -1527,6 +1591,7 @@ def test_a_function_that_pings_returns_only_if_there_is_an_answer(name, result, 
     ("name", "condition", "ending", "found"),
     [
         ("_reconnect", "True", "pass", 0),
+        ("_do_reconnect", "True", "pass", 0),
         ("auto_reconnect", "not self.link.must_disconnect", "pass", 0),
         ("reconnect_forever", "True", "pass", 0),
         ("reconnect", "True", "if attempt == 9: raise", 1),

@@ -303,3 +303,50 @@ def test_a_function_that_ends_the_loop_limits_it_whatever_the_default():
                     time.sleep(1)
         """
     assert only(source).behavior.usual is None
+
+
+@pytest.mark.parametrize(
+    ("test", "before", "calls"),
+    [
+        ("left == 0", True, 3),
+        ("error.fatal or left <= 0", True, 3),
+        ("not left", True, 3),
+        ("left == 0", False, 4),
+        ("other == 0", True, math.inf),
+    ],
+)
+def test_what_is_left_limits_a_loop(test, before, calls):
+    step = "left -= 1"
+    source = f"""
+        def load():
+            left = 3
+            while True:
+                try:
+                    return fetch()
+                except OSError as error:
+                    {step if before else "pass"}
+                    if {test}:
+                        raise
+                    {"pass" if before else step}
+                    log.info("retrying")
+        """
+    assert only(source).behavior.calls == calls
+
+
+@pytest.mark.parametrize(
+    ("end", "ending"), [("return status, text", "?"), ("return None", "hidden")]
+)
+def test_a_result_may_be_returned_after_the_loops_around(end, ending):
+    source = f"""
+        def send(files, tries):
+            for file in files:
+                for retry in range(tries):
+                    status, text = put(file)
+                    if status != 0:
+                        if status != BUSY or retry + 1 == tries:
+                            return status, text
+                    else:
+                        break
+            {end}
+        """
+    assert only(source).behavior.ending == ending

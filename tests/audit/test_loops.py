@@ -409,7 +409,7 @@ RETRIES |= {
                 pass
             time.sleep(1)
         """,
-        "3 calls; 1 s, no jitter, 2 s in all; retries KnownError, Exception",
+        "3 calls; 1 s, no jitter, 2 s in all; retries ?",
     ),
     "a setting that holds delays": (
         """
@@ -1905,6 +1905,8 @@ BROAD = {
     "except ParseError: raise": "?",
     "except ParseError as error: raise Failed from error": "?",
     "except OldError as e:\n                if e: return\n                raise": "?",
+    "except Refused as e: log.error(e); return": "?",
+    "except Refused as e: log.debug(e); return": "Exception",
     "except NotFound: return None": "Exception",
     "except asyncio.CancelledError: raise": "Exception",
     "except KeyboardInterrupt: raise": "Exception",
