@@ -257,7 +257,9 @@ class _Reader:
         again = [each for each in values if name in names_in(each)]
         if len(again) < len(values) and (self.depth or not any(map(_computes, again))):
             # Such as `delay = min(delay, 60)` after `delay = 2 ** attempt`.
-            return self.changed([x for x in values if x not in again], again)
+            found = self.changed([x for x in values if x not in again], again)
+            # Such as `if delay > 60: delay = 60` after it.
+            return found.replace(cap=self.test_cap(name)) if found.grows else found
         for each in again:
             return self.recurrence(name, each, first)
         if first is not None:

@@ -257,6 +257,10 @@ def _visits_items(loop: Statement) -> bool:
             | ast.Call(func=ast.Attribute(attr="items" | "keys" | "values"))
         ):
             items = {x for x in names_in(loop.target) if not _TURNS.match(x)}
+            for each in inner_nodes(loop.body):
+                if isinstance(each, ast.Assign) and names_in(each.value) & items:
+                    # Such as `url = base + path`.
+                    items |= {x for y in each.targets for x in target_names(y)}
             return any(
                 isinstance(each, ast.Call)
                 and names_in(each) & items

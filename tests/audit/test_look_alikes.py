@@ -814,6 +814,16 @@ OTHERS = {
         """,
         ("self.several", "self.told"),
     ),
+    "the file of another kind": (
+        """
+        for retried_kind in kinds:
+            url = f"files/{{0}}"
+            answer = fetch(url)
+            if answer.status_code == 200:
+                return answer.json()
+        """,
+        ("retried_kind", "day"),
+    ),
     "the file of an earlier day": (
         """
         while True:

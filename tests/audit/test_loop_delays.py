@@ -272,3 +272,21 @@ def test_a_delay_may_be_capped_by_the_condition_of_its_loop(test, cap):
             delay *= 2
     """)
     assert site.behavior.delays.cap == cap
+
+
+@pytest.mark.parametrize(("test", "grows"), [("delay", False), ("other", True)])
+def test_a_test_may_cap_a_delay_that_is_computed(test, grows):
+    source = f"""
+        number = 0
+        while True:
+            try:
+                return send()
+            except OSError:
+                delay = 2 ** number
+                if {test} > most:
+                    delay = most
+                time.sleep(delay)
+                number += 1
+        """
+    [site] = loops(source)
+    assert site.behavior.delays.grows is grows
