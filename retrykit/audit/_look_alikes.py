@@ -59,6 +59,7 @@ _ASKS = frozenset(["getpass", "input", "prompt", "raw_input"])
 # The names of functions and of objects that ask a person; a service may be asked, too.
 _DIALOGUES = re.compile(
     r"^_*(ask|prompt|confirm|query_yes_no|read_password)(_|$)|(^|_)input$|user_input"
+    r"|(^|_)editor$"
     r"|^pause$",
     re.IGNORECASE,
 )

@@ -56,6 +56,7 @@ _HTTP_STATUS = re.compile(r"^(ok|status_?code|http_?status)$", re.IGNORECASE)
 _ANSWERS = re.compile(r"^(ok|is_success|status_?code|status)$", re.IGNORECASE)
 # The number of a turn, other than `retry_code`.
 _TURNS = re.compile("_*(attempt|retry|try)(_?(count|i|idx|index|n|no|num|number))?$")
+_ACCEPTED = 202
 _LOOKS_UP = re.compile("^(has|contains|(is_)?(in_use|taken|used))$")
 _CHECKS = re.compile(r"_*(check|is|has|exists|verify|discover)(_|$)", re.IGNORECASE)
 # Names that say how good a result is.
@@ -220,9 +221,18 @@ def _is_other_kind(loop: Statement) -> bool:
     """Return whether a loop polls, follows redirects, visits items or rates results."""
     return (
         _counts_polls_or_redirects(loop)
+        or _tests_acceptance(loop)
         or _visits_items(loop)
         or _asks_for_others(loop)
         or _tests_quality(loop)
+    )
+
+
+def _tests_acceptance(loop: Statement) -> bool:
+    """Return whether a status is compared with 202: the work has only begun."""
+    return any(
+        isinstance(each, ast.If) and _ACCEPTED in numbers_in(each.test)
+        for each in inner_nodes(loop.body)
     )
 
 

@@ -40,7 +40,7 @@ _NOT_DONE = re.compile(
     r"|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
     r"|\bnever (started|booted|came up|became|appeared|finished)\b"
     r"|\bnot \(?yet\)? accepting\b"
-    r"|\btimed out (when |while )?waiting (for|until)\b"
+    r"|\bpolled\b|\btimed out (when |while )?waiting (for|until)\b"
     r"|\bwaiting\b.*\bfor\b.* to (finish|complete|start|boot|appear|exist)\b"
     r"|\bwaiting\b.*\buntil\b|^f?['\"](\\r|\W)*awaiting\b|\bauthorization[_ ]?pending",
     re.IGNORECASE | re.DOTALL,
@@ -131,9 +131,9 @@ def _reports_ready(turn: Turn) -> bool:
 
 
 def _reports_not_ready(turn: Turn) -> bool:
-    """Return whether a string in a handler, or at the end, says "not ready yet"."""
+    """Return whether a string of the loop, or at its end, says "not ready yet"."""
     handled = [x for each in turn.handlers for x in each.body]
-    return has_text([*turn.end, *handled], _NOT_DONE)
+    return has_text([*turn.end, *turn.attempt.body, *handled], _NOT_DONE)
 
 
 def _waits_until(turn: Turn) -> bool:

@@ -5,6 +5,18 @@ import pytest
 from tests.audit.test_loops import loops
 
 POLLS = {
+    "devices that are polled": (
+        """
+        for attempt in range(9):
+            try:
+                devices = list_devices()
+                log.debug("{0} devices, %s", attempt)
+                return find(devices)
+            except ShopError:
+                time.sleep(1)
+        """,
+        ("Polled", "Asked for"),
+    ),
     "a queue that is not waited for": (
         """
         while True:
@@ -743,6 +755,32 @@ POLLS = {
 }
 
 OTHERS = {
+    "work that has only been accepted": (
+        """
+        while True:
+            answer = fetch()
+            if answer.status == 200:
+                return answer.json()
+            elif answer.status == {0}:
+                time.sleep(int(answer.headers["retry-after"]))
+            else:
+                raise ShopError(answer)
+        """,
+        ("202", "429"),
+    ),
+    "a user who edits a text again": (
+        """
+        found = None
+        while not found:
+            text = {0}(text)
+            try:
+                found = parse(text)
+            except Exception as error:
+                print(error)
+                time.sleep(1)
+        """,
+        ("edit_with_editor", "fetch"),
+    ),
     "a port that another function picks": (
         """
         done = False
