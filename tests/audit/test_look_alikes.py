@@ -805,7 +805,7 @@ OTHERS = {
             except Exception:
                 continue
         """,
-        ('("TODO", "EVENT")', "range(9)"),
+        ('("EVENT", "ALARM")', "range(9)"),
     ),
     "a session that lasts until it is stopped": (
         """
