@@ -88,7 +88,7 @@ def find_limits(
             that are then false limit nothing.
     """
     found = _limits_of_loop(loop, scope, before, usual)
-    if found == NO_LIMITS and _ends_by_helper(handlers):
+    if found == NO_LIMITS and (_ends_by_helper(handlers) or _ends_by_items(handlers)):
         return UNKNOWN, math.inf
     if handlers and found[0] in (UNKNOWN, math.inf):
         found = _least(found[0], limit_of_flags(loop, handlers)), found[1]
@@ -116,6 +116,18 @@ def _ends_by_helper(handlers: Sequence[ast.ExceptHandler]) -> bool:
         and any(_decides(call, handler.name or "") for call in ast.walk(each.test))
         for handler in handlers
         for each in inner_nodes(handler.body, loops=False)
+    )
+
+
+def _ends_by_items(handlers: Sequence[ast.ExceptHandler]) -> bool:
+    """Return whether a loop in a handler ends the outer one once it has no more items.
+
+    For example, ``for delay in delays: ...; break``, and ``raise`` in its ``else``.
+    """
+    return any(
+        isinstance(each, ast.For) and leaves(each.orelse)
+        for handler in handlers
+        for each in inner_nodes(handler.body)
     )
 
 

@@ -350,3 +350,21 @@ def test_a_result_may_be_returned_after_the_loops_around(end, ending):
             {end}
         """
     assert only(source).behavior.ending == ending
+
+
+@pytest.mark.parametrize(("otherwise", "calls"), [("raise", None), ("pass", math.inf)])
+def test_a_loop_over_delays_in_a_handler_may_end_the_outer_one(otherwise, calls):
+    source = f"""
+        def load(delays):
+            delays = iter(delays)
+            while True:
+                try:
+                    return fetch()
+                except OSError:
+                    for delay in delays:
+                        time.sleep(delay)
+                        break
+                    else:
+                        {otherwise}
+        """
+    assert only(source).behavior.calls == calls
