@@ -75,6 +75,25 @@ def test_a_wait_for_an_event_too_long_for_a_timer_is_split():
     assert waits == [30 * 86_400.0] * 3
 
 
+def test_a_wait_to_be_woken_too_long_for_a_timer_is_split():
+    asked, wakes = [], []
+
+    class Longest(float):
+        # What `min` asks before each part of the wait.
+        def __lt__(self, delay):
+            asked.append(delay)
+            if len(asked) == 3:
+                wakes[0]()
+            return True
+
+    def arm(wake):
+        wakes.append(wake)
+        return True
+
+    SystemClock(longest_sleep=Longest(0.0)).wait_until_woken(arm, 1e12)
+    assert len(asked) == 3
+
+
 def test_the_wall_clock_is_the_system_clock():
     assert abs(wall() - time.time()) < 60
 
