@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from retrykit.audit._fallbacks import picks_free_port_or_name
 from retrykit.audit._flow import flow, inner_nodes, leaves, without_handlers
@@ -34,7 +34,7 @@ from retrykit.audit._polls import (
 )
 from retrykit.audit._turns import Turn
 
-__all__ = ["is_failure", "is_retry", "is_retry_of_results"]
+__all__ = ["is_failure", "is_plain", "is_retry", "is_retry_of_results"]
 
 # An attempt that took its time, or one that is repeated with a new token.
 _SOON_OVER = re.compile(
@@ -44,6 +44,14 @@ _SOON_OVER = re.compile(
 _THROTTLES = re.compile(
     r"retry[-_]?after|too_?many_?requests|^(is_)?throttled$|rate_?limited|(?<!\d)429",
     re.IGNORECASE,
+)
+# Every error, or those of a network, a server or another process.
+_OF_OTHERS = re.compile(
+    rf"^((Base)?Exception|(IO|OS)Error)$|{OF_NETWORK.pattern}"
+    r"|Client|HTTP|Http|Operational|Process|RPC|Reconnect|Remote|Rpc|SSH|Server"
+)
+_RETRIABLE = re.compile(
+    "(^|_)(retr(i|y)able|transient|recoverable)(_|$)", re.IGNORECASE
 )
 # Functions that return the next piece of data.
 _NEXT = re.compile(r"(^|_)next(_|$)|^read_?line$|^pop(left)?$")
@@ -106,6 +114,62 @@ def is_failure(name: str) -> bool:
     """Return whether an error's name suggests a call that failed at once."""
     known = name in NOT_FAILURES | OF_DATA
     return not known and not _SOON_OVER.search(name)
+
+
+def is_plain(
+    loop: Statement, turn: Turn | None, retried: Sequence[str] | None, *, endless: bool
+) -> bool:
+    """Return whether a loop plainly repeats what failed.
+
+    It asks whether an error can be retried; or, where it is known which errors are
+    retried, it logs or keeps them, or catches every error or those of other programs.
+    If it is endless, a success also leaves it at once, or sets a flag. A silent loop
+    may poll, or try the next of many.
+
+    Args:
+        loop: The loop.
+        turn: One turn; None if the loop repeats a call for its results.
+        retried: The names of the errors that it retries; None if they are not known.
+        endless: Whether nothing limits the attempts, or nothing does by default.
+    """
+    if turn is None:
+        return _logs(loop.body)
+    logs = any(
+        _logs([*each.body, *(turn.rest if "next" in flow(each.body) else [])])
+        for each in turn.handlers
+    )
+    if endless and not (turn.leaves or (logs and turn.sets_flag)):
+        return False
+    if any(map(_asks, turn.handlers)):
+        return True
+    told = logs or any(map(_keeps, turn.handlers))
+    told = told or any(map(_OF_OTHERS.search, turn.caught))
+    return told and (endless or retried is not None)
+
+
+def _logs(body: Sequence[ast.stmt]) -> bool:
+    return any(
+        isinstance(each, ast.Call) and is_log_function(each.func)
+        for each in inner_nodes(body)
+    )
+
+
+def _asks(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler asks whether an error can be retried."""
+    return any(
+        isinstance(each, ast.If) and any(map(_RETRIABLE.search, names_in(each.test)))
+        for each in inner_nodes(handler.body)
+    )
+
+
+def _keeps(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler keeps its error for later, as in ``last = error``."""
+    return any(
+        isinstance(each, ast.Assign)
+        and isinstance(each.value, ast.Name)
+        and each.value.id == handler.name
+        for each in inner_nodes(handler.body)
+    )
 
 
 def is_retry_of_results(

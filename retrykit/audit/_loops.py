@@ -21,7 +21,12 @@ from retrykit.audit._helpers import Helpers
 from retrykit.audit._loop_delays import HINTS, find_delays
 from retrykit.audit._loop_endings import find_ending, find_ending_of_results
 from retrykit.audit._loop_flags import turns_of_flag
-from retrykit.audit._loop_kinds import is_failure, is_retry, is_retry_of_results
+from retrykit.audit._loop_kinds import (
+    is_failure,
+    is_plain,
+    is_retry,
+    is_retry_of_results,
+)
 from retrykit.audit._loop_limits import Limits, find_limits
 from retrykit.audit._loop_words import Statement, counters
 from retrykit.audit._pauses import (
@@ -66,6 +71,7 @@ class Loop(NamedTuple):
             nothing limits them.
         elsewhere: The functions that it calls after a failure, if its jitter is
             unknown, else in its handlers: the last part of each name, and its value.
+        plain: Whether it plainly repeats what failed.
     """
 
     line: int
@@ -85,6 +91,7 @@ class Loop(NamedTuple):
     some_at_once: bool
     usual: Value
     elsewhere: tuple[tuple[str, Value], ...]
+    plain: bool
 
 
 class Place(NamedTuple):
@@ -140,6 +147,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
     pauses = _with_helper_pauses(pauses, place.helpers(), [*failing, *tests])
     blocking = [each.node.lineno for each in pauses if each.blocking]
     delays = _find_delays(loop, place, pauses, failing)
+    retried = _retried(turn)
     return Loop(
         loop.lineno,
         loop.end_lineno or loop.lineno,
@@ -149,7 +157,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
         calls,
         elapsed,
         delays,
-        _retried(turn),
+        retried,
         turn is None,
         turn is not None and swallows_cancellation(turn.attempt, handlers),
         _find_ending(loop, place, handlers),
@@ -158,6 +166,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
         turn is not None and _retries_some_at_once(turn, pauses, place.helpers()),
         usual,
         tuple(_called_elsewhere(around if delays.jitter is None else handlers, place)),
+        is_plain(loop, turn, retried, endless=math.inf in (calls, usual)),
     )
 
 

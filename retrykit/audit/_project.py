@@ -297,6 +297,7 @@ class Project:
                 hint=loop.hint or None,
                 some_at_once=loop.some_at_once,
                 usual=_number(self.resolve(loop.usual)),
+                plain=loop.plain,
             )
             yield Site(
                 module.path,

@@ -61,6 +61,8 @@ def check_site(site: Site, rules: dict[str, Rule]) -> Iterator[Finding]:
 
 def _unbounded(site: Site) -> Advice | None:
     behavior = site.behavior
+    if not behavior.plain:
+        return None
     if behavior.calls == math.inf and behavior.elapsed == math.inf:
         return (
             "nothing ends a call that fails every time",
@@ -78,7 +80,7 @@ def _retries_at_once(site: Site) -> Advice | None:
     behavior = site.behavior
     # Without a retry by default, callers give a number where they want some.
     once = behavior.calls is None and behavior.usual == _ONE_RETRY
-    if once or _calls_at_most(site, _ONE_RETRY):
+    if once or _calls_at_most(site, _ONE_RETRY) or not behavior.plain:
         return None
     if behavior.some_at_once:
         return (
@@ -110,11 +112,11 @@ def _growth_without_cap(site: Site) -> Advice | None:
     calls, usual = behavior.calls, behavior.usual
     if behavior.elapsed != math.inf or delays.shape not in GROWING:
         return None
+    # A step grows too slowly to matter.
+    fast = delays.grows and delays.shape != "linear"
     if calls == math.inf or (calls is None and usual == math.inf):
-        return ("delays grow without an end", _CAP) if delays.grows else None
+        return ("delays grow without an end", _CAP) if fast else None
     if calls is None:
-        # A step grows too slowly to matter.
-        fast = delays.grows and delays.shape != "linear"
         if not fast or not usual or usual <= _MANY_GROWN:
             return None
         return ("delays grow without an end if a caller sets many retries", _CAP)
@@ -145,7 +147,9 @@ def _cancellation_swallowed(site: Site) -> Advice | None:
 
 def _error_hidden(site: Site) -> Advice | None:
     behavior = site.behavior
-    if behavior.ending != "hidden" or behavior.calls == behavior.elapsed == math.inf:
+    if behavior.ending != "hidden" or not behavior.plain:
+        return None
+    if behavior.calls == behavior.elapsed == math.inf:
         return None
     return (
         "after the last attempt the error is lost",

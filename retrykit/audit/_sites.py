@@ -36,6 +36,8 @@ class Behavior(Frozen):
             after others.
         usual: The most calls if no caller gives another number; infinity if then they
             have no limit of time either; None if unknown.
+        plain: Whether it plainly repeats what failed. Some loops do not: they may poll,
+            or try the next of many.
         layer: Whether this is the behavior of a client that is not a site of its own,
             because it retries by default, not at all, or an unknown number of times.
             Such a client multiplies the calls of the sites around it.
@@ -49,6 +51,7 @@ class Behavior(Frozen):
         "hint",
         "layer",
         "methods",
+        "plain",
         "results",
         "retried",
         "some_at_once",
@@ -68,6 +71,7 @@ class Behavior(Frozen):
     timeout: float | None
     some_at_once: bool
     usual: float | None
+    plain: bool
     layer: bool
 
     def __init__(  # noqa: PLR0913  a field each
@@ -85,6 +89,7 @@ class Behavior(Frozen):
         timeout: float | None = None,
         some_at_once: bool = False,
         usual: float | None = None,
+        plain: bool = True,
         layer: bool = False,
     ) -> None:
         Frozen.__init__(
@@ -101,6 +106,7 @@ class Behavior(Frozen):
             timeout=timeout,
             some_at_once=some_at_once,
             usual=usual,
+            plain=plain,
             layer=layer,
         )
 

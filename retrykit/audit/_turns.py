@@ -42,10 +42,19 @@ class Turn(NamedTuple):
         return [*self.attempt.body, *self.attempt.orelse, *self.rest]
 
     @property
+    def leaves(self) -> bool:
+        """True if each success leaves the loop at once."""
+        return not {"next", "continue"} & flow(self.success)
+
+    @property
     def always_ends(self) -> bool:
-        """True if each success ends the loop."""
-        ends = not {"next", "continue"} & flow(self.success)
-        return ends or _sets_flag(self.loop, self.attempt)
+        """True if each success ends the loop, at once or by its condition."""
+        return self.leaves or self.sets_flag or _sets_result(self.loop, self.attempt)
+
+    @property
+    def sets_flag(self) -> bool:
+        """True if a success assigns a constant that may end the loop."""
+        return _sets_flag(self.loop, self.attempt)
 
     @property
     def end(self) -> list[ast.stmt]:
@@ -175,10 +184,9 @@ def _attempts(
 
 
 def _sets_flag(loop: Statement, attempt: Attempt) -> bool:
-    """Return whether a success may make the condition of a ``while`` loop false."""
+    """Return whether a success sets a flag in the condition of a ``while`` loop."""
     if not isinstance(loop, ast.While):
         return False
-    watched = names_in(loop.test)
     # A counter that begins again ends nothing.
     failing = {
         each.target.id
@@ -198,8 +206,13 @@ def _sets_flag(loop: Statement, attempt: Attempt) -> bool:
         for name in assigned_constants(each.body)
         if STOPS.search(name)
     }
-    return bool(watched & (assigned_constants(success) - failing - stops)) or bool(
-        watched & _assigned_results(success)
+    return bool(names_in(loop.test) & (assigned_constants(success) - failing - stops))
+
+
+def _sets_result(loop: Statement, attempt: Attempt) -> bool:
+    """Return whether a success assigns a result that a ``while`` loop waits for."""
+    return isinstance(loop, ast.While) and bool(
+        names_in(loop.test) & _assigned_results([*attempt.body, *attempt.orelse])
     )
 
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from retrykit.audit._rules import RULES, check_site
 from tests.audit.test_loops import loops
 
 RETRIES = {
@@ -334,3 +335,90 @@ def test_a_helper_with_a_name_of_errors_may_end_a_loop():
             time.sleep(pause)
     """)
     assert site.behavior.calls is None
+
+
+SILENT = """
+for number in range(3):
+    try:
+        return fetch()
+    except StateError as error:
+        {}
+"""
+TOLD = {
+    "it is logged": "log.debug('no answer')",
+    "it is kept": "last = error",
+    "it is logged at the end": "if number == 2:\n            log.error(error)",
+}
+RULES_OF_PLAIN = {"retries-at-once", "error-hidden"}
+
+
+def broken_rules(source):
+    """Return the rules that the only loop breaks."""
+    [site] = loops(source)
+    return {each.rule for each in check_site(site, RULES)}
+
+
+@pytest.mark.parametrize("told", TOLD.values(), ids=TOLD)
+def test_a_silent_loop_may_poll_and_breaks_no_rule(told):
+    assert not broken_rules(SILENT.format("pass"))
+    assert "retries-at-once" in broken_rules(SILENT.format(told))
+
+
+OF_OTHERS = ["Exception", "OSError", "ConnectionError", "HTTPError", "RemoteFailure"]
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_errors_of_other_programs_are_failures(name):
+    source = SILENT.format("pass").replace("StateError", name)
+    assert broken_rules(source) >= RULES_OF_PLAIN
+
+
+def test_a_loop_that_sorts_errors_in_an_unknown_way_breaks_fewer_rules():
+    source = SILENT.replace("StateError", "Exception")
+    some = broken_rules(source.format("if not can_pass(error):\n            raise"))
+    assert not some & RULES_OF_PLAIN
+    some = broken_rules(source.format("if not error.retryable:\n            raise"))
+    assert "retries-at-once" in some
+    assert broken_rules(source.format("pass")) > RULES_OF_PLAIN
+
+
+ENDLESS = """
+answer, done = None, False
+while {}:
+    try:
+        {}
+    except OSError:
+        log.warning("no answer")
+        time.sleep(1)
+"""
+
+
+LEFT = {
+    "at once": (("True", "return fetch()"), True),
+    "by a flag": (("not done", "fetch()\n        done = True"), True),
+    "by a result": (("not answer", "answer = fetch()"), False),
+}
+
+
+@pytest.mark.parametrize(("parts", "found"), LEFT.values(), ids=LEFT)
+def test_a_loop_without_a_limit_is_left_by_a_success(parts, found):
+    source = ENDLESS.format(*parts)
+    assert loops(source)[0].behavior.calls == math.inf
+    assert ("unbounded" in broken_rules(source)) is found
+
+
+def test_a_flag_of_a_silent_loop_may_be_that_of_a_poll():
+    source = ENDLESS.format("not done", "fetch()\n        done = True")
+    assert "unbounded" not in broken_rules(source.replace("log.warning", "close"))
+
+
+@pytest.mark.parametrize(("told", "found"), [("pass", False), ("log.info(1)", True)])
+def test_a_loop_that_logs_bad_results_repeats_what_failed(told, found):
+    source = f"""
+    for attempt in range(3):
+        answer = fetch()
+        if answer.status_code == 200:
+            return answer
+        {told}
+    """
+    assert ("retries-at-once" in broken_rules(source)) is found

@@ -368,3 +368,19 @@ def test_a_loop_over_delays_in_a_handler_may_end_the_outer_one(otherwise, calls)
                         {otherwise}
         """
     assert only(source).behavior.calls == calls
+
+
+@pytest.mark.parametrize(("step", "found"), [("*= 2", True), ("+= 2", False)])
+def test_delays_of_an_endless_loop_that_grow_by_steps_need_no_cap(step, found):
+    source = f"""
+        def load():
+            delay = 1
+            while True:
+                try:
+                    return fetch()
+                except OSError:
+                    time.sleep(delay)
+                    delay {step}
+        """
+    rules = {each.rule for each in check_site(only(source), RULES)}
+    assert ("growth-without-cap" in rules) is found
