@@ -315,6 +315,7 @@ LARGE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", LARGE)
 def test_of_a_large_result_a_record_is_kept(backend, clock, kind):
     states = []

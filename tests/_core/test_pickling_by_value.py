@@ -96,6 +96,7 @@ def test_cloudpickle_takes_a_function_of_a_script_along(by_cloudpickle, kind):
     assert by_cloudpickle[kind] == expected(kind)
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("processes", "dill")
 @pytest.mark.parametrize("kind", sorted(script_to_pickle.BY_DILL))
 def test_dill_takes_a_function_of_a_script_along(by_dill, kind):
@@ -117,6 +118,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("processes", "joblib")
 def test_the_workers_of_joblib_retry_a_function_of_a_script(tmp_path):
     ended = run_python(JOBLIB, tmp_path, JOBLIB_TEMP_FOLDER=str(tmp_path))

@@ -268,6 +268,7 @@ def test_tower_tps_reserve():
 FINAGLE = [0.1, 0.5, 0.25, 0.75, 0.99, 0.999, 0.9999, 0.01, 0.001, 0.0001]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ratio", FINAGLE, ids=str)
 def test_exactly_the_ratio_of_many_requests_is_retried_like_finagle(ratio):
     budget = RatioBudget(ratio, reserve=0, window=60)

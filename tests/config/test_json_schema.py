@@ -288,6 +288,7 @@ def test_a_policy_that_extends_another_may_have_its_limits(tmp_path):
 RULES = [{"on": "OSError", "max_attempts": 2}]
 
 
+@pytest.mark.thorough
 @given(changed_policy())
 def test_changed_data_is_rejected_by_both_or_by_neither(data):
     if has_a_string_for_a_schedule(data):

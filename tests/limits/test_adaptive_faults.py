@@ -54,6 +54,7 @@ def test_a_call_that_gives_up_waiting_takes_no_token():
     assert limit.metrics.tokens == 0
 
 
+@pytest.mark.thorough
 def test_50_tasks_recover_within_10_seconds(clock):
     """smithy-rs #4632: their delays were those of the rate at the throttling."""
     limit, ended = AdaptiveRateLimit(on=SlowDownError), []

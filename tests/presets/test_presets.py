@@ -148,6 +148,7 @@ def test_zizq_with_a_limit_of_0_is_dead_at_once(backend, clock):
     assert (calls, state.status, clock.sleeps) == (1, "dead", [])
 
 
+@pytest.mark.thorough
 def test_zizq_keeps_every_error_with_any_limit(backend, clock):
     calls, state = exhaust(backend, presets.zizq(retry_limit=200))
     assert calls == len(state.errors) == len(clock.sleeps) + 1 == 201

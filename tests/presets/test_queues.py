@@ -136,6 +136,7 @@ def test_dramatiq_has_the_bounds_of_the_original():
     assert "draws twice" in presets.dramatiq.__doc__
 
 
+@pytest.mark.thorough
 def test_dramatiq_retries_20_times_and_keeps_every_error(backend, clock):
     calls, state = exhaust(backend, presets.dramatiq())
     assert calls == len(clock.sleeps) + 1 == len(state.errors) == 21

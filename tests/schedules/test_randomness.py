@@ -111,6 +111,7 @@ def test_no_two_retries_have_the_same_draw():
     assert len(set(found)) == 5000
 
 
+@pytest.mark.thorough
 def test_retries_and_concurrent_calls_are_independent():
     for retry in range(1, 6):
         here = [call_random(seed=seed, retry=retry).random() for seed in range(MANY)]

@@ -28,6 +28,7 @@ def test_each_state_is_simulated():
     assert str(found) == "the load does not come back from 8 of 9 states"
 
 
+@pytest.mark.thorough
 def test_a_fuller_state_is_never_better():
     found = basin(IMMEDIATE, **SMALL | {"steps": 3})
     for row in (*found.returns, *zip(*found.returns, strict=True)):

@@ -31,6 +31,7 @@ def search(policy, **settings):
     return found, tried
 
 
+@pytest.mark.thorough
 def test_a_server_that_fails_again_has_not_recovered():
     policy, outage = Policy(schedule=[30, 0, 0, 0]), Outage("10s", "error")
     settings = {"load": "90%", "outage": outage, "horizon": "2m"}

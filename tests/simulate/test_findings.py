@@ -39,6 +39,7 @@ def test_a_budget_without_a_reserve_does_not_depend_on_the_size_of_the_fleet():
         assert sum(found) / 4 == pytest.approx(23, rel=0.15)
 
 
+@pytest.mark.thorough
 def test_a_bucket_of_aws_grows_with_the_fleet():
     policy = JITTERED.replace(max_attempts=3, budget=TokenBucket(costs=()))
     times = [
@@ -54,6 +55,7 @@ def test_the_default_policy_does_not_recover_at_a_quarter_of_the_capacity():
     assert simulate(Policy(), load="15%").outcome == "recovers"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "policy",
     [JITTERED, EXPONENTIAL, Policy()],
@@ -81,6 +83,7 @@ def test_a_short_timeout_kills_and_a_long_one_saves(timeout, saves):
     assert (result.outcome == "does not recover") is not saves
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", [IMMEDIATE, JITTERED], ids=["immediate", "jitter"])
 def test_a_queue_bound_below_the_timeout_saves(policy):
     for bound, expected in (("0.9s", "recovers"), ("2s", "does not recover")):
@@ -127,6 +130,7 @@ SRE = Policy(
 GRPC = Policy(schedule=QUICK, max_attempts=4, budget=Throttle())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("policy", "rate", "published"),
     [

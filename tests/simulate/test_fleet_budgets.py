@@ -50,6 +50,7 @@ def test_fleets_of_all_sizes_recover_as_fast_as_without_retries(kind, load):
         assert found <= max(1.15 * least, 0.1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "settings",
     [
@@ -78,11 +79,13 @@ def test_a_lone_caller_gets_its_retries_but_not_after_a_timeout():
     assert found[1] == pytest.approx(0.9, abs=0.03)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("processes", [1, 10, 100])
 def test_random_failures_are_retried(processes):
     assert success(FLEET, processes, "error") >= 0.995
 
 
+@pytest.mark.thorough
 def test_random_timeouts_are_retried_by_processes_that_make_many_calls():
     assert success(FLEET, 1, "hang") >= 0.995
     assert success(FLEET, 10, "hang") >= 0.995
@@ -90,6 +93,7 @@ def test_random_timeouts_are_retried_by_processes_that_make_many_calls():
     assert success(FLEET, 100, "hang") == pytest.approx(0.94, abs=0.02)
 
 
+@pytest.mark.thorough
 def test_a_single_retry_of_each_process_delays_recovery():
     """The least that a caller of few calls can ask for; see `least_recovery`."""
     once = QUICK.replace(max_attempts=2, budget=TokenBucket(1, cost=1, costs=()))
@@ -101,6 +105,7 @@ def test_a_single_retry_of_each_process_delays_recovery():
     assert result.outcome == "does not recover"
 
 
+@pytest.mark.thorough
 def test_the_default_reserve_saves_ten_processes_and_that_of_finagle_does_not():
     for reserve, recovers in ((0.1, True), (10, False)):
         policy = QUICK.replace(budget=RatioBudget(reserve=reserve))

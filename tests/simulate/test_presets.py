@@ -27,6 +27,7 @@ def test_every_preset_takes_the_short_cut_unless_it_has_limits():
             assert arrays_apply(scene) == alone, name
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["hang", "refuse", "error"])
 @pytest.mark.parametrize("name", first_are_quick(8, POLICIES))
 def test_the_engines_have_equal_results_for_a_preset(name, kind):

@@ -11,6 +11,7 @@ from tests._support.published_tables import AMPLIFICATION, FAILING, amplify, doc
 SOME = [("4 attempts", 4), ("0.1 per success", 3), ("Finagle", 5), ("AWS SDK 2.0", 5)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "index"), SOME)
 def test_some_published_cells_are_reproduced(name, index):
     policy, attempts, succeed = AMPLIFICATION[name]

@@ -19,6 +19,7 @@ from tests._support.published_tables import CONTENTION, contended, documented
 FOREVER = Policy(max_attempts=None, schedule=constant(0), on=Exception)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["full jitter", "decorrelated"])
 def test_the_published_work_and_time_are_reproduced(name):
     schedule, calls, error, time, width = CONTENTION[name]

@@ -9,6 +9,7 @@ import pytest
 from tests._support.published_tables import LAYERS, layered
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in LAYERS if "half" not in name][:4])
 def test_published_multiples_are_reproduced(name):
     depth, attempts, kind, share, published = LAYERS[name]

@@ -19,6 +19,7 @@ SOME = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "load", "published"), SOME)
 def test_some_published_recoveries_are_reproduced(name, load, published):
     policy, _ = METASTABILITY[name]
@@ -26,6 +27,7 @@ def test_some_published_recoveries_are_reproduced(name, load, published):
     assert sum(found) / 2 == pytest.approx(published, rel=0.2, abs=1.5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "load"), [("1 at once", 180), ("3, full jitter from 1 s", 100)]
 )

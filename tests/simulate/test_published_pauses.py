@@ -9,6 +9,7 @@ import pytest
 from tests._support.published_tables import LATE_LOADS, PAUSED, RETRIES, pause
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rate", LATE_LOADS)
 def test_its_figures_are_reproduced_where_late_answers_count(rate):
     goodput, published = LATE_LOADS[rate]
@@ -17,6 +18,7 @@ def test_its_figures_are_reproduced_where_late_answers_count(rate):
     assert timeouts == pytest.approx(published, rel=0.01, abs=8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PAUSED)
 def test_one_setting_decides(name):
     policy, settings, goodput = PAUSED[name]

@@ -21,6 +21,7 @@ def mean_and_error(waits):
     return mean, math.sqrt(sum((each - mean) ** 2 for each in parts) / 30 / 29)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("service", "expected"),
     [
@@ -39,6 +40,7 @@ def test_the_mean_wait_is_that_of_theory(service, expected):
     assert abs(mean - expected) < 3 * error
 
 
+@pytest.mark.thorough
 def test_two_slots_wait_less_than_one():
     """M/M/2 with the utilization 0.6: the wait is rho**2 / (mu (1 - rho**2))."""
     server = Server(100, slots=2, service="exponential")

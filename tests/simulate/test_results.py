@@ -79,6 +79,7 @@ def test_a_relapse_is_ten_bad_seconds_after_the_recovery(outcomes, expected):
     assert recorder(outcomes).last_relapse(SECOND) == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("delay", "outcome", "verdict"),
     [

@@ -60,6 +60,7 @@ def test_durations_include_ordinary_and_extreme_values():
     assert {0.0, 0.5, 60.0, 5e-324, 1e300, math.nextafter(math.inf, 0.0)} <= {*found}
 
 
+@pytest.mark.thorough
 def test_seeds_are_exact_in_json():
     found = drawn(seeds())
     assert all(type(seed) is int and 0 <= seed < 2**53 for seed in found)
@@ -192,6 +193,7 @@ def test_scripts_are_failures_followed_by_the_value_if_any(succeeds, endings):
         assert script
 
 
+@pytest.mark.thorough
 def test_scripts_raise_network_errors_by_default():
     found = drawn(failure_scripts())
     assert {item for script in found for item in script} == {

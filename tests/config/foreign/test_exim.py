@@ -222,6 +222,7 @@ rules = st.one_of(
 )
 
 
+@pytest.mark.thorough
 @given(st.lists(rules, min_size=1, max_size=4))
 def test_attempts_are_those_of_its_code(rules):
     written = [

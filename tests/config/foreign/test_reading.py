@@ -42,6 +42,7 @@ def test_a_document_may_be_a_list(tmp_path):
         read(path)
 
 
+@pytest.mark.thorough
 def test_many_policies_of_one_name_are_found_at_once():
     retry = {"Retry": [{"ErrorEquals": ["X"]}]}
     document = {"list": [{"Get": retry}] * 20_000, "Get (3)": retry}
