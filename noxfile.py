@@ -53,8 +53,8 @@ IN_EXAMPLES = ["click", "rich", "wrapt"]
 # The rooms of the package that are covered without libraries of integrations.
 ROOMS = ["_core", "_internal", "budgets", "conditions", "config", "hints", "limits"]
 ROOMS += ["presets", "schedules", "simulate", "testing"]
-# With those of the other commands and of jobs.
-OWN = sorted([*ROOMS, "analysis", "audit", "durable"])
+# With those of pages and of jobs, which a browser may run.
+OWN = sorted([*ROOMS, "analysis", "durable"])
 # Those that depend on threads, event loops, processes or names of the interpreter.
 OF_PYTHON = ["_core", "_internal", "budgets", "durable", "limits", "testing"]
 # Some tests take minutes: with `worksteal`, no process waits for another one.

@@ -95,7 +95,7 @@ def _is_worker(turn: Turn) -> bool:
             and isinstance(each.value, ast.Yield | ast.YieldFrom)
             for each in inner_nodes(turn.success)
         )
-        or bool(counters(turn.loop) & assigned_constants(turn.success))
+        or bool(counters(turn.loop) & assigned_constants(inner_nodes(turn.success)))
     )
 
 

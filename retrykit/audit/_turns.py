@@ -1,10 +1,10 @@
 """One turn of a loop: what it tries, and the errors after which it continues."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from retrykit.audit._flow import flow, inner_nodes, leaves
+from retrykit.audit._flow import flow, inner_nodes, leaves, without_handlers
 from retrykit.audit._handlers import Attempt, caught_by
 from retrykit.audit._loop_words import STOPS, Statement, names_in
 from retrykit.audit._pauses import Pause, find_pauses
@@ -196,17 +196,18 @@ def _sets_flag(loop: Statement, attempt: Attempt) -> bool:
         and isinstance(each.target, ast.Name)
     }
     for handler in attempt.handlers:
-        failing |= assigned_constants(handler.body)
+        failing |= assigned_constants(inner_nodes(handler.body))
     success = [*attempt.body, *attempt.orelse]
     # What stops only in some cases is no success.
     stops = {
         name
         for each in inner_nodes(success)
         if isinstance(each, ast.If)
-        for name in assigned_constants(each.body)
+        for name in assigned_constants(inner_nodes(each.body))
         if STOPS.search(name)
     }
-    return bool(names_in(loop.test) & (assigned_constants(success) - failing - stops))
+    assigned = assigned_constants(without_handlers(success))
+    return bool(names_in(loop.test) & (assigned - failing - stops))
 
 
 def _sets_result(loop: Statement, attempt: Attempt) -> bool:
@@ -216,10 +217,10 @@ def _sets_result(loop: Statement, attempt: Attempt) -> bool:
     )
 
 
-def assigned_constants(body: Sequence[ast.stmt]) -> set[str]:
-    """Return the names that a constant is assigned to."""
+def assigned_constants(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names that one of the nodes assigns a constant to."""
     found = set()
-    for each in inner_nodes(body):
+    for each in nodes:
         if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant):
             for target in each.targets:
                 found |= (

@@ -1663,3 +1663,25 @@ def test_a_lost_connection_is_opened_again_without_an_end(
             break
     """
     assert len(loops(source, name=name, is_async=True)) == found
+
+
+@pytest.mark.parametrize(("place", "found"), [("except", 0), ("else", 1)])
+def test_a_connection_that_a_user_ends_is_no_retry(place, found):
+    """In a handler within the attempt, the flag means no success."""
+    end = "except KeyboardInterrupt" if place == "except" else "else"
+    source = f"""
+    done = False
+    while not done:
+        try:
+            with log_in() as mailbox:
+                try:
+                    show(mailbox.idle())
+                except ValueError:
+                    pass
+                {end}:
+                    done = True
+        except ConnectionError:
+            log.warning("again in a minute")
+            time.sleep(60)
+    """
+    assert len(loops(source)) == found
