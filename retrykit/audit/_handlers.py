@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 from retrykit.audit._arguments import CANCELLATIONS
@@ -14,6 +15,7 @@ from retrykit.audit._loop_words import (
     names_in,
     target_names,
 )
+from retrykit.audit._values import Reference, Value
 
 __all__ = [
     "LOGS",
@@ -23,10 +25,12 @@ __all__ = [
     "Attempt",
     "caught_by",
     "derived_names",
+    "error_names",
     "last_name",
     "may_raise_elsewhere",
     "retried_errors",
     "retried_from",
+    "variables_caught_by",
 ]
 __all__ += ["is_log_function", "swallows_cancellation"]
 
@@ -75,6 +79,8 @@ _ACTS = re.compile("_*(process|raise|set)_", re.IGNORECASE)
 _LOGGERS = re.compile(r"log(ger|ging)?$", re.IGNORECASE)
 _TELLS = re.compile(r"log|print|warn|debug|info", re.IGNORECASE)
 _EVERYTHING = frozenset(["Exception", "BaseException"])
+# The name of a class, other than that of a constant.
+_CLASS = re.compile("_*[A-Z][A-Z0-9]*[a-z]")
 _LIMIT_WORDS = re.compile(
     r"deadline|timeout|attempt|retries|tries|start_time|elapsed", re.IGNORECASE
 )
@@ -99,6 +105,29 @@ def caught_by(handler: ast.ExceptHandler) -> list[str]:
             return [last_name(function)]
         case other:
             return [last_name(other)]
+
+
+def variables_caught_by(handler: ast.ExceptHandler) -> dict[str, ast.expr]:
+    """Return what a handler catches and does not name like a class, by last names."""
+    match handler.type:
+        case None | ast.Call():
+            return {}
+        case ast.Tuple(elts=items):
+            found = items
+        case other:
+            found = [other]
+    named = {last_name(each): each for each in found}
+    return {name: each for name, each in named.items() if not _CLASS.match(name)}
+
+
+def error_names(value: Value) -> tuple[str, ...] | None:
+    """Return the names of errors, without their modules; None for any other value."""
+    if type(value) is Reference:
+        return (value.last,) if _CLASS.match(value.last) else None
+    if type(value) is not tuple:
+        return None
+    parts = [error_names(each) for each in value]
+    return None if None in parts else tuple(chain.from_iterable(filter(None, parts)))
 
 
 def last_name(node: ast.expr) -> str:
@@ -138,20 +167,18 @@ def _swallows(attempt: Attempt, handler: ast.ExceptHandler) -> bool:
 
 
 def retried_errors(
-    caught: Sequence[str],
-    handlers: Sequence[ast.ExceptHandler],
+    caught: Sequence[tuple[ast.ExceptHandler, Sequence[str]]],
     before: Sequence[ast.ExceptHandler],
     rest: Sequence[ast.stmt],
 ) -> tuple[str, ...] | None:
     """Return the names of the errors that are retried; None if they are not known.
 
     Args:
-        caught: The names of the errors that the handlers catch.
-        handlers: The handlers after which the loop continues.
+        caught: The handlers after which the loop continues, and what they catch.
         before: All handlers of the attempt.
         rest: The statements that follow the attempt in the loop.
     """
-    broad = [each for each in handlers if _EVERYTHING & {*caught_by(each)}]
+    broad = [each for each, names in caught if not _EVERYTHING.isdisjoint(names)]
     earlier = before[: before.index(broad[0])] if broad else []
     if _raises_some(earlier) or any(map(_filters_errors, earlier)):
         return None
@@ -160,7 +187,7 @@ def retried_errors(
         for each in broad
     ):
         return None
-    return tuple(dict.fromkeys(caught))
+    return tuple(dict.fromkeys(name for _, names in caught for name in names))
 
 
 def retried_from(

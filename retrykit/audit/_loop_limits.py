@@ -108,15 +108,37 @@ def find_limits(
 def _ends_by_helper(handlers: Sequence[ast.ExceptHandler]) -> bool:
     """Return whether a function that does not get the error decides if the loop ends.
 
-    For example, ``if not self.replace_source(): raise``.
+    For example, ``if not self.replace_source(): raise``; or ``delay = next(delays)``
+    before ``if delay is None: raise``.
     """
     return any(
         isinstance(each, ast.If)
         and (leaves(each.body) or leaves(each.orelse))
-        and any(_decides(call, handler.name or "") for call in ast.walk(each.test))
+        and any(
+            _decides(call, handler.name or "")
+            for node in [each.test, *_tested_for_none(each.test, handler)]
+            for call in ast.walk(node)
+        )
         for handler in handlers
         for each in inner_nodes(handler.body, loops=False)
     )
+
+
+def _tested_for_none(test: ast.expr, handler: ast.ExceptHandler) -> list[ast.expr]:
+    """Return what a handler assigns to a name that is then compared with None."""
+    match test:
+        case ast.Compare(
+            left=ast.Name(id=name),
+            ops=[ast.Is() | ast.IsNot()],
+            comparators=[ast.Constant(value=None)],
+        ):
+            return [
+                each.value
+                for each in inner_nodes(handler.body, loops=False)
+                if isinstance(each, ast.Assign)
+                and name in target_names(each.targets[0])
+            ]
+    return []
 
 
 def _ends_by_items(handlers: Sequence[ast.ExceptHandler]) -> bool:

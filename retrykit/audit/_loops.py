@@ -12,10 +12,12 @@ from retrykit.audit._flow import LEAVES, flow, inner_nodes
 from retrykit.audit._handlers import (
     Attempt,
     caught_by,
+    error_names,
     is_log_function,
     may_raise_elsewhere,
     retried_errors,
     swallows_cancellation,
+    variables_caught_by,
 )
 from retrykit.audit._helpers import Helpers
 from retrykit.audit._loop_delays import HINTS, find_delays
@@ -72,6 +74,7 @@ class Loop(NamedTuple):
         elsewhere: The functions that it calls after a failure, if its jitter is
             unknown, else in its handlers: the last part of each name, and its value.
         plain: Whether it plainly repeats what failed.
+        variables: The values of variables among *retried*, to resolve.
     """
 
     line: int
@@ -92,6 +95,7 @@ class Loop(NamedTuple):
     usual: Value
     elsewhere: tuple[tuple[str, Value], ...]
     plain: bool
+    variables: tuple[tuple[str, Value], ...]
 
 
 class Place(NamedTuple):
@@ -147,7 +151,8 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
     pauses = _with_helper_pauses(pauses, place.helpers(), [*failing, *tests])
     blocking = [each.node.lineno for each in pauses if each.blocking]
     delays = _find_delays(loop, place, pauses, failing)
-    retried = _retried(turn)
+    variables = _variables(handlers, place)
+    retried = _retried(turn, variables)
     return Loop(
         loop.lineno,
         loop.end_lineno or loop.lineno,
@@ -167,6 +172,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
         usual,
         tuple(_called_elsewhere(around if delays.jitter is None else handlers, place)),
         is_plain(loop, turn, retried, endless=math.inf in (calls, usual)),
+        tuple((name, variables[name]) for name in retried or () if name in variables),
     )
 
 
@@ -344,11 +350,30 @@ def _only_logs_and_counts(handler: ast.ExceptHandler, loop: Statement) -> bool:
     )
 
 
-def _retried(turn: Turn | None) -> tuple[str, ...] | None:
+def _retried(turn: Turn | None, variables: dict[str, Value]) -> tuple[str, ...] | None:
     if turn is None:
         return ()
-    caught = [name for each in turn.handlers for name in caught_by(each)]
-    return retried_errors(caught, turn.handlers, turn.attempt.handlers, turn.rest)
+    caught = [
+        (
+            each,
+            [
+                name
+                for one in caught_by(each)
+                for name in error_names(variables.get(one)) or [one]
+            ],
+        )
+        for each in turn.handlers
+    ]
+    return retried_errors(caught, turn.attempt.handlers, turn.rest)
+
+
+def _variables(handlers: Sequence[ast.ExceptHandler], place: Place) -> dict[str, Value]:
+    """Return the values of variables that handlers catch; by default, of parameters."""
+    return {
+        name: place.with_defaults(evaluate(node, place.usual))
+        for each in handlers
+        for name, node in variables_caught_by(each).items()
+    }
 
 
 def _with_helper_pauses(

@@ -12,6 +12,7 @@ from retrykit.audit._borrowed import (
     may_contain_delays,
 )
 from retrykit.audit._files import SourceFile
+from retrykit.audit._handlers import error_names
 from retrykit.audit._libraries import BY_KEYWORD, LIBRARIES, behavior_of
 from retrykit.audit._libraries.celery import within_task
 from retrykit.audit._loops import Loop
@@ -290,7 +291,7 @@ class Project:
                 _number(self.resolve(loop.calls)),
                 _number(self.resolve(loop.elapsed)),
                 loop.delays,
-                loop.retried,
+                self._retried(loop),
                 results=loop.results,
                 ending=loop.ending,
                 swallows=loop.swallows,
@@ -311,6 +312,14 @@ class Project:
                 loop.is_async,
                 loop.blocking,
             )
+
+    def _retried(self, loop: Loop) -> tuple[str, ...] | None:
+        """Return the names of the errors that a loop retries; None if unknown."""
+        variables = {x: error_names(self.resolve(value)) for x, value in loop.variables}
+        if not any(variables.values()):
+            return loop.retried
+        names = [each for x in loop.retried or () for each in variables.get(x) or [x]]
+        return tuple(dict.fromkeys(names))
 
     def _loops_of(self, module: Module) -> Sequence[Loop]:
         """Return a module's loops, with delays from functions of other modules."""

@@ -384,3 +384,21 @@ def test_delays_of_an_endless_loop_that_grow_by_steps_need_no_cap(step, found):
         """
     rules = {each.rule for each in check_site(only(source), RULES)}
     assert ("growth-without-cap" in rules) is found
+
+
+@pytest.mark.parametrize(
+    ("value", "calls"),
+    [("next(delays, None)", None), ("find(error)", math.inf), ("delay", math.inf)],
+)
+def test_delays_that_come_to_an_end_may_limit_a_loop(value, calls):
+    [site] = loops(f"""
+    while True:
+        try:
+            return fetch()
+        except OSError as error:
+            pause = {value}
+            if pause is None:
+                break
+            time.sleep(pause)
+    """)
+    assert site.behavior.calls == calls

@@ -2361,3 +2361,56 @@ def test_an_endless_loop_over_a_connection(handler, expected):
     assert [each.startswith(expected or "") for each in found] == [True] * bool(
         expected
     )
+
+
+VARIABLES = {
+    "a constant": ("RETRYABLE", "Timeout, ConnectionError"),
+    "constants and a class": (
+        "(RETRYABLE, KeyError)",
+        "Timeout, ConnectionError, KeyError",
+    ),
+    "a sum": ("RETRYABLE + (KeyError,)", "Timeout, ConnectionError, KeyError"),
+    "another name": ("ALIAS", "Timeout"),
+    "a parameter": ("errors", "OSError"),
+    "a parameter without a class by default": ("others", "others"),
+    "an attribute": ("Client.ERRORS", "OSError, KeyError"),
+    "a class with a short name": ("error", "error"),
+    "an unknown one": ("settings.ERRORS", "ERRORS"),
+}
+
+
+@pytest.mark.parametrize(("caught", "expected"), VARIABLES.values(), ids=VARIABLES)
+def test_errors_that_are_caught_by_a_variable_are_named(caught, expected):
+    text = f"""
+        from requests import Timeout
+        from socket import error
+
+        RETRYABLE = (Timeout, ConnectionError)
+        ALIAS = Timeout
+
+        class Client:
+            ERRORS = OSError, KeyError
+
+        def load(settings, errors=OSError, others=()):
+            for attempt in range(3):
+                try:
+                    return fetch()
+                except {caught}:
+                    time.sleep(1)
+        """
+    assert module(text).endswith(f"retries {expected}")
+
+
+def test_a_parameter_that_is_any_error_by_default_is_sorted_as_such():
+    source = """
+        def load(errors=Exception):
+            for attempt in range(3):
+                try:
+                    return fetch()
+                except errors as error:
+                    {}
+                    time.sleep(1)
+        """
+    assert only(source.format("pass")).behavior.retried == ("Exception",)
+    sorted_out = "if error.args:\n                        raise"
+    assert only(source.format(sorted_out)).behavior.retried is None
