@@ -10,6 +10,7 @@ from retrykit.audit._handlers import (
     NOT_FAILURES,
     OF_DATA,
     OF_NETWORK,
+    derived_names,
     is_log_function,
     last_name,
 )
@@ -17,6 +18,7 @@ from retrykit.audit._look_alikes import is_look_alike, prompts_user
 from retrykit.audit._loop_words import (
     COUNT_WORDS,
     EVIDENCE,
+    STOPS,
     Statement,
     control_words,
     counters,
@@ -123,8 +125,8 @@ def is_plain(
 
     It asks whether an error can be retried; or, where it is known which errors are
     retried, it logs or keeps them, or catches every error or those of other programs.
-    If it is endless, a success also leaves it at once, or sets a flag. A silent loop
-    may poll, or try the next of many.
+    If it is endless, a success also leaves it at once, or sets a flag, and no test in
+    a handler may give up. A silent loop may poll, or try the next of many.
 
     Args:
         loop: The loop.
@@ -133,12 +135,15 @@ def is_plain(
         endless: Whether nothing limits the attempts, or nothing does by default.
     """
     if turn is None:
-        return _logs(loop.body)
+        # Without an end, it may read on, or send one page after another.
+        return _logs(loop.body) and (not endless or _tests_throttling(loop))
     logs = any(
         _logs([*each.body, *(turn.rest if "next" in flow(each.body) else [])])
         for each in turn.handlers
     )
     if endless and not (turn.leaves or (logs and turn.sets_flag)):
+        return False
+    if endless and any(map(_may_give_up, turn.handlers)):
         return False
     if any(map(_asks, turn.handlers)):
         return True
@@ -159,6 +164,21 @@ def _asks(handler: ast.ExceptHandler) -> bool:
     return any(
         isinstance(each, ast.If) and any(map(_RETRIABLE.search, names_in(each.test)))
         for each in inner_nodes(handler.body)
+    )
+
+
+def _may_give_up(handler: ast.ExceptHandler) -> bool:
+    """Return whether a test that is not about the error may end the loop.
+
+    Nor about whether the program stops.
+    """
+    derived = derived_names(handler)
+    return any(
+        isinstance(each, ast.If)
+        and (leaves(each.body) or leaves(each.orelse))
+        and not names_in(each.test) & derived
+        and not any(map(STOPS.search, names_in(each.test)))
+        for each in inner_nodes(handler.body, loops=False)
     )
 
 

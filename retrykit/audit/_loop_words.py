@@ -39,7 +39,7 @@ EVIDENCE = re.compile(
 """Words about retries."""
 CLOCK_WORDS = re.compile(
     r"deadline|elapsed|expir|timer|timeout|time_?out|time_left|start_time"
-    r"|(?<!re)started|end_time|max_wait|max_time|time_limit|stop_at",
+    r"|(?<!re)started|end_?time|cur(rent)?_?time|max_wait|max_time|time_limit|stop_at",
     re.IGNORECASE,
 )
 """Words about a time limit."""

@@ -422,3 +422,53 @@ def test_a_loop_that_logs_bad_results_repeats_what_failed(told, found):
         {told}
     """
     assert ("retries-at-once" in broken_rules(source)) is found
+
+
+TESTS = {
+    "the number of tries in another place": ("self.is_tired", False),
+    "the error": ("error.fatal", True),
+    "the end of the program": ("self.stopped.is_set()", True),
+}
+
+
+@pytest.mark.parametrize(("test", "found"), TESTS.values(), ids=TESTS)
+def test_a_test_that_may_give_up_is_perhaps_a_limit(test, found):
+    source = f"""
+    while True:
+        try:
+            return fetch()
+        except OSError as error:
+            if {test}:
+                raise
+            time.sleep(1)
+    """
+    assert ("unbounded" in broken_rules(source)) is found
+
+
+def test_the_time_now_may_limit_a_loop():
+    [site] = loops("""
+    endtime = begun + 60
+    while True:
+        try:
+            return fetch()
+        except OSError:
+            curtime = self.reactor.monotonic()
+            if curtime > endtime:
+                return
+            time.sleep(1)
+    """)
+    assert site.behavior.elapsed is None
+
+
+@pytest.mark.parametrize(("status", "found"), [(429, True), (510, False)])
+def test_a_loop_over_results_without_an_end_may_send_pages(status, found):
+    source = f"""
+    pages = []
+    while True:
+        answer = session.post(url, json=pages)
+        log.debug("answer", answer)
+        if answer.status_code != {status}:
+            return answer
+        time.sleep(1)
+    """
+    assert ("unbounded" in broken_rules(source)) is found
