@@ -40,6 +40,7 @@ from retrykit.audit._pauses import (
     may_sleep_elsewhere,
     pauses_within,
 )
+from retrykit.audit._scopes import ANY
 from retrykit.audit._turns import Turn, find_turn
 from retrykit.audit._values import UNKNOWN, Scope, Value, evaluate, is_number
 
@@ -110,7 +111,7 @@ class Place(NamedTuple):
         with_defaults: Returns a value with attributes replaced by their defaults.
         function: The full name of the function around it, or "".
         is_async: Whether that function is async.
-        limited: Whether it is in a block that limits its time.
+        limited: Returns whether it is in a block, or in a call, that limits its time.
         helpers: Returns the functions of its module that may sleep, or limit its
             attempts.
     """
@@ -123,7 +124,7 @@ class Place(NamedTuple):
     with_defaults: Callable[[Value], Value]
     function: str
     is_async: bool
-    limited: bool
+    limited: Callable[[], bool]
     helpers: Callable[[], Helpers]
 
 
@@ -208,7 +209,7 @@ def _find_limits(
         )
     else:
         calls, elapsed = find_limits(loop, place.scope, place.before, handlers)
-    if place.limited and elapsed == math.inf:
+    if elapsed == math.inf and place.limited():
         elapsed = UNKNOWN
     if calls == elapsed == math.inf:
         shared = [x for x in around if x not in handlers]
@@ -263,7 +264,9 @@ def _usual_calls(
     calls, elapsed = _find_limits(loop, place, handlers, around, usual=True)
     if calls == math.inf != elapsed:
         return UNKNOWN
-    return place.with_defaults(calls)
+    found = place.with_defaults(calls)
+    # Each caller gives a number.
+    return UNKNOWN if is_number(found) and ANY <= found < math.inf else found
 
 
 def _find_delays(

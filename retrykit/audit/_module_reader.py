@@ -15,7 +15,7 @@ from retrykit.audit._borrowed import (
 )
 from retrykit.audit._calls import Found
 from retrykit.audit._flow import node_fields
-from retrykit.audit._handlers import Attempt
+from retrykit.audit._handlers import Attempt, last_name
 from retrykit.audit._helpers import Helpers
 from retrykit.audit._loops import Loop, Place, read_loop
 from retrykit.audit._module import Block, Candidate, Definition, Module
@@ -141,6 +141,20 @@ class _Reader:
         return Helpers(self.functions, self.names.find_literal, self.borrowed)
 
     @cached_property
+    def limited(self) -> frozenset[str]:
+        """The functions whose calls are limited, as in ``wait_for(load(), 9)``."""
+        return frozenset(
+            last_name(argument.func)
+            for each in ast.walk(self.tree)
+            if isinstance(each, ast.Call) and last_name(each.func) == "wait_for"
+            for argument in each.args[:1]
+            if isinstance(argument, ast.Call)
+        )
+
+    def _is_limited(self, function: str) -> bool:
+        return function.rpartition(".")[2] in self.limited
+
+    @cached_property
     def raising(self) -> RaisingCalls:
         """Completes loops in which functions are called that always raise."""
         return RaisingCalls(self.functions, self.borrowed)
@@ -188,7 +202,7 @@ class _Reader:
             names.with_defaults,
             names.function,
             is_async=body.is_async,
-            limited=body.limits > 0,
+            limited=lambda: body.limits > 0 or self._is_limited(names.function),
             helpers=lambda: self.helpers,
         )
         loop = read_loop(node, place)

@@ -17,9 +17,9 @@ from retrykit.audit._values import (
     replace,
 )
 
-__all__ = ["Names", "Origin"]
+__all__ = ["ANY", "Names", "Origin"]
 
-_ANY: Final = 1_000_000
+ANY: Final = 1_000_000
 """The usual value of a parameter without a default: a caller may give any number."""
 _TASK_OF_CELERY: Final = refer_to("celery.Task")
 
@@ -116,7 +116,7 @@ class Names:
 
     def _bind_defaults(self, arguments: ast.arguments, outer: Self) -> None:
         for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            self.usual[each.arg] = _ANY
+            self.usual[each.arg] = ANY
         positional = [*arguments.posonlyargs, *arguments.args]
         last = positional[len(positional) - len(arguments.defaults) :]
         pairs = [*zip(last, arguments.defaults, strict=True)]

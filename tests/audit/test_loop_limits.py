@@ -402,3 +402,37 @@ def test_delays_that_come_to_an_end_may_limit_a_loop(value, calls):
             time.sleep(pause)
     """)
     assert site.behavior.calls == calls
+
+
+@pytest.mark.parametrize(
+    ("call", "elapsed"),
+    [("asyncio.wait_for(inner(), 9)", None), ("inner()", math.inf)],
+)
+def test_a_call_with_a_timeout_limits_the_loop_in_its_function(call, elapsed):
+    site = only(f"""
+        async def load():
+            async def inner():
+                while True:
+                    try:
+                        return fetch()
+                    except OSError:
+                        await asyncio.sleep(1)
+
+            return await {call}
+        """)
+    assert site.behavior.elapsed == elapsed
+
+
+@pytest.mark.parametrize(("parameter", "found"), [("tries", False), ("tries=20", True)])
+def test_growth_up_to_a_number_that_each_caller_gives_needs_no_cap(parameter, found):
+    source = f"""
+        def load({parameter}, delay=FIRST):
+            for attempt in range(tries):
+                try:
+                    return fetch()
+                except OSError:
+                    time.sleep(delay)
+                    delay *= 2
+        """
+    rules = {each.rule for each in check_site(only(source), RULES)}
+    assert ("growth-without-cap" in rules) is found
