@@ -17,6 +17,7 @@ from retrykit.audit._calls import Found
 from retrykit.audit._flow import node_fields
 from retrykit.audit._handlers import Attempt, last_name
 from retrykit.audit._helpers import Helpers
+from retrykit.audit._loop_words import names_in
 from retrykit.audit._loops import Loop, Place, read_loop
 from retrykit.audit._module import Block, Candidate, Definition, Module
 from retrykit.audit._scopes import Names, Origin
@@ -25,6 +26,8 @@ from retrykit.audit._values import UNKNOWN, Value, evaluate
 __all__ = ["read_module"]
 
 _TIME_LIMITS = re.compile("timeout|fail_after|fail_at|move_on", re.IGNORECASE)
+# Functions that raise an error when a time is over.
+_CLOCKS = frozenset(["Timeout", "alarm", "setitimer"])
 
 
 def _check_nothing() -> None:
@@ -221,8 +224,10 @@ class _Reader:
         """Read a statement other than a definition, and the statements within it."""
         limits = False
         match node:
-            case ast.Expr():
+            case ast.Expr(value=value):
                 body.names.change(node)
+                # Such as `signal.alarm(9)`, which limits the rest of the function.
+                body.limits += _starts_clock(value)
             case ast.Assign() | ast.AnnAssign():
                 body.names.assign(node)
                 body.names.change(node)
@@ -280,6 +285,7 @@ class _Reader:
         names = outer.names.of_function(node)
         is_async = isinstance(node, ast.AsyncFunctionDef)
         body = _Body(names, self.candidates, is_async=is_async)
+        body.limits += any(map(_names_time_limit, node.decorator_list))
         self.visit_block(node.body, body)
         results = [each for each in body.results if each is not None]
         self.definitions.append(
@@ -330,10 +336,13 @@ def _enters_attempts(node: ast.stmt) -> bool:
 
 def _limits_time(node: ast.With | ast.AsyncWith) -> bool:
     """Return whether a name in a ``with`` statement suggests a time limit."""
-    for item in node.items:
-        for each in ast.walk(item.context_expr):
-            match each:
-                case ast.Name(id=name) | ast.Attribute(attr=name):
-                    if _TIME_LIMITS.search(name):
-                        return True
-    return False
+    return any(_names_time_limit(each.context_expr) for each in node.items)
+
+
+def _names_time_limit(node: ast.expr) -> bool:
+    return any(map(_TIME_LIMITS.search, names_in(node)))
+
+
+def _starts_clock(node: ast.expr) -> bool:
+    """Return whether an expression is a call that interrupts the program later."""
+    return isinstance(node, ast.Call) and last_name(node.func) in _CLOCKS

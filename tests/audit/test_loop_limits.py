@@ -436,3 +436,29 @@ def test_growth_up_to_a_number_that_each_caller_gives_needs_no_cap(parameter, fo
         """
     rules = {each.rule for each in check_site(only(source), RULES)}
     assert ("growth-without-cap" in rules) is found
+
+
+CLOCKS = {
+    "an alarm": ("named", "signal.alarm(9)", None),
+    "a timeout of eventlet": ("named", "eventlet.Timeout(5)", None),
+    "a timeout of a request": ("named", "timeout = httpx.Timeout(5)", math.inf),
+    "a decorator": ("timeout", "pass", None),
+    "another decorator": ("cached", "pass", math.inf),
+}
+
+
+@pytest.mark.parametrize(
+    ("decorator", "before", "elapsed"), CLOCKS.values(), ids=CLOCKS
+)
+def test_the_time_of_a_function_may_be_limited(decorator, before, elapsed):
+    site = only(f"""
+        @{decorator}
+        def load():
+            {before}
+            while True:
+                try:
+                    return fetch()
+                except OSError:
+                    time.sleep(1)
+        """)
+    assert site.behavior.elapsed == elapsed
