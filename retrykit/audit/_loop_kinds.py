@@ -168,10 +168,7 @@ def _asks(handler: ast.ExceptHandler) -> bool:
 
 
 def _may_give_up(handler: ast.ExceptHandler) -> bool:
-    """Return whether a test that is not about the error may end the loop.
-
-    Nor about whether the program stops.
-    """
+    """Return whether a test may end the loop, other than of the error or of a stop."""
     derived = derived_names(handler)
     return any(
         isinstance(each, ast.If)
