@@ -57,10 +57,9 @@ ROOMS += ["presets", "schedules", "simulate", "testing"]
 OWN = sorted([*ROOMS, "analysis", "durable"])
 # Those that depend on threads, event loops, processes or names of the interpreter.
 OF_PYTHON = ["_core", "_internal", "budgets", "durable", "limits", "testing"]
-# Some tests take minutes: with `worksteal`, no process waits for another one.
-EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
 # With those that are marked as thorough.
-EVERYTHING += ["--require-all", "--hypothesis-profile=full", "-m", "not engines"]
+EVERYTHING = ["python", "-m", "pytest", "-n", "auto", "--require-all"]
+EVERYTHING += ["--hypothesis-profile=full", "-m", "not engines"]
 # The files in the root folder that tests read.
 FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
 FILES += [".pre-commit-config.yaml", "conftest.py", "noxfile.py", "pyproject.toml"]
