@@ -423,21 +423,6 @@ def test_a_call_with_a_timeout_limits_the_loop_in_its_function(call, elapsed):
     assert site.behavior.elapsed == elapsed
 
 
-@pytest.mark.parametrize(("parameter", "found"), [("tries", False), ("tries=20", True)])
-def test_growth_up_to_a_number_that_each_caller_gives_needs_no_cap(parameter, found):
-    source = f"""
-        def load({parameter}, delay=FIRST):
-            for attempt in range(tries):
-                try:
-                    return fetch()
-                except OSError:
-                    time.sleep(delay)
-                    delay *= 2
-        """
-    rules = {each.rule for each in check_site(only(source), RULES)}
-    assert ("growth-without-cap" in rules) is found
-
-
 CLOCKS = {
     "an alarm": ("named", "signal.alarm(9)", None),
     "a timeout of eventlet": ("named", "eventlet.Timeout(5)", None),
