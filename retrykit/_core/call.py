@@ -100,11 +100,10 @@ ATTEMPT, ERROR, RESULT, STARTED, DELAY, LOCATIONS = 0, 1, 2, 3, 5, 6
 
 
 def open_entry(entry: Entry, draws: Draws) -> list[Any]:
-    """Return the tape of an entry; add one with these draws if there is none."""
-    if len(entry) <= TAPE:
-        shared, number = draws
-        # In one step: of several threads that do so, the first one wins.
-        entry.append([shared, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
+    """Add a tape with these draws to an entry that has none, and return its tape."""
+    shared, number = draws
+    # In one step: of several threads that do so, the first one wins.
+    entry.append([shared, number, NOTHING_EARLIER, None, FIRST_ATTEMPT])
     tape: list[Any] = entry[TAPE]
     return tape
 
