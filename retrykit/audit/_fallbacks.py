@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from retrykit.audit._flow import inner_nodes, without_handlers
 from retrykit.audit._handlers import OF_NETWORK, is_log_function, last_name
-from retrykit.audit._loop_words import EVIDENCE, Statement, has_text, names_in, texts_in
+from retrykit.audit._loop_words import (
+    EVIDENCE,
+    Statement,
+    counters,
+    has_text,
+    names_in,
+    texts_in,
+)
 from retrykit.audit._turns import Turn
 
 __all__ = ["is_enlargement", "is_fallback", "picks_free_port_or_name"]
@@ -14,7 +21,7 @@ __all__ = ["is_enlargement", "is_fallback", "picks_free_port_or_name"]
 # A place that is free for this attempt, and the names of such places.
 _ANOTHER = re.compile(
     r"(free|unused|random|available|allocate|candidate|pick|find|next)_?\w*_?port"
-    r"|mktemp|mkdtemp|(^|_)timestamp$|(^|_)uuid\d?$|token_hex|randint|randrange|^choice$|^next$|^pop(left)?$",
+    r"|mktemp|mkdtemp|^urandom$|(^|_)timestamp$|(^|_)uuid\d?$|token_hex|randint|randrange|^choice$|^next$|^pop(left)?$",
     re.IGNORECASE,
 )
 # Ports and ranges of addresses.
@@ -50,6 +57,12 @@ _SERVER_COUNTS = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS = frozenset(["count", "range"])
+# What is counted for its delays or its attempts.
+_OF_RETRIES = re.compile(
+    f"{EVIDENCE.pattern}|delay|interval|pause|schedule|sleep|timeout|wait",
+    re.IGNORECASE,
+)
+_PROXIES = re.compile(r"_*(choose|draw|get|pick|random|select)_(\w+_)?proxy$")
 _CHANGES = frozenset(["add", "discard", "extend", "pop", "remove", "update"])
 _COUNTS = re.compile(
     f"{EVIDENCE.pattern}|count|err|exc|fail|last|message(?!s)|msg(?!s)|reason",
@@ -68,6 +81,47 @@ def is_fallback(turn: Turn) -> bool:
         or _switches_target(turn)
         or _excludes_failed(turn)
         or _draws(turn)
+        or _counts_alternatives(turn)
+        or _takes_proxy(turn)
+    )
+
+
+def _counts_alternatives(turn: Turn) -> bool:
+    """Return whether a loop has as many turns as there are items of something."""
+    loop = turn.loop
+    bound = loop.test if isinstance(loop, ast.While) else loop.iter
+    names = names_in(bound)
+    if isinstance(loop, ast.While) and not names & counters(loop):
+        return False
+    values = [turn.before[x] for x in names & turn.before.keys()]
+    return any(
+        isinstance(each, ast.Call)
+        and last_name(each.func) == "len"
+        and not any(map(_OF_RETRIES.search, names_in(each)))
+        for node in [bound, *values]
+        for each in ast.walk(node)
+    )
+
+
+def _takes_proxy(turn: Turn) -> bool:
+    """Return whether each turn gets a proxy for its attempt."""
+    taken = {
+        name
+        for each in turn.loop.body
+        if isinstance(each, ast.Assign) and _gets_proxy(each.value)
+        for target in each.targets
+        for name in names_in(target)
+    }
+    return any(
+        isinstance(each, ast.Call) and names_in(each) & taken
+        for each in inner_nodes(turn.attempt.body)
+    )
+
+
+def _gets_proxy(node: ast.expr) -> bool:
+    return any(
+        isinstance(each, ast.Call) and _PROXIES.match(last_name(each.func))
+        for each in ast.walk(node)
     )
 
 

@@ -55,7 +55,10 @@ _TAKEN_NUMBERS = frozenset(["EADDRINUSE", "EEXIST"])
 _OUTDATED = re.compile(r"^(is_)?(stale|conflict)(_|$)", re.IGNORECASE)
 # Errors that tell that something is not there.
 _ABSENT = re.compile("NotFound|DoesNotExist|Missing|NoSuch|Unknown(Key|Name)")
-_ASKS = frozenset(["getpass", "input", "prompt", "raw_input"])
+_ASKS = re.compile(
+    r"^(getpass|input|prompt|raw_input)$"
+    r"|^_*(ask|confirm|prompt)_(\w+_)?(again|continue|retry)$"
+)
 # The names of functions and of objects that ask a person; a service may be asked, too.
 _DIALOGUES = re.compile(
     r"^_*(ask|prompt|confirm|query_yes_no|read_password)(_|$)|(^|_)input$|user_input"
@@ -328,7 +331,7 @@ def prompts_user(loop: Statement) -> bool:
 
 def _is_prompt(function: ast.expr) -> bool:
     name = last_name(function)
-    if name in _ASKS:
+    if _ASKS.search(name):
         return True
     if not _DIALOGUES.search(name):
         return False

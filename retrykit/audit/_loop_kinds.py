@@ -31,6 +31,7 @@ from retrykit.audit._pauses import suggests_sleep
 from retrykit.audit._polls import (
     WAITS,
     depends_on_state,
+    receives_more,
     sleeps_first,
     tests_readiness,
 )
@@ -223,7 +224,8 @@ def is_retry_of_results(
     )
     if not told:
         return False
-    if any(each(loop) for each in (depends_on_state, tests_readiness, prompts_user)):
+    kinds = (depends_on_state, receives_more, tests_readiness, prompts_user)
+    if any(each(loop) for each in kinds):
         return False
     if picks_free_port_or_name(loop, set(), loop.body) or _is_other_kind(loop):
         return False
@@ -367,8 +369,7 @@ def _asks_for_others(loop: Statement) -> bool:
     stepped = {
         name
         for each in inner_nodes(loop.body)
-        if isinstance(each, ast.AugAssign)
-        for name in target_names(each.target)
+        for name in _stepped_by(each)
         if not EVIDENCE.search(name) and not COUNT_WORDS.search(name)
     }
     for each in inner_nodes(loop.body):
@@ -381,6 +382,19 @@ def _asks_for_others(loop: Statement) -> bool:
         and not suggests_sleep(last_name(each.func))
         for each in inner_nodes(loop.body)
     )
+
+
+def _stepped_by(node: ast.AST) -> set[str]:
+    """Return the name that a statement changes from its value before."""
+    match node:
+        case ast.AugAssign(target=target):
+            return target_names(target)
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            # Such as `size = min(size * 2, 9000)`.
+            steps = [x for x in ast.walk(value) if isinstance(x, ast.BinOp)]
+            used = (y for x in steps for y in ast.walk(x) if isinstance(y, ast.Name))
+            return {name} & {each.id for each in used}
+    return set()
 
 
 def _iterates_over_retries(loop: Statement) -> bool:

@@ -40,6 +40,7 @@ from retrykit.audit._pauses import (
     may_sleep_elsewhere,
     pauses_within,
 )
+from retrykit.audit._polls import announces_wait
 from retrykit.audit._scopes import ANY
 from retrykit.audit._turns import Turn, find_turn
 from retrykit.audit._values import UNKNOWN, Scope, Value, evaluate, is_number
@@ -103,6 +104,7 @@ class Place(NamedTuple):
     """The surroundings of a loop.
 
     Attributes:
+        preceding: The statements before it, in its block.
         following: The statements that follow it, in its block and in outer blocks.
         later: The statements that follow the loops around it.
         before: The expressions that were last assigned to names before it.
@@ -116,6 +118,7 @@ class Place(NamedTuple):
             attempts.
     """
 
+    preceding: Sequence[ast.stmt]
     following: Sequence[ast.stmt]
     later: Sequence[ast.stmt]
     before: dict[str, ast.expr]
@@ -130,6 +133,8 @@ class Place(NamedTuple):
 
 def read_loop(loop: Statement, place: Place) -> Loop | None:
     """Return what a loop does; None if it does not retry."""
+    if announces_wait(place.preceding):
+        return None
     turn = find_turn(loop, place.scope, place.function, place.following, place.before)
     if turn is None:
         if not _repeats_results(loop, place):

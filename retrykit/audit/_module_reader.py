@@ -175,7 +175,7 @@ class _Reader:
                     if self.raising.names:
                         self.raising.visit(each)
                     following = body.following(statements[index + 1 :])
-                    self.visit_loop(each, following, body)
+                    self.visit_loop(each, statements[:index], following, body)
                     outer = body.around, body.later
                     body.around, body.later = [], [*following, *body.later]
                     self.visit_statement(each, body)
@@ -191,12 +191,14 @@ class _Reader:
     def visit_loop(
         self,
         node: ast.While | ast.For | ast.AsyncFor,
+        preceding: Sequence[ast.stmt],
         following: Sequence[ast.stmt],
         body: _Body,
     ) -> None:
         """Note a loop that retries, or that iterates over the attempts of a library."""
         names = body.names
         place = Place(
+            preceding,
             following,
             body.later,
             names.assigned,

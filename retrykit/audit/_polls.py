@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Sequence
 
 from retrykit.audit._flow import flow, inner_nodes, leaves
 from retrykit.audit._handlers import OF_DATA, OF_NETWORK, is_log_function, last_name
@@ -20,8 +21,10 @@ from retrykit.audit._turns import Turn
 
 __all__ = [
     "WAITS",
+    "announces_wait",
     "depends_on_state",
     "is_poll",
+    "receives_more",
     "sleeps_first",
     "tests_readiness",
 ]
@@ -72,6 +75,8 @@ _WAITS_FOR = re.compile(
 _READY = re.compile(
     r"(^|_)(ready|healthy|is_up|available|reachable|listening)(_|$)", re.IGNORECASE
 )
+# A flag that is true as long as something is not ready.
+_AWAITS = re.compile("^(is_)?a?waiting(_|$)", re.IGNORECASE)
 # The end of a name such as `check_server_ready`.
 _NAMED_READY = re.compile(r"_(is_)?(ready|healthy|reachable)$")
 _NOW_READY = re.compile(
@@ -95,11 +100,21 @@ _SENDS = re.compile(
     r"(^|_)(send|sendall|sendto|write|publish|submit|request|transmit|put)(_|$)",
     re.IGNORECASE,
 )
+# What goes to a page if it gets one.
+_BROWSERS = re.compile("browser|driver|page|tab", re.IGNORECASE)
+_RECEIVED = re.compile(r"^_*(receive|recv)(_\w+)?$")
+# What is told before a loop that polls.
+_ANNOUNCED = re.compile(
+    r"\bawaiting\b|\bwait(ing)? (for|on|until)\b(?!.*\b(answer|reply|response)\b)"
+    r"|\bin (a )?loop until\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _QUEUES = frozenset(["Empty", "Full", "QueueEmpty", "QueueFull"])
 _TIMEOUTS = re.compile(
     r"^(Queue)?(Empty|Full)$|^BlockingIOError$|timed?_?out", re.IGNORECASE
 )
 _STATUS_NAMES = re.compile(r"(^|_)(status|state|phase)$", re.IGNORECASE)
+_ALL_STATES = re.compile(r"(^|_)states$", re.IGNORECASE)
 _STATE_NUMBERS = re.compile(r"(^|_)(state|phase)(_?(code|id|number))?$", re.IGNORECASE)
 _FAILED = re.compile("fail|error|retr|busy|unavail|limit", re.IGNORECASE)
 _EXISTENCE = re.compile(r"exists?$|^is_?(file|dir)$", re.IGNORECASE)
@@ -316,6 +331,9 @@ def tests_readiness(loop: Statement) -> bool:
     """Return whether a loop continues while something is not ready."""
     if not isinstance(loop, ast.While):
         return False
+    match loop.test:
+        case ast.Name(id=name) | ast.Attribute(attr=name) if _AWAITS.search(name):
+            return True
     return any(
         isinstance(each, ast.UnaryOp)
         and isinstance(each.op, ast.Not)
@@ -447,15 +465,100 @@ def _is_state_test(node: ast.AST) -> bool:
     match node:
         case ast.Compare(left=left, comparators=[ast.Constant(value=int())]):
             return any(map(_STATE_NUMBERS.search, names_in(left)))
+        case ast.Compare(left=left, comparators=[right]) if any(
+            _ALL_STATES.search(last_name(each)) for each in (left, right)
+        ):
+            # Such as `states == expected`, or `State.OLD in states`.
+            return True
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(word))]):
             states = any(map(_STATUS_NAMES.search, names_in(left)))
             return states and not word.isdigit() and not _FAILED.search(word)
     return False
 
 
+def receives_more(loop: Statement) -> bool:
+    """Return whether each turn receives the next data, and nothing is sent again."""
+    calls = [x for x in inner_nodes(loop.body) if isinstance(x, ast.Call)]
+    if any(_SENDS.search(last_name(each.func)) for each in calls):
+        return False
+    for each in inner_nodes(loop.body):
+        match each:
+            case ast.Assign(value=value) | ast.AugAssign(value=value):
+                call = value.value if isinstance(value, ast.Await) else value
+                if isinstance(call, ast.Call) and _RECEIVED.match(last_name(call.func)):
+                    return True
+    return False
+
+
+def _receives_more(turn: Turn) -> bool:
+    """Return whether an attempt only receives data, and adds them to earlier ones."""
+    match turn.attempt.body:
+        case [ast.AugAssign(op=ast.Add())]:
+            return receives_more(turn.loop)
+    return False
+
+
+def _opens_until_there(turn: Turn) -> bool:
+    """Return whether a loop is like ``while not file: file = open(path)``."""
+    match turn.loop, turn.attempt.body:
+        case (
+            ast.While(test=ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name))),
+            [ast.Assign(targets=[ast.Name(id=opened)], value=ast.Call(func=function))],
+        ):
+            return name == opened and last_name(function) == "open"
+    return False
+
+
+def _discards_answer(turn: Turn) -> bool:
+    """Return whether an attempt asks for something, and does not look at the answer."""
+    match turn.attempt.body[0]:
+        case ast.Expr(value=value):
+            call = value.value if isinstance(value, ast.Await) else value
+            match call:
+                case ast.Call(
+                    func=ast.Attribute(value=owner, attr="get" | "head" | "options"),
+                    args=[] | [_],
+                ):
+                    return not any(map(_BROWSERS.search, names_in(owner)))
+    return False
+
+
+def _asserts_number(turn: Turn) -> bool:
+    """Return whether an attempt asserts how many there are of something."""
+    told = EVIDENCE.search(control_words(turn.loop, texts=False))
+    return not told and any(
+        isinstance(each, ast.Assert)
+        and isinstance(each.test, ast.Compare)
+        and "len" in names_in(each.test)
+        for each in turn.attempt.body
+    )
+
+
+def announces_wait(preceding: Sequence[ast.stmt]) -> bool:
+    """Return whether the last call before a loop says that it waits for something.
+
+    Args:
+        preceding: The statements before the loop, in its block.
+    """
+    for each in reversed(preceding):
+        match each:
+            case ast.Assign(value=ast.Constant()):
+                continue
+            case ast.Expr(value=ast.Call() as call) if _is_sleep(call):
+                continue
+            case ast.Expr(value=ast.Call() as call):
+                return has_text([call], _ANNOUNCED)
+        break
+    return False
+
+
 _CERTAIN = (
     _waits_for_state,
     _reads_file,
+    _receives_more,
+    _opens_until_there,
+    _discards_answer,
+    _asserts_number,
     _takes_lock,
     _checks_health,
     _opens_only,

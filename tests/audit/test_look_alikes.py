@@ -5,6 +5,86 @@ import pytest
 from tests.audit.test_loops import loops
 
 POLLS = {
+    "a file that another program writes": (
+        """
+        file = None
+        while not file:
+            try:
+                file = {0}(path)
+            except Exception as error:
+                log.warning(error)
+                time.sleep(1)
+        """,
+        ("open", "fetch"),
+    ),
+    "data that are received bit by bit": (
+        """
+        for attempt in range(9):
+            try:
+                data += link.{0}(4096)
+            except:
+                pass
+            log.debug("attempt %d", attempt)
+            if pattern.search(data):
+                break
+            time.sleep(1)
+        """,
+        ("recv", "fetch"),
+    ),
+    "a server whose answer is thrown away": (
+        """
+        for number in range(9):
+            try:
+                {0}requests.get(url)
+            except ConnectionError:
+                if number == 8:
+                    raise
+                time.sleep(3)
+            else:
+                break
+        """,
+        ("", "answer = "),
+    ),
+    "a page that a browser opens": (
+        """
+        for number in range(9):
+            try:
+                {0}.get(url)
+            except ConnectionError:
+                log.warning("failed")
+                time.sleep(3)
+            else:
+                break
+        """,
+        ("session", "driver"),
+    ),
+    "a wait that is logged before": (
+        """
+        log.info("{0}")
+        while True:
+            try:
+                shop.send(order)
+            except LoadingError:
+                log.debug("> busy")
+                time.sleep(2)
+            else:
+                break
+        """,
+        (".. awaiting the end of the load", ".. sending the order"),
+    ),
+    "conditions that are asserted": (
+        """
+        while True:
+            try:
+                found = count()
+                {0}
+            except Exception:
+                time.sleep(1)
+            else:
+                break
+        """,
+        ("assert len(found) == 7", "assert found.ok"),
+    ),
     "devices that are polled": (
         """
         for attempt in range(9):
@@ -35,7 +115,7 @@ POLLS = {
         while attempt < 9:
             attempt += 1
             try:
-                requests.get("http://shop/{0}", timeout=9)
+                answer = requests.get("http://shop/{0}", timeout=9)
                 break
             except Exception:
                 time.sleep(5)
@@ -755,6 +835,94 @@ POLLS = {
 }
 
 OTHERS = {
+    "one of as many as there are": (
+        """
+        for _ in range({0}):
+            host = choose()
+            try:
+                return fetch(host)
+            except OSError:
+                log.warning("failed")
+        """,
+        ("len(self.points)", "len(self.delays)"),
+    ),
+    "as many turns as were counted before": (
+        """
+        attempts = {0}
+        while attempts:
+            try:
+                return fetch()
+            except Exception as error:
+                log.warning(error)
+                use_next()
+                attempts -= 1
+        """,
+        ("len(list_cookies()) or 1", "len(RETRY_DELAYS)"),
+    ),
+    "another proxy in each turn": (
+        """
+        tries = 0
+        while tries < 5:
+            routes = {"https": self.{0}()}
+            try:
+                return requests.get(url, proxies=routes)
+            except Exception as error:
+                print(error)
+                tries += 1
+        """,
+        ("get_proxy", "get_routes"),
+    ),
+    "a random name of a socket": (
+        """
+        for _ in range(99):
+            name = {0}
+            path = os.path.join(folder, name)
+            try:
+                sock.bind(path)
+            except OSError:
+                continue
+            else:
+                return path
+        """,
+        ("os.urandom(8).hex()", "self.name"),
+    ),
+    "a larger range in each turn": (
+        """
+        for attempt in range(9):
+            found = search(base, size)
+            if len(found) < needed:
+                size = {0}
+                time.sleep(1)
+                continue
+            return found
+        """,
+        ("min(size * 2, 5_000)", "first"),
+    ),
+    "old messages that are left out": (
+        """
+        send(request)
+        for attempt in range(retries + 1):
+            message = {0}()
+            if message.number == number:
+                return message
+            log.warning("stale message, attempt %d", attempt)
+        """,
+        ("receive", "fetch"),
+    ),
+    "a person who is asked in a method": (
+        """
+        while True:
+            try:
+                download()
+                break
+            except Exception:
+                if not self.{0}():
+                    log.error("cancelled")
+                    sys.exit(0)
+                time.sleep(1)
+        """,
+        ("confirm_retry", "counts"),
+    ),
     "work that has only been accepted": (
         """
         while True:
@@ -1151,7 +1319,7 @@ OTHERS = {
     ),
     "one of several forms, which is chosen before": (
         """
-        for number in range(len(forms)):
+        for number in range(3):
             {0}
             try:
                 fill()
