@@ -259,7 +259,7 @@ def picks_free_port_or_name(
     Args:
         loop: The loop.
         caught: The names of the errors after which it continues. Another name counts
-            only if all of these may mean that a name is taken.
+            only if all of these may mean that a name is taken, or if it is random.
         attempt: The statements that use the port or the name.
     """
     taken = bool(caught) and all(map(_TAKEN.search, caught))
@@ -277,8 +277,9 @@ def picks_free_port_or_name(
                 pass
             case _:
                 continue
-        fits = _PORTS.search(place) or (taken and _PLACES.search(place))
         used = names_in(value)
+        named = taken or (caught == {"Exception"} and "uuid4" in used)
+        fits = _PORTS.search(place) or (named and _PLACES.search(place))
         if used & others or any(map(_ANOTHER.search, used)):
             others.add(name)
             places |= {name} if fits else set()

@@ -126,7 +126,7 @@ def _outcomes_of(node: ast.stmt) -> Outcomes:  # noqa: C901, PLR0911  a case eac
     match node:
         case ast.Return():
             return frozenset(["return"])
-        case ast.Raise():
+        case ast.Raise() | ast.Assert(test=ast.Constant(value=False | 0)):
             return frozenset(["raise"])
         case ast.Break():
             return frozenset(["break"])

@@ -66,8 +66,8 @@ OF_NETWORK = re.compile(
 )
 """Matches the names of errors of a network or a server."""
 
-# Methods that log what is an error.
-_OF_ERRORS = frozenset(["critical", "error", "exception"])
+# Functions that tell of what is an error.
+_OF_ERRORS = frozenset(["critical", "error", "exception", "print", "warn", "warning"])
 _LOG_METHODS = re.compile(
     r"(^|_)(critical|debug|echo|error|exception|log|print|report|trace"
     r"|warn(ing)?)(_|$)"
@@ -233,23 +233,30 @@ def derived_names(
 def _raises_some(handlers: Sequence[ast.ExceptHandler]) -> bool:
     """Return whether a handler ends the loop with an error, not only a cancellation.
 
-    An error that is neither raised nor logged as one may be a success: for example,
-    what is to be deleted is not there.
+    An error that is neither raised nor told may be a success: for example, what is to
+    be deleted is not there.
     """
     return any(
-        ("raise" in flow(each.body) or _logs_error(each.body))
+        ("raise" in flow(each.body) or _tells_error(each))
         and leaves(each.body)
         and {*caught_by(each)} - CANCELLATIONS
         for each in handlers
     )
 
 
-def _logs_error(body: Sequence[ast.stmt]) -> bool:
+def _tells_error(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler logs, passes on or returns what tells of its error."""
+    for each in inner_nodes(handler.body):
+        match each:
+            case ast.Call(func=function) if is_log_function(function):
+                if last_name(function) in _OF_ERRORS:
+                    return True
+            case ast.Call():
+                if handler.name in {y for x in _arguments(each) for y in names_in(x)}:
+                    return True
     return any(
-        isinstance(each, ast.Call)
-        and last_name(each.func) in _OF_ERRORS
-        and is_log_function(each.func)
-        for each in inner_nodes(body)
+        isinstance(each, ast.Return) and isinstance(each.value, ast.Call)
+        for each in handler.body
     )
 
 

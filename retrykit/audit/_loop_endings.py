@@ -14,7 +14,6 @@ from retrykit.audit._loop_silence import (
     falls_silent,
     is_class,
     is_empty_or_constant,
-    is_text,
     only_logs,
 )
 from retrykit.audit._loop_words import (
@@ -31,7 +30,9 @@ __all__ = ["find_ending", "find_ending_of_results"]
 
 _HANDLES = re.compile("handle|raise|check", re.IGNORECASE)
 # The names of methods that keep an error for those who wait.
-_FINISHES = re.compile("^_*(abort|fail|finali[sz]e|finish|set_exception)(_|$)")
+_KEEPS = re.compile(
+    "_*(abort|add|append|fail|finali[sz]e|finish|put|record|set_exception|store)(_|$)"
+)
 # What returns the error that is handled.
 _CURRENT = frozenset(["exc_info"])
 _STATUS = re.compile(r"^(ok|status|status_?code)$", re.IGNORECASE)
@@ -255,18 +256,37 @@ def _ending_of_silence(
 def _stores_error(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler passes its error to a method like ``fail``.
 
-    Or whether it puts the error into a dictionary, which others may look at.
+    Or whether it keeps the error in a dictionary, an attribute or a list of an object,
+    which others may look at; or asks a function about it.
     """
-    return any(
-        isinstance(each, ast.Assign)
-        and isinstance(each.targets[0], ast.Subscript)
-        and handler.name in names_in(each.value)
-        for each in inner_nodes(handler.body)
-    ) or any(
-        _FINISHES.search(last_name(call.func))
-        and handler.name in {x.id for x in call.args if isinstance(x, ast.Name)}
-        for call in _calls_in(handler.body)
-    )
+    if not handler.name:
+        return False
+    for each in inner_nodes(handler.body):
+        match each:
+            case ast.Assign(
+                targets=[ast.Subscript() | ast.Attribute()], value=value
+            ) if handler.name in names_in(value):
+                return True
+            case ast.Call(func=function, args=arguments) if _keeps(function):
+                if handler.name in {y for x in arguments for y in names_in(x)}:
+                    return True
+            case ast.If(test=test):
+                calls = [x for x in ast.walk(test) if isinstance(x, ast.Call)]
+                own = (x for x in calls if isinstance(x.func, ast.Attribute))
+                if any(handler.name in names_in(x) for call in own for x in call.args):
+                    return True
+    return False
+
+
+def _keeps(function: ast.expr) -> bool:
+    """Return whether a function, by its name, keeps its arguments for others.
+
+    One that adds to a local list does not.
+    """
+    match function:
+        case ast.Attribute(value=ast.Name(), attr="add" | "append" | "put"):
+            return False
+    return bool(_KEEPS.match(last_name(function)))
 
 
 def _passes_counter(loop: Statement, handlers: Sequence[ast.ExceptHandler]) -> bool:
@@ -381,19 +401,7 @@ def _ending_of_raise(
             isinstance(node.exc, ast.Name) and node.exc.id in gone
         )
         return "hidden" if hides else "?"
-    return "?" if names_in(node.exc) & kept - _in_texts(node.exc) else "hidden"
-
-
-def _in_texts(node: ast.expr) -> set[str]:
-    """Return the names that an error uses only in its text."""
-    texts = [x for x in ast.walk(node) if isinstance(x, ast.JoinedStr) or is_text(x)]
-    inside = {id(x) for each in texts for x in ast.walk(each)}
-    others = {
-        each.id
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name) and id(each) not in inside
-    }
-    return {name for each in texts for name in names_in(each)} - others
+    return "?" if names_in(node.exc) & kept else "hidden"
 
 
 def _uses(body: Sequence[ast.AST], names: set[str]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 
 from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
+from retrykit.audit._handlers import last_name
 from retrykit.audit._loop_counts import (
     attempts_of_iterator,
     attempts_of_steps,
@@ -216,12 +217,15 @@ def _limits_of_loop(
         calls, elapsed = _limits_of_condition(loop, scope, before)
     first = first_count(loop, scope)
     within = _computed_words(loop.body)
+    summed = _sums_of_delays(loop)
     for test in _leaving_tests(loop):
         if truth(test, settled) is False:
             continue
         found = _limits_of_test(test, counted, changed, scope, turning)
         if _compares_time_left(test, within):
             found = found[0], UNKNOWN
+        if names_in(test) & summed:
+            found = math.inf, UNKNOWN
         calls, elapsed = _least(calls, found[0]), _least(elapsed, found[1])
         calls = _least(calls, _attempts_of_truth_test(test, loop, scope, before))
         if not isinstance(loop, ast.While):
@@ -269,6 +273,24 @@ def _computed_words(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
                 for name in target_names(target):
                     found.setdefault(name, set()).update(names_in(value))
     return found
+
+
+def _sums_of_delays(loop: Statement) -> set[str]:
+    """Return the names that a loop increases by what it has slept."""
+    slept = {
+        name
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.Call) and last_name(each.func) == "sleep"
+        for argument in each.args
+        for name in names_in(argument)
+    }
+    return {
+        name
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add)
+        if isinstance(each.value, ast.Name) and each.value.id in slept
+        for name in target_names(each.target)
+    }
 
 
 def _compares_time_left(test: ast.expr, within: dict[str, set[str]]) -> bool:

@@ -50,7 +50,7 @@ ENDLESS = re.compile(
 )
 """Words in the condition of a loop that another part of the program ends."""
 STOPS = re.compile(
-    r"(^|_)(clos(ed|ing)|stop(ped|ping)?|shut(ting)?_?down|should_run|running|quit|exit(ing)?)(_|$)",
+    r"(^|_)(abort(ed)?|clos(ed|ing)|stop(ped|ping)?|shut(ting)?_?down|should_run|running|quit|exit(ing)?)(_|$)",
     re.IGNORECASE,
 )
 """Names that tell whether a program, or a part of it, stops."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from retrykit.audit._borrowed import called_name
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
-from retrykit.audit._flow import LEAVES, flow, inner_nodes
+from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
 from retrykit.audit._handlers import (
     Attempt,
     caught_by,
@@ -30,7 +30,7 @@ from retrykit.audit._loop_kinds import (
     is_retry_of_results,
 )
 from retrykit.audit._loop_limits import Limits, find_limits
-from retrykit.audit._loop_words import Statement, counters
+from retrykit.audit._loop_words import STOPS, Statement, counters, names_in
 from retrykit.audit._pauses import (
     Pause,
     calls_retrier,
@@ -177,7 +177,12 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
         turn is not None and _retries_some_at_once(turn, pauses, place.helpers()),
         usual,
         tuple(_called_elsewhere(around if delays.jitter is None else handlers, place)),
-        is_plain(loop, turn, retried, endless=math.inf in (calls, usual)),
+        is_plain(
+            loop,
+            turn,
+            retried,
+            endless=usual == math.inf or calls == elapsed == math.inf,
+        ),
         tuple((name, variables[name]) for name in retried or () if name in variables),
     )
 
@@ -336,11 +341,24 @@ def _retries_some_at_once(turn: Turn, pauses: list[Pause], helpers: Helpers) -> 
             continue
         if helpers.may_wait([x for x in path if x not in turn.attempt.body]):
             continue
+        if _leaves_unless_stopped(each):
+            continue
         if all(map(is_failure, caught_by(each))) and _only_logs_and_counts(
             each, turn.loop
         ):
             return True
     return False
+
+
+def _leaves_unless_stopped(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler is like ``if not stopped: raise``."""
+    return any(
+        isinstance(each, ast.If)
+        and isinstance(each.test, ast.UnaryOp)
+        and any(map(STOPS.search, names_in(each.test)))
+        and leaves(each.body)
+        for each in handler.body
+    )
 
 
 def _only_logs_and_counts(handler: ast.ExceptHandler, loop: Statement) -> bool:

@@ -207,7 +207,11 @@ def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[P
     found: list[Pause] = []
     calls = False
     for each in attempt.body:
-        inner = [x for x in ast.walk(each) if isinstance(x, ast.Call)]
+        inner = [
+            x
+            for x in ast.walk(each)
+            if isinstance(x, ast.Call) and not is_log_function(x.func)
+        ]
         slept = [sleeps[id(x)] for x in inner if id(x) in sleeps]
         if isinstance(each, ast.Expr) and slept:
             found += slept if calls else []

@@ -90,6 +90,8 @@ def find_turn(
         if flow(attempt.body) == {"raise"}:
             # It cannot succeed.
             continue
+        if _only_gives_default(loop, attempt, rest):
+            continue
         after = flow(rest)
         handlers = [
             each
@@ -103,6 +105,33 @@ def find_turn(
             pauses = [*find_pauses(loop.body, scope)]
             return Turn(loop, *found, pauses, name, following, before)
     return None
+
+
+def _only_gives_default(
+    loop: Statement, attempt: Attempt, rest: Sequence[ast.stmt]
+) -> bool:
+    """Return whether a failed attempt only leaves a constant in a variable.
+
+    And the variable decides neither how the turn ends nor whether another one follows.
+    """
+    found = _assigned_results(attempt.body)
+    names: set[str] = set()
+    for each in attempt.handlers:
+        match each.body:
+            case [ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant())] if (
+                name in found
+            ):
+                names.add(name)
+            case _:
+                return False
+    tests = [loop.test] if isinstance(loop, ast.While) else []
+    tests += [
+        each.test
+        for each in inner_nodes(rest)
+        if isinstance(each, ast.If) and (flow(each.body) | flow(each.orelse)) - {"next"}
+    ]
+    returned = [x for x in inner_nodes(rest) if isinstance(x, ast.Return)]
+    return not any(names_in(each) & names for each in [*tests, *returned])
 
 
 def _find_later(

@@ -872,6 +872,21 @@ OTHERS = {
         """,
         ("get_proxy", "get_routes"),
     ),
+    "a random name of a user": (
+        """
+        user, attempts = None, 0
+        while user is None:
+            try:
+                name = "shop-" + {0}
+                create_user(name)
+                user = name
+            except Exception:
+                attempts += 1
+                if attempts > 5:
+                    raise
+        """,
+        ("str(uuid.uuid4())[:8]", "self.name"),
+    ),
     "a random name of a socket": (
         """
         for _ in range(99):

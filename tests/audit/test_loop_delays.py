@@ -290,3 +290,36 @@ def test_a_test_may_cap_a_delay_that_is_computed(test, grows):
         """
     [site] = loops(source)
     assert site.behavior.delays.grows is grows
+
+
+@pytest.mark.parametrize(
+    ("before", "shape"), [("log.info('soon')", "constant"), ("greet()", "none")]
+)
+def test_an_attempt_may_begin_with_a_delay(before, shape):
+    [site] = loops(f"""
+    while attempts < 5:
+        try:
+            attempts += 1
+            {before}
+            time.sleep(9)
+            link.connect()
+            break
+        except OSError as error:
+            log.info("failed")
+    """)
+    assert site.behavior.delays.shape == shape
+
+
+@pytest.mark.parametrize(("name", "jitter"), [("jitter_sleep", True), ("sleep", False)])
+def test_the_name_of_a_sleep_tells_that_it_is_random(name, jitter):
+    [site] = loops(
+        f"""
+    for attempt in range(4):
+        try:
+            return fetch()
+        except OSError:
+            await {name}(self.delay)
+    """,
+        is_async=True,
+    )
+    assert site.behavior.delays.jitter is jitter

@@ -407,6 +407,33 @@ def test_a_loop_without_a_limit_is_left_by_a_success(parts, found):
     assert ("unbounded" in broken_rules(source)) is found
 
 
+def test_a_loop_with_a_limit_of_time_need_not_be_left_at_once():
+    test = "not answer and time.time() < end"
+    source = ENDLESS.format(test, "answer = fetch()")
+    assert "error-hidden" in broken_rules(source)
+
+
+@pytest.mark.parametrize(("tested", "found"), [("size", False), ("left", True)])
+def test_a_default_after_an_error_is_no_failed_turn(tested, found):
+    """Only if the loop looks at it."""
+    source = f"""
+    retries = 0
+    while retries < 3:
+        answer = fetch()
+        try:
+            left = int(answer.headers["left"])
+        except:
+            left = None
+        if {tested} is None:
+            time.sleep(1)
+            retries += 1
+            continue
+        return answer
+    """
+    rules = broken_rules(source) if loops(source) else set()
+    assert ("cancellation-swallowed" in rules) is found
+
+
 def test_a_flag_of_a_silent_loop_may_be_that_of_a_poll():
     source = ENDLESS.format("not done", "fetch()\n        done = True")
     assert "unbounded" not in broken_rules(source.replace("log.warning", "close"))

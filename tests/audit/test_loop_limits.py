@@ -447,3 +447,25 @@ def test_the_time_of_a_function_may_be_limited(decorator, before, elapsed):
                     time.sleep(1)
         """)
     assert site.behavior.elapsed == elapsed
+
+
+@pytest.mark.parametrize(
+    ("step", "found"), [("delay", (None, None)), ("1", (601, math.inf))]
+)
+def test_a_sum_of_delays_limits_the_time(step, found):
+    [site] = loops(f"""
+    delay, total = 5, 0
+    while True:
+        try:
+            return fetch()
+        except OSError:
+            pass
+        if total <= 600:
+            time.sleep(delay)
+            total += {step}
+            delay *= 2
+        else:
+            raise Failed
+    """)
+    calls, elapsed = site.behavior.calls, site.behavior.elapsed
+    assert (calls if found[0] else None, elapsed) == found

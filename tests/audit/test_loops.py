@@ -1675,6 +1675,22 @@ def test_some_errors_are_retried_at_once(error, expected, statement):
     assert site.behavior.some_at_once is (expected and statement != "reset()")
 
 
+@pytest.mark.parametrize(("test", "found"), [("aborted", False), ("empty", True)])
+def test_after_a_stop_no_error_is_retried_at_once(test, found):
+    source = f"""
+        for attempt in range(5):
+            try:
+                return send()
+            except ConnectionError:
+                if not self.{test}:
+                    raise
+            except ServerError:
+                time.sleep(1)
+        """
+    [site] = loops(source)
+    assert site.behavior.some_at_once is found
+
+
 def test_no_error_is_retried_at_once_after_a_sleep_that_all_share():
     source = """
         for attempt in range(5):
@@ -1823,14 +1839,6 @@ HIDDEN = {
         if attempt:
             log.error("failed: %s", last)
         """,
-    "raises another error with the text": """
-        for attempt in range(3):
-            try:
-                return fetch()
-            except OSError as error:
-                last = error
-        raise Failed(f"failed: {last}")
-        """,
     "raises an error of another kind": """
         for attempt in range(3):
             try:
@@ -1859,6 +1867,14 @@ def test_the_last_error_is_hidden(source):
 
 
 KNOWN = {
+    "raises another error with its text": """
+        for attempt in range(3):
+            try:
+                return fetch()
+            except OSError as error:
+                last = error
+        raise Failed(f"failed: {last}")
+        """,
     "gives the error to another one": """
         for attempt in range(3):
             try:
@@ -1906,6 +1922,9 @@ BROAD = {
     "except ParseError as error: raise Failed from error": "?",
     "except OldError as e:\n                if e: return\n                raise": "?",
     "except Refused as e: log.error(e); return": "?",
+    "except Refused as e: print(e); break": "?",
+    "except Refused as e: notify(str(e)); return": "?",
+    "except Refused as e: return Answer(400)": "?",
     "except Refused as e: log.debug(e); return": "Exception",
     "except NotFound: return None": "Exception",
     "except asyncio.CancelledError: raise": "Exception",
