@@ -205,7 +205,7 @@ def _pause_of_caller(pause: Pause, call: ast.Call, function: FunctionNode) -> Pa
         # The function waits for something else, or retries by itself.
         return Pause(call, None, blocking)
     match pause.argument:
-        case ast.Name(id=name) if name in _parameters(function):
+        case ast.Name(id=name) if name in _unchanged_parameters(function):
             return Pause(
                 call, _argument_for(call, function, name), blocking, pause.seconds
             )
@@ -219,6 +219,16 @@ def _argument_for(call: ast.Call, function: FunctionNode, name: str) -> ast.expr
         parameters = parameters[1:]
     named = {each.arg: each.value for each in call.keywords}
     return dict(zip(parameters, call.args, strict=False)).get(name, named.get(name))
+
+
+def _unchanged_parameters(function: FunctionNode) -> set[str]:
+    """Return the parameters that a function does not assign to."""
+    assigned = {
+        each.id
+        for each in inner_nodes(function.body)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
+    return {*_parameters(function)} - assigned
 
 
 def _parameters(function: FunctionNode) -> list[str]:

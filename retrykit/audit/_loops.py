@@ -2,6 +2,7 @@
 
 import ast
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from retrykit.audit._handlers import (
     caught_by,
     error_names,
     is_log_function,
+    last_name,
     may_raise_elsewhere,
     retried_errors,
     swallows_cancellation,
@@ -46,6 +48,10 @@ from retrykit.audit._turns import Turn, find_turn
 from retrykit.audit._values import UNKNOWN, Scope, Value, evaluate, is_number
 
 __all__ = ["Loop", "Place", "read_loop"]
+
+
+# The names of functions that limit a rate.
+_SPREADS = re.compile("sleep|pause|throttle|rate_?limit", re.IGNORECASE)
 
 
 class Loop(NamedTuple):
@@ -157,6 +163,8 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
     pauses = _with_helper_pauses(pauses, place.helpers(), [*failing, *tests])
     blocking = [each.node.lineno for each in pauses if each.blocking]
     delays = _find_delays(loop, place, pauses, failing)
+    if delays.jitter is False and turn is not None and _begins_with_wait(turn, pauses):
+        delays = delays.replace(jitter=None)
     variables = _variables(handlers, place)
     retried = _retried(turn, variables)
     return Loop(
@@ -409,6 +417,19 @@ def _with_helper_pauses(
     found = [*helpers.pauses(around)]
     known = {id(each.node) for each in found}
     return [*(x for x in pauses if id(x.node) not in known), *found]
+
+
+def _begins_with_wait(turn: Turn, pauses: Sequence[Pause]) -> bool:
+    """Return whether an attempt begins with a call that may wait, as for a rate."""
+    match turn.attempt.body[0]:
+        case ast.Expr(value=value):
+            call = value.value if isinstance(value, ast.Await) else value
+            return (
+                isinstance(call, ast.Call)
+                and bool(_SPREADS.search(last_name(call.func)))
+                and all(x.argument is None for x in pauses if x.node is call)
+            )
+    return False
 
 
 def _waits_before(attempt: Attempt) -> list[ast.stmt]:

@@ -202,7 +202,7 @@ def _passes_delay(call: ast.Call) -> bool:
 def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[Pause]:
     """Return an attempt's constant sleeps that follow its call, not a failure."""
     # One that is computed is a delay, as in `seconds = draw()` before `sleep(seconds)`.
-    plain = [each for each in pauses if isinstance(each.argument, ast.Constant)]
+    plain = [each for each in pauses if _is_constant(each.argument)]
     sleeps = {id(each.node): each for each in plain}
     found: list[Pause] = []
     calls = False
@@ -222,6 +222,13 @@ def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[P
         elif inner:
             calls = True
     return found
+
+
+def _is_constant(node: ast.expr | None) -> bool:
+    """Return whether an expression is a number, or the name of a constant."""
+    return isinstance(node, ast.Constant) or (
+        isinstance(node, ast.Name) and node.id.isupper()
+    )
 
 
 def _is_retrier_call(call: ast.Call) -> bool:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tests.audit.test_loops import loops
+from tests.audit.test_loops import loops, only
 
 COUNTED = "for attempt in range(4):"
 DELAYS = {
@@ -242,6 +242,7 @@ def test_a_condition_may_sleep(test, shape):
     ("success", "shape"),
     [
         ("shop.greet(); time.sleep(1)", "none"),
+        ("shop.greet(); time.sleep(REST)", "none"),
         ("time.sleep(1); shop.greet()", "constant"),
     ],
 )
@@ -323,3 +324,41 @@ def test_the_name_of_a_sleep_tells_that_it_is_random(name, jitter):
         is_async=True,
     )
     assert site.behavior.delays.jitter is jitter
+
+
+@pytest.mark.parametrize(
+    ("first", "jitter"), [("self._rate_limit_sleep()", None), ("greet()", False)]
+)
+def test_an_attempt_may_begin_with_a_wait_for_its_rate(first, jitter):
+    [site] = loops(f"""
+    for attempt in range(4):
+        try:
+            {first}
+            return fetch()
+        except OSError:
+            time.sleep(1)
+    """)
+    assert site.behavior.delays.jitter is jitter
+
+
+@pytest.mark.parametrize(
+    ("change", "jitter"), [("delay = delay * random.random()", True), ("pass", False)]
+)
+def test_a_helper_may_change_the_delay_that_it_is_given(change, jitter):
+    source = f"""
+    import random, time
+
+    def fetch_it():
+        delay = 1.0
+        for attempt in range(4):
+            try:
+                return fetch()
+            except OSError:
+                delay = pause(delay)
+
+    def pause(delay):
+        {change}
+        time.sleep(delay)
+        return delay
+    """
+    assert only(source).behavior.delays.jitter is jitter
