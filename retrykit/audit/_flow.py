@@ -146,7 +146,8 @@ def _outcomes_of(node: ast.stmt) -> Outcomes:  # noqa: C901, PLR0911  a case eac
         case ast.Expr(
             value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))
         ):
-            return frozenset(["raise" if name in _EXITS else _NEXT])
+            ends = name in _EXITS or name.endswith("_and_exit")
+            return frozenset(["raise" if ends else _NEXT])
     return frozenset([_NEXT])
 
 

@@ -273,7 +273,7 @@ def _catches_no_failure(turn: Turn) -> bool:
         not turn.always_ends or _reads_clock(turn.loop)
     ):
         return True
-    if turn.caught <= NOT_FAILURES or turn.caught == {"KeyError"} & turn.caught:
+    if turn.caught <= NOT_FAILURES | {"KeyError"}:
         return not _is_counted_retry(turn.loop)
     return not turn.pauses and turn.caught <= OF_DATA | NOT_FAILURES
 

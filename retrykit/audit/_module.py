@@ -40,7 +40,8 @@ class Candidate(NamedTuple):
         end_line: Its last line.
         column: Its column, from 1.
         function: The full name of the function in which it stands, or "".
-        iterated: Whether it is what a ``for`` loop iterates over.
+        iterated: Whether it is what a ``for`` loop, but not an asynchronous one,
+            iterates over.
         caught: The names of the errors after which a handler makes it; None if they are
             not known, or if no handler is around it.
     """

@@ -249,7 +249,7 @@ class _Reader:
                     blocks.append(part)
                 else:
                     parts += part
-        body.read(parts, getattr(node, "iter", None))
+        body.read(parts, node.iter if isinstance(node, ast.For) else None)
         for block in blocks:
             self.visit_inner(block, node, body)
         body.limits -= limits

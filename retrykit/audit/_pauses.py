@@ -200,11 +200,20 @@ def _passes_delay(call: ast.Call) -> bool:
 
 
 def pauses_within(attempt: ast.Try | ast.TryStar, pauses: list[Pause]) -> list[Pause]:
-    """Return an attempt's constant sleeps that follow its call, not a failure."""
+    """Return an attempt's constant sleeps that follow its call, not a failure.
+
+    Sleeps in its loops are among them.
+    """
     # One that is computed is a delay, as in `seconds = draw()` before `sleep(seconds)`.
     plain = [each for each in pauses if _is_constant(each.argument)]
     sleeps = {id(each.node): each for each in plain}
-    found: list[Pause] = []
+    inside = {
+        id(x)
+        for each in inner_nodes(attempt.body)
+        if isinstance(each, Statement)
+        for x in ast.walk(each)
+    }
+    found = [each for each in pauses if id(each.node) in inside]
     calls = False
     for each in attempt.body:
         inner = [

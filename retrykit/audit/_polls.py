@@ -38,7 +38,7 @@ WAITS = re.compile(
 """Words in the name of a function that waits for something, or serves."""
 _NOT_DONE = re.compile(
     r"\b(not yet|still not) (ready|up|finished|done)\b"
-    r"|\bnot (reachable|ready|running|started|up) yet\b"
+    r"|\bnot (reachable|ready|running|started|up|(at|in|on) \w+) yet\b"
     r"|\b(server|service) (is )?not (ready|up)\b|\bstill waiting\b"
     r"|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
     r"|\bnever (started|booted|came up|became|appeared|finished)\b"
@@ -116,8 +116,11 @@ _TIMEOUTS = re.compile(
 _STATUS_NAMES = re.compile(r"(^|_)(status|state|phase)$", re.IGNORECASE)
 _ALL_STATES = re.compile(r"(^|_)states$", re.IGNORECASE)
 _STATE_NUMBERS = re.compile(r"(^|_)(state|phase)(_?(code|id|number))?$", re.IGNORECASE)
+_OF_JOBS = re.compile("(BUILD|JOB|RUN|TASK)_")
 _FAILED = re.compile("fail|error|retr|busy|unavail|limit", re.IGNORECASE)
-_EXISTENCE = re.compile(r"exists?$|^is_?(file|dir)$", re.IGNORECASE)
+_EXISTENCE = re.compile(
+    r"exists?$|^is_?(file|dir)$|(^|_)(alive|dead|gone)$", re.IGNORECASE
+)
 # What a list of results contains, once there are some.
 _LISTED = re.compile("^(entries|hits|items|records|results|rows)$")
 _OPENS = re.compile(r"^(open|read_(text|bytes)|(load|read)_(\w+_)?file)$")
@@ -380,6 +383,8 @@ def _watches_process(loop: Statement) -> bool:
         # Other than `assert result.returncode == 0`.
         or (isinstance(each, ast.Assert) and not numbers_in(each.test) & {0})
     ]
+    if isinstance(loop, ast.While) and "is_alive" in names_in(loop.test):
+        return True
     return not calls & _STARTS and any(
         any(map(_ENDED.search, names_in(each))) for each in tests
     )
@@ -426,6 +431,7 @@ def depends_on_state(loop: Statement) -> bool:
     return (
         machine
         or _watches_process(loop)
+        or has_text(loop.body, _NOT_DONE)
         or any(
             any(map(_STATES.search, words_in(each) - _flags_in(each)))
             or any(map(_EXISTENCE.search, names_in(each)))
@@ -470,6 +476,12 @@ def _is_state_test(node: ast.AST) -> bool:
         ):
             # Such as `states == expected`, or `State.OLD in states`.
             return True
+        case ast.Compare(
+            left=ast.Subscript(slice=key), comparators=[ast.Name(id=word)]
+        ):
+            # Such as `answer["status"] == JOB_STATUS_SUCCESS`.
+            states = any(map(_STATUS_NAMES.search, texts_in(key)))
+            return states and bool(_OF_JOBS.match(word))
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(word))]):
             states = any(map(_STATUS_NAMES.search, names_in(left)))
             return states and not word.isdigit() and not _FAILED.search(word)
@@ -506,6 +518,16 @@ def _opens_until_there(turn: Turn) -> bool:
             [ast.Assign(targets=[ast.Name(id=opened)], value=ast.Call(func=function))],
         ):
             return name == opened and last_name(function) == "open"
+    return False
+
+
+def _looks_for_item(turn: Turn) -> bool:
+    """Return whether an attempt takes the first of some items, which may be none."""
+    match turn.attempt.body[0]:
+        case ast.Assign(value=ast.Call(func=ast.Name(id="next"), args=[items])):
+            return isinstance(items, ast.GeneratorExp) or (
+                isinstance(items, ast.Call) and last_name(items.func) == "filter"
+            )
     return False
 
 
@@ -557,6 +579,7 @@ _CERTAIN = (
     _reads_file,
     _receives_more,
     _opens_until_there,
+    _looks_for_item,
     _discards_answer,
     _asserts_number,
     _takes_lock,

@@ -375,6 +375,10 @@ class Project:
         where = functions[0] if functions else candidate.function
         place = (candidate.line, candidate.end_line, candidate.column)
         site = self._make(module, place, found, where, tuple(dict.fromkeys(functions)))
+        if candidate.iterated and site.is_async:
+            # The loop sleeps, and no other task runs.
+            waits = found[1].delays.shape != "none"
+            site = site.replace(blocking=site.line if waits else 0)
         self._made.setdefault(call, []).append(site)
         self._calls[id(site)] = site, call
         return site

@@ -160,6 +160,8 @@ def _error_hidden(site: Site) -> Advice | None:
 def _blocking_sleep(site: Site) -> Advice | None:
     if not site.blocking:
         return None
+    if site.library != "loop":
+        return ("the sleeps stop the event loop", "use the asynchronous form")
     return ("time.sleep stops the event loop", "await asyncio.sleep(...)")
 
 

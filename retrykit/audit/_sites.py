@@ -195,8 +195,8 @@ class Site(Frozen):
         behavior: How it retries.
         functions: The full names of the functions that it retries.
         is_async: Whether *function* is async.
-        blocking: In an async function, the line of a ``time.sleep``, or of a call that
-            makes one; 0 if there is none.
+        blocking: In an async function, the line of a ``time.sleep``, or of a call or
+            loop that makes one; 0 if there is none.
     """
 
     __slots__ = (

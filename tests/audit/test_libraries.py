@@ -970,3 +970,28 @@ def test_errors_that_giveup_tells_apart_are_not_all_retried():
 def test_an_object_of_another_library_is_no_runnable(maker, found):
     source = f"import ours, langchain_openai as llms\nx = {maker}(name).with_retry()"
     assert len(sites_of(source)) == found
+
+
+SLEEPING = {
+    "for attempt in tenacity.Retrying(wait=tenacity.wait_fixed(1))": True,
+    "for attempt in stamina.retry_context(OSError)": True,
+    "for attempt in tenacity.Retrying()": False,
+    "async for attempt in tenacity.AsyncRetrying(wait=tenacity.wait_fixed(1))": False,
+    "async for attempt in stamina.retry_context(OSError)": False,
+}
+
+
+@pytest.mark.parametrize("kind", ["async def", "def"])
+@pytest.mark.parametrize(("loop", "sleeps"), SLEEPING.items(), ids=SLEEPING)
+def test_a_loop_over_attempts_blocks_a_coroutine_unless_it_is_async(loop, sleeps, kind):
+    text = f"""
+import stamina, tenacity
+{kind} fetch():
+    {loop}:
+        with attempt:
+            send()
+"""
+    if kind == "def" and loop.startswith("async"):
+        pytest.skip("no valid code")
+    rules = {each.rule for each in audit_texts(module=text)[1]}
+    assert ("blocking-sleep" in rules) is (sleeps and kind == "async def")

@@ -5,6 +5,63 @@ import pytest
 from tests.audit.test_loops import loops
 
 POLLS = {
+    "an item that is looked for": (
+        """
+        tries = 9
+        while tries:
+            try:
+                found = {0}
+                break
+            except Exception:
+                time.sleep(1)
+                tries -= 1
+        """,
+        ("next(x for x in shop.list() if x.name == name)", "next(shop.list(), name)"),
+    ),
+    "a log that is not there yet": (
+        """
+        for attempt in range(9):
+            text = fetch_log()
+            if text:
+                return text
+            log.debug("{0} (attempt %d)", attempt)
+            time.sleep(1)
+        """,
+        ("Log not on disk yet", "No log"),
+    ),
+    "a group of processes that ends": (
+        """
+        for retries in range(9):
+            if {0}(group):
+                return True
+            time.sleep(1)
+        """,
+        ("all_dead", "fetch"),
+    ),
+    "the state of a job": (
+        """
+        while retries > 0:
+            answer = fetch()
+            if answer["status"] == {0}:
+                return True
+            time.sleep(1)
+            retries -= 1
+        """,
+        ("JOB_STATUS_SUCCESS", "GOOD"),
+    ),
+    "a reader that lives": (
+        """
+        while {0}:
+            if time.time() > end:
+                return None
+            try:
+                return fetch()
+            except Exception:
+                log.debug("again")
+            time.sleep(1)
+        """,
+        ("reader.is_alive()", "reader.is_new()"),
+    ),
     "a file that another program writes": (
         """
         file = None
@@ -835,6 +892,30 @@ POLLS = {
 }
 
 OTHERS = {
+    "missing parts of a page": (
+        """
+        while tries < 9:
+            time.sleep(2)
+            page = fetch()
+            try:
+                total = page.find("total").value
+                break
+            except ({0}, KeyError):
+                tries += 1
+        """,
+        ("AttributeError", "OSError"),
+    ),
+    "an error after which the program exits": (
+        """
+        while number < 9:
+            try:
+                number = update(number)
+            except Exception as error:
+                log.{0}(error)
+                time.sleep(1)
+        """,
+        ("log_error_and_exit", "log_error"),
+    ),
     "one of as many as there are": (
         """
         for _ in range({0}):

@@ -243,6 +243,7 @@ def test_a_condition_may_sleep(test, shape):
     [
         ("shop.greet(); time.sleep(1)", "none"),
         ("shop.greet(); time.sleep(REST)", "none"),
+        ("while shop.is_busy(): time.sleep(0.1)", "none"),
         ("time.sleep(1); shop.greet()", "constant"),
     ],
 )

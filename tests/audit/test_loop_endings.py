@@ -114,6 +114,7 @@ def test_the_handler_tells_its_ending(handler, ending):
 
 SETTLED = {
     "if once: raise": "hidden",
+    "if self.raises: raise": "raises",
     "if once:\n                if again: raise\n                again = True": "raises",
     "if not once: continue\n            raise": "hidden",
     "if once: raise\n            else: continue": "hidden",
