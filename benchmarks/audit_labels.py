@@ -386,6 +386,8 @@ def _download(package: str, version: str, folder: Path) -> bool:
     # An environment of uv has no pip of its own.
     pip = [sys.executable, "-m", "pip"] if find_spec("pip") else ["pip"]
     command = [*pip, "download", "--quiet", "--no-deps", "--prefer-binary"]
+    # They are read, not run.
+    command += ["--ignore-requires-python"]
     command += ["--dest", str(folder), f"{package}=={version}"]
     return not subprocess.run(command, check=False).returncode  # noqa: S603 (pinned)
 

@@ -62,6 +62,9 @@ _OF_RETRIES = re.compile(
     f"{EVIDENCE.pattern}|delay|interval|pause|schedule|sleep|timeout|wait",
     re.IGNORECASE,
 )
+_NEW_FOLDERS = re.compile(
+    r"_*(create|make)_(\w+_)?(numbered|temp(orary)?|unique)_(dir|directory|folder)$"
+)
 _PROXIES = re.compile(r"_*(choose|draw|get|pick|random|select)_(\w+_)?proxy$")
 _CHANGES = frozenset(["add", "discard", "extend", "pop", "remove", "update"])
 _COUNTS = re.compile(
@@ -83,7 +86,18 @@ def is_fallback(turn: Turn) -> bool:
         or _draws(turn)
         or _counts_alternatives(turn)
         or _takes_proxy(turn)
+        or _makes_folder(turn)
     )
+
+
+def _makes_folder(turn: Turn) -> bool:
+    """Return whether an attempt begins with a folder that is not there yet."""
+    match turn.attempt.body[0]:
+        case ast.Expr(value=ast.Call(func=function)) if not turn.pauses:
+            return last_name(function) == "mkdir"
+        case ast.Assign(value=ast.Call(func=function)) if not turn.pauses:
+            return bool(_NEW_FOLDERS.match(last_name(function)))
+    return False
 
 
 def _counts_alternatives(turn: Turn) -> bool:

@@ -358,6 +358,8 @@ def _flags(loop: ast.While) -> set[str]:
     """Return names that a loop assigns, or that other code may set."""
     names = names_in(loop.test)
     found = {"self", *(each for each in names if ENDLESS.search(each))}
+    # Of an event that stops the program.
+    found |= {"is_set"} if len(found) > 1 else set()
     for each in inner_nodes(loop.body):
         if isinstance(each, ast.Assign):
             for target in each.targets:

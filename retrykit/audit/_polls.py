@@ -62,7 +62,7 @@ _CONNECTS = re.compile(
 )
 _CLOSES = frozenset(["abort", "close", "disconnect", "shutdown"])
 # What prepares a connection, or waits until it is closed.
-_PREPARES = re.compile(r"^(set\w+|wait_closed|int|str)$")
+_PREPARES = re.compile(r"^(set\w+|wait_closed|int|str|run_until_complete)$")
 _EMPTY = re.compile(r"Empty(Error|Exception)?$")
 _LOCKED = re.compile(
     r"^_?(Lock|AlreadyLocked|.*Lock(Error$|Timeout|NotAcquired|Held|Unavailable))"

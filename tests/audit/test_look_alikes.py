@@ -5,6 +5,19 @@ import pytest
 from tests.audit.test_loops import loops
 
 POLLS = {
+    "a server that has been connected to": (
+        """
+        for number in range(9):
+            try:
+                link = loop.run_until_complete({0}(url))
+            except OSError:
+                time.sleep(1)
+            else:
+                loop.run_until_complete(link.close())
+                break
+        """,
+        ("connect", "fetch"),
+    ),
     "an item that is looked for": (
         """
         tries = 9
@@ -892,6 +905,32 @@ POLLS = {
 }
 
 OTHERS = {
+    "a folder with the next number": (
+        """
+        for i in range(9):
+            path = root.joinpath(prefix + str(highest(root) + 1))
+            try:
+                path.{0}(mode)
+            except Exception:
+                pass
+            else:
+                return path
+        """,
+        ("mkdir", "send"),
+    ),
+    "a function that makes such a folder": (
+        """
+        for i in range(9):
+            try:
+                path = {0}(root, prefix)
+                lock(path)
+            except Exception as error:
+                last = error
+            else:
+                return path
+        """,
+        ("make_numbered_dir", "make_answer"),
+    ),
     "missing parts of a page": (
         """
         while tries < 9:

@@ -206,7 +206,7 @@ RETRIES = {
             except OSError:
                 stop_event.wait(5)
         """,
-        "? calls; 5 s, no jitter; retries OSError",
+        "calls without a limit; 5 s, no jitter; retries OSError",
     ),
     "a helper that sleeps": (
         """
