@@ -364,6 +364,8 @@ def airflow(session: nox.Session) -> None:
         *("python", "-m", "pytest", "tests/integrations/test_airflow.py", AIRFLOW),
         *("--cov=retrykit.integrations.airflow", "--cov-branch"),
         *("--cov-config=/dev/null", "--cov-fail-under=100"),
+        # `full`, at the same time, has its own.
+        env={"COVERAGE_FILE": str(Path(session.bin, "coverage.data"))},
     )
     session.run("mypy", "--config-file=", "--strict", AIRFLOW)
 

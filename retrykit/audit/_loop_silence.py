@@ -16,7 +16,6 @@ __all__ = [
     "falls_silent",
     "is_class",
     "is_empty_or_constant",
-    "is_text",
     "only_logs",
 ]
 
@@ -87,7 +86,7 @@ def _is_quiet(node: ast.stmt, telling: Collection[str] | None = None) -> bool:
     """Return whether a statement only logs, cleans up, or gives nothing that tells."""
     match node:
         case ast.Assign(value=value) | ast.AugAssign(value=value):
-            text = isinstance(value, ast.JoinedStr) or is_text(value)
+            text = isinstance(value, ast.JoinedStr) or _is_text(value)
             return text or not calls_anything(value)
         case ast.Return(value=value):
             return _tells_nothing(value, telling)
@@ -154,7 +153,7 @@ def is_class(node: ast.expr | None) -> bool:
     return name[:1].isupper() and not name.isupper()
 
 
-def is_text(node: ast.AST) -> bool:
+def _is_text(node: ast.AST) -> bool:
     """Return whether an expression is like ``str(error)`` or ``"..." % error``."""
     match node:
         case ast.Call(func=ast.Name(id="str" | "repr") | ast.Attribute(attr="format")):

@@ -139,6 +139,11 @@ def _retries_every_exception(site: Site) -> Advice | None:
 def _cancellation_swallowed(site: Site) -> Advice | None:
     if not site.behavior.swallows:
         return None
+    if site.behavior.retried is None and site.library != "loop":
+        return (
+            "Ctrl-C and cancellation are retried, as all errors but some are",
+            "name the errors that may go away",
+        )
     return (
         "Ctrl-C and cancellation are retried",
         "catch Exception instead of BaseException",

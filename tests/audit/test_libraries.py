@@ -995,3 +995,24 @@ import stamina, tenacity
         pytest.skip("no valid code")
     rules = {each.rule for each in audit_texts(module=text)[1]}
     assert ("blocking-sleep" in rules) is (sleeps and kind == "async def")
+
+
+EXCLUDING = {
+    "retry_if_not_exception_type(ValueError)": True,
+    "retry_unless_exception_type(ValueError)": True,
+    "retry_if_result(bool) | retry_if_not_exception_type((KeyError, OSError))": True,
+    "retry_if_not_exception_type((ValueError, KeyboardInterrupt))": False,
+    "retry_if_not_exception_type(ERRORS_OF_DATA)": False,
+    "retry_if_result(bool) & retry_if_not_exception_type(ValueError)": False,
+    "retry_if_exception_type(OSError)": False,
+}
+
+
+@pytest.mark.parametrize(("condition", "found"), EXCLUDING.items(), ids=EXCLUDING)
+def test_tenacity_retries_a_cancellation_if_it_retries_all_errors_but_some(
+    condition, found
+):
+    """As `test_libraries_themselves` shows."""
+    text = f"from mine import *\nfrom tenacity import *\nRetrying(retry={condition})"
+    rules = {each.rule for each in audit_texts(module=text)[1]}
+    assert ("cancellation-swallowed" in rules) is found

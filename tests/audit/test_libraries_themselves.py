@@ -368,3 +368,34 @@ def test_calls_are_those_of_the_library(program):
     with contextlib.suppress(Exception):
         names["fetch"]()
     assert len(calls) == site_of(program).behavior.calls
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "retry_if_not_exception_type(ValueError)",
+        "retry_unless_exception_type(ValueError)",
+        "retry_if_not_exception_type((ValueError, KeyboardInterrupt))",
+        "retry_if_exception_type(OSError)",
+        "retry_if_exception_type(OSError) | retry_if_not_exception_type(KeyError)",
+        "retry_if_exception_type(OSError) & retry_if_not_exception_type(KeyError)",
+        "retry_always",
+    ],
+)
+def test_what_the_library_swallows_is_told(condition):
+    skip_without("tenacity")
+    program = (
+        "from tenacity import *\nfrom tenacity import retry\n"
+        f"@retry(stop=stop_after_attempt(2), retry={condition})\ndef fetch(): stop()"
+    )
+    calls = []
+
+    def stop():
+        calls.append(1)
+        raise KeyboardInterrupt
+
+    names = {"stop": stop}
+    exec(program, names)
+    with contextlib.suppress(KeyboardInterrupt, Exception):
+        names["fetch"]()
+    assert (len(calls) > 1) is site_of(program).behavior.swallows

@@ -48,7 +48,8 @@ def _read(call: Call) -> Behavior | None:
     if _decorates(call):
         return Behavior(math.inf, math.inf, NO_DELAYS, ("Exception",), ending="wrapped")
     calls, elapsed = _limits(arguments.get("stop"))
-    retried, results = _retried(arguments.get("retry"))
+    retry = arguments.get("retry")
+    retried, results = _retried(retry)
     return Behavior(
         calls,
         elapsed,
@@ -56,7 +57,7 @@ def _read(call: Call) -> Behavior | None:
         retried,
         results=results,
         ending=_ending(arguments),
-        swallows=includes_cancellation(retried),
+        swallows=includes_cancellation(retried) or _retries_others(retry),
     )
 
 
@@ -138,6 +139,11 @@ _NAMED: Final[dict[str, tuple[tuple[str, ...], bool]]] = {
 }
 
 
+_ALL_BUT_SOME = frozenset(
+    ["retry_if_not_exception_type", "retry_unless_exception_type"]
+)
+
+
 def _retried(retry: Value) -> tuple[tuple[str, ...] | None, bool]:
     """Return the errors that a ``retry=`` retries, and whether it tests results.
 
@@ -162,6 +168,18 @@ def _retried(retry: Value) -> tuple[tuple[str, ...] | None, bool]:
         given = arguments.get("exception_types", Reference("Exception"))
         return error_names(given), False
     return _NAMED.get(name, (None, False))
+
+
+def _retries_others(retry: Value) -> bool:
+    """Return whether all errors but some are retried, and a cancellation with them."""
+    combined = _parts(retry, "retry")
+    if combined is not None:
+        parts, is_any = combined
+        return is_any and any(map(_retries_others, parts))
+    if type(retry) is not Call or _name(retry) not in _ALL_BUT_SOME:
+        return False
+    excluded = error_names(Arguments(retry, ["exception_types"]).get("exception_types"))
+    return excluded is not None and not includes_cancellation(excluded)
 
 
 def _delays(wait: Value) -> Delays:
