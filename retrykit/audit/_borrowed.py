@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from retrykit.audit._flow import flow
+from retrykit.audit._flow import flow, without_await
 from retrykit.audit._values import Call, Operation, Reference, Value
 
 __all__ = ["NOT_BORROWED", "Borrowed", "FunctionNode", "called_name", "functions_in"]
@@ -100,7 +100,7 @@ class RaisingCalls(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
         """Insert a ``raise`` after a statement that calls such a function."""
-        call = node.value.value if isinstance(node.value, ast.Await) else node.value
+        call = without_await(node.value)
         if id(node) in self._done or not self._raises(call):
             return node
         self._done.add(id(node))

@@ -11,6 +11,7 @@ __all__ = [
     "inner_nodes",
     "leaves",
     "node_fields",
+    "without_await",
     "without_handlers",
 ]
 
@@ -92,6 +93,11 @@ def without_handlers(body: Sequence[ast.stmt]) -> list[ast.AST]:
     """Return the nodes of a block, without its handlers."""
     found = _inner_nodes(body, _CLOSED | _HANDLERS)
     return [each for each in found if type(each) is not ast.ExceptHandler]
+
+
+def without_await(node: ast.expr) -> ast.expr:
+    """Return what an expression awaits; any other expression itself."""
+    return node.value if isinstance(node, ast.Await) else node
 
 
 def child_nodes(node: ast.AST) -> list[ast.AST]:

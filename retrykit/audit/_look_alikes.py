@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from retrykit.audit._fallbacks import is_enlargement, is_fallback
-from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
+from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves, without_await
 from retrykit.audit._handlers import (
     NOT_FAILURES,
     OF_DATA,
@@ -106,7 +106,7 @@ def _takes_queue_item(loop: Statement) -> bool:
     """Return whether each turn begins with the next item of a queue."""
     match loop.body[0]:
         case ast.Assign(value=value):
-            call = value.value if isinstance(value, ast.Await) else value
+            call = without_await(value)
             return (
                 isinstance(call, ast.Call)
                 and last_name(call.func) == "get"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
-from retrykit.audit._flow import flow, inner_nodes, leaves
+from retrykit.audit._flow import flow, inner_nodes, leaves, without_await
 from retrykit.audit._handlers import Attempt, is_log_function, last_name
 from retrykit.audit._loop_silence import (
     assigned,
@@ -164,7 +164,7 @@ def _may_raise(node: ast.AST) -> bool:
     """Return whether a statement is a call that may raise, judging by its name."""
     if not isinstance(node, ast.Expr):
         return False
-    call = node.value.value if isinstance(node.value, ast.Await) else node.value
+    call = without_await(node.value)
     if not isinstance(call, ast.Call):
         return False
     name = last_name(call.func)

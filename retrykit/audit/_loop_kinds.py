@@ -28,13 +28,8 @@ from retrykit.audit._loop_words import (
     words_in,
 )
 from retrykit.audit._pauses import suggests_sleep
-from retrykit.audit._polls import (
-    WAITS,
-    depends_on_state,
-    receives_more,
-    sleeps_first,
-    tests_readiness,
-)
+from retrykit.audit._polls import WAITS, receives_more, sleeps_first
+from retrykit.audit._states import depends_on_state, tests_readiness
 from retrykit.audit._turns import Turn
 
 __all__ = ["is_failure", "is_plain", "is_retry", "is_retry_of_results"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from retrykit.audit._borrowed import called_name
 from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
-from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves
+from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves, without_await
 from retrykit.audit._handlers import (
     Attempt,
     caught_by,
@@ -423,7 +423,7 @@ def _begins_with_wait(turn: Turn, pauses: Sequence[Pause]) -> bool:
     """Return whether an attempt begins with a call that may wait, as for a rate."""
     match turn.attempt.body[0]:
         case ast.Expr(value=value):
-            call = value.value if isinstance(value, ast.Await) else value
+            call = without_await(value)
             return (
                 isinstance(call, ast.Call)
                 and bool(_SPREADS.search(last_name(call.func)))

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from retrykit.audit._flow import flow, inner_nodes, leaves
+from retrykit.audit._flow import flow, inner_nodes, without_await
 from retrykit.audit._handlers import OF_DATA, OF_NETWORK, is_log_function, last_name
 from retrykit.audit._loop_words import (
     EVIDENCE,
@@ -15,18 +15,22 @@ from retrykit.audit._loop_words import (
     names_in,
     numbers_in,
     texts_in,
-    words_in,
+)
+from retrykit.audit._states import (
+    NOT_DONE,
+    STARTS,
+    tests_readiness,
+    waits_for_state,
+    watches_process,
 )
 from retrykit.audit._turns import Turn
 
 __all__ = [
     "WAITS",
     "announces_wait",
-    "depends_on_state",
     "is_poll",
     "receives_more",
     "sleeps_first",
-    "tests_readiness",
 ]
 
 WAITS = re.compile(
@@ -36,25 +40,6 @@ WAITS = re.compile(
     re.IGNORECASE,
 )
 """Words in the name of a function that waits for something, or serves."""
-_NOT_DONE = re.compile(
-    r"\b(not yet|still not) (ready|up|finished|done)\b"
-    r"|\bnot (reachable|ready|running|started|up|(at|in|on) \w+) yet\b"
-    r"|\b(server|service) (is )?not (ready|up)\b|\bstill waiting\b"
-    r"|\bdid(n't| not) (start|boot|come up|become|appear|finish)\b"
-    r"|\bnever (started|booted|came up|became|appeared|finished)\b"
-    r"|\bnot \(?yet\)? accepting\b"
-    r"|\bpolled\b|\btimed out (when |while )?waiting (for|until)\b"
-    r"|\bwaiting\b.*\bfor\b.* to (finish|complete|start|boot|appear|exist)\b"
-    r"|\bwaiting\b.*\buntil\b|^f?['\"](\\r|\W)*awaiting\b|\bauthorization[_ ]?pending",
-    re.IGNORECASE | re.DOTALL,
-)
-# States of work in progress elsewhere.
-_STATES = re.compile(
-    r"^(is_)?(running|pending|queued|in_?progress|processing|succeeded|success|completed|finished"
-    r"|complete|ready|healthy|available|creating|downloading|deleting|deleted)$",
-    re.IGNORECASE,
-)
-_IN_PROGRESS = re.compile("^is_(running|pending|queued|in_?progress|processing)$")
 _PROBES = re.compile(r"(^|[_-])(health|healthy|ping|probe)([_-]|$)", re.IGNORECASE)
 _PROBED = re.compile(r"/(health(z|_?check)?|livez|ping|probe|readyz?)(/|\b)")
 _CONNECTS = re.compile(
@@ -72,11 +57,6 @@ _WAITS_FOR = re.compile(
     r"_*((wait|poll)(_|[A-Z]|$)|(try_)?(acquire|get|take)_(\w+_)?lock$"
     r"|(check|verify)_(\w+_)?(alive|online|running|start(ed|up)?|until|up)(_|$))"
 )
-_READY = re.compile(
-    r"(^|_)(ready|healthy|is_up|available|reachable|listening)(_|$)", re.IGNORECASE
-)
-# A flag that is true as long as something is not ready.
-_AWAITS = re.compile("^(is_)?a?waiting(_|$)", re.IGNORECASE)
 # The end of a name such as `check_server_ready`.
 _NAMED_READY = re.compile(r"_(is_)?(ready|healthy|reachable)$")
 _NOW_READY = re.compile(
@@ -113,20 +93,9 @@ _QUEUES = frozenset(["Empty", "Full", "QueueEmpty", "QueueFull"])
 _TIMEOUTS = re.compile(
     r"^(Queue)?(Empty|Full)$|^BlockingIOError$|timed?_?out", re.IGNORECASE
 )
-_STATUS_NAMES = re.compile(r"(^|_)(status|state|phase)$", re.IGNORECASE)
-_ALL_STATES = re.compile(r"(^|_)states$", re.IGNORECASE)
-_STATE_NUMBERS = re.compile(r"(^|_)(state|phase)(_?(code|id|number))?$", re.IGNORECASE)
-_OF_JOBS = re.compile("(BUILD|JOB|RUN|TASK)_")
-_FAILED = re.compile("fail|error|retr|busy|unavail|limit", re.IGNORECASE)
-_EXISTENCE = re.compile(
-    r"exists?$|^is_?(file|dir)$|(^|_)(alive|dead|gone)$", re.IGNORECASE
-)
-# What a list of results contains, once there are some.
-_LISTED = re.compile("^(entries|hits|items|records|results|rows)$")
 _OPENS = re.compile(r"^(open|read_(text|bytes)|(load|read)_(\w+_)?file)$")
 _READS = frozenset(["read", "readline"])
 _PIPES = frozenset(["stderr", "stdin", "stdout"])
-_STARTS = frozenset(["Popen", "create_subprocess_exec", "create_subprocess_shell"])
 # What has started a server.
 _STARTED = re.compile(
     r"^(Popen|create_subprocess_\w+|serve_forever)$"
@@ -139,7 +108,6 @@ _ADDRESSES = re.compile(
 )
 # What is caught until a server answers.
 _REFUSED = re.compile(rf"{OF_NETWORK.pattern}|^(OS|IO)?(Error|Exception)$|^error$")
-_ENDED = re.compile("^(poll|returncode|is_alive|exitcode)$")
 
 
 def _reports_ready(turn: Turn) -> bool:
@@ -151,7 +119,7 @@ def _reports_ready(turn: Turn) -> bool:
 def _reports_not_ready(turn: Turn) -> bool:
     """Return whether a string of the loop, or at its end, says "not ready yet"."""
     handled = [x for each in turn.handlers for x in each.body]
-    return has_text([*turn.end, *turn.attempt.body, *handled], _NOT_DONE)
+    return has_text([*turn.end, *turn.attempt.body, *handled], NOT_DONE)
 
 
 def _waits_until(turn: Turn) -> bool:
@@ -181,7 +149,7 @@ def _takes_lock(turn: Turn) -> bool:
         return True
     match turn.attempt.body[0]:
         case ast.Expr(value=value) | ast.Assign(value=value):
-            call = value.value if isinstance(value, ast.Await) else value
+            call = without_await(value)
             return isinstance(call, ast.Call) and last_name(call.func) in _LOCKS
     return False
 
@@ -193,7 +161,7 @@ def _waits_again(turn: Turn) -> bool:
         case [
             ast.Expr(value=value) | ast.Assign(value=value) | ast.Return(value=value)
         ] if timed:
-            call = value.value if isinstance(value, ast.Await) else value
+            call = value and without_await(value)
             name = last_name(call.func) if isinstance(call, ast.Call) else ""
             # `asyncio.wait_for(fetch(), 9)` waits for another call.
             return bool(_WAITS_FOR.match(name)) and name != "wait_for"
@@ -248,7 +216,7 @@ def _waits_for_process(turn: Turn) -> bool:
     return (
         turn.caught == {"TimeoutExpired"}
         and bool(called & {"communicate", "wait"})
-        and not called & _STARTS
+        and not called & STARTS
     )
 
 
@@ -330,21 +298,6 @@ def _gets_with_timeout(call: ast.Call) -> bool:
     return bool(limits) or (named and not call.args)
 
 
-def tests_readiness(loop: Statement) -> bool:
-    """Return whether a loop continues while something is not ready."""
-    if not isinstance(loop, ast.While):
-        return False
-    match loop.test:
-        case ast.Name(id=name) | ast.Attribute(attr=name) if _AWAITS.search(name):
-            return True
-    return any(
-        isinstance(each, ast.UnaryOp)
-        and isinstance(each.op, ast.Not)
-        and any(map(_READY.search, names_in(each.operand)))
-        for each in ast.walk(loop.test)
-    )
-
-
 def sleeps_first(loop: Statement) -> bool:
     """Return whether each turn, including the first one, begins with a sleep."""
     nodes = [*inner_nodes(loop.body)]
@@ -358,50 +311,15 @@ def sleeps_first(loop: Statement) -> bool:
     begins = [each for each in loop.body if not isinstance(each, ast.AugAssign)]
     if begins and isinstance(begins[0], ast.Try):
         begins = begins[0].body
-    match begins[0] if begins else None:
-        case (
-            ast.Expr(value=ast.Await(value=ast.Call() as call))
-            | ast.Expr(value=ast.Call() as call)
-        ):
-            # One that changes may be 0 at first.
-            return _is_sleep(call) and not names_in(call) & changed
-    return False
+    if not begins or not isinstance(begins[0], ast.Expr):
+        return False
+    call = without_await(begins[0].value)
+    # One that changes may be 0 at first.
+    return _is_sleep(call) and not names_in(call) & changed
 
 
 def _is_sleep(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) == "sleep"
-
-
-def _watches_process(loop: Statement) -> bool:
-    """Return whether a loop is left if a process that it has not started has ended."""
-    nodes = [*inner_nodes(loop.body)]
-    calls = {last_name(each.func) for each in nodes if isinstance(each, ast.Call)}
-    tests = [
-        each.test
-        for each in nodes
-        if (isinstance(each, ast.If) and (leaves(each.body) or leaves(each.orelse)))
-        # Other than `assert result.returncode == 0`.
-        or (isinstance(each, ast.Assert) and not numbers_in(each.test) & {0})
-    ]
-    if isinstance(loop, ast.While) and "is_alive" in names_in(loop.test):
-        return True
-    return not calls & _STARTS and any(
-        any(map(_ENDED.search, names_in(each))) for each in tests
-    )
-
-
-def _waits_for_state(turn: Turn) -> bool:
-    """Return whether a loop continues until work elsewhere has another state."""
-    if isinstance(turn.loop, ast.While) and any(
-        map(_is_progress_test, ast.walk(turn.loop.test))
-    ):
-        return True
-    if turn.always_ends or not turn.pauses:
-        return False
-    return any(
-        isinstance(each, ast.If) and any(map(_STATES.search, words_in(each.test)))
-        for each in inner_nodes(turn.success)
-    )
 
 
 def _reads_file(turn: Turn) -> bool:
@@ -418,76 +336,6 @@ def _reads_file(turn: Turn) -> bool:
     )
 
 
-def depends_on_state(loop: Statement) -> bool:
-    """Return whether what a loop does depends on the state of something else."""
-    tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
-    if isinstance(loop, ast.While):
-        tests.append(loop.test)
-        if "len" in names_in(loop.test):
-            # Until there are as many as are expected.
-            return True
-    # A state machine, which makes one step in each turn.
-    machine = any(isinstance(each, ast.Match) for each in loop.body)
-    return (
-        machine
-        or _watches_process(loop)
-        or has_text(loop.body, _NOT_DONE)
-        or any(
-            any(map(_STATES.search, words_in(each) - _flags_in(each)))
-            or any(map(_EXISTENCE.search, names_in(each)))
-            or any(map(_LISTED.search, texts_in(each)))
-            or any(_is_state_test(x) or _is_progress_test(x) for x in ast.walk(each))
-            for each in tests
-        )
-    )
-
-
-def _flags_in(test: ast.expr) -> set[str]:
-    """Return which of the names ``success`` and ``succeeded`` a test contains."""
-    return names_in(test) & {"succeeded", "success"}
-
-
-def _is_progress_test(node: ast.AST) -> bool:
-    """Return whether a node asks if work is in progress, by its state or its name."""
-    match node:
-        case ast.Name(id=name):
-            return bool(_IN_PROGRESS.search(name))
-        case ast.Compare(
-            left=left, ops=[ast.Lt() | ast.LtE()], comparators=[ast.Attribute()]
-        ):
-            # Such as `while self.status < States.DONE`.
-            return any(map(_STATUS_NAMES.search, names_in(left)))
-        case ast.Compare(
-            left=left,
-            comparators=[ast.Constant(value=str(word)) | ast.Attribute(attr=word)],
-        ):
-            states = any(map(_STATUS_NAMES.search, names_in(left)))
-            return states and bool(_STATES.search(word))
-    return False
-
-
-def _is_state_test(node: ast.AST) -> bool:
-    """Return whether a state is compared with a state other than a failure."""
-    match node:
-        case ast.Compare(left=left, comparators=[ast.Constant(value=int())]):
-            return any(map(_STATE_NUMBERS.search, names_in(left)))
-        case ast.Compare(left=left, comparators=[right]) if any(
-            _ALL_STATES.search(last_name(each)) for each in (left, right)
-        ):
-            # Such as `states == expected`, or `State.OLD in states`.
-            return True
-        case ast.Compare(
-            left=ast.Subscript(slice=key), comparators=[ast.Name(id=word)]
-        ):
-            # Such as `answer["status"] == JOB_STATUS_SUCCESS`.
-            states = any(map(_STATUS_NAMES.search, texts_in(key)))
-            return states and bool(_OF_JOBS.match(word))
-        case ast.Compare(left=left, comparators=[ast.Constant(value=str(word))]):
-            states = any(map(_STATUS_NAMES.search, names_in(left)))
-            return states and not word.isdigit() and not _FAILED.search(word)
-    return False
-
-
 def receives_more(loop: Statement) -> bool:
     """Return whether each turn receives the next data, and nothing is sent again."""
     calls = [x for x in inner_nodes(loop.body) if isinstance(x, ast.Call)]
@@ -496,7 +344,7 @@ def receives_more(loop: Statement) -> bool:
     for each in inner_nodes(loop.body):
         match each:
             case ast.Assign(value=value) | ast.AugAssign(value=value):
-                call = value.value if isinstance(value, ast.Await) else value
+                call = without_await(value)
                 if isinstance(call, ast.Call) and _RECEIVED.match(last_name(call.func)):
                     return True
     return False
@@ -535,7 +383,7 @@ def _discards_answer(turn: Turn) -> bool:
     """Return whether an attempt asks for something, and does not look at the answer."""
     match turn.attempt.body[0]:
         case ast.Expr(value=value):
-            call = value.value if isinstance(value, ast.Await) else value
+            call = without_await(value)
             match call:
                 case ast.Call(
                     func=ast.Attribute(value=owner, attr="get" | "head" | "options"),
@@ -575,7 +423,7 @@ def announces_wait(preceding: Sequence[ast.stmt]) -> bool:
 
 
 _CERTAIN = (
-    _waits_for_state,
+    waits_for_state,
     _reads_file,
     _receives_more,
     _opens_until_there,
@@ -602,7 +450,7 @@ def is_poll(turn: Turn) -> bool:
     waits = _WAITS_FOR.match(turn.function) or _NAMED_READY.search(turn.function)
     if waits and not EVIDENCE.search(turn.function):
         return True
-    if tests_readiness(turn.loop) or _watches_process(turn.loop):
+    if tests_readiness(turn.loop) or watches_process(turn.loop):
         return True
     if any(each(turn) for each in _CERTAIN):
         return True
