@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from retrykit.audit._flow import inner_nodes
+from retrykit.audit._flow import inner_nodes, walk
 
 __all__ = [
     "CLOCK_WORDS",
@@ -59,7 +59,7 @@ STOPS = re.compile(
 def names_in(node: ast.AST | None) -> set[str]:
     """Return the names and attributes in an expression."""
     found = set()
-    for each in [] if node is None else ast.walk(node):
+    for each in [] if node is None else walk(node):
         if isinstance(each, ast.Name):
             found.add(each.id)
         elif isinstance(each, ast.Attribute):

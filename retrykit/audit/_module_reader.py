@@ -14,7 +14,7 @@ from retrykit.audit._borrowed import (
     functions_in,
 )
 from retrykit.audit._calls import Found
-from retrykit.audit._flow import node_fields
+from retrykit.audit._flow import node_fields, walk
 from retrykit.audit._handlers import Attempt, last_name
 from retrykit.audit._helpers import Helpers
 from retrykit.audit._loop_words import names_in
@@ -148,7 +148,7 @@ class _Reader:
         """The functions whose calls are limited, as in ``wait_for(load(), 9)``."""
         return frozenset(
             last_name(argument.func)
-            for each in ast.walk(self.tree)
+            for each in walk(self.tree)
             if isinstance(each, ast.Call) and last_name(each.func) == "wait_for"
             for argument in each.args[:1]
             if isinstance(argument, ast.Call)
