@@ -116,7 +116,9 @@ class Names:
 
     def _bind_defaults(self, arguments: ast.arguments, outer: Self) -> None:
         for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            self.usual[each.arg] = ANY
+            given = _instance(each, outer)
+            # Of an object that callers give, the class has the defaults.
+            self.usual[each.arg] = given.function if type(given) is Call else ANY
         positional = [*arguments.posonlyargs, *arguments.args]
         last = positional[len(positional) - len(arguments.defaults) :]
         pairs = [*zip(last, arguments.defaults, strict=True)]
@@ -152,7 +154,13 @@ class Names:
         start = len(self.origin.name) + 1
 
         def find(reference: Reference) -> Value:
-            return self.origin.usual.get(reference.name[start:], reference)
+            name = reference.name[start:]
+            owner, _, field = name.rpartition(".")
+            found = self.origin.usual.get(owner)
+            if type(found) is Reference:
+                # Such as `self.settings.retries`, with the class of the settings.
+                return refer_to(f"{found.name}.{field}")
+            return self.origin.usual.get(name, reference)
 
         return replace(value, find)
 
@@ -303,9 +311,13 @@ def _pairs(
 
 def _instance(parameter: ast.arg, outer: Names) -> Value:
     """Return an instance of the class that annotates a parameter, else UNKNOWN."""
-    if not isinstance(parameter.annotation, (ast.Name, ast.Attribute)):
-        return UNKNOWN
-    kind = evaluate(parameter.annotation, outer.find)
+    match parameter.annotation:
+        case ast.Constant(value=str(name)) if name.isidentifier():
+            kind = outer.find(name)
+        case ast.Name() | ast.Attribute() as annotation:
+            kind = evaluate(annotation, outer.find)
+        case _:
+            return UNKNOWN
     if type(kind) is Reference and "." in kind.name and kind.last[:1].isupper():
         return Call(kind, (UNKNOWN,))
     return UNKNOWN

@@ -469,3 +469,25 @@ def test_a_sum_of_delays_limits_the_time(step, found):
     """)
     calls, elapsed = site.behavior.calls, site.behavior.elapsed
     assert (calls if found[0] else None, elapsed) == found
+
+
+@pytest.mark.parametrize(("field", "usual"), [("most", 4), ("more", None)])
+@pytest.mark.parametrize("place", ["settings", "self.settings"])
+def test_settings_that_are_given_have_the_defaults_of_their_class(place, field, usual):
+    site = only(f"""
+    class Settings:
+        most: int = 3
+        more: int
+
+    class Client:
+        def __init__(self, settings: Settings):
+            self.settings = settings
+
+        def load(self, settings: "Settings"):
+            for attempt in range({place}.{field} + 1):
+                try:
+                    return fetch()
+                except OSError:
+                    time.sleep(1)
+    """)
+    assert (site.behavior.calls, site.behavior.usual) == (None, usual)
