@@ -15,6 +15,7 @@ from retrykit._core.thread_sends import ThreadSends
 from retrykit.budgets import TokenBucket
 from retrykit.events import HedgeStarted
 from retrykit.testing import TimeStalledError, virtual_time
+from retrykit.testing._scheduler import CHECK_INTERVAL
 from tests._support import required
 from tests._support.hedged_sends import Form
 from tests._support.optional_trio import trio
@@ -466,6 +467,12 @@ class TestThreads:
                 retry(hedge=LATE)(go.wait)(5)
             finally:
                 go.set()
+
+    def test_a_send_may_hold_virtual_time_for_a_while(self):
+        with virtual_time(stall_timeout=30) as clock:
+            # Longer than the interval after which the clock is checked.
+            retry(hedge=LATE)(threading.Event().wait)(5 * CHECK_INTERVAL)
+            assert clock.now() == 0
 
     @pytest.mark.parametrize("seconds", [1e9, 1e12])
     def test_a_delay_may_be_longer_than_the_timers_of_the_system(self, seconds):
