@@ -218,8 +218,10 @@ def build_wheel(session: nox.Session) -> Path:
     folder = Path(session.create_tmp())
     build = ["python", "-m", "build", "--installer=uv", "--outdir", str(folder)]
     session.run(*build, silent=True)
+    # Other sessions write these while this one copies.
+    caches = shutil.ignore_patterns("__pycache__")
     for name in (".ci", "benchmarks", "docs", "examples", "tests"):
-        shutil.copytree(name, folder / name)
+        shutil.copytree(name, folder / name, ignore=caches)
     for name in FILES:
         shutil.copy(name, folder)
     [path] = folder.glob("*.whl")
