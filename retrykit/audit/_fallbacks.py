@@ -66,6 +66,7 @@ _NEW_FOLDERS = re.compile(
     r"_*(create|make)_(\w+_)?(numbered|temp(orary)?|unique)_(dir|directory|folder)$"
 )
 _PROXIES = re.compile(r"_*(choose|draw|get|pick|random|select)_(\w+_)?proxy$")
+_EXCLUDES = re.compile("_*(avoid|exclude|skip)", re.IGNORECASE)
 _CHANGES = frozenset(["add", "discard", "extend", "pop", "remove", "update"])
 _COUNTS = re.compile(
     f"{EVIDENCE.pattern}|count|err|exc|fail|last|message(?!s)|msg(?!s)|reason",
@@ -181,7 +182,11 @@ def _uses_items(turn: Turn) -> bool:
         return True
     # One of some texts is no number of an attempt.
     named = isinstance(loop.iter, ast.Tuple | ast.List) and texts_in(loop.iter)
-    items = {x for x in _items(loop) if named or not EVIDENCE.search(x)} - {"_", "__"}
+    items = {
+        each
+        for each in _items(loop) - {"_", "__"}
+        if named or not EVIDENCE.search(each) or _PORTS.search(each)
+    }
     if not items:
         return False
     for each in inner_nodes(loop.body):
@@ -372,6 +377,10 @@ def _excludes_failed(turn: Turn) -> bool:
                 ast.BinOp(op=ast.Sub(), right=excluded)
                 | ast.Compare(ops=[ast.NotIn()], comparators=[excluded])
             ) if names_in(excluded) & failed:
+                return True
+            case ast.keyword(arg=str(name), value=excluded) if (
+                _EXCLUDES.match(name) and names_in(excluded) & failed
+            ):
                 return True
     return False
 

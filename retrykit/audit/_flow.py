@@ -22,7 +22,8 @@ _NEXT: Final = "next"
 LEAVES: Final = frozenset(["break", "return", "raise"])
 """The ways to leave a loop."""
 
-_EXITS = frozenset(["exit", "_exit", "abort", "fail", "skip", "quit"])
+_EXITS = frozenset(["exit", "_exit", "abort", "exit_json", "fail", "skip", "quit"])
+_EXITING = ("_and_exit", "fail_json", "fail_json_aws")
 # Nodes whose inner nodes are left out, or that have none.
 _DEFINITIONS = frozenset(
     [ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda]
@@ -162,7 +163,7 @@ def _outcomes_of(node: ast.stmt) -> Outcomes:  # noqa: C901, PLR0911  a case eac
         case ast.Expr(
             value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))
         ):
-            ends = name in _EXITS or name.endswith("_and_exit")
+            ends = name in _EXITS or name.endswith(_EXITING)
             return frozenset(["raise" if ends else _NEXT])
     return frozenset([_NEXT])
 

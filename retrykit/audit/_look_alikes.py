@@ -37,7 +37,8 @@ _CONFLICTS = re.compile(
 )
 # What is told to a person who gives something else.
 _TOLD = re.compile(
-    r"please,? try again|(wrong|invalid|incorrect) (user|password|code|login)",
+    r"(incorrect|please),? try again"
+    r"|(wrong|invalid|incorrect) (user|password|code|login)",
     re.IGNORECASE,
 )
 # Functions that compute a result from what is there already.
@@ -56,7 +57,7 @@ _OUTDATED = re.compile(r"^(is_)?(stale|conflict)(_|$)", re.IGNORECASE)
 # Errors that tell that something is not there.
 _ABSENT = re.compile("NotFound|DoesNotExist|Missing|NoSuch|Unknown(Key|Name)")
 _ASKS = re.compile(
-    r"^(getpass|input|prompt|raw_input)$"
+    r"^(get_?pass(word|phrase)?|input|prompt|raw_input)$"
     r"|^_*(ask|confirm|prompt)_(\w+_)?(again|continue|retry)$"
 )
 # The names of functions and of objects that ask a person; a service may be asked, too.
@@ -72,6 +73,8 @@ _DIALOGUE_OWNERS = re.compile(
 _CLOCKS = frozenset(["monotonic", "now", "perf_counter", "time", "utcnow"])
 # Methods that return at the end of what was begun.
 _LASTING = frozenset(["join", "mainloop", "run_forever", "serve_forever"])
+_TASKS = frozenset(["create_task", "ensure_future", "start_soon"])
+_SESSIONS = frozenset(["listen", "receive_forever", "run", "serve"])
 _RECONNECTS = re.compile(
     r"^_*((auto|do|handle|run|start|try)_?)?re_?connect(_|$)", re.IGNORECASE
 )
@@ -158,10 +161,7 @@ def _reads_stream(attempt: Attempt) -> bool:
 def _runs_indefinitely(attempt: Attempt) -> bool:
     """Return whether an attempt runs until it is stopped, as a server does."""
     return any(
-        isinstance(each, ast.Call)
-        and last_name(each.func) in _LASTING
-        # Other than `os.path.join(folder, name)` and `",".join(names)`.
-        and all(isinstance(x, ast.Constant) for x in each.args)
+        isinstance(each, ast.Call) and (_lasts(each) or _begins_session(each))
         for each in inner_nodes(attempt.body)
     ) or any(
         isinstance(each, ast.While)
@@ -169,6 +169,21 @@ def _runs_indefinitely(attempt: Attempt) -> bool:
         and isinstance(each.test, ast.Constant | ast.Attribute)
         and not {"break", "return"} & flow(each.body)
         for each in inner_nodes(attempt.body)
+    )
+
+
+def _lasts(call: ast.Call) -> bool:
+    """Return whether a call is like ``thread.join()``, not ``join(folder, name)``."""
+    return last_name(call.func) in _LASTING and all(
+        isinstance(each, ast.Constant) for each in call.args
+    )
+
+
+def _begins_session(call: ast.Call) -> bool:
+    """Return whether a call is like ``create_task(client.run())``."""
+    return last_name(call.func) in _TASKS and any(
+        isinstance(each, ast.Call) and last_name(each.func) in _SESSIONS
+        for each in call.args
     )
 
 
@@ -270,7 +285,7 @@ def _catches_no_failure(turn: Turn) -> bool:
     if not turn.caught:
         return False
     if all(map(_ABSENT.search, turn.caught)) and (
-        not turn.always_ends or _reads_clock(turn.loop)
+        turn.pauses or not turn.always_ends or _reads_clock(turn.loop)
     ):
         return True
     if turn.caught <= NOT_FAILURES | {"KeyError"}:

@@ -31,10 +31,12 @@ __all__ = ["find_ending", "find_ending_of_results"]
 _HANDLES = re.compile("handle|raise|check", re.IGNORECASE)
 # The names of methods that keep an error for those who wait.
 _KEEPS = re.compile(
-    "_*(abort|add|append|fail|finali[sz]e|finish|put|record|set_exception|store)(_|$)"
+    "_*(abort|add|append|fail|finali[sz]e|finish|put|record|store)(_|$)"
+    r"|_*set_(\w+_)?(error|exception|failed|status)(_|$)"
 )
 # What returns the error that is handled.
 _CURRENT = frozenset(["exc_info"])
+_OUTPUTS = re.compile("(out|output|stderr|stdout)(_|$)")
 _STATUS = re.compile(r"^(ok|status|status_?code)$", re.IGNORECASE)
 
 
@@ -55,7 +57,7 @@ def find_ending(
         before: The expressions that were last assigned to names before it.
     """
     named = {each.name for each in handlers if each.name} | _CURRENT
-    kept = _copies_of(named, loop)
+    kept = _copies_of(named, loop) | _outputs_in(handlers)
     after = [*loop.orelse, *following]
     if any(_ends_with_error(each, named | kept, loop) for each in handlers):
         return "raises"
@@ -257,7 +259,7 @@ def _stores_error(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler passes its error to a method like ``fail``.
 
     Or whether it keeps the error in a dictionary, an attribute or a list of an object,
-    which others may look at; or asks a function about it.
+    which others may look at; yields it; or asks a function about it.
     """
     if not handler.name:
         return False
@@ -270,6 +272,8 @@ def _stores_error(handler: ast.ExceptHandler) -> bool:
             case ast.Call(func=function, args=arguments) if _keeps(function):
                 if handler.name in {y for x in arguments for y in names_in(x)}:
                     return True
+            case ast.Yield(value=value) if handler.name in names_in(value):
+                return True
             case ast.If(test=test):
                 calls = [x for x in ast.walk(test) if isinstance(x, ast.Call)]
                 own = (x for x in calls if isinstance(x.func, ast.Attribute))
@@ -404,6 +408,19 @@ def _ending_of_raise(
         )
         return "hidden" if hides else "?"
     return "?" if names_in(node.exc) & kept else "hidden"
+
+
+def _outputs_in(handlers: Sequence[ast.ExceptHandler]) -> set[str]:
+    """Return the variables in which handlers keep the output of a program."""
+    return {
+        name
+        for handler in handlers
+        for each in inner_nodes(handler.body)
+        if isinstance(each, ast.Assign)
+        for target in each.targets
+        for name in names_in(target)
+        if _OUTPUTS.match(name)
+    }
 
 
 def _uses(body: Sequence[ast.AST], names: set[str]) -> bool:

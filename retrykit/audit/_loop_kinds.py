@@ -31,8 +31,15 @@ from retrykit.audit._pauses import suggests_sleep
 from retrykit.audit._polls import WAITS, receives_more, sleeps_first
 from retrykit.audit._states import depends_on_state, tests_readiness
 from retrykit.audit._turns import Turn
+from retrykit.audit._values import Value, is_number
 
-__all__ = ["is_failure", "is_plain", "is_retry", "is_retry_of_results"]
+__all__ = [
+    "is_failure",
+    "is_plain",
+    "is_retry",
+    "is_retry_of_results",
+    "mentions_retries",
+]
 
 # An attempt that took its time, or one that is repeated with a new token.
 _SOON_OVER = re.compile(
@@ -63,6 +70,7 @@ _ANSWERS = re.compile(r"^(ok|is_success|status_?code|status)$", re.IGNORECASE)
 # The number of a turn, other than `retry_code`.
 _TURNS = re.compile("_*(attempt|retry|try)(_?(count|i|idx|index|n|no|num|number))?$")
 _ACCEPTED = 202
+_FEW = 5
 _LOOKS_UP = re.compile("^(has|contains|(is_)?(in_use|taken|used))$")
 _CHECKS = re.compile(r"_*(check|is|has|exists|verify|discover)(_|$)", re.IGNORECASE)
 # Names that say how good a result is.
@@ -132,7 +140,9 @@ def is_plain(
     """
     if turn is None:
         # Without an end, it may read on, or send one page after another.
-        return _logs(loop.body) and (not endless or _tests_throttling(loop))
+        return _tests_throttling(loop) or (
+            not endless and _logs(loop.body) and _tests_status(loop)
+        )
     logs = any(
         _logs([*each.body, *(turn.rest if "next" in flow(each.body) else [])])
         for each in turn.handlers
@@ -146,6 +156,33 @@ def is_plain(
     told = logs or any(map(_keeps, turn.handlers))
     told = told or any(map(_OF_OTHERS.search, turn.caught))
     return told and (endless or retried is not None)
+
+
+def mentions_retries(
+    loop: Statement, turn: Turn | None, calls: Value, function: str
+) -> bool:
+    """Return whether a loop that ends is one of retries by its words or its length.
+
+    A name or a text in it, or its function, mentions retries; or it takes few turns; or
+    it is like ``for _ in range(n)``, and catches every error. Others may poll.
+
+    Args:
+        loop: The loop.
+        turn: One turn; None if the loop repeats a call for its results.
+        calls: The most attempts.
+        function: The full name of the function around it, or "".
+    """
+    if turn is not None and not isinstance(loop, ast.While):
+        every = turn.caught <= {"BaseException", "Exception"}
+        if (is_number(calls) and calls <= _FEW) or (every and _is_counted(loop)):
+            return True
+    words = control_words(loop, texts=True)
+    return bool(EVIDENCE.search(f"{function.rpartition('.')[2]} {words}"))
+
+
+def _tests_status(loop: Statement) -> bool:
+    """Return whether a loop ends, or returns data, after a good HTTP status."""
+    return _leaves_on_good_status(loop) or _returns_tested_response(loop)
 
 
 def _logs(body: Sequence[ast.stmt]) -> bool:

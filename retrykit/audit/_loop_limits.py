@@ -276,7 +276,10 @@ def _computed_words(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
 
 
 def _sums_of_delays(loop: Statement) -> set[str]:
-    """Return the names that a loop increases by what it has slept."""
+    """Return the names that a loop increases by what it has slept.
+
+    And the delays that it multiplies, such as in ``delay *= 2``.
+    """
     slept = {
         name
         for each in inner_nodes(loop.body)
@@ -287,9 +290,10 @@ def _sums_of_delays(loop: Statement) -> set[str]:
     return {
         name
         for each in inner_nodes(loop.body)
-        if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add)
-        if isinstance(each.value, ast.Name) and each.value.id in slept
+        if isinstance(each, ast.AugAssign)
         for name in target_names(each.target)
+        if (isinstance(each.op, ast.Mult) and name in slept)
+        or (isinstance(each.op, ast.Add) and names_in(each.value) & slept)
     }
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import NoneType
 
-from retrykit.audit._flow import flow, inner_nodes
+from retrykit.audit._flow import flow, inner_nodes, leaves
 from retrykit.audit._handlers import is_log_function, last_name
 from retrykit.audit._loop_words import Statement, names_in, target_names
 
@@ -49,6 +49,7 @@ def falls_silent(
         return True
     changed = assigned(loop.body)
     telling = (changed - _empty_names(handlers, before)) | {"self"}
+    telling |= _results_outside(loop)
     if isinstance(loop, ast.While):
         # Such as `while not found`, which continues after results as well.
         telling |= names_in(loop.test)
@@ -176,6 +177,22 @@ def _empty_names(
                 constant = is_empty_or_constant(each.value)
                 found = found | names if constant else found - names
     return found
+
+
+def _results_outside(loop: Statement) -> set[str]:
+    """Return the variables that keep results of failed turns without an error."""
+    return {
+        name
+        for each in inner_nodes(loop.body)
+        if isinstance(each, ast.If)
+        for body in (each.body, each.orelse)
+        if not leaves(body)
+        for node in body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        if not is_empty_or_constant(node.value)
+        for target in node.targets
+        for name in target_names(target)
+    }
 
 
 def assigned(body: Sequence[ast.AST]) -> set[str]:

@@ -44,13 +44,13 @@ CLOCK_WORDS = re.compile(
 )
 """Words about a time limit."""
 ENDLESS = re.compile(
-    r"run|stop|clos|shut|exit|quit|alive|active|connected|done|terminat|cancel"
+    r"run|stop|clos|shut|exit|quit|alive|active|connected|done|terminat|cancel|interrupt"
     r"|enabled|(?<!s)kill",
     re.IGNORECASE,
 )
 """Words in the condition of a loop that another part of the program ends."""
 STOPS = re.compile(
-    r"(^|_)(abort(ed)?|clos(ed|ing)|stop(ped|ping)?|shut(ting)?_?down|should_run|running|quit|exit(ing)?)(_|$)",
+    r"(^|_)(abort(ed)?|interrupted|clos(ed|ing)|stop(ped|ping)?|shut(ting)?_?down|should_run|running|quit|exit(ing)?)(_|$)",
     re.IGNORECASE,
 )
 """Names that tell whether a program, or a part of it, stops."""

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from retrykit.audit._borrowed import called_name
-from retrykit.audit._delays import NO_DELAYS, UNKNOWN_DELAYS, Delays
+from retrykit.audit._delays import GROWING, NO_DELAYS, UNKNOWN_DELAYS, Delays
 from retrykit.audit._flow import LEAVES, flow, inner_nodes, leaves, without_await
 from retrykit.audit._handlers import (
     Attempt,
@@ -30,6 +30,7 @@ from retrykit.audit._loop_kinds import (
     is_plain,
     is_retry,
     is_retry_of_results,
+    mentions_retries,
 )
 from retrykit.audit._loop_limits import Limits, find_limits
 from retrykit.audit._loop_words import STOPS, Statement, counters, names_in
@@ -167,6 +168,12 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
         delays = delays.replace(jitter=None)
     variables = _variables(handlers, place)
     retried = _retried(turn, variables)
+    endless = usual == math.inf or calls == elapsed == math.inf
+    told = (
+        endless
+        or delays.shape in GROWING
+        or mentions_retries(loop, turn, calls, place.function)
+    )
     return Loop(
         loop.lineno,
         loop.end_lineno or loop.lineno,
@@ -185,12 +192,7 @@ def read_loop(loop: Statement, place: Place) -> Loop | None:
         turn is not None and _retries_some_at_once(turn, pauses, place.helpers()),
         usual,
         tuple(_called_elsewhere(around if delays.jitter is None else handlers, place)),
-        is_plain(
-            loop,
-            turn,
-            retried,
-            endless=usual == math.inf or calls == elapsed == math.inf,
-        ),
+        told and is_plain(loop, turn, retried, endless=endless),
         tuple((name, variables[name]) for name in retried or () if name in variables),
     )
 

@@ -40,7 +40,7 @@ WAITS = re.compile(
     re.IGNORECASE,
 )
 """Words in the name of a function that waits for something, or serves."""
-_PROBES = re.compile(r"(^|[_-])(health|healthy|ping|probe)([_-]|$)", re.IGNORECASE)
+_PROBES = re.compile(r"(^|[_-])(health|healthy|ping\d?|probe)([_-]|$)", re.IGNORECASE)
 _PROBED = re.compile(r"/(health(z|_?check)?|livez|ping|probe|readyz?)(/|\b)")
 _CONNECTS = re.compile(
     r"^_*(connect(_ex)?|(create|open)(_\w+)?_(connection|socket)|socket)$"
@@ -54,7 +54,7 @@ _LOCKED = re.compile(
 )
 _POLLS = re.compile("(^|_)poll(s|ing)?(_|$)", re.IGNORECASE)
 _WAITS_FOR = re.compile(
-    r"_*((wait|poll)(_|[A-Z]|$)|(try_)?(acquire|get|take)_(\w+_)?lock$"
+    r"_*((eventually|wait|poll)(_|[A-Z]|$)|(try_)?(acquire|get|take)_(\w+_)?lock$"
     r"|(check|verify)_(\w+_)?(alive|online|running|start(ed|up)?|until|up)(_|$))"
 )
 # The end of a name such as `check_server_ready`.
@@ -173,11 +173,11 @@ def _checks_health(turn: Turn) -> bool:
     if has_text(turn.attempt.body, _PROBED):
         return True
     match turn.attempt.body[0]:
-        case ast.Expr() as first:
+        case ast.Expr(value=asked) | ast.If(test=asked):
             return any(
                 isinstance(each, ast.Call)
                 and any(map(_PROBES.search, {last_name(each.func)} | texts_in(each)))
-                for each in inner_nodes([first])
+                for each in inner_nodes([asked])
             )
     return False
 
@@ -380,9 +380,12 @@ def _looks_for_item(turn: Turn) -> bool:
 
 
 def _discards_answer(turn: Turn) -> bool:
-    """Return whether an attempt asks for something, and does not look at the answer."""
+    """Return whether an attempt asks for something, and does not look at the answer.
+
+    Or tests only whether there is one.
+    """
     match turn.attempt.body[0]:
-        case ast.Expr(value=value):
+        case ast.Expr(value=value) | ast.If(test=value):
             call = without_await(value)
             match call:
                 case ast.Call(

@@ -51,7 +51,7 @@ class Rule(Frozen):
 def check_site(site: Site, rules: dict[str, Rule]) -> Iterator[Finding]:
     """Yield the findings about a site, from rules about single sites."""
     for code, rule in rules.items():
-        if rule.check is None:
+        if rule.check is None or not site.behavior.plain:
             continue
         advice = rule.check(site)
         if advice is not None:
@@ -61,8 +61,6 @@ def check_site(site: Site, rules: dict[str, Rule]) -> Iterator[Finding]:
 
 def _unbounded(site: Site) -> Advice | None:
     behavior = site.behavior
-    if not behavior.plain:
-        return None
     if behavior.calls == math.inf and behavior.elapsed == math.inf:
         return (
             "nothing ends a call that fails every time",
@@ -80,7 +78,7 @@ def _retries_at_once(site: Site) -> Advice | None:
     behavior = site.behavior
     # Without a retry by default, callers give a number where they want some.
     once = behavior.calls is None and behavior.usual == _ONE_RETRY
-    if once or _calls_at_most(site, _ONE_RETRY) or not behavior.plain:
+    if once or _calls_at_most(site, _ONE_RETRY):
         return None
     if behavior.some_at_once:
         return (
@@ -152,7 +150,7 @@ def _cancellation_swallowed(site: Site) -> Advice | None:
 
 def _error_hidden(site: Site) -> Advice | None:
     behavior = site.behavior
-    if behavior.ending != "hidden" or not behavior.plain:
+    if behavior.ending != "hidden":
         return None
     if behavior.calls == behavior.elapsed == math.inf:
         return None

@@ -54,6 +54,7 @@ _READY = re.compile(
 # A flag that is true as long as something is not ready.
 _AWAITS = re.compile("^(is_)?a?waiting(_|$)", re.IGNORECASE)
 _STATUS_NAMES = re.compile(r"(^|_)(status|state|phase)$", re.IGNORECASE)
+_EXPECTED = re.compile("(^|_)(desired|expected|target|wanted)(_|$)", re.IGNORECASE)
 _ALL_STATES = re.compile(r"(^|_)states$", re.IGNORECASE)
 _STATE_NUMBERS = re.compile(r"(^|_)(state|phase)(_?(code|id|number))?$", re.IGNORECASE)
 _OF_JOBS = re.compile("(BUILD|JOB|RUN|TASK)_")
@@ -104,12 +105,25 @@ def waits_for_state(turn: Turn) -> bool:
         map(_is_progress_test, ast.walk(turn.loop.test))
     ):
         return True
+    if turn.pauses and any(map(_compares_with_expected, inner_nodes(turn.success))):
+        return True
     if turn.always_ends or not turn.pauses:
         return False
     return any(
         isinstance(each, ast.If) and any(map(_STATES.search, words_in(each.test)))
         for each in inner_nodes(turn.success)
     )
+
+
+def _compares_with_expected(node: ast.AST) -> bool:
+    """Return whether a statement is like ``if status == expected: return True``."""
+    match node:
+        case ast.If(
+            test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]), body=body
+        ) if leaves(body):
+            states = any(map(_STATUS_NAMES.search, names_in(left)))
+            return states and any(map(_EXPECTED.search, names_in(right)))
+    return False
 
 
 def depends_on_state(loop: Statement) -> bool:

@@ -5,6 +5,58 @@ import pytest
 from tests.audit.test_loops import loops
 
 POLLS = {
+    "a database that answers a ping": (
+        """
+        for attempt in range(30):
+            try:
+                if client.{0}(timeout=5):
+                    return attempt
+            except ServerError as error:
+                log.debug(error)
+            time.sleep(1)
+        """,
+        ("ping2", "fetch"),
+    ),
+    "a server that answers at all": (
+        """
+        for attempt in range(30):
+            try:
+                if {0}:
+                    break
+            except Exception:
+                pass
+            time.sleep(1)
+        """,
+        ("requests.get(url)", "save(requests.get(url))"),
+    ),
+    "a status that is expected": (
+        """
+        for attempt in range(30):
+            try:
+                status = self.fetch_status()
+            except Exception:
+                status = None
+            if {0}:
+                return True
+            time.sleep(1)
+        """,
+        ("status == expected", "status"),
+    ),
+    "a row that another program writes": (
+        """
+        tries = 5
+        while True:
+            try:
+                return fetch()
+            except Order.{0}:
+                log.warning("retrying")
+                tries -= 1
+                if not tries:
+                    return None
+                time.sleep(1)
+        """,
+        ("DoesNotExist", "ServerError"),
+    ),
     "a server that has been connected to": (
         """
         for number in range(9):
@@ -905,6 +957,62 @@ POLLS = {
 }
 
 OTHERS = {
+    "one of two ports": (
+        """
+        for attempt_{0} in (hint, 0) if hint else (0,):
+            try:
+                server = serve(attempt_{0})
+                break
+            except OSError:
+                continue
+        """,
+        ("port", "number"),
+    ),
+    "another route, without what has failed": (
+        """
+        while time.time() < end:
+            route = find_route(target, {0}=failed)
+            try:
+                return send(route)
+            except RouteError as error:
+                failed.append(error.channel)
+                log.warning("attempt failed: %s", error)
+        """,
+        ("exclude", "show"),
+    ),
+    "a password that a person gives": (
+        """
+        for attempt in range(3):
+            try:
+                return unlock({0}())
+            except Exception:
+                log.warning("no success")
+        """,
+        ("session.ui.get_password", "session.fetch"),
+    ),
+    "a person who is told to try again": (
+        """
+        for attempt in range(3):
+            try:
+                return unlock(read())
+            except Exception:
+                print("{0}, try again?")
+        """,
+        ("Incorrect", "No answer"),
+    ),
+    "a session that runs until it breaks": (
+        """
+        while True:
+            try:
+                await self.open()
+                task = asyncio.create_task(self.client.{0}())
+                await task
+                return
+            except ConnectionError:
+                log.warning("retrying")
+        """,
+        ("run", "fetch"),
+    ),
     "a folder with the next number": (
         """
         for i in range(9):

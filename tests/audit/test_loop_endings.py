@@ -485,3 +485,59 @@ def test_a_condition_may_raise_the_error_that_it_has_got(test, ending):
         raise RuntimeError("nothing")
     """)
     assert site.behavior.ending == ending
+
+
+TOLD_BY_CALL = {
+    "self._set_error_status(error.reason)": "?",
+    "self._set_timer(error.reason)": "hidden",
+    "yield {'status': 'error', 'message': str(error)}": "?",
+    "yield {'status': 'error'}": "hidden",
+}
+
+
+@pytest.mark.parametrize(
+    ("told", "ending"), TOLD_BY_CALL.items(), ids=[*map(str, range(len(TOLD_BY_CALL)))]
+)
+def test_an_object_or_an_iterator_may_get_the_error(told, ending):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            send()
+            break
+        except OSError as error:
+            {told}
+            time.sleep(1)
+    """)
+    assert site.behavior.ending == ending
+
+
+@pytest.mark.parametrize(("name", "ending"), [("output", "?"), ("number", "hidden")])
+def test_the_output_of_a_program_tells_of_its_error(name, ending):
+    [site] = loops(f"""
+    for attempt in range(3):
+        try:
+            return run(process)
+        except TimeoutExpired:
+            {name} = stop(process)
+        time.sleep(1)
+    raise DeviceError(f"failed: {{{name}}}")
+    """)
+    assert site.behavior.ending == ending
+
+
+@pytest.mark.parametrize(("kept", "ending"), [("answer", "?"), ("FAILED", "hidden")])
+def test_a_bad_answer_is_returned_after_the_last_attempt(kept, ending):
+    [site] = loops(f"""
+    status = FAILED
+    for attempt in range(3):
+        answer = send()
+        if answer:
+            try:
+                return receive()
+            except TimeoutError:
+                log.debug("retrying")
+        else:
+            status = {kept}
+    return status
+    """)
+    assert site.behavior.ending == ending

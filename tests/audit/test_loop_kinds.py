@@ -373,6 +373,84 @@ def test_errors_of_other_programs_are_failures(name):
     assert broken_rules(source) >= RULES_OF_PLAIN
 
 
+FEW = {
+    "few turns": ("for _ in range(5):", "", "OSError", True),
+    "more turns": ("for _ in range(6):", "", "OSError", False),
+    "more turns after every error": ("for _ in range(6):", "", "Exception", True),
+    "an attempt": ("for attempt in range(6):", "", "OSError", True),
+    "a text": ("for _ in range(6):", "log.info('again, attempt 2')", "OSError", True),
+    "another text": ("for _ in range(6):", "log.info('again')", "OSError", False),
+    "an end": ("while time.time() < end:", "", "OSError", False),
+    "an end after every error": ("while time.time() < end:", "", "Exception", False),
+    "delays that grow": ("while delay < 9:", "delay *= 2", "OSError", True),
+    "no end": ("while True:", "", "OSError", True),
+}
+
+
+@pytest.mark.parametrize(
+    ("head", "told", "error", "found"), FEW.values(), ids=FEW.keys()
+)
+def test_a_loop_with_many_turns_retries_if_it_says_so(head, told, error, found):
+    source = f"""
+    delay = 1
+    {head}
+        try:
+            return fetch()
+        except {error}:
+            {told or "pass"}
+            time.sleep(delay)
+    """
+    rules = broken_rules(source)
+    assert ("no-jitter" in rules) == found
+    assert bool(rules) == found
+
+
+def test_the_name_of_a_function_says_that_it_retries():
+    source = """
+    for _ in range(20):
+        try:
+            return fetch()
+        except OSError:
+            time.sleep(1)
+    """
+    for name in ("fetch_with_retries", "fetch_twice"):
+        [site] = loops(source, name=name)
+        found = {each.rule for each in check_site(site, RULES)}
+        assert ("no-jitter" in found) == ("retries" in name)
+
+
+def test_an_error_of_ansible_ends_a_loop():
+    """After that, the loop asks again for its results only."""
+    source = """
+    for attempt in range(9):
+        try:
+            answer = fetch()
+        except ClientError as error:
+            module.{}(error)
+        if name in answer:
+            break
+        time.sleep(1)
+    """
+    assert broken_rules(source.format("show"))
+    for name in ("fail_json_aws", "fail_json", "exit_json"):
+        sites = loops(source.format(name))
+        assert not any([*check_site(each, RULES)] for each in sites)
+
+
+def test_a_loop_that_repeats_a_call_for_its_results_tests_a_status_and_logs():
+    source = """
+    for attempt in range(9):
+        answer = fetch()
+        if answer.{}:
+            return answer
+        {}
+        time.sleep(1)
+    """
+    assert broken_rules(source.format("ok", "log.info(attempt)")) >= {"no-jitter"}
+    assert not broken_rules(source.format("rows", "log.info(attempt)"))
+    assert not broken_rules(source.format("ok", "pass"))
+
+
 def test_a_loop_that_sorts_errors_in_an_unknown_way_breaks_fewer_rules():
     source = SILENT.replace("StateError", "Exception")
     some = broken_rules(source.format("if not can_pass(error):\n            raise"))
@@ -409,7 +487,7 @@ def test_a_loop_without_a_limit_is_left_by_a_success(parts, found):
 
 def test_a_loop_with_a_limit_of_time_need_not_be_left_at_once():
     test = "not answer and time.time() < end"
-    source = ENDLESS.format(test, "answer = fetch()")
+    source = ENDLESS.format(test, "answer = fetch()").replace("no answer", "retrying")
     assert "error-hidden" in broken_rules(source)
 
 

@@ -491,3 +491,36 @@ def test_settings_that_are_given_have_the_defaults_of_their_class(place, field, 
                     time.sleep(1)
     """)
     assert (site.behavior.calls, site.behavior.usual) == (None, usual)
+
+
+@pytest.mark.parametrize(
+    ("end", "calls"), [("return None", None), ("delay = 60", math.inf)]
+)
+def test_a_delay_that_has_grown_ends_a_loop(end, calls):
+    site = only(f"""
+    def load():
+        delay = 2
+        while True:
+            answer = fetch()
+            if answer.status_code == 200:
+                return answer
+            if answer.status_code == 429:
+                time.sleep(delay)
+                delay *= 2
+                if delay > 100:
+                    {end}
+    """)
+    assert (None if site.behavior.elapsed is None else site.behavior.calls) == calls
+
+
+@pytest.mark.parametrize("stop", ["stopped", "interrupted"])
+def test_a_flag_that_stops_the_program_is_no_limit(stop):
+    site = only(f"""
+    def load(self):
+        while not self._is_{stop}():
+            try:
+                return fetch()
+            except OSError:
+                time.sleep(1)
+    """)
+    assert site.behavior.calls == math.inf

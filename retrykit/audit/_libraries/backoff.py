@@ -24,14 +24,15 @@ from retrykit.audit._values import Call, Reference, Value
 
 __all__ = ["READERS"]
 
-_EVERY = "Exception"
+_EVERY = frozenset(["BaseException", "Exception"])
 _GOLDEN = (1 + math.sqrt(5)) / 2
 
 
 def _on_exception(call: Call) -> Behavior:
     arguments = Arguments(call, ["wait_gen", "exception"])
     retried = error_names(arguments.get("exception"))
-    told_apart = arguments.get("giveup") is not MISSING and _EVERY in (retried or ())
+    every = not _EVERY.isdisjoint(retried or ())
+    told_apart = arguments.get("giveup") is not MISSING and every
     raises = arguments.get("raise_on_giveup", True)
     return Behavior(
         *_limits(arguments),
@@ -44,9 +45,14 @@ def _on_exception(call: Call) -> Behavior:
 
 def _on_predicate(call: Call) -> Behavior:
     arguments = Arguments(call, ["wait_gen", "predicate"])
-    # The last result is returned, whatever it is.
+    # The last result is returned, whatever it is. It mostly polls.
     return Behavior(
-        *_limits(arguments), _delays(arguments), (), results=True, ending="raises"
+        *_limits(arguments),
+        _delays(arguments),
+        (),
+        results=True,
+        ending="raises",
+        plain=False,
     )
 
 
