@@ -113,7 +113,7 @@ class Found:
 
     def _caught(self) -> tuple[str, ...] | None:
         if self.handler is None:
-            return ()
+            return None
         return retried_from(*self.handler)
 
 

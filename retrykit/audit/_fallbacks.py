@@ -66,6 +66,12 @@ _NEW_FOLDERS = re.compile(
     r"_*(create|make)_(\w+_)?(numbered|temp(orary)?|unique)_(dir|directory|folder)$"
 )
 _PROXIES = re.compile(r"_*(choose|draw|get|pick|random|select)_(\w+_)?proxy$")
+# The number of a turn, or its delay.
+_TURNS = re.compile(
+    r"^_*(attempts?|retr(y|ies)|try|tries)\d?$"
+    r"|count|delay|idx|index|(^|_)(i|n|no)(_|$)|num|sleep|timeout|wait",
+    re.IGNORECASE,
+)
 _EXCLUDES = re.compile("_*(avoid|exclude|skip)", re.IGNORECASE)
 _CHANGES = frozenset(["add", "discard", "extend", "pop", "remove", "update"])
 _COUNTS = re.compile(
@@ -181,12 +187,10 @@ def _uses_items(turn: Turn) -> bool:
     if _calls_item(turn) or _counts_servers(loop.iter):
         return True
     # One of some texts is no number of an attempt.
-    named = isinstance(loop.iter, ast.Tuple | ast.List) and texts_in(loop.iter)
-    items = {
-        each
-        for each in _items(loop) - {"_", "__"}
-        if named or not EVIDENCE.search(each) or _PORTS.search(each)
-    }
+    listed = isinstance(loop.iter, ast.Tuple | ast.List)
+    named = listed and texts_in(loop.iter)
+    numbers = EVIDENCE if listed or names_in(loop.iter) & _NUMBERS else _TURNS
+    items = {x for x in _items(loop) - {"_", "__"} if named or not numbers.search(x)}
     if not items:
         return False
     for each in inner_nodes(loop.body):
@@ -201,10 +205,13 @@ def _uses_items(turn: Turn) -> bool:
     parts = [*turn.attempt.body, *turn.attempt.orelse]
     parts += [x for x in loop.body if steps and x is not turn.attempt]
     parts += _before_attempt(turn, commands=bool(names_in(loop.iter) & _NUMBERS))
+    used: tuple[type[ast.AST], ...] = (ast.Call, ast.Subscript)
+    if isinstance(loop.iter, ast.Name | ast.Tuple | ast.List):
+        used += (ast.Assign, ast.Compare)
     return any(
         names_in(each) & items
         for each in _nodes_without_logs(parts)
-        if isinstance(each, ast.Call | ast.Subscript)
+        if isinstance(each, used)
     )
 
 

@@ -216,6 +216,11 @@ class _Reader:
         if is_number(value):
             return NO_DELAYS if value <= 0 else Delays("constant", float(value))
         match node:
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if (
+                owner != "self" and HINTS.search(name)
+            ):
+                # What the server has told.
+                return UNKNOWN_DELAYS
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 return self.variable(name)
             case ast.Subscript() | ast.Call() if _is_lookup(node):
@@ -286,7 +291,10 @@ class _Reader:
         step = evaluate(by, self.scope)
         growth = float(step) if is_number(step) else None
         shape = {"*": "exponential", "+": "linear"}.get(sign, "unknown")
-        found = Delays(shape, first, growth, self.test_cap(name), self.random(by))
+        random = self.random(by)
+        if name in self.before:
+            random = random or self.random(self.before[name])
+        found = Delays(shape, first, growth, self.test_cap(name), random)
         for each in values:
             # Such as `delay = min(delay, 60)` after `delay *= 2`.
             cap = self.min_cap(each)

@@ -32,7 +32,7 @@ _HANDLES = re.compile("handle|raise|check", re.IGNORECASE)
 # The names of methods that keep an error for those who wait.
 _KEEPS = re.compile(
     "_*(abort|add|append|fail|finali[sz]e|finish|put|record|store)(_|$)"
-    r"|_*set_(\w+_)?(error|exception|failed|status)(_|$)"
+    r"|_*set_(\w+_)?(error|exception|failed|status)(_|$)|_*(notify|reply)(_|$)"
 )
 # What returns the error that is handled.
 _CURRENT = frozenset(["exc_info"])
@@ -269,8 +269,9 @@ def _stores_error(handler: ast.ExceptHandler) -> bool:
                 targets=[ast.Subscript() | ast.Attribute()], value=value
             ) if handler.name in names_in(value):
                 return True
-            case ast.Call(func=function, args=arguments) if _keeps(function):
-                if handler.name in {y for x in arguments for y in names_in(x)}:
+            case ast.Call(func=function) if _keeps(function):
+                given = [*each.args, *(x.value for x in each.keywords)]
+                if handler.name in {y for x in given for y in names_in(x)}:
                     return True
             case ast.Yield(value=value) if handler.name in names_in(value):
                 return True

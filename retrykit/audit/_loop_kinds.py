@@ -172,10 +172,10 @@ def mentions_retries(
         calls: The most attempts.
         function: The full name of the function around it, or "".
     """
-    if turn is not None and not isinstance(loop, ast.While):
-        every = turn.caught <= {"BaseException", "Exception"}
-        if (is_number(calls) and calls <= _FEW) or (every and _is_counted(loop)):
-            return True
+    if is_number(calls) and calls <= _FEW:
+        return True
+    if turn and turn.caught <= {"BaseException", "Exception"} and _is_counted(loop):
+        return True
     words = control_words(loop, texts=True)
     return bool(EVIDENCE.search(f"{function.rpartition('.')[2]} {words}"))
 

@@ -42,8 +42,8 @@ class Candidate(NamedTuple):
         function: The full name of the function in which it stands, or "".
         iterated: Whether it is what a ``for`` loop, but not an asynchronous one,
             iterates over.
-        caught: The names of the errors after which a handler makes it; none if no
-            handler is around it; None if they are not known.
+        caught: The names of the errors after which a handler makes it; None if they are
+            not known, or if no handler is around it.
     """
 
     call: Call

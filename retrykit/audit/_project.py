@@ -370,11 +370,8 @@ class Project:
         if found is None or found[1].layer:
             return None
         if call.function == _RETRY_OF_TASK:
-            # The handler around it says which errors are retried. Without one, a task
-            # mostly waits for something.
-            caught = candidate.caught
-            behavior = found[1].replace(retried=caught or None, plain=caught != ())
-            found = found[0], behavior
+            # The handler around it says which errors are retried.
+            found = found[0], found[1].replace(retried=candidate.caught)
         where = functions[0] if functions else candidate.function
         place = (candidate.line, candidate.end_line, candidate.column)
         site = self._make(module, place, found, where, tuple(dict.fromkeys(functions)))

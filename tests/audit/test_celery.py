@@ -2,7 +2,6 @@
 
 import pytest
 
-from retrykit.audit._rules import RULES, check_site
 from tests._support.audited import site_of, sites_of
 
 STATIC = """
@@ -84,23 +83,3 @@ def test_a_countdown_that_is_a_setting_is_not_random():
     )
     site = site_of("from shop import settings\n" + text)
     assert site.behavior.delays.jitter is False
-
-
-@pytest.mark.parametrize(
-    ("body", "found"),
-    [
-        ("if not ready():\n            task.retry(countdown=9)", False),
-        ("try: fetch()\n        except OSError: task.retry(countdown=9)", True),
-    ],
-    ids=["a poll", "a retry"],
-)
-def test_a_task_that_retries_without_an_error_mostly_waits(body, found):
-    site = site_of(f"""
-    from celery import shared_task
-
-    @shared_task(bind=True)
-    def load(task):
-        {body}
-    """)
-    rules = {each.rule for each in check_site(site, RULES)}
-    assert ("no-jitter" in rules) == found

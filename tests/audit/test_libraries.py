@@ -6,7 +6,6 @@ import pytest
 
 from retrykit.audit._arguments import MISSING
 from retrykit.audit._libraries import LIBRARIES
-from retrykit.audit._rules import RULES, check_site
 from tests._support.audited import audit_texts, site_of, sites_of
 
 # By library: an import, then calls and what each does.
@@ -966,13 +965,6 @@ def test_errors_that_giveup_tells_apart_are_not_all_retried():
     assert site_of(text.format("Exception")).behavior.retried is None
     assert site_of(text.format("BaseException")).behavior.retried is None
     assert site_of(text.format("OSError")).behavior.retried == ("OSError",)
-
-
-def test_a_predicate_of_results_may_poll():
-    text = "import backoff\nbackoff.on_predicate(backoff.expo)"
-    assert not any(check_site(site_of(text), RULES))
-    text = "import backoff\nbackoff.on_exception(backoff.expo, OSError)"
-    assert {each.rule for each in check_site(site_of(text), RULES)} >= {"unbounded"}
 
 
 @pytest.mark.parametrize(("maker", "found"), [("ours.parse", 0), ("llms.Model", 1)])

@@ -957,6 +957,31 @@ POLLS = {
 }
 
 OTHERS = {
+    "an endpoint that is only kept": (
+        """
+        endpoints = find_endpoints()
+        for endpoint in endpoints:
+            try:
+                if is_down({0}):
+                    raise ConnectionError("down")
+                used = {0}
+                break
+            except ConnectionError:
+                continue
+        """,
+        ("endpoint", "shop"),
+    ),
+    "environments, one of which may know it": (
+        """
+        for {0} in environments:
+            client = connect({0})
+            try:
+                return client.fetch()
+            except ClientError:
+                log.info("retrying")
+        """,
+        ("attempt_env", "attempt"),
+    ),
     "one of two ports": (
         """
         for attempt_{0} in (hint, 0) if hint else (0,):

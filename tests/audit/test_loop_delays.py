@@ -363,3 +363,40 @@ def test_a_helper_may_change_the_delay_that_it_is_given(change, jitter):
         return delay
     """
     assert only(source).behavior.delays.jitter is jitter
+
+
+TOLD_BY_SERVER = {
+    "error.retry_after": None,
+    "min(error.retry_after + 1, 30)": None,
+    "self.retry_after": False,
+    "retry_after": False,
+    "error.seconds": False,
+}
+
+
+@pytest.mark.parametrize(("delay", "jitter"), TOLD_BY_SERVER.items())
+def test_a_server_may_tell_the_delay(delay, jitter):
+    site = only(f"""
+    def load(self, retry_after):
+        {COUNTED}
+            try:
+                return fetch()
+            except LimitError as error:
+                time.sleep({delay})
+    """)
+    assert site.behavior.delays.jitter is jitter
+
+
+@pytest.mark.parametrize("first", ["random.random()", "1"])
+def test_a_delay_that_grows_may_begin_at_random(first):
+    site = only(f"""
+    def load():
+        delay = {first}
+        {COUNTED}
+            try:
+                return fetch()
+            except OSError:
+                time.sleep(delay)
+                delay *= 2
+    """)
+    assert site.behavior.delays.jitter is (first != "1")

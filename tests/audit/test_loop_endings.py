@@ -488,6 +488,8 @@ def test_a_condition_may_raise_the_error_that_it_has_got(test, ending):
 
 
 TOLD_BY_CALL = {
+    "reply_text(text=f'no answer: {error}')": "?",
+    "show_text(text=f'no answer: {error}')": "hidden",
     "self._set_error_status(error.reason)": "?",
     "self._set_timer(error.reason)": "hidden",
     "yield {'status': 'error', 'message': str(error)}": "?",

@@ -384,6 +384,7 @@ FEW = {
     "an end after every error": ("while time.time() < end:", "", "Exception", False),
     "delays that grow": ("while delay < 9:", "delay *= 2", "OSError", True),
     "no end": ("while True:", "", "OSError", True),
+    "a condition of few turns": ("while delay < 4:", "delay += 1", "OSError", True),
 }
 
 

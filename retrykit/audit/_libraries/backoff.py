@@ -45,14 +45,9 @@ def _on_exception(call: Call) -> Behavior:
 
 def _on_predicate(call: Call) -> Behavior:
     arguments = Arguments(call, ["wait_gen", "predicate"])
-    # The last result is returned, whatever it is. It mostly polls.
+    # The last result is returned, whatever it is.
     return Behavior(
-        *_limits(arguments),
-        _delays(arguments),
-        (),
-        results=True,
-        ending="raises",
-        plain=False,
+        *_limits(arguments), _delays(arguments), (), results=True, ending="raises"
     )
 
 
