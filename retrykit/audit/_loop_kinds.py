@@ -2,15 +2,14 @@
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from retrykit.audit._fallbacks import picks_free_port_or_name
-from retrykit.audit._flow import flow, inner_nodes, leaves, without_handlers
+from retrykit.audit._flow import flow, inner_nodes, without_handlers
 from retrykit.audit._handlers import (
     NOT_FAILURES,
     OF_DATA,
     OF_NETWORK,
-    derived_names,
     is_log_function,
     last_name,
 )
@@ -18,45 +17,29 @@ from retrykit.audit._look_alikes import is_look_alike, prompts_user
 from retrykit.audit._loop_words import (
     COUNT_WORDS,
     EVIDENCE,
-    STOPS,
     Statement,
     control_words,
     counters,
+    is_counted,
     names_in,
     numbers_in,
     target_names,
-    words_in,
 )
 from retrykit.audit._pauses import suggests_sleep
 from retrykit.audit._polls import WAITS, receives_more, sleeps_first
 from retrykit.audit._states import depends_on_state, tests_readiness
+from retrykit.audit._statuses import (
+    leaves_on_good_status,
+    returns_tested_response,
+    tests_throttling,
+)
 from retrykit.audit._turns import Turn
-from retrykit.audit._values import Value, is_number
 
-__all__ = [
-    "is_failure",
-    "is_plain",
-    "is_retry",
-    "is_retry_of_results",
-    "mentions_retries",
-]
+__all__ = ["is_failure", "is_retry", "is_retry_of_results"]
 
 # An attempt that took its time, or one that is repeated with a new token.
 _SOON_OVER = re.compile(
     "auth|credential|expired|interrupt|timeout|token", re.IGNORECASE
-)
-# Tests whether a server throttles requests, or for how long.
-_THROTTLES = re.compile(
-    r"retry[-_]?after|too_?many_?requests|^(is_)?throttled$|rate_?limited|(?<!\d)429",
-    re.IGNORECASE,
-)
-# Every error, or those of a network, a server or another process.
-_OF_OTHERS = re.compile(
-    rf"^((Base)?Exception|(IO|OS)Error)$|{OF_NETWORK.pattern}"
-    r"|Client|HTTP|Http|Operational|Process|RPC|Reconnect|Remote|Rpc|SSH|Server"
-)
-_RETRIABLE = re.compile(
-    "(^|_)(retr(i|y)able|transient|recoverable)(_|$)", re.IGNORECASE
 )
 # Functions that return the next piece of data.
 _NEXT = re.compile(r"(^|_)next(_|$)|^read_?line$|^pop(left)?$")
@@ -65,12 +48,9 @@ _OTHERS = re.compile(r"(^|_)poll(s|ing)?(_|$)|redirect", re.IGNORECASE)
 # The codes of redirects.
 _MOVED = frozenset([301, 302, 307, 308])
 _RETRIES = re.compile("retr(y(?!able)|ies)", re.IGNORECASE)
-_HTTP_STATUS = re.compile(r"^(ok|status_?code|http_?status)$", re.IGNORECASE)
-_ANSWERS = re.compile(r"^(ok|is_success|status_?code|status)$", re.IGNORECASE)
 # The number of a turn, other than `retry_code`.
 _TURNS = re.compile("_*(attempt|retry|try)(_?(count|i|idx|index|n|no|num|number))?$")
 _ACCEPTED = 202
-_FEW = 5
 _LOOKS_UP = re.compile("^(has|contains|(is_)?(in_use|taken|used))$")
 _CHECKS = re.compile(r"_*(check|is|has|exists|verify|discover)(_|$)", re.IGNORECASE)
 # Names that say how good a result is.
@@ -87,28 +67,11 @@ def is_retry(turn: Turn) -> bool:
     # What a loop logs says something only if each success ends it.
     if EVIDENCE.search(control_words(turn.loop, texts=turn.always_ends)):
         return True
-    if turn.pauses and _tests_throttling(turn.loop):
+    if turn.pauses and tests_throttling(turn.loop):
         return True
     return turn.always_ends and bool(
-        turn.pauses or _is_counted(turn.loop) or _fails_on_network(turn)
+        turn.pauses or is_counted(turn.loop) or _fails_on_network(turn)
     )
-
-
-def _tests_throttling(loop: Statement) -> bool:
-    """Return whether a loop tests whether the server wants fewer requests."""
-    tests = [x.test for x in inner_nodes(loop.body) if isinstance(x, ast.If)]
-    if isinstance(loop, ast.While) and not _ends_if_equal(loop.test):
-        tests.append(loop.test)
-    return any(
-        any(map(_THROTTLES.search, words_in(each)))
-        or not {429, 503}.isdisjoint(numbers_in(each))
-        for each in tests
-    )
-
-
-def _ends_if_equal(test: ast.expr) -> bool:
-    """Return whether a condition is like ``status != 429``."""
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq)
 
 
 def _fails_on_network(turn: Turn) -> bool:
@@ -120,106 +83,6 @@ def is_failure(name: str) -> bool:
     """Return whether an error's name suggests a call that failed at once."""
     known = name in NOT_FAILURES | OF_DATA
     return not known and not _SOON_OVER.search(name)
-
-
-def is_plain(
-    loop: Statement, turn: Turn | None, retried: Sequence[str] | None, *, endless: bool
-) -> bool:
-    """Return whether a loop plainly repeats what failed.
-
-    It asks whether an error can be retried; or, where it is known which errors are
-    retried, it logs or keeps them, or catches every error or those of other programs.
-    If it is endless, a success also leaves it at once, or sets a flag, and no test in
-    a handler may give up. A silent loop may poll, or try the next of many.
-
-    Args:
-        loop: The loop.
-        turn: One turn; None if the loop repeats a call for its results.
-        retried: The names of the errors that it retries; None if they are not known.
-        endless: Whether nothing limits the attempts, or nothing does by default.
-    """
-    if turn is None:
-        # Without an end, it may read on, or send one page after another.
-        return _tests_throttling(loop) or (
-            not endless and _logs(loop.body) and _tests_status(loop)
-        )
-    logs = any(
-        _logs([*each.body, *(turn.rest if "next" in flow(each.body) else [])])
-        for each in turn.handlers
-    )
-    if endless and not (turn.leaves or (logs and turn.sets_flag)):
-        return False
-    if endless and any(map(_may_give_up, turn.handlers)):
-        return False
-    if any(map(_asks, turn.handlers)):
-        return True
-    told = logs or any(map(_keeps, turn.handlers))
-    told = told or any(map(_OF_OTHERS.search, turn.caught))
-    return told and (endless or retried is not None)
-
-
-def mentions_retries(
-    loop: Statement, turn: Turn | None, calls: Value, function: str
-) -> bool:
-    """Return whether a loop that ends is one of retries by its words or its length.
-
-    A name or a text in it, or its function, mentions retries; or it takes few turns; or
-    it is like ``for _ in range(n)``, and catches every error. Others may poll.
-
-    Args:
-        loop: The loop.
-        turn: One turn; None if the loop repeats a call for its results.
-        calls: The most attempts.
-        function: The full name of the function around it, or "".
-    """
-    if is_number(calls) and calls <= _FEW:
-        return True
-    if turn and turn.caught <= {"BaseException", "Exception"} and _is_counted(loop):
-        return True
-    words = control_words(loop, texts=True)
-    return bool(EVIDENCE.search(f"{function.rpartition('.')[2]} {words}"))
-
-
-def _tests_status(loop: Statement) -> bool:
-    """Return whether a loop ends, or returns data, after a good HTTP status."""
-    return _leaves_on_good_status(loop) or _returns_tested_response(loop)
-
-
-def _logs(body: Sequence[ast.stmt]) -> bool:
-    return any(
-        isinstance(each, ast.Call) and is_log_function(each.func)
-        for each in inner_nodes(body)
-    )
-
-
-def _asks(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler asks whether an error can be retried."""
-    return any(
-        isinstance(each, ast.If) and any(map(_RETRIABLE.search, names_in(each.test)))
-        for each in inner_nodes(handler.body)
-    )
-
-
-def _may_give_up(handler: ast.ExceptHandler) -> bool:
-    """Return whether a test may end the loop, other than of the error or of a stop."""
-    derived = derived_names(handler)
-    return any(
-        isinstance(each, ast.If)
-        and (leaves(each.body) or leaves(each.orelse))
-        and not names_in(each.test) & derived
-        and not any(map(STOPS.search, names_in(each.test)))
-        for each in inner_nodes(handler.body, loops=False)
-    )
-
-
-def _keeps(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler keeps its error for later, as in ``last = error``."""
-    return any(
-        isinstance(each, ast.Assign)
-        and isinstance(each.value, ast.Name)
-        and each.value.id == handler.name
-        for each in inner_nodes(handler.body)
-    )
 
 
 def is_retry_of_results(
@@ -251,8 +114,8 @@ def is_retry_of_results(
         return False
     told = (
         EVIDENCE.search(" ".join(words))
-        or _tests_throttling(loop)
-        or _returns_tested_response(loop)
+        or tests_throttling(loop)
+        or returns_tested_response(loop)
     )
     if not told:
         return False
@@ -261,7 +124,7 @@ def is_retry_of_results(
         return False
     if picks_free_port_or_name(loop, set(), loop.body) or _is_other_kind(loop):
         return False
-    asks = again or _leaves_on_good_status(loop) or _iterates_over_retries(loop)
+    asks = again or leaves_on_good_status(loop) or _iterates_over_retries(loop)
     waits = not sleeps_first(loop) and not _searches_items(loop)
     return asks or (waits and sleeps())
 
@@ -312,24 +175,6 @@ def _is_difference(node: ast.expr) -> bool:
         and "len" in names_in(each)
         for each in ast.walk(node)
     )
-
-
-def _returns_tested_response(loop: Statement) -> bool:
-    """Return whether a loop tests a response's status, and returns its data."""
-    asked: set[str] = set()
-    returned: set[str] = set()
-    for each in inner_nodes(loop.body):
-        if isinstance(each, ast.Return):
-            returned |= names_in(each.value)
-        elif isinstance(each, ast.If):
-            asked |= {
-                x.value.id
-                for x in ast.walk(each.test)
-                if isinstance(x, ast.Attribute)
-                and isinstance(x.value, ast.Name)
-                and _ANSWERS.search(x.attr)
-            }
-    return bool(asked & returned)
 
 
 def _is_other_kind(loop: Statement) -> bool:
@@ -436,17 +281,6 @@ def _iterates_over_retries(loop: Statement) -> bool:
     )
 
 
-def _leaves_on_good_status(loop: Statement) -> bool:
-    """Return whether a test of a response's status leaves the loop."""
-    return any(
-        isinstance(each, ast.If)
-        and any(map(_HTTP_STATUS.search, names_in(each.test)))
-        and leaves(each.body)
-        and not leaves(each.orelse)
-        for each in inner_nodes(loop.body)
-    )
-
-
 def _repeats_call(loop: Statement, before: Mapping[str, ast.expr]) -> bool:
     """Return whether a ``while`` loop repeats a call as long as its result is bad."""
     if not isinstance(loop, ast.While):
@@ -481,12 +315,3 @@ def _looked_up(test: ast.expr) -> set[str]:
             ):
                 found |= names_in(name)
     return found
-
-
-def _is_counted(loop: Statement) -> bool:
-    """Return whether a loop counts its turns, or runs over a literal list or tuple."""
-    if isinstance(loop, ast.While):
-        return False
-    return bool(names_in(loop.iter) & {"range", "count", "repeat"}) or isinstance(
-        loop.iter, ast.Tuple | ast.List
-    )

@@ -16,6 +16,7 @@ __all__ = [
     "control_words",
     "counters",
     "has_text",
+    "is_counted",
     "names_in",
     "numbers_in",
     "target_names",
@@ -141,6 +142,15 @@ def control_words(loop: Statement, *, texts: bool) -> str:
         elif isinstance(each, ast.If):
             names |= names_in(each.test) - begun
     return " ".join(names)
+
+
+def is_counted(loop: Statement) -> bool:
+    """Return whether a loop counts its turns, or runs over a literal list or tuple."""
+    if isinstance(loop, ast.While):
+        return False
+    return bool(names_in(loop.iter) & {"range", "count", "repeat"}) or isinstance(
+        loop.iter, ast.Tuple | ast.List
+    )
 
 
 def target_names(node: ast.expr) -> set[str]:

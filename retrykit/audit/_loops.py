@@ -27,10 +27,8 @@ from retrykit.audit._loop_endings import find_ending, find_ending_of_results
 from retrykit.audit._loop_flags import turns_of_flag
 from retrykit.audit._loop_kinds import (
     is_failure,
-    is_plain,
     is_retry,
     is_retry_of_results,
-    mentions_retries,
 )
 from retrykit.audit._loop_limits import Limits, find_limits
 from retrykit.audit._loop_words import STOPS, Statement, counters, names_in
@@ -43,6 +41,7 @@ from retrykit.audit._pauses import (
     may_sleep_elsewhere,
     pauses_within,
 )
+from retrykit.audit._plain import is_plain, mentions_retries
 from retrykit.audit._polls import announces_wait
 from retrykit.audit._scopes import ANY
 from retrykit.audit._turns import Turn, find_turn
