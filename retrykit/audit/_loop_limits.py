@@ -217,14 +217,14 @@ def _limits_of_loop(
         calls, elapsed = _limits_of_condition(loop, scope, before)
     first = first_count(loop, scope)
     within = _computed_words(loop.body)
-    summed = _sums_of_delays(loop)
+    grown = _growing_delays(loop)
     for test in _leaving_tests(loop):
         if truth(test, settled) is False:
             continue
         found = _limits_of_test(test, counted, changed, scope, turning)
         if _compares_time_left(test, within):
             found = found[0], UNKNOWN
-        if names_in(test) & summed:
+        if names_in(test) & grown:
             found = math.inf, UNKNOWN
         calls, elapsed = _least(calls, found[0]), _least(elapsed, found[1])
         calls = _least(calls, _attempts_of_truth_test(test, loop, scope, before))
@@ -275,11 +275,8 @@ def _computed_words(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
     return found
 
 
-def _sums_of_delays(loop: Statement) -> set[str]:
-    """Return the names that a loop increases by what it has slept.
-
-    And the delays that it multiplies, such as in ``delay *= 2``.
-    """
+def _growing_delays(loop: Statement) -> set[str]:
+    """Return the names that grow by what a loop has slept, or by ``delay *= 2``."""
     slept = {
         name
         for each in inner_nodes(loop.body)

@@ -49,7 +49,7 @@ def falls_silent(
         return True
     changed = assigned(loop.body)
     telling = (changed - _empty_names(handlers, before)) | {"self"}
-    telling |= _results_outside(loop)
+    telling |= _bad_results(loop)
     if isinstance(loop, ast.While):
         # Such as `while not found`, which continues after results as well.
         telling |= names_in(loop.test)
@@ -179,8 +179,8 @@ def _empty_names(
     return found
 
 
-def _results_outside(loop: Statement) -> set[str]:
-    """Return the variables that keep results of failed turns without an error."""
+def _bad_results(loop: Statement) -> set[str]:
+    """Return the variables in which a loop keeps results after which it continues."""
     return {
         name
         for each in inner_nodes(loop.body)

@@ -2032,6 +2032,7 @@ def test_a_look_alike_is_no_retry(source, words):
         ("verify_shop_is_up", 0),
         ("acquire_lock", 0),
         ("take_shop_lock", 0),
+        ("eventually_answers", 0),
         ("use_server", 1),
         ("startup", 1),
         ("check_updates", 1),
